@@ -24,7 +24,7 @@ means: [find.md](find.md).
 const SECTIONS: [(Kind, &str); 5] = [
     (Kind::Operator, "Operators"),
     (Kind::GlobalOption, "Options for the whole search"),
-    (Kind::PositionalOption, "Options for what follows them"),
+    (Kind::PositionalOption, "Options for later words"),
     (Kind::Test, "Tests"),
     (Kind::Action, "Actions"),
 ];

@@ -13,9 +13,9 @@ Numbers may be `+N` for more than N and `-N` for less.
 ";
 
 const SECTIONS: [(Kind, &str); 5] = [
-    (Kind::Operator, "Operators, tightest first"),
+    (Kind::Operator, "Operators, by decreasing precedence"),
     (Kind::GlobalOption, "Options for the whole search"),
-    (Kind::PositionalOption, "Options for what follows them"),
+    (Kind::PositionalOption, "Options for later words"),
     (Kind::Test, "Tests"),
     (Kind::Action, "Actions"),
 ];

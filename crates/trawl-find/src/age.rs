@@ -1,8 +1,8 @@
-//! Times compared with the present: `-mtime`, `-mmin` and their kin.
+//! Compares times with the present: `-mtime`, `-mmin` and related tests.
 //!
-//! find measures ages from a reference time and lets a window of one unit
-//! count as equal; fractions are allowed. The arithmetic below is find's,
-//! its one-second asymmetry of `-mtime -N` included.
+//! GNU find measures ages from a reference time, and an age equals N if it lies
+//! in a window of one unit. Fractions are allowed. The arithmetic below is GNU
+//! find's, including the one-second asymmetry of `-mtime -N`.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -14,9 +14,9 @@ use crate::error::FindError;
 use crate::leaf::Leaf;
 use crate::parser::Arguments;
 
-/// Seconds of a day.
+/// Seconds per day.
 pub const DAY_SECS: i64 = 86_400;
-/// Seconds of a minute.
+/// Seconds per minute.
 pub const MINUTE_SECS: i64 = 60;
 
 /// One of an entry's times.
@@ -33,7 +33,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// The time of a row; `None` where it is not known.
+    /// Returns this time of a row; `None` if it is not known.
     pub fn of(self, row: &Row<'_>) -> Option<Timestamp> {
         match self {
             Which::Access => Some(row.atime()),
@@ -43,7 +43,7 @@ impl Which {
         }
     }
 
-    /// The columns that hold it.
+    /// The columns that hold this time.
     pub const fn columns(self) -> ColumnSet {
         match self {
             Which::Access => ColumnSet::of(&[Column::Atime, Column::AtimeNs]),
@@ -53,7 +53,8 @@ impl Which {
         }
     }
 
-    /// A condition on its seconds; none for a time that may be missing.
+    /// A condition that this time's seconds lie from `low` to `high`; empty for
+    /// a time that may be missing.
     pub fn seconds_between(self, low: i128, high: i128) -> Filter {
         match self {
             Which::Access => between(Column::Atime, low, high),
@@ -64,20 +65,21 @@ impl Which {
     }
 }
 
-/// An age as an argument gives it, as a time to compare with.
+/// An age that an argument gives, as a window of times to compare with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// How the time must relate to `reference` (an age that is greater means
-    /// a time that is less).
+    /// How a time must relate to `reference`. A greater age means a smaller
+    /// time.
     pub relation: Relation,
     /// The time to compare with.
     pub reference: Timestamp,
-    /// For `Equal`: how long after the reference still counts, seconds.
+    /// For `Equal`: length of the window after the reference, in seconds.
     pub unit_secs: i64,
 }
 
 impl Window {
-    /// Reads `N`, `+N` or `-N` units before `origin`. `None` if it is none.
+    /// Parses `N`, `+N` or `-N` units before `origin`. Returns `None` if `text`
+    /// is not a number.
     pub fn parse(text: &[u8], origin: Timestamp, unit_secs: i64) -> Option<Window> {
         let (relation, number) = split_relation(text);
         let seconds = parse_float(number)? * unit_secs as f64;
@@ -119,7 +121,7 @@ impl Window {
         }
     }
 
-    /// The seconds that times in the window have.
+    /// The range of seconds, inclusive, of all times in the window.
     pub fn seconds(&self) -> (i128, i128) {
         let reference = i128::from(self.reference.secs);
         match self.relation {
@@ -130,8 +132,8 @@ impl Window {
     }
 }
 
-/// A number as strtod(3) reads it, but for those that are none (`nan`, at
-/// which find fails an assertion).
+/// Parses a number as strtod(3) does, but returns `None` for `nan`, at which
+/// GNU find fails an assertion.
 pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
     let is_blank = |c: char| c.is_ascii_whitespace() || c == '\x0b';
     let text = std::str::from_utf8(text).ok()?.trim_start_matches(is_blank);
@@ -146,7 +148,8 @@ pub(crate) fn parse_float(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// `1.8p3`, of which all but digits on one side of the point may be missing.
+/// Parses a number such as `1.8p3`. All parts but digits on one side of the
+/// point may be missing.
 fn parse_hex_float(text: &str) -> Option<f64> {
     let (mantissa, exponent) = match text.split_once(['p', 'P']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -165,7 +168,7 @@ fn parse_hex_float(text: &str) -> Option<f64> {
         weight /= 16.0;
         number += weight * f64::from(digit.to_digit(16)?);
     }
-    // No power of two beyond these changes what is finite and not zero.
+    // Greater exponents change no number that is finite and not zero.
     Some(number * 2f64.powi(exponent.clamp(-2_000, 2_000)))
 }
 
@@ -177,19 +180,21 @@ pub struct Age {
 }
 
 impl Age {
-    /// `-mtime` and its kin: days, counted from now or from midnight.
+    /// Parses `-mtime` and related tests: days, counted from now or, after
+    /// `-daystart`, from the end of today.
     pub fn in_days(args: &mut Arguments<'_>, which: Which) -> Result<Box<dyn Leaf>, FindError> {
         let text = args.value()?;
         let mut origin = args.day_origin();
         if split_relation(text).0 == Relation::Less {
-            // find's own reading of "less than N days ago".
+            // GNU find's own reading of "less than N days ago".
             origin.secs = origin.secs.saturating_add(DAY_SECS - 1);
         }
         let window = Window::parse(text, origin, DAY_SECS).ok_or_else(|| args.invalid(text))?;
         Ok(Box::new(Age { which, window }))
     }
 
-    /// `-mmin` and its kin: minutes, counted from now or from the end of today.
+    /// Parses `-mmin` and related tests: minutes, counted from now or, after
+    /// `-daystart`, from the end of today.
     pub fn in_minutes(args: &mut Arguments<'_>, which: Which) -> Result<Box<dyn Leaf>, FindError> {
         let text = args.value()?;
         let mut origin = args.day_origin();
@@ -216,12 +221,12 @@ impl Leaf for Age {
     }
 }
 
-/// A test whether one of an entry's times is later than a given time.
+/// A test of whether one of an entry's times is later than a given time.
 #[derive(Debug)]
 pub struct Newer {
-    /// Which time.
+    /// The time of the entry.
     pub which: Which,
-    /// Than when.
+    /// The given time.
     pub than: Timestamp,
 }
 

@@ -1,8 +1,8 @@
-//! The parts of a path as find spells them, start points with slashes at
-//! their end included.
+//! Splits a path into parts as GNU find does, including for start points that
+//! end in slashes.
 
-/// The last component with at most one of the slashes behind it; a path of
-/// slashes alone is one slash. This is `%f`.
+/// Returns the last component with at most one of the slashes after it; `/` for
+/// a path that consists of slashes. This is `%f`.
 pub fn base_name(path: &[u8]) -> &[u8] {
     let end = end_of_name(path);
     if end == 0 {
@@ -13,8 +13,8 @@ pub fn base_name(path: &[u8]) -> &[u8] {
     &path[start..path.len().min(end + 1)]
 }
 
-/// The last component without slashes (one slash for the root). This is
-/// what `-name` looks at.
+/// Returns the last component without slashes; `/` for the root. `-name` tests
+/// this name.
 pub fn bare_name(path: &[u8]) -> &[u8] {
     match base_name(path) {
         b"/" => b"/",
@@ -22,10 +22,10 @@ pub fn bare_name(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Everything before the slash in front of the last component, `.` if there
-/// is none; what is before the last slash for slashes alone and, as GNU find
-/// 4.9 has it, for a single character with slashes behind it (`a//` gives
-/// `a/`). This is `%h`.
+/// Returns everything before the slash in front of the last component, or `.`
+/// if there is no such slash. For a path of slashes alone and, as in GNU find
+/// 4.9, for a single character with slashes after it, returns everything before
+/// the last slash (`a//` gives `a/`). This is `%h`.
 pub fn leading(path: &[u8]) -> &[u8] {
     let end = end_of_name(path);
     let before = path[..end].iter().rposition(|b| *b == b'/');
@@ -36,7 +36,7 @@ pub fn leading(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Where the path ends without its trailing slashes.
+/// Returns the path's length without its trailing slashes.
 fn end_of_name(path: &[u8]) -> usize {
     path.iter().rposition(|b| *b != b'/').map_or(0, |at| at + 1)
 }
@@ -45,7 +45,8 @@ fn end_of_name(path: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// From `find PATH -maxdepth 0 -printf '%f %h'` and `-name`.
+    /// Expected values are from `find PATH -maxdepth 0 -printf '%f %h'` and
+    /// `-name`.
     #[test]
     fn parts_are_those_of_find() {
         for (path, base, bare, above) in [

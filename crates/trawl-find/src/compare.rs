@@ -1,4 +1,4 @@
-//! Numbers as find's arguments: `N`, `+N` for more, `-N` for less.
+//! Numeric arguments of find: `N`, `+N` for more than N, `-N` for less.
 
 use trawl_model::Column;
 use trawl_model::filter::{Clause, Filter};
@@ -14,16 +14,16 @@ pub enum Relation {
     Greater,
 }
 
-/// A number with its relation.
+/// A number and the relation to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Comparison {
-    /// How.
+    /// The relation.
     pub relation: Relation,
-    /// With what.
+    /// The number.
     pub number: u64,
 }
 
-/// Takes the sign off an argument.
+/// Splits the sign off an argument.
 pub fn split_relation(text: &[u8]) -> (Relation, &[u8]) {
     match text {
         [b'+', rest @ ..] => (Relation::Greater, rest),
@@ -32,23 +32,24 @@ pub fn split_relation(text: &[u8]) -> (Relation, &[u8]) {
     }
 }
 
-/// A decimal number as strtoumax(3) reads it: blanks and a plus sign may come
-/// first, nothing may follow. `None` if it is none or does not fit.
+/// Parses a decimal number as strtoumax(3) does: blanks and a plus sign may
+/// precede it, nothing may follow. Returns `None` if it is invalid or too
+/// large.
 pub fn parse_number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text.trim_ascii_start()).ok()?;
-    // `u64::from_str` takes the plus sign.
+    // `u64::from_str` accepts the plus sign.
     text.parse().ok()
 }
 
 impl Comparison {
-    /// Reads `N`, `+N` or `-N`.
+    /// Parses `N`, `+N` or `-N`.
     pub fn parse(text: &[u8]) -> Option<Comparison> {
         let (relation, rest) = split_relation(text);
         let number = parse_number(rest)?;
         Some(Comparison { relation, number })
     }
 
-    /// Whether `value` relates so to the number.
+    /// Returns whether `value` has the relation to the number.
     pub fn holds(&self, value: u64) -> bool {
         match self.relation {
             Relation::Less => value < self.number,
@@ -57,7 +58,8 @@ impl Comparison {
         }
     }
 
-    /// What rows fulfil whose `column` relates so to the number.
+    /// A condition that every row fulfils whose `column` has the relation to
+    /// the number.
     pub fn filter(&self, column: Column) -> Filter {
         let number = i128::from(self.number);
         let (low, high) = match self.relation {
@@ -69,7 +71,7 @@ impl Comparison {
     }
 }
 
-/// A filter of one clause.
+/// A filter of one clause: `column` lies from `low` to `high`, inclusive.
 pub fn between(column: Column, low: i128, high: i128) -> Filter {
     Filter {
         clauses: vec![Clause { column, low, high }],

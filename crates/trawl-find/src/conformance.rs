@@ -1,39 +1,41 @@
-//! How the language stands beside GNU find 4.9: what differs, and why.
+//! How Trawl's find language differs from GNU find 4.9, and why.
 //!
-//! Words without a note here do what they do in GNU find, with both sources,
-//! as far as the comparisons of `docs/testing.md` show. `docs/conformance.md` is
-//! made from these tables.
+//! A word without a note here behaves as in GNU find with both sources, as far
+//! as the comparisons of `docs/testing.md` show. `docs/conformance.md` is
+//! generated from these tables.
 
-/// How a word does with one source.
+/// How a word behaves with one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stand {
-    /// As GNU find 4.9.
+    /// As in GNU find 4.9.
     Gnu,
-    /// As somebody else has it, or nobody.
+    /// Not as in GNU find: the model that it follows, and a sentence that says
+    /// what GNU find does and what Trawl does.
     Otherwise(Model, &'static str),
-    /// Not at all.
+    /// Not available from this source, with a sentence like that of
+    /// [`Stand::Otherwise`].
     Absent(&'static str),
 }
 
-/// Whom we follow where it is not GNU find.
+/// The model of a word that does not behave as in GNU find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// POSIX.1, where GNU find departs from it.
     Posix,
     /// bfs(1).
     Bfs,
-    /// Nobody.
+    /// None: behaviour of Trawl's own.
     Own,
 }
 
-/// A difference of a word of the registry, or of something that is no word.
+/// How one word of the registry, or one other matter, differs from GNU find.
 #[derive(Clone, Copy, Debug)]
 pub struct Note {
-    /// A predicate's name ([`NOTES`]), or what it is about ([`GENERAL`]).
+    /// A predicate's name ([`NOTES`]), or the matter ([`GENERAL`]).
     pub name: &'static str,
-    /// Asked from the index.
+    /// With the index as the source.
     pub index: Stand,
-    /// Asked of the live file system.
+    /// With the live file system as the source.
     pub live: Stand,
 }
 
@@ -58,79 +60,90 @@ const fn only_index(name: &'static str, index: Stand) -> Note {
 
 const LOOKS_AGAIN: Stand = Otherwise(
     Own,
-    "the file is looked at again, live, and the whole expression put to what is there now; what \
-     no longer matches is left alone and told of, with exit code 1. A directory that the command \
-     takes away is not gone into, and so not complained of",
+    "GNU find acts on the entry that it has just read, and reports a directory that the command \
+     removed; Trawl looks at the live file again, evaluates the whole expression on its current \
+     state, leaves a file that no longer matches alone with a message and exit code 1, and \
+     silently skips a directory that the command removed",
 );
-const YES: &str = "only an answer that begins with y or Y is yes, whatever the language";
-const YES_AGAIN: &str = "looks again, as `-exec` does; only an answer that begins with y or Y is \
-                         yes, whatever the language";
+const YES: &str = "GNU find accepts the current language's word for yes; Trawl accepts only an \
+                   answer that begins with y or Y";
+const YES_AGAIN: &str = "GNU find accepts the current language's word for yes; Trawl accepts only \
+                         an answer that begins with y or Y, and looks at the live file again, as \
+                         `-exec` does";
 const AS_SCANNED: Stand = Otherwise(
     Own,
-    "told from the mode, owners and list of the scan, and from what is mounted read-only or \
-     noexec now",
+    "GNU find asks the kernel with access(2); Trawl decides from the mode, owners and access \
+     control list that the scan recorded, and from whether the file system is now mounted \
+     read-only or noexec",
 );
 const LARGE_NUMBER: Stand = Otherwise(
     Own,
-    "takes numbers of 32 bits, as `-uid` and `-gid` do; GNU find refuses those beyond 31 bits",
+    "GNU find refuses numbers of more than 31 bits; Trawl accepts 32 bits, as `-uid` and `-gid` do",
 );
 const BIRTH_TIME: Stand = Otherwise(
     Own,
-    "`%B` is the birth time, which GNU find 4.9 does not know here; `%TZ` in a zone that does not \
-     exist is UTC; widths and precisions beyond 16 MiB are cut there",
+    "GNU find 4.9 does not know birth times on Linux; Trawl prints them for `%B`, prints UTC for \
+     `%TZ` in a time zone that does not exist, and cuts widths and precisions to 16 MiB",
 );
 
-/// Words that do not do quite what they do in GNU find, or that it does not
-/// know.
+/// Notes on words that differ from GNU find, or that GNU find does not know.
 pub static NOTES: &[Note] = &[
     both(
         "-o",
         Otherwise(
             Posix,
-            "an action in a list of `-o` is done also where a test behind that list is false; GNU \
-             find moves cheap tests ahead of the list and so forgets it \
-             (`( -print -o -type l -o -type d ) -type b`)",
+            "GNU find moves a cheap test that follows a list of `-o` ahead of the list, and so \
+             skips an action in the list where the test is false (`( -print -o -type l -o -type d \
+             ) -type b`); Trawl performs the action",
         ),
     ),
     both(
         "-a",
         Otherwise(
             Posix,
-            "no test is moved ahead of a list of `-a` with an action in it; GNU find does that \
-             where it has put the tests behind the action in another order \
-             (`-print -size 1 -type s -o -name f` prints all there but `f`)",
+            "GNU find, where it has reordered the tests after an action in a list of `-a`, moves a \
+             test ahead of that list (`-print -size 1 -type s -o -name f` prints everything but \
+             `f`); Trawl moves no test ahead of a list of `-a` that holds an action",
         ),
     ),
     both(
         ",",
         Otherwise(
             Posix,
-            "the value of a list is that of its last part; GNU find moves cheap tests ahead in a \
-             list, too, and takes the value of another (`( -size -9 , -name none ) -print`)",
+            "GNU find moves cheap tests ahead in a list of `,`, too, and then returns the value of \
+             another part (`( -size -9 , -name none ) -print`); Trawl returns the value of the \
+             last part",
         ),
     ),
-    both("-exclude", Otherwise(Bfs, "GNU find has no such operator")),
+    both(
+        "-exclude",
+        Otherwise(Bfs, "GNU find has no such operator; Trawl has that of bfs"),
+    ),
     only_index(
         "-ignore_readdir_race",
         Otherwise(
             Own,
-            "actions pass over in silence also what changed since the scan",
+            "GNU find ignores files that vanish during the search; Trawl's actions also ignore \
+             files that changed since the scan",
         ),
     ),
-    both("-acl", Otherwise(Bfs, "GNU find has no such test")),
+    both(
+        "-acl",
+        Otherwise(Bfs, "GNU find has no such test; Trawl has that of bfs"),
+    ),
     both(
         "-context",
         Absent(
-            "security contexts are not kept; refused in the words of GNU find on a system without \
-             SELinux",
+            "GNU find matches contexts where SELinux is enabled; Trawl stores none, and refuses \
+             the test as GNU find does on a system without SELinux",
         ),
     ),
     only_index(
         "-empty",
         Otherwise(
             Own,
-            "of a directory that could not be listed when it was scanned, or not by who asks, that \
-             is said; GNU find says it only where it looked",
+            "GNU find reports only a directory that it could not open itself; Trawl reports one \
+             that the scan could not list or that the current user may not list",
         ),
     ),
     only_index("-executable", AS_SCANNED),
@@ -138,8 +151,9 @@ pub static NOTES: &[Note] = &[
         "-fstype",
         Otherwise(
             Own,
-            "the type of what is mounted from the entry's device now; `unknown` if nothing is, as \
-             in a recorded tree",
+            "GNU find takes the type from the entry's mounted file system; Trawl takes that of the \
+             file system that is now mounted from the entry's device, or `unknown` if there is \
+             none, as in a recorded tree",
         ),
     ),
     both("-group", LARGE_NUMBER),
@@ -147,7 +161,7 @@ pub static NOTES: &[Note] = &[
         "-newerXY",
         Otherwise(
             Own,
-            "birth times (B) are known, which GNU find 4.9 refuses here",
+            "GNU find 4.9 refuses birth times (B) on Linux; Trawl knows them",
         ),
     ),
     only_index("-readable", AS_SCANNED),
@@ -155,7 +169,8 @@ pub static NOTES: &[Note] = &[
         "-unique",
         Otherwise(
             Bfs,
-            "GNU find has no such option; what -exclude leaves out does not count here",
+            "GNU find has no such option; Trawl has that of bfs, but does not count files that \
+             `-exclude` leaves out",
         ),
     ),
     both("-user", LARGE_NUMBER),
@@ -164,11 +179,15 @@ pub static NOTES: &[Note] = &[
         "-xattr",
         Otherwise(
             Own,
-            "GNU find has no such test, and in bfs it takes no argument; here it takes a pattern, \
-             and a value that counts where the asker may read it",
+            "GNU find has no such test, and that of bfs takes no argument; Trawl's takes a pattern \
+             for the name and, if wanted, one for the value, which counts only where the current \
+             user may read it",
         ),
     ),
-    both("-xattrname", Otherwise(Bfs, "GNU find has no such test")),
+    both(
+        "-xattrname",
+        Otherwise(Bfs, "GNU find has no such test; Trawl has that of bfs"),
+    ),
     only_index("-delete", LOOKS_AGAIN),
     only_index("-exec", LOOKS_AGAIN),
     only_index("-execdir", LOOKS_AGAIN),
@@ -177,12 +196,12 @@ pub static NOTES: &[Note] = &[
         "-json",
         Otherwise(
             Own,
-            "GNU find has no such action; the objects are those of `--json`",
+            "GNU find has no such action; Trawl prints the objects of `--json`",
         ),
     ),
     both(
         "-limit",
-        Otherwise(Bfs, "bfs 3 has it; GNU find has no such action"),
+        Otherwise(Bfs, "GNU find has no such action; Trawl has that of bfs 3"),
     ),
     Note {
         name: "-ok",
@@ -199,168 +218,197 @@ pub static NOTES: &[Note] = &[
         "-sort",
         Otherwise(
             Own,
-            "GNU find has no such action; sort(1) gives the same order",
+            "GNU find has no such action; Trawl prints in the order that sort(1) would give",
         ),
     ),
 ];
 
-/// What differs and is no word of the expression.
+/// Notes on differences that are not about a word of the expression.
 pub static GENERAL: &[Note] = &[
     only_index(
-        "what changed since the scan",
-        Absent("the tree is shown as it was scanned; `--status` says when that was"),
-    ),
-    only_index(
-        "order",
-        Otherwise(
-            Own,
-            "a directory's entries together, by name, then what is in its sub-directories: the \
-             same every time. Live it is the order of the disk, as in GNU find",
+        "changes since the scan",
+        Absent(
+            "GNU find shows the tree as it is now; Trawl shows it as it was scanned, and \
+             `--status` says when that was",
         ),
     ),
     only_index(
-        "a start point that is not indexed, or kept for others",
+        "order of output",
         Otherwise(
             Own,
-            "walked live, with a line on standard error that says so",
+            "GNU find prints entries in the order of the disk, and a subdirectory's contents right \
+             after it; Trawl prints a directory's entries together, by name, and then its \
+             subdirectories' contents, in the same order every time",
         ),
     ),
     only_index(
-        "a directory with r and without x",
-        Absent("its names are not shown, and the message is about the directory"),
-    ),
-    only_index(
-        "file systems mounted below the start point",
-        Absent("entered only if they were scanned: `trawl index --cross-file-systems`"),
-    ),
-    only_index(
-        "`-L` with a command, `-delete` or another word that goes by order",
+        "a starting point that is not indexed, or that the index hides from the current user",
         Otherwise(
             Own,
-            "walked live, with a line on standard error that says so",
+            "GNU find always walks the tree; Trawl also does so here, and says so on standard \
+             error",
+        ),
+    ),
+    only_index(
+        "a directory that may be listed but not searched (r without x)",
+        Absent(
+            "GNU find shows the names in it; Trawl shows none of them, and reports the \
+             directory",
+        ),
+    ),
+    only_index(
+        "file systems mounted below the starting point",
+        Absent(
+            "GNU find enters them; Trawl enters them only if they were scanned (`trawl index \
+             --cross-file-systems`)",
+        ),
+    ),
+    only_index(
+        "`-L` with a command, `-delete` or another word that depends on the order of entries",
+        Otherwise(
+            Own,
+            "GNU find always walks the tree; Trawl also does so here, and says so on standard \
+             error",
         ),
     ),
     both(
         "`-L` below paths longer than `PATH_MAX`",
-        Otherwise(Own, "goes on; GNU find stops there with a message"),
+        Otherwise(Own, "GNU find stops there with a message; Trawl goes on"),
     ),
     both(
-        "`-L` with `-depth` and a start point with a slash",
+        "`-L` with `-depth` and a starting point that ends in a slash",
         Otherwise(
             Own,
-            "the slash stays; GNU find takes it away if the directory is empty (`-L empty/ -depth` \
-             prints `empty`)",
+            "GNU find removes the slash if the directory is empty (`-L empty/ -depth` prints \
+             `empty`); Trawl keeps it",
         ),
     ),
     both(
-        "`-exec … +`, `-execdir … +` and an empty start point",
+        "`-exec … +`, `-execdir … +` and an empty starting point",
         Otherwise(
             Own,
-            "the empty one is complained of and the command run for the others; GNU find forgets it",
+            "GNU find forgets to run the command; Trawl reports the empty starting point and runs \
+             the command for the others",
         ),
     ),
     both(
-        "`-L` behind chains of links",
+        "`-L` and chains of symbolic links",
         Otherwise(
             Own,
-            "the links that lead to a directory and those that lead on from it may be 40 each; \
-             GNU find, which looks at whole paths, reports `Too many levels of symbolic links` \
-             where both together are more",
+            "GNU find, which looks at whole paths, reports `Too many levels of symbolic links` if \
+             the links that lead to a directory and those that lead on from it are more than 40 \
+             together; Trawl allows 40 of each",
         ),
     ),
     Note {
-        name: "`-L` and a directory with r and without x",
-        index: Absent("as without `-L`"),
+        name: "`-L` and a directory that may be listed but not searched",
+        index: Absent("GNU find shows the names in it; Trawl shows none of them, as without `-L`"),
         live: Gnu,
     },
     Note {
-        name: "`-execdir` and `-okdir` in a directory with r and without x",
-        index: Absent("its names are not shown"),
+        name: "`-execdir` and `-okdir` in a directory that may be listed but not searched",
+        index: Absent("GNU find ends the search there; Trawl shows no names of such a directory"),
         live: Otherwise(
             Own,
-            "each entry is complained of, and the search goes on; GNU find ends there",
+            "GNU find ends the search there; Trawl reports each entry and goes on",
         ),
     },
     both(
-        "`-execdir` and `-okdir` of a start point in a directory with x and without r",
+        "`-execdir` and `-okdir` of a starting point in a directory that may be searched but not \
+         listed",
         Otherwise(
             Own,
-            "the command is run there; GNU find cannot open the directory, says so, and ends",
+            "GNU find cannot open the directory, reports that and ends; Trawl runs the command \
+             there",
         ),
     ),
     only_index(
-        "what was left out of the index (`--exclude`)",
-        Absent("not shown, except where a start point is walked live or a link leads there"),
+        "paths that were left out of the index (`--exclude`)",
+        Absent(
+            "GNU find shows them; Trawl shows them only if a starting point is walked live or a \
+             link leads there",
+        ),
     ),
     Note {
-        name: "`%i` and `-inum` of a file with another one mounted on it",
+        name: "`%i` and `-inum` of a file that another file is mounted on",
         index: Otherwise(
             Own,
-            "the number of the mounted file, as stat(2) has it; GNU find gives that of the file \
-             below, unless an earlier test had to look at the entry",
+            "GNU find gives the number of the covered file, unless an earlier test had to look at \
+             the entry; Trawl gives the number of the mounted file, as stat(2) does",
         ),
         live: Otherwise(
             Own,
-            "the same wherever the expression has to look at the entry, also if a later test does",
+            "GNU find gives the number of the covered file, unless an earlier test had to look at \
+             the entry; Trawl gives the number of the mounted file if any test, even a later one, \
+             has to look at the entry",
         ),
     },
     only_index(
-        "a directory that is mounted in itself",
+        "a directory that is mounted below itself",
         Otherwise(
             Own,
-            "shown, and told of as `Too many levels of symbolic links`; GNU find tells of a loop \
-             and does not show it",
+            "GNU find reports a file system loop and does not show the directory; Trawl shows it \
+             and reports `Too many levels of symbolic links`",
         ),
     ),
     both(
-        "languages",
+        "locales",
         Otherwise(
             Own,
-            "of a locale only counts whether its characters are UTF-8, and whether it is installed \
-             (`LOCPATH` and the system's archive): messages, the names of months and days, dates \
-             (`%Tc`, `%Tx`), the decimal comma of `%S` and of ages (`-mmin 0,5`), and ranges such as `[a-c]` are those of \
-             C.UTF-8 in every language, and other encodings, such as EUC-JP, are bytes",
+            "GNU find follows the whole locale; Trawl uses only whether the locale is installed \
+             (`LOCPATH` and the system's archive) and whether its characters are UTF-8, so that \
+             messages, names of months and days, dates (`%Tc`, `%Tx`), the decimal comma of `%S` \
+             and of ages (`-mmin 0,5`) and ranges such as `[a-c]` are those of C.UTF-8 in every \
+             language, and text in other encodings, such as EUC-JP, is taken as bytes",
         ),
     ),
     both(
-        "letters of patterns in UTF-8",
+        "letters in UTF-8 patterns",
         Otherwise(
             Own,
-            "a titlecase letter (U+01C5) is neither `[:upper:]` nor `[:lower:]`, where the C \
-             library has it as both; a range goes by the characters' numbers, also where the C \
-             library refuses it; `-iregex` has ß and ẞ as one letter, and i and ı as two",
+            "GNU find follows the C library, for which a titlecase letter (U+01C5) is both \
+             `[:upper:]` and `[:lower:]` and some ranges are invalid; Trawl takes such a letter \
+             for neither, takes every range by the characters' numbers, and with `-iregex` takes ß \
+             and ẞ for one letter, and i and ı for two",
         ),
     ),
     both(
-        "an output that takes no more",
+        "an output that can no longer be written",
         Otherwise(
             Own,
-            "the reason is told once, with the same words for each action; GNU find forgets it \
-             where a command was run since, and counts stages behind `-ls`",
+            "GNU find forgets the error if a command was run since, and adds the number of a stage \
+             to the message of `-ls`; Trawl reports the error once, in the same words for each \
+             action",
         ),
     ),
     both(
         "`-D`",
-        Otherwise(Own, "takes any word, warns, and shows nothing"),
+        Otherwise(
+            Own,
+            "GNU find prints debugging output; Trawl accepts any word, warns, and \
+             prints nothing",
+        ),
     ),
     both(
         "`-O`",
         Otherwise(
             Own,
-            "every level is the same: tests go by cost and by how often they are likely to be \
-             true, in the order that GNU find has by default; effects keep their order",
+            "GNU find reorders tests by level; Trawl orders tests at every level as GNU find does \
+             by default, by cost and then by how likely they are to be true, and keeps the order \
+             of effects",
         ),
     ),
     both(
         "`-help`, `-version`",
         Otherwise(
             Own,
-            "our own text; in front of the words of find, our options",
+            "GNU find prints its own text; Trawl prints its own, and has options of its own in \
+             front of GNU find's words",
         ),
     ),
 ];
 
-/// The note on a predicate, if it does not do as GNU find does.
+/// Returns the note on a predicate; `None` if it behaves as in GNU find.
 pub fn note(name: &str) -> Option<&'static Note> {
     NOTES.iter().find(|note| note.name == name)
 }

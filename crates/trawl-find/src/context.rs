@@ -1,5 +1,6 @@
-//! What a leaf knows besides the row: where it lies as seen from the start
-//! point, how the world is, whom to ask about it, and where output goes.
+//! The context that a leaf is evaluated in besides the row: the row's position
+//! below the start point, the world, the probe that answers further questions,
+//! and the destination of output.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -23,42 +24,42 @@ use crate::reference::error_text;
 use crate::regex::{Manner, Regex};
 use crate::traversal::Follow;
 
-/// What is the same for every row of a search.
+/// State that is the same for every row of a search.
 #[derive(Debug)]
 pub struct World {
-    /// When the search began; ages count from here.
+    /// The time at which the search began; ages are measured from it.
     pub now: Timestamp,
     /// The zone that times are printed in.
     pub zone: Zone,
     /// Names of owners.
     pub owners: Owners,
-    /// How bytes are characters.
+    /// The character encoding of the locale.
     pub locale: trawl_text::locale::Locale,
-    /// Whether somebody watches the output.
+    /// Whether standard output is a terminal.
     pub terminal: Terminal,
-    /// Size of the blocks that `-ls` counts: 1024 bytes, or 512 if
+    /// Size in bytes of the blocks that `-ls` counts: 1024, or 512 if
     /// `POSIXLY_CORRECT` is set.
     pub ls_block_bytes: u64,
-    /// Kinds of file systems by device.
+    /// Types of file systems by device.
     pub file_systems: FileSystems,
     /// Which symbolic links are followed.
     pub follow: Follow,
-    /// Whether what vanishes during the search is passed over in silence.
+    /// How to treat entries that vanish during the search.
     pub races: Races,
 }
 
-/// What is done about entries that vanish while they are looked at.
+/// How to treat entries that vanish while they are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Races {
-    /// It is said.
+    /// Report them.
     #[default]
     Told,
-    /// Nothing (`-ignore_readdir_race`).
+    /// Ignore them (`-ignore_readdir_race`).
     Ignored,
 }
 
 impl World {
-    /// The world that a search in `env` sees.
+    /// The world of a search in `env`.
     pub fn new(env: &Environment) -> World {
         World {
             now: env.now,
@@ -74,15 +75,16 @@ impl World {
     }
 }
 
-/// Whether an evaluation may do what has to be done in order.
+/// Whether an evaluation may perform effects that have to happen in order.
 ///
-/// Rows are tested by many threads at once. What depends on order, or changes
-/// something, is left to one thread that takes such rows one after the other.
+/// Many threads test rows at once. Effects that depend on order, or that change
+/// something, are left to one thread, which takes the rows concerned one after
+/// the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It may print; it stops at a leaf that needs its turn.
     Any,
-    /// It stops before anything is printed, too.
+    /// It stops at every leaf with an effect other than pruning.
     Scout,
     /// It may do everything.
     Mine,
@@ -91,43 +93,43 @@ pub enum Turn {
 /// The leaf at which an evaluation stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Which one of the expression.
+    /// The address of its node in the expression.
     pub(crate) leaf: usize,
-    /// What it would do.
+    /// Its effect.
     pub effect: Effect,
 }
 
-/// What only the evaluation in order may use: the program's real output.
+/// The program's real output, which only the evaluation in order may use.
 pub trait Hands {
-    /// Writes out what was printed so far, so that it comes before what a
-    /// command prints.
+    /// Writes out everything printed so far, so that it precedes the output of
+    /// a command.
     fn flush(&self, out: Output, others: Vec<Output>);
 
-    /// Writes messages, line by line, to standard error, behind find's name.
+    /// Writes messages to standard error, each line after the prefix `find: `.
     fn tell(&self, complaints: &[u8]);
 
-    /// Writes to standard error.
+    /// Writes text to standard error as it is.
     fn say(&self, text: &[u8]);
 }
 
-/// Buffers that contexts hand on to each other.
+/// Buffers that one context passes on to the next.
 #[derive(Debug, Default)]
 pub struct Buffers {
     prefix: Vec<u8>,
     path: Vec<u8>,
 }
 
-/// Where a search begins.
+/// A start point of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartPoint {
-    /// As the user wrote it.
+    /// The path as the user wrote it.
     pub spelled: Vec<u8>,
-    /// Where it lies in the index (see [`trawl_model::path`]).
+    /// The path in the index (see [`trawl_model::path`]).
     pub stored: Vec<u8>,
 }
 
 impl StartPoint {
-    /// The path of what is `below` it, as it is printed.
+    /// Returns the path of the entry at `below`, as it is printed.
     pub fn spell(&self, below: &[u8]) -> Vec<u8> {
         let mut spelled = self.spelled.clone();
         if !below.is_empty() {
@@ -140,13 +142,13 @@ impl StartPoint {
     }
 }
 
-/// Where a regular expression is behind the path of the directory at hand.
+/// The state of a regular expression after the path of the current directory.
 #[derive(Debug)]
 struct LeafTrail {
     /// The address of its leaf.
     leaf: usize,
     trail: Trail,
-    /// What that says, once it was asked.
+    /// The trail's answer, once it was asked.
     known: Option<Beginning>,
 }
 
@@ -160,71 +162,71 @@ impl LeafTrail {
     }
 }
 
-/// Where the current row lies.
+/// Position of the current row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     /// It is the start point itself.
     Start,
-    /// It lies in the directory whose spelling is the prefix.
+    /// It lies in the directory whose path is the prefix.
     Below,
 }
 
-/// The surroundings of the row at hand. One per worker; moved from directory
-/// to directory.
+/// The surroundings of the current row. Each worker has one, and moves it from
+/// directory to directory.
 pub struct Context<'a> {
-    /// What is the same for every row.
+    /// State that is the same for every row.
     pub world: &'a World,
-    /// Where the search began.
+    /// The start point.
     pub start: &'a StartPoint,
-    /// Answers what the row does not.
+    /// Answers questions that the row does not.
     pub probe: &'a dyn Probe,
-    /// How many levels below the start point the row lies.
+    /// Number of levels that the row lies below the start point.
     pub depth: usize,
-    /// What was printed, of the sink that is printed to now.
+    /// Output to the current sink.
     pub out: Output,
-    /// What was printed to other sinks than standard output, by number.
+    /// Output to the other sinks, by their numbers.
     pub others: Vec<Output>,
-    /// Whether somebody watches what is printed now.
+    /// Whether the current sink is a terminal.
     pub terminal: Terminal,
-    /// What may be done.
+    /// Which effects this evaluation may perform.
     pub turn: Turn,
-    /// What is known of the row.
+    /// The facts that are known of the row.
     pub known: Facts,
-    /// Looks at the row's entry where a leaf needs more than is known.
+    /// Looks at the row's entry when a leaf needs more facts than are known.
     pub late: Option<&'a dyn LateLook>,
-    /// What that saw.
+    /// The row that `late` returned.
     looked: Option<Rc<RowBatch>>,
-    /// Set once it was told that the row's entry cannot be looked at, which
-    /// find says once of each.
+    /// Set once it was reported that the row's entry cannot be looked at; GNU
+    /// find reports that once per entry.
     is_told: bool,
     /// The real output, if it is this evaluation's turn.
     pub hands: Option<&'a dyn Hands>,
-    /// Where evaluation stopped at a leaf that needs its turn.
+    /// The leaf that needs its turn, at which evaluation stopped.
     pub deferred: Option<Stop>,
-    /// Set when a leaf did what needs its turn.
+    /// Set when a leaf has performed an effect that needs its turn.
     pub acted: bool,
-    /// Set when something went wrong that was already told.
+    /// Set when something went wrong that has already been reported.
     pub failed: bool,
-    /// True if nothing that happens counts but what is pruned.
+    /// True if only pruning counts, and all other effects are discarded.
     pub is_trial: bool,
     /// Set by `-prune` on a directory.
     pub pruned: bool,
     /// Set by `-quit`.
     pub quit: bool,
-    /// What could not be told of the row, for standard error, line by line.
+    /// Messages about the row for standard error, one per line.
     pub complaints: Vec<u8>,
     position: Position,
-    /// The spelled path of the row's directory with a slash behind it.
+    /// The path of the row's directory as printed, with a slash at its end.
     prefix: Vec<u8>,
-    /// The spelled path, of the row named in `path_of`.
+    /// The path, as printed, of the row `path_of`.
     path: Vec<u8>,
     path_of: Option<usize>,
-    /// Where regular expressions are behind the prefix.
+    /// States of regular expressions after the prefix.
     trails: Vec<LeafTrail>,
 }
 
 impl<'a> Context<'a> {
-    /// A context that stands at the start point.
+    /// Creates a context that stands at the start point.
     pub fn new(world: &'a World, start: &'a StartPoint, probe: &'a dyn Probe) -> Context<'a> {
         Context {
             world,
@@ -255,7 +257,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Uses these buffers; [`Context::into_buffers`] gives them back.
+    /// Uses these buffers. [`Context::take_buffers`] returns them.
     #[must_use]
     pub fn with_buffers(mut self, buffers: Buffers) -> Context<'a> {
         self.prefix = buffers.prefix;
@@ -272,26 +274,28 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// True once nothing more is to be evaluated of this row.
+    /// Returns true once evaluation of this row must stop.
     #[inline]
     pub fn is_halted(&self) -> bool {
         self.quit || self.deferred.is_some()
     }
 
-    /// Moves to the next row, of which nothing was evaluated yet.
+    /// Moves to the next row, which has not been evaluated yet.
     pub fn next_row(&mut self) {
         (self.path_of, self.pruned) = (None, false);
         (self.deferred, self.acted) = (None, false);
         (self.looked, self.is_told) = (None, false);
     }
 
-    /// Begins a row of which only so much is known until a leaf needs more.
+    /// Begins a row of which only `known` facts are known until a leaf needs
+    /// more.
     pub(crate) fn look_late(&mut self, known: Facts) {
         (self.known, self.looked) = (known, None);
     }
 
-    /// The row as a leaf sees it that needs these facts: looked at now, if it
-    /// was not before. `None` if it cannot be, which is told.
+    /// Returns the row for a leaf that needs these facts, and looks at the
+    /// entry if that has not been done yet. `None` if the facts are already
+    /// known or the entry cannot be looked at, which is reported.
     pub(crate) fn looked(&mut self, row: &Row<'_>, facts: Facts) -> Option<Rc<RowBatch>> {
         if self.looked.is_some() || facts <= self.known {
             return self.looked.clone();
@@ -304,19 +308,20 @@ impl<'a> Context<'a> {
         self.looked.clone()
     }
 
-    /// Whether the row's entry can be looked at, which is told if not.
+    /// Returns whether the row's entry can be looked at, and reports it if not.
     pub(crate) fn is_there(&mut self, row: &Row<'_>) -> bool {
         let is_known = self.knows_attributes();
         self.looked(row, Facts::Attributes).is_some() || is_known
     }
 
-    /// Whether the row has the entry's attributes.
+    /// Returns whether the row has the entry's attributes.
     pub(crate) fn knows_attributes(&self) -> bool {
         self.known == Facts::Attributes || self.late.is_none()
     }
 
-    /// Where the row's link leads; read again once a command was run, which may
-    /// have led it elsewhere. `None` if it cannot be read, which is `told`.
+    /// Returns the target of the row's link. It is read again once a command
+    /// was run, which may have changed it. Returns `None` if it cannot be read,
+    /// after calling `told`.
     pub(crate) fn link_target<'r>(
         &mut self,
         row: &Row<'r>,
@@ -342,7 +347,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Tells once why the row's entry cannot be looked at.
+    /// Reports, once per row, why the entry cannot be looked at.
     pub(crate) fn cannot_look(&mut self, row: &Row<'_>, error: SysError) {
         if !std::mem::replace(&mut self.is_told, true) {
             let locale = self.world.locale;
@@ -351,7 +356,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Prints to another sink.
+    /// Runs `print` with another sink as the current one.
     pub fn print_to(&mut self, sink: Sink, print: impl FnOnce(&mut Context<'a>)) {
         let Some(number) = sink.number() else {
             return print(self);
@@ -366,7 +371,7 @@ impl<'a> Context<'a> {
         std::mem::swap(&mut self.out, &mut self.others[number]);
     }
 
-    /// Lets everything that was printed be seen before something else prints.
+    /// Writes out everything that was printed, before another process prints.
     pub fn flush(&mut self) {
         if let Some(hands) = self.hands {
             let out = std::mem::take(&mut self.out);
@@ -382,13 +387,13 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Says something on standard error at once that is no failure.
+    /// Writes a message that is not a failure to standard error at once.
     pub fn remark(&mut self, line: &str) {
         self.say(format!("find: {line}\n").as_bytes());
     }
 
-    /// Moves to the rows of the directory that is `below` the start point,
-    /// `depth` levels deep. Its path may be given in parts.
+    /// Moves to the rows of the directory at `below` the start point, which
+    /// lies `depth` levels deep. Its path may be given in parts.
     pub fn enter_below(&mut self, below: &[&[u8]], depth: usize) {
         self.position = Position::Below;
         self.depth = depth + 1;
@@ -405,14 +410,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The row's path as find spells it: from the start point as given.
+    /// Returns the row's path as find prints it: beginning with the start point
+    /// as given.
     pub fn path(&mut self, row: &Row<'_>) -> &[u8] {
         self.fill_path(row);
         &self.path
     }
 
-    /// Whether the row's path as a whole matches the expression of the leaf at
-    /// this address.
+    /// Returns whether the row's path as a whole matches the expression of the
+    /// leaf at this address.
     pub(crate) fn path_matches(&mut self, row: &Row<'_>, regex: &Regex, leaf: usize) -> bool {
         let told = match self.position {
             Position::Start => None,
@@ -425,7 +431,8 @@ impl<'a> Context<'a> {
         told.unwrap_or_else(|| regex.matches(self.path(row)))
     }
 
-    /// What an expression says of all paths in the directory at hand.
+    /// Returns what is known of the expression for all paths in the current
+    /// directory.
     fn beginning(&mut self, regex: &Regex, leaf: usize) -> Beginning {
         let known = self.trails.iter().position(|trail| trail.leaf == leaf);
         let at = known.unwrap_or_else(|| {
@@ -451,7 +458,8 @@ impl<'a> Context<'a> {
         self.path_of = Some(row.at);
     }
 
-    /// The part of the path below the start point; empty for the start point.
+    /// Returns the part of the path below the start point; empty for the start
+    /// point itself.
     pub fn path_below_start(&mut self, row: &Row<'_>) -> &[u8] {
         if self.position == Position::Start {
             return b"";
@@ -462,8 +470,8 @@ impl<'a> Context<'a> {
         self.path.get(start.len() + slash..).unwrap_or_default()
     }
 
-    /// The name that `-name` looks at: of a start point, the last component
-    /// as it was spelled.
+    /// Returns the name that `-name` tests: for a start point, the last
+    /// component as it was spelled.
     pub fn name<'r>(&self, row: &Row<'r>) -> &'r [u8]
     where
         'a: 'r,
@@ -474,7 +482,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Prints the path and one byte.
+    /// Prints the path and one byte after it.
     pub fn print_path(&mut self, row: &Row<'_>, end: u8, terminal: Terminal) {
         let Output { bytes, .. } = &mut self.out;
         match (self.position, terminal) {
@@ -490,29 +498,30 @@ impl<'a> Context<'a> {
         self.out.bytes.push(end);
     }
 
-    /// The spelled path of the directory at hand with a slash behind it.
+    /// The path of the current directory as printed, with a slash at its end.
     pub(crate) fn directory(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// True at the start point itself.
+    /// Returns true at the start point itself.
     pub fn is_at_start(&self) -> bool {
         self.position == Position::Start
     }
 
-    /// Notes a line for standard error; the exit code becomes 1.
+    /// Adds a message for standard error, and sets the exit code to 1.
     pub fn complain(&mut self, line: &str) {
         self.failed = true;
         self.mention(line);
     }
 
-    /// Notes a line for standard error that does not change the exit code.
+    /// Adds a message for standard error that does not change the exit code.
     pub fn mention(&mut self, line: &str) {
         self.complaints.extend_from_slice(line.as_bytes());
         self.complaints.push(b'\n');
     }
 
-    /// Drops the messages behind the first `told` bytes; `failed` is what it was then.
+    /// Drops the messages after the first `told` bytes, and restores `failed`
+    /// to its value at that point.
     pub(crate) fn take_back_complaints(&mut self, (told, failed): (usize, bool)) {
         self.complaints.truncate(told);
         self.failed = failed;

@@ -1,8 +1,7 @@
-//! Runs a program, start point by start point, and prints as find prints.
+//! Runs a program, start point by start point, and prints as GNU find prints.
 //!
-//! Where rows come from is the business of [`crate::indexed`] and
-//! [`crate::live`]; here is what they share: the world, the printer and the
-//! end of a search.
+//! [`crate::indexed`] and [`crate::live`] supply rows. This module holds what
+//! they share: the world, the printer and the end of a search.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -23,11 +22,11 @@ use crate::traversal::Follow;
 
 pub use crate::printer::Streams;
 
-/// What is said of a start point that is not there.
+/// Message for a start point that does not exist.
 pub(crate) const ABSENT: &str = "No such file or directory";
-/// What is said of links that lead in a circle.
+/// Message for symbolic links that form a loop.
 pub(crate) const LOOP: &str = "Too many levels of symbolic links";
-/// What is said of what the asker may not see.
+/// Message for a path that the current user may not see.
 pub(crate) const DENIED: &str = "Permission denied";
 
 /// Why a search ended early.
@@ -42,28 +41,28 @@ pub enum DriverError {
     Write(#[from] io::Error),
 }
 
-/// How a search is run.
+/// Options for running a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunOptions<'a> {
-    /// Threads; as many as there are processors if `None`.
+    /// Number of threads; `None` means one per processor.
     pub threads: Option<NonZeroUsize>,
-    /// Ends the search soon after it is set.
+    /// A flag that ends the search soon after it is set.
     pub cancel: Option<&'a AtomicBool>,
 }
 
 impl RunOptions<'_> {
-    /// True once the search is to end.
+    /// Returns true once the search has been cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancel.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
 
-/// Runs a program over all its start points, seen from the directory `cwd`,
+/// Runs a program over all its start points, relative to the directory `cwd`,
 /// and returns find's exit code: 0, or 1 if something could not be read.
 ///
 /// # Errors
-/// If the index cannot be read or the output not be written. A closed pipe
-/// is no error.
+/// If the index cannot be read or the output cannot be written. A closed pipe
+/// is not an error.
 pub fn run<'a>(
     index: &'a Index,
     program: &'a Program,
@@ -91,7 +90,7 @@ pub fn run<'a>(
     search.finish()
 }
 
-/// What is asked, and in what world: the same for every thread.
+/// The question and the world that it is asked in, which all threads share.
 pub(crate) struct Question<'a> {
     pub(crate) program: &'a Program,
     pub(crate) world: World,
@@ -99,7 +98,7 @@ pub(crate) struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// How a link is taken that is a start point.
+    /// How a start point that is a symbolic link is resolved.
     fn follow_at_start(&self) -> resolve::Follow {
         match self.world.follow {
             Follow::Never => resolve::Follow::Never,
@@ -108,14 +107,14 @@ impl Question<'_> {
     }
 }
 
-/// A search under way.
+/// A search in progress.
 pub struct Search<'a> {
     pub(crate) question: Question<'a>,
     pub(crate) printer: Printer<'a>,
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun. Prints the program's warnings.
+    /// Creates a search, and prints the program's warnings.
     ///
     /// # Errors
     /// [`DriverError::Write`].
@@ -142,13 +141,13 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// True once nothing more is to be done.
+    /// Returns true once the search has ended early (`-quit`, a closed pipe).
     pub fn has_ended(&self) -> bool {
         self.printer.has_ended()
     }
 
-    /// Searches one start point in the index. `None` for a path that can be
-    /// nowhere.
+    /// Searches one start point in the index. `located` is `None` for a path
+    /// that cannot exist.
     ///
     /// # Errors
     /// See [`run`].
@@ -164,9 +163,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Complains about a start point of which the source at `root` has no
-    /// entry at the path `stored`: either there is none, or the scan was not
-    /// allowed to see it.
+    /// Reports a start point that is missing from the source at `root`: either
+    /// nothing exists at the path `stored`, or the scan was not permitted to
+    /// see it.
     ///
     /// # Errors
     /// See [`run`].
@@ -194,7 +193,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Lets leaves act, if this search is one in which somebody has to.
+    /// Lets leaves act that need their turn, if the expression has any.
     pub(crate) fn take_turn<'c>(&'c self, cx: &mut Context<'c>) {
         if self.question.program.expr.needs_turns() {
             cx.turn = Turn::Mine;
@@ -202,7 +201,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tells leaves how deep the entries lie that come next.
+    /// Tells leaves the depth of the entries that come next.
     pub(crate) fn move_on(&self, cx: &mut Context<'_>) {
         let (expr, depth) = (&self.question.program.expr, cx.depth);
         if expr.needs_turns() {
@@ -210,7 +209,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tells leaves that a start point was gone through.
+    /// Tells leaves that a start point is done.
     pub(crate) fn leave(&self) -> Result<(), DriverError> {
         if self.is_over() {
             return Ok(());
@@ -223,12 +222,12 @@ impl<'a> Search<'a> {
         Ok(self.printer.emit(part)?)
     }
 
-    /// True if the search is to go no further.
+    /// Returns true if the search has ended or was cancelled.
     pub(crate) fn is_over(&self) -> bool {
         self.has_ended() || self.question.options.is_cancelled()
     }
 
-    /// Prints a message about a path; the exit code becomes 1.
+    /// Prints a message about a path, and sets the exit code to 1.
     ///
     /// # Errors
     /// [`DriverError::Write`].
@@ -236,7 +235,7 @@ impl<'a> Search<'a> {
         Ok(self.printer.complain(spelled, why)?)
     }
 
-    /// Prints a message; the exit code becomes 1.
+    /// Prints a message, and sets the exit code to 1.
     ///
     /// # Errors
     /// [`DriverError::Write`].
@@ -245,7 +244,7 @@ impl<'a> Search<'a> {
         Ok(self.printer.tell(format!("{line}\n").as_bytes())?)
     }
 
-    /// Says something on standard error that is no failure.
+    /// Prints a message that does not change the exit code.
     ///
     /// # Errors
     /// [`DriverError::Write`].
@@ -253,8 +252,8 @@ impl<'a> Search<'a> {
         Ok(self.printer.remark(line)?)
     }
 
-    /// Does what was put off to the end, and returns the exit code: 0, or 1
-    /// if something could not be read or done.
+    /// Runs the commands that were put off to the end, and returns the exit
+    /// code: 0, or 1 if something could not be read or done.
     ///
     /// # Errors
     /// [`DriverError::Write`].
@@ -264,7 +263,7 @@ impl<'a> Search<'a> {
         let mut cx = Context::new(&question.world, &nowhere, &NoProbe);
         cx.turn = Turn::Mine;
         cx.hands = Some(&self.printer);
-        // Who interrupts a search wants no more commands to be run.
+        // A user who interrupts a search wants no more commands to run.
         if !question.options.is_cancelled() {
             let expr = &question.program.expr;
             expr.leaves(&mut |node| node.leaf.finish(&mut cx));

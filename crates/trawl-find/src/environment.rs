@@ -1,4 +1,4 @@
-//! What parsing and running need to know of the outside, passed in so that
+//! The environment that parsing and running need to know, passed in so that
 //! tests can choose it.
 
 use trawl_model::Timestamp;
@@ -8,31 +8,31 @@ use trawl_text::zone::Zone;
 
 use crate::reference::References;
 
-/// The outside.
+/// The environment of a search.
 #[derive(Debug)]
 pub struct Environment {
-    /// When the search begins.
+    /// The time at which the search begins.
     pub now: Timestamp,
-    /// How bytes are characters.
+    /// The character encoding of the locale.
     pub locale: Locale,
-    /// Whether somebody watches standard output.
+    /// Whether standard output is a terminal.
     pub terminal: Terminal,
-    /// Whether to print warnings: find does so when standard input is a
+    /// Whether to print warnings. GNU find does so if standard input is a
     /// terminal.
     pub warnings: Warnings,
-    /// Gives the zone that times are read and printed in.
+    /// Returns the time zone that times are parsed and printed in.
     pub zone: fn() -> Zone,
-    /// Size of the blocks that `-ls` counts: 1024 bytes, or 512 if
+    /// Size in bytes of the blocks that `-ls` counts: 1024, or 512 if
     /// `POSIXLY_CORRECT` is set.
     pub ls_block_bytes: u64,
     /// Whether `POSIXLY_CORRECT` is set: no warnings beyond POSIX, and patterns
-    /// as POSIX has them.
+    /// with the rules of POSIX.
     pub is_posix: bool,
-    /// Attributes of files that arguments name (`-newer FILE`).
+    /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,
 }
 
-/// Whether doubtful expressions are remarked upon.
+/// Whether to warn of doubtful expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Warnings {
     /// `-warn`
@@ -42,7 +42,8 @@ pub enum Warnings {
 }
 
 impl Environment {
-    /// The process's own: clock, locale, terminals, the live file system.
+    /// The environment of the process: clock, locale, terminals, the live file
+    /// system.
     pub fn of_process() -> Environment {
         let locale = Locale::from_env();
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();

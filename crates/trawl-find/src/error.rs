@@ -1,10 +1,11 @@
-//! What ends a search before it begins, in find's words.
+//! Errors that end a search before it begins, with GNU find's messages.
 
-/// A command line that cannot be read, and the warnings that came before the mistake.
+/// A command line that cannot be parsed, with the warnings that precede the
+/// error.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{error}")]
 pub struct Refusal {
-    /// The mistake.
+    /// The error.
     pub error: FindError,
     /// Warnings to print before it, without the program's name.
     pub warnings: Vec<String>,
@@ -16,17 +17,17 @@ impl From<Refusal> for FindError {
     }
 }
 
-/// Why arguments make no program. Every one means exit code 1.
+/// Why the arguments are not a valid program. Every error means exit code 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// A word that begins as a predicate and is none.
+    /// A word that looks like a predicate but is not one.
     #[error("unknown predicate `{name}'")]
     UnknownPredicate {
         /// As it was spelled.
         name: String,
     },
-    /// A predicate at the end of the words lacks its argument.
+    /// A predicate at the end of the command line lacks its argument.
     #[error("missing argument to `{name}'")]
     MissingArgument {
         /// As it was spelled.
@@ -40,7 +41,7 @@ pub enum FindError {
         /// The argument.
         value: String,
     },
-    /// An argument that cannot be used, in the words of this predicate.
+    /// An argument that cannot be used, with a message of this predicate.
     #[error("{reason}")]
     BadArgument {
         /// The predicate.
@@ -48,26 +49,26 @@ pub enum FindError {
         /// What is wrong with its argument.
         reason: String,
     },
-    /// A regular expression that is none, or cannot be matched.
+    /// A regular expression that is invalid, or cannot be matched.
     #[error("failed to compile regular expression '{pattern}': {reason}")]
     Regex {
         /// The expression.
         pattern: String,
-        /// Why not.
+        /// Why it is refused.
         reason: String,
     },
-    /// Operators and parentheses that do not fit together.
+    /// Operators and parentheses that do not form an expression.
     #[error("{reason}")]
     Grammar {
-        /// What does not fit where.
+        /// The mistake.
         reason: String,
     },
-    /// A path behind the first predicate.
+    /// A path after the first predicate.
     #[error("paths must precede expression: `{word}'{}", hint(.after))]
     PathAfterExpression {
         /// The path.
         word: String,
-        /// The predicate before it, if a shell may have expanded its pattern.
+        /// The predicate before it, if the shell may have expanded its pattern.
         after: Option<String>,
     },
 }

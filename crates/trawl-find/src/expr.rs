@@ -10,23 +10,23 @@ use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Predicate};
 use crate::predicates::constant;
 
-/// A leaf and the predicate that it came from.
+/// A leaf, with the predicate that it came from.
 #[derive(Debug)]
 pub struct Node {
     /// Its row in the registry.
     pub predicate: &'static Predicate,
-    /// What is run.
+    /// The leaf itself.
     pub leaf: Box<dyn Leaf>,
-    /// What it does.
+    /// The leaf's effect.
     pub effect: Effect,
-    /// What has to be known before it is run.
+    /// The facts that must be known before it is evaluated.
     facts: Facts,
-    /// How often it is true, as far as can be guessed: from 0 to 1.
+    /// Estimated fraction of entries that it is true of, from 0 to 1.
     likelihood: f32,
 }
 
 impl Node {
-    /// A leaf that came from this predicate.
+    /// Creates a node for a leaf of this predicate.
     pub fn new(predicate: &'static Predicate, leaf: Box<dyn Leaf>) -> Node {
         let columns = predicate.columns.union(leaf.columns());
         let rest = columns.minus(NAME_ONLY);
@@ -46,17 +46,17 @@ impl Node {
         }
     }
 
-    /// The same, with a guess how often it is true.
+    /// Returns the node with an estimate of how often it is true.
     pub(crate) fn guessed(self, likelihood: f32) -> Node {
         Node { likelihood, ..self }
     }
 
-    /// How often it is true, as far as can be guessed.
+    /// Estimated fraction of entries that it is true of, from 0 to 1.
     pub(crate) fn likelihood(&self) -> f32 {
         self.likelihood
     }
 
-    /// What has to be known before it is run.
+    /// The facts that must be known before it is evaluated.
     pub(crate) fn facts(&self) -> Facts {
         self.facts
     }
@@ -84,47 +84,49 @@ impl Node {
                 };
                 self.leaf.eval(&row, cx)
             }
-            // Of what could not be looked at, no test of its attributes is true.
+            // No test of attributes is true of an entry that cannot be looked
+            // at.
             None => self.facts <= cx.known && self.leaf.eval(row, cx),
         }
     }
 }
 
-/// What a directory says of an entry without a look at it.
+/// The columns that a directory reports without a look at the entry.
 const NAME_ONLY: ColumnSet = ColumnSet::of(&[Column::Name]);
 const NUMBER_ONLY: ColumnSet = ColumnSet::of(&[Column::Ino]);
 
-/// What is known of an expression before all of the row is.
+/// The knowledge about an expression before all facts of the row are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Foresight {
-    /// This, and nothing happens on the way.
+    /// It has this value, and evaluation has no effect.
     Value(bool),
-    /// Nothing yet, but nothing happens on the way either.
+    /// The value is unknown, but evaluation has no effect.
     Open,
-    /// Something may happen.
+    /// Evaluation may have an effect.
     Acts,
 }
 
-/// An expression, evaluated from left to right and only as far as needed.
+/// An expression, evaluated from left to right and only as far as necessary.
 #[derive(Debug)]
 pub enum Expr {
     /// A test or an action.
     Leaf(Node),
     /// True if its part is false.
     Not(Box<Expr>),
-    /// True if all parts are.
+    /// True if all parts are true.
     And(Vec<Expr>),
-    /// True if a part is.
+    /// True if one part is true.
     Or(Vec<Expr>),
-    /// Evaluates all parts; the last one's value counts.
+    /// Evaluates all parts, and has the value of the last one.
     Comma(Vec<Expr>),
-    /// Its part, whose output the leaf holds until the search has ended.
+    /// Another expression, whose output the leaf holds until the search has
+    /// ended.
     Sorted(Node, Box<Expr>),
 }
 
 impl Expr {
-    /// Whether the expression is true of the row. Its actions are carried
-    /// out in the context; after `-quit` nothing more is evaluated.
+    /// Returns whether the expression is true of the row. Its actions are
+    /// performed in the context. Nothing is evaluated after `-quit`.
     pub fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         match self {
             Expr::Leaf(node) => node.eval(row, cx),
@@ -156,15 +158,15 @@ impl Expr {
         }
     }
 
-    /// What has to be known of an entry for every leaf to be run.
+    /// The facts that must be known of an entry to evaluate every leaf.
     pub fn facts(&self) -> Facts {
         let mut facts = Facts::Name;
         self.leaves(&mut |node| facts = facts.max(node.facts));
         facts
     }
 
-    /// True if nothing can happen on this row, as far as the `known` facts of
-    /// it tell: the rest need not be looked up.
+    /// Returns true if, by the `known` facts of this row, evaluation has no
+    /// effect: the other facts need not be looked up.
     pub fn is_idle(&self, row: &Row<'_>, cx: &mut Context<'_>, known: Facts) -> bool {
         matches!(self.foresee(row, cx, known), Foresight::Value(_))
     }
@@ -172,7 +174,7 @@ impl Expr {
     fn foresee(&self, row: &Row<'_>, cx: &mut Context<'_>, known: Facts) -> Foresight {
         match self {
             Expr::Leaf(node) if node.effect != Effect::None => Foresight::Acts,
-            // It may complain even if a later test is false.
+            // It may report an error even if a later test is false.
             Expr::Leaf(node) if node.predicate.cost == Cost::Look => Foresight::Acts,
             Expr::Leaf(node) if node.facts > known => Foresight::Open,
             Expr::Leaf(node) => Foresight::Value(node.leaf.eval(row, cx)),
@@ -196,7 +198,7 @@ impl Expr {
         }
     }
 
-    /// Visits every leaf.
+    /// Calls `visit` for every leaf.
     pub fn leaves<'e>(&'e self, visit: &mut dyn FnMut(&'e Node)) {
         match self {
             Expr::Leaf(node) => visit(node),
@@ -211,7 +213,7 @@ impl Expr {
         }
     }
 
-    /// The first leaf of this name.
+    /// Returns the first leaf of this name.
     pub(crate) fn find_leaf(&mut self, name: &str) -> Option<&mut Node> {
         match self {
             Expr::Leaf(node) => (node.predicate.name == name).then_some(node),
@@ -222,7 +224,8 @@ impl Expr {
         }
     }
 
-    /// Takes out the leaves of a predicate; they are true from now on.
+    /// Removes the leaves of a predicate, and puts leaves that are always true
+    /// in their place.
     pub(crate) fn take_leaves(&mut self, predicate: &Predicate) -> Vec<Node> {
         let mut taken = Vec::new();
         while let Some(node) = self.find_leaf(predicate.name) {
@@ -231,7 +234,7 @@ impl Expr {
         taken
     }
 
-    /// The columns that some leaf reads.
+    /// The columns that its leaves read.
     pub fn columns(&self) -> ColumnSet {
         let mut columns = ColumnSet::EMPTY;
         self.leaves(&mut |node| {
@@ -242,22 +245,22 @@ impl Expr {
         columns
     }
 
-    /// True if some leaf has this effect.
+    /// Returns true if some leaf has this effect.
     pub fn has(&self, effect: Effect) -> bool {
         let mut found = false;
         self.leaves(&mut |node| found |= node.effect == effect);
         found
     }
 
-    /// True if some leaf takes the place of the default `-print`.
+    /// Returns true if some leaf suppresses the default `-print`.
     pub fn acts(&self) -> bool {
         let mut found = false;
         self.leaves(&mut |node| found |= node.leaf.replaces_print());
         found
     }
 
-    /// What ends each path, if printing the path of every row is all that is
-    /// done.
+    /// The byte after each path, if the expression does nothing but print the
+    /// path of every row.
     pub(crate) fn path_end(&self) -> Option<u8> {
         match self {
             Expr::Leaf(node) => node.leaf.path_end(),
@@ -269,19 +272,19 @@ impl Expr {
         }
     }
 
-    /// True if some leaf needs its turn.
+    /// Returns true if some leaf has to be evaluated in its turn.
     pub fn needs_turns(&self) -> bool {
         self.has(Effect::InOrder) || self.has(Effect::Change)
     }
 
-    /// True if some leaf asks whether directories are empty.
+    /// Returns true if some leaf tests whether directories are empty.
     pub fn needs_empty_directories(&self) -> bool {
         let mut found = false;
         self.leaves(&mut |node| found |= node.leaf.needs_empty_directories());
         found
     }
 
-    /// What rows fulfil of which the expression is true.
+    /// A condition that every row fulfils that the expression is true of.
     pub(crate) fn filter_if_true(&self) -> Filter {
         match self {
             Expr::Leaf(node) => node.leaf.filter(),
@@ -298,17 +301,17 @@ impl Expr {
         }
     }
 
-    /// What rows fulfil on which one of `effects` may happen; `None` if none
-    /// ever does. Rows that do not fulfil it need not be read.
+    /// A condition that every row fulfils for which one of `effects` may occur;
+    /// `None` if none ever does. Rows that do not fulfil it need not be read.
     pub fn filter_for(&self, effects: &[Effect]) -> Option<Filter> {
         match self {
             Expr::Leaf(node) if effects.contains(&node.effect) => Some(Filter::default()),
-            // Complaints can be seen wherever output can.
+            // Messages are visible wherever output is.
             Expr::Leaf(node) if effects.contains(&Effect::Output) => node.leaf.complains_of(),
             Expr::Leaf(_) => None,
             Expr::Not(inner) | Expr::Sorted(_, inner) => inner.filter_for(effects),
             Expr::And(parts) => {
-                // A part is reached only where those before it were true.
+                // A part is reached only if all parts before it were true.
                 let mut reached = Filter::default();
                 let mut found: Option<Filter> = None;
                 for part in parts {
@@ -327,23 +330,25 @@ impl Expr {
         }
     }
 
-    /// The same expression with cheap tests before dear ones. Nothing moves
-    /// across a part that does something, so what happens is the same.
+    /// Returns an equivalent expression with cheap tests before expensive ones.
+    /// Nothing moves across a part that has an effect, so all effects stay the
+    /// same.
     #[must_use]
     pub fn optimized(self) -> Expr {
         Part::of(self).expr
     }
 }
 
-/// The value that settles a list of parts.
+/// The value of a part that settles the value of its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Settles {
     IfTrue,
     IfFalse,
 }
 
-/// A part that settles the list does so although one before it is open: that
-/// one does nothing, and may as well be run later. A part that acts ends it.
+/// Foresees a list. A part settles the list even if an earlier part is open,
+/// since that one has no effect and need not be evaluated first. A part that
+/// may have an effect ends the list.
 fn foresee_until(
     parts: &[Expr],
     row: &Row<'_>,

@@ -1,15 +1,15 @@
-//! In which order the parts of a list are put to a row: cheap tests before
-//! dear ones, as GNU find has it, since the order shows: in what is complained
-//! of where entries cannot be looked at, and in when an entry is looked at
-//! that a command changes.
+//! Orders the parts of a list: cheap tests before expensive ones, in GNU find's
+//! order. The order is visible: in the messages about entries that cannot be
+//! looked at, and in the moment at which an entry that a command changes is
+//! looked at.
 //!
-//! GNU find goes over a list twice. Tests of names come first, then regular
-//! expressions, inode numbers and types; then, from the end to the beginning
-//! and once, a part is swapped with the one before it if that costs more.
-//! Nothing moves across a part that does something. Where two parts cost the
-//! same they are swapped if the second is likelier to be true, or in a list
-//! of `-o` less likely ([`crate::likelihood`]): with two tests that cost a look
-//! at the entry it shows which one complains.
+//! GNU find goes over a list twice. First it moves tests of names to the front,
+//! then regular expressions, inode numbers and types. Then it goes once from
+//! the end to the beginning, and swaps a part with the one before it if that
+//! one costs more. Nothing moves across a part that has an effect. Two parts
+//! that cost the same are swapped if the second one is likelier to be true, or
+//! less likely in a list of `-o` ([`crate::likelihood`]). With two tests that
+//! have to look at the entry, the order decides which one reports an error.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,8 @@ use crate::expr::{Expr, Node};
 use crate::leaf::{Effect, Facts};
 use crate::predicate::Cost;
 
-/// What a test needs, the least first, as GNU find ranks it.
+/// The facts that a test needs, in the order of GNU find's ranking, least
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Needs {
     Nothing,
@@ -46,7 +47,7 @@ impl Node {
     }
 }
 
-/// Where a part goes among those between two that do something.
+/// The group of a part among the parts between two that have an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Names,
@@ -69,7 +70,7 @@ fn place(part: &Expr) -> Place {
     }
 }
 
-/// The most that a part needs; `None` if it does something.
+/// Returns the most that a part needs; `None` if it has an effect.
 fn needs(part: &Expr) -> Option<Needs> {
     let mut most = Some(Needs::Nothing);
     part.leaves(&mut |node| {
@@ -81,15 +82,15 @@ fn needs(part: &Expr) -> Option<Needs> {
     most
 }
 
-/// A part with how likely it is to be true.
+/// A part with the likelihood that it is true.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) expr: Expr,
     /// Computed from all of its tests.
     likelihood: f32,
-    /// As its list has it once the cheapest tests were moved to its front: GNU
-    /// find then goes by the part that was left at its end, and by those that
-    /// stood before that.
+    /// The likelihood that its list uses once the cheapest tests have been
+    /// moved to the front. GNU find then uses the part that was left at the
+    /// list's end, and the parts that stood before that one.
     in_lists: f32,
 }
 
@@ -102,7 +103,7 @@ impl Part {
         }
     }
 
-    /// An expression and all below it, each list in its order.
+    /// Orders an expression and all lists in it.
     pub(crate) fn of(expr: Expr) -> Part {
         match expr {
             Expr::Leaf(node) => {
@@ -127,7 +128,7 @@ impl Part {
     }
 }
 
-/// What a list of parts is joined by.
+/// The operator that joins a list of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Joins {
     And,
@@ -135,8 +136,8 @@ enum Joins {
 }
 
 impl Joins {
-    /// Puts the parts of a first part that is joined in the same way in its place, since all are
-    /// evaluated from left to right.
+    /// If the first part is a list with the same operator, replaces it by that
+    /// list's parts, since all are evaluated from left to right.
     fn flatten(self, mut parts: Vec<Expr>) -> Vec<Expr> {
         while let Some(first) = parts.first_mut() {
             let inner = match (self, first) {
@@ -149,9 +150,9 @@ impl Joins {
         parts
     }
 
-    /// A list in the order in which its parts are evaluated.
+    /// Returns a list with its parts in the order of evaluation.
     fn list(self, parts: Vec<Expr>) -> Part {
-        // Each with the likelihood of the list up to it.
+        // Pairs each part with the likelihood of the list up to it.
         let mut so_far = None;
         let with_those_before = |expr: Expr| {
             let part = Part::of(expr);
@@ -191,7 +192,7 @@ impl Joins {
         }
     }
 
-    /// Whether the second of two neighbours is to come first.
+    /// Returns whether the second of two neighbours is to come first.
     fn swaps(self, before: &Part, here: &Part) -> bool {
         let (Some(first), Some(second)) = (needs(&before.expr), needs(&here.expr)) else {
             return false;
@@ -260,7 +261,7 @@ pub(crate) mod tests {
         "-maxdepth 9",
     ];
 
-    /// Of these nobody sees in which order they are evaluated.
+    /// Tests whose order of evaluation is not visible.
     const NAMES: &[&str] = &[
         "-name",
         "-iname",
@@ -285,7 +286,8 @@ pub(crate) mod tests {
         }
     }
 
-    /// The tests in the order in which GNU find says that it evaluates them.
+    /// Returns the tests in the order in which GNU find says that it evaluates
+    /// them.
     fn of_find(words: &str) -> Vec<String> {
         let mut find = command("find");
         find.args(["-D", "tree", "/dev/null"])
@@ -300,7 +302,7 @@ pub(crate) mod tests {
         tests.map(name).collect()
     }
 
-    /// The oracle is what find prints with `-D tree`.
+    /// The oracle is the output of `find -D tree`.
     #[test]
     fn tests_are_evaluated_in_the_order_of_gnu_find() {
         if let Some(skip) = skip::without_program("the order of tests", "find") {

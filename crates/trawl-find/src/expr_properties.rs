@@ -1,5 +1,5 @@
-//! Random expressions, evaluated as they were parsed and as the optimiser
-//! leaves them: the same things happen in the same order.
+//! Evaluates random expressions as parsed and as optimised: the same effects
+//! happen in the same order.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,13 +17,13 @@ use crate::predicates::{constant, name, path, perm, regex};
 use crate::probe::NoProbe;
 use crate::testing::{batch_of_names, world};
 
-/// What happened: the numbers of the actions, in order.
+/// The numbers of the actions performed, in order.
 type Log = Arc<Mutex<Vec<u64>>>;
 
-/// Rows are told apart by their inode number, below this.
+/// Number of rows; each has another inode number.
 const ROWS: u64 = 16;
 
-/// True of rows whose inode number lies in a range.
+/// A test that is true of rows whose inode number lies in a range.
 #[derive(Debug)]
 struct Test {
     low: u64,
@@ -45,7 +45,7 @@ impl Leaf for Test {
     }
 }
 
-/// Writes its number down; true of even rows or of odd ones.
+/// An action that logs its number. It is true of even rows or of odd ones.
 #[derive(Debug)]
 struct Action {
     number: u64,
@@ -124,7 +124,7 @@ fn expression(prng: &mut Prng, log: &Log, levels: u64) -> Expr {
     }
 }
 
-/// What an expression did with a row.
+/// The effects of an expression on a row.
 #[derive(Debug, PartialEq, Eq)]
 struct Done {
     value: bool,
@@ -163,7 +163,7 @@ fn run(expr: &Expr, log: &Log, ino: u64) -> Done {
     }
 }
 
-/// Where something happens, the filter admits the row.
+/// Asserts that the filter admits the row if the expression had an effect.
 fn check_filter(expr: &Expr, done: &Done, ino: u64) {
     let all = [&Effect::VISIBLE[..], &[Effect::Prune]].concat();
     if done.log.is_empty() {
@@ -185,7 +185,7 @@ fn optimised_expressions_do_the_same() {
         for ino in 0..ROWS {
             let expected = run(&naive, &logs[0], ino);
             let done = run(&optimised, &logs[1], ino);
-            // Behind -quit, no value is asked for.
+            // After -quit, the value does not matter.
             let same = expected.value == done.value || expected.quit;
             assert!(
                 same && expected.log == done.log

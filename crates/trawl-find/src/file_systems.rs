@@ -1,10 +1,10 @@
-//! Kinds of file systems by device number, for `%F` and `-fstype`, and what
-//! the mounts of one allow.
+//! Types of file systems by device number, for `%F` and `-fstype`, and the
+//! restrictions of their mounts.
 //!
-//! The index keeps devices, not kinds: the kind is that of what is mounted
-//! from that device now. A device that is not mounted is `unknown`. Mounts of
-//! one device may differ in what they allow: then the entry's path tells in
-//! which of them it lies.
+//! The index stores devices, not types: the type is that of the file system now
+//! mounted from the device, or `unknown` if there is none. If the mounts of a
+//! device have different restrictions, the entry's path decides which mount it
+//! lies in.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use trawl_model::{Dev, path};
 use trawl_sys::mount_table::{self, Mount};
 
-/// The mounted file systems, read when first asked for.
+/// The mounted file systems, read on first use.
 #[derive(Debug, Default)]
 pub struct FileSystems {
     mounted: OnceLock<Table>,
@@ -21,72 +21,74 @@ pub struct FileSystems {
 #[derive(Debug, Default)]
 struct Table {
     by_device: HashMap<Dev, Mounted>,
-    /// What lies at a mount point, as paths are stored: of several mounts on
-    /// one point the last.
+    /// Restrictions at each mount point, by stored path; the last one of
+    /// several mounts at a mount point.
     by_point: HashMap<Vec<u8>, Allows>,
-    /// Whether a mount lies below another one of the same device.
+    /// Whether a mount lies below another mount of the same device.
     is_nested: bool,
 }
 
-/// What is known of a device, over all its mounts.
+/// The facts about a device, for all its mounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Mounted {
     kind: String,
-    /// What its mounts allow; `None` where they differ.
+    /// The restrictions of its mounts; `None` if they differ.
     allows: Option<Allows>,
 }
 
-/// What a mount allows.
+/// The restrictions of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Allows {
-    /// True if nobody may write.
+    /// True if it is mounted read-only.
     read_only: bool,
-    /// True if no program may be run.
+    /// True if programs on it cannot be run (noexec).
     without_programs: bool,
 }
 
 impl FileSystems {
     fn table(&self) -> &Table {
         self.mounted.get_or_init(|| {
-            // Without the table every kind is unknown.
+            // If the table cannot be read, every type is unknown.
             let mounts = mount_table::read().unwrap_or_default();
             table(mounts.into_iter())
         })
     }
 
-    /// The kind of the file system on `dev`.
+    /// Returns the type of the file system on `dev`.
     pub fn kind(&self, dev: Dev) -> &str {
         let mounted = self.table().by_device.get(&dev);
         mounted.map_or("unknown", |mounted| &mounted.kind)
     }
 
-    /// Whether something of this kind is mounted. What is not mounted is `unknown`.
+    /// Returns whether a file system of this type is mounted. `unknown` always
+    /// counts as mounted.
     pub fn has_kind(&self, kind: &str) -> bool {
         let mut mounted = self.table().by_device.values();
         kind == "unknown" || mounted.any(|mounted| mounted.kind == kind)
     }
 
-    /// True if a part of a file system is mounted below another mount of it:
-    /// a directory may then lie below itself.
+    /// Returns true if a part of a file system is mounted below another mount
+    /// of it. A directory may then lie below itself.
     pub(crate) fn may_loop(&self) -> bool {
         self.table().is_nested
     }
 
-    /// True if nothing can be written to the entry on `dev` that is stored
-    /// so.
+    /// Returns true if the entry on `dev` with this stored path lies on a
+    /// read-only mount.
     pub fn is_read_only(&self, dev: Dev, stored: &dyn Fn() -> Vec<u8>) -> bool {
         self.table().allows(dev, stored).read_only
     }
 
-    /// True if a program on `dev` that is stored so cannot be run.
+    /// Returns true if programs at this stored path on `dev` cannot be run.
     pub fn is_without_programs(&self, dev: Dev, stored: &dyn Fn() -> Vec<u8>) -> bool {
         self.table().allows(dev, stored).without_programs
     }
 }
 
 impl Table {
-    /// By the device where all its mounts agree, else by the nearest mount
-    /// point above the entry: subvolumes have devices that are not mounted.
+    /// Returns the restrictions by device if all its mounts agree, otherwise by
+    /// the nearest mount point above the entry: subvolumes have devices that
+    /// are not in the mount table.
     fn allows(&self, dev: Dev, stored: &dyn Fn() -> Vec<u8>) -> Allows {
         if let Some(allows) = self.by_device.get(&dev).and_then(|mounted| mounted.allows) {
             return allows;
@@ -103,7 +105,7 @@ impl Table {
     }
 }
 
-/// What the mounts of a process say of its file systems.
+/// Builds the table of file systems from the mounts of a process.
 fn table(mounts: impl Iterator<Item = Mount>) -> Table {
     let mut all = Table::default();
     let mut points = HashSet::new();

@@ -1,4 +1,4 @@
-//! The files that `-fprint` and its relatives write to.
+//! The files that `-fprint` and related actions write to.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,10 +13,10 @@ use crate::environment::Environment;
 use crate::output::Sink;
 use crate::reference::error_text;
 
-/// A file that is written during the search.
+/// A file that is written to during the search.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// As it was spelled.
+    /// The path as it was spelled.
     pub path: Vec<u8>,
     target: Target,
 }
@@ -27,7 +27,7 @@ enum Target {
     File(Mutex<Writing>),
 }
 
-/// A file under way; the first error is kept, and told at the end.
+/// An open file. The first error is kept, and reported at the end.
 #[derive(Debug)]
 struct Writing {
     file: io::BufWriter<File>,
@@ -43,7 +43,7 @@ impl Writing {
 }
 
 impl OutputFile {
-    /// Device and inode, if it is a file.
+    /// Device and inode number, if it is a file.
     fn id(&self) -> Option<(u64, u64)> {
         match &self.target {
             Target::Stderr => None,
@@ -54,11 +54,11 @@ impl OutputFile {
         }
     }
 
-    /// Writes `bytes`. What goes wrong with a file is kept
+    /// Writes `bytes`. The first error of a file is kept
     /// ([`OutputFile::trouble`]).
     pub fn write(&self, bytes: &[u8], errors: &mut dyn Write) {
         match &self.target {
-            // That nobody can be told is no reason to stop.
+            // A failure to write to standard error does not stop the search.
             Target::Stderr => drop(errors.write_all(bytes)),
             Target::File(writing) => {
                 let writing = &mut *lock(writing);
@@ -70,7 +70,7 @@ impl OutputFile {
         }
     }
 
-    /// Lets what was written be seen.
+    /// Flushes the buffer.
     pub fn flush(&self) {
         if let Target::File(writing) = &self.target {
             let writing = &mut *lock(writing);
@@ -81,7 +81,7 @@ impl OutputFile {
         }
     }
 
-    /// Why it could not be written, as strerror(3) says it.
+    /// The first error of writing, as text of strerror(3).
     pub fn trouble(&self) -> Option<String> {
         match &self.target {
             Target::Stderr => None,
@@ -96,12 +96,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
         .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// The sink for a path: the same for the same file. The file is made, or
-/// emptied, at once; `/dev/stdout` and `/dev/stderr` stand for the program's
-/// own streams.
+/// Returns the sink for a path; paths of the same file have the same sink. The
+/// file is created or truncated at once. `/dev/stdout` and `/dev/stderr` stand
+/// for the program's own streams.
 ///
 /// # Errors
-/// Why the file cannot be written, as strerror(3) says it.
+/// Why the file cannot be opened for writing, as text of strerror(3).
 pub fn sink(files: &mut Vec<OutputFile>, path: &[u8], env: &Environment) -> Result<Sink, String> {
     if path == b"/dev/stdout" {
         return Ok(Sink::Stdout);

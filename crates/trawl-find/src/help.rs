@@ -1,24 +1,27 @@
-//! Help, made from the registry.
+//! The help text, generated from the registry.
 
 use crate::predicate::{Kind, Predicate};
 use crate::registry::registry;
 
-/// What `-help` prints.
+/// Returns the text that `-help` prints.
 pub fn text() -> String {
     let mut out = String::from(
         "Usage: find [-H] [-L] [-P] [PATH...] [EXPRESSION]\n\n\
-         Searches PATHs, or else the current directory, for what EXPRESSION is true of.\n\
-         Without an action, -print is done.\n\n\
+         Evaluates EXPRESSION for each PATH and everything below it (default: the current directory).\n\
+         Without an action in EXPRESSION, prints the path of each entry that it is true of.\n\n\
          Before the paths:\n  \
-         -P                             follow no symbolic link (the default)\n  \
-         -H                             follow those that are paths or arguments\n  \
-         -L                             follow all\n",
+         -P                             never follow symbolic links (the default)\n  \
+         -H                             follow symbolic links only if they are PATHs or arguments\n  \
+         -L                             follow all symbolic links\n",
     );
     for (kind, title) in [
-        (Kind::Operator, "Operators, tightest first"),
+        (Kind::Operator, "Operators, by decreasing precedence"),
         (Kind::GlobalOption, "Options for the whole search"),
-        (Kind::PositionalOption, "Options for what follows them"),
-        (Kind::Test, "Tests (N may be +N for more, -N for less)"),
+        (Kind::PositionalOption, "Options for later words"),
+        (
+            Kind::Test,
+            "Tests (N: exactly N, +N: more than N, -N: less than N)",
+        ),
         (Kind::Action, "Actions"),
     ] {
         out.push_str(&format!("\n{title}:\n"));

@@ -8,26 +8,26 @@ use crate::context::Context;
 use crate::lookups::AttributeTest;
 use crate::output::Mark;
 
-/// What a leaf does besides being true or false.
+/// The effect of a leaf besides its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Nothing: it may be run earlier, later or not at all.
+    /// None: the leaf may be evaluated earlier, later or not at all.
     None,
     /// Writes to the output.
     Output,
-    /// Keeps the search out of a directory.
+    /// Keeps the search from descending into a directory.
     Prune,
     /// Ends the search.
     Quit,
-    /// Depends on the rows before: evaluated in order, by one thread.
+    /// Depends on earlier rows: evaluated in order, by one thread.
     InOrder,
-    /// Runs a command or changes a file: evaluated in order, by one thread,
-    /// on what is there now.
+    /// Runs a command or changes a file: evaluated in order, by one thread, on
+    /// the current state of the file.
     Change,
 }
 
 impl Effect {
-    /// Everything that may be seen of a search.
+    /// Effects that a user of the search can see.
     pub const VISIBLE: [Effect; 4] = [
         Effect::Output,
         Effect::Quit,
@@ -35,95 +35,96 @@ impl Effect {
         Effect::Change,
     ];
 
-    /// True if a leaf with this effect needs its turn.
+    /// Returns true if a leaf with this effect has to be evaluated in its turn.
     pub fn needs_turn(self) -> bool {
         matches!(self, Effect::InOrder | Effect::Change)
     }
 }
 
-/// What has to be known of an entry of the live file system before a leaf can
-/// be put to it: each more costly than the one before.
+/// The facts that must be known of an entry of the live file system before a
+/// leaf can be evaluated on it. Each one costs more than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Facts {
     /// Its name.
     Name,
-    /// And the inode number that its directory says.
+    /// Also the inode number that its directory reports.
     Number,
-    /// And its type.
+    /// Also its type.
     Type,
-    /// And its attributes, stat(2).
+    /// Also its attributes, stat(2).
     Attributes,
 }
 
-/// A test or an action, ready to be put to rows.
+/// A test or an action, ready to be evaluated on rows.
 pub trait Leaf: Send + Sync + std::fmt::Debug {
-    /// Whether it is true of the row.
+    /// Returns whether it is true of the row.
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool;
 
-    /// Columns that it reads beyond those of its predicate.
+    /// Columns that it reads in addition to those of its predicate.
     fn columns(&self) -> ColumnSet {
         ColumnSet::EMPTY
     }
 
-    /// What every row fulfils of which it is true.
+    /// A condition that every row fulfils that the leaf is true of.
     fn filter(&self) -> Filter {
         Filter::default()
     }
 
-    /// What a row must fulfil before this test can complain of it; `None` if it never complains.
+    /// A condition on the rows that this test may complain of; `None` if it
+    /// never complains.
     fn complains_of(&self) -> Option<Filter> {
         None
     }
 
-    /// What it does besides.
+    /// Its effect besides its value.
     fn effect(&self) -> Effect {
         Effect::None
     }
 
-    /// True if nothing is printed by default beside it.
+    /// True if it suppresses the default `-print`.
     fn replaces_print(&self) -> bool {
         matches!(self.effect(), Effect::Output | Effect::Change)
     }
 
-    /// What ends each path, if printing the path to standard output is all that
-    /// it does: many paths are printed at once.
+    /// The byte after each path, if the leaf only prints the path to standard
+    /// output. Many paths can then be printed at once.
     fn path_end(&self) -> Option<u8> {
         None
     }
 
-    /// The time that it compares an entry's with.
+    /// The time that it compares an entry's time with, if it does.
     fn moment(&self) -> Option<Timestamp> {
         None
     }
 
-    /// True if it holds for every entry.
+    /// True if it is true of every entry.
     fn is_always_true(&self) -> bool {
         false
     }
 
-    /// What it has to know of an entry of the live file system; `None` if that
-    /// follows from its columns.
+    /// The facts that it needs of an entry of the live file system; `None` if
+    /// they follow from its columns.
     fn facts(&self) -> Option<Facts> {
         None
     }
 
-    /// Entries of this depth come next: does what was put off until the search
-    /// goes to another directory.
+    /// Called before entries of this depth: runs the commands that were put off
+    /// until the search moves to another directory.
     fn move_on(&self, _depth: usize, _: &mut Context<'_>) {}
 
-    /// Takes over what an expression printed of the row since `mark`, where
-    /// this leaf stands for the order of the whole output.
+    /// Takes over the output that the expression printed for the row since
+    /// `mark`. Only a leaf that orders the whole output does this.
     fn collect(&self, _: &Row<'_>, _: &mut Context<'_>, _mark: Mark) {}
 
-    /// Does what was put off until the search has ended.
+    /// Does the work that was put off until the search has ended.
     fn finish(&self, _: &mut Context<'_>) {}
 
-    /// The test of extended attributes that it is, if it is one.
+    /// Its test of extended attributes, if it is one.
     fn attribute_test(&self) -> Option<&AttributeTest> {
         None
     }
 
-    /// True if it asks whether directories are empty.
+    /// True if it tests whether directories are empty.
     fn needs_empty_directories(&self) -> bool {
         false
     }

@@ -1,6 +1,5 @@
-//! Paths that a scan was told to leave out (`trawl index --exclude`): the
-//! index has nothing of them, but only the live file system knows what is
-//! there.
+//! Paths that a scan was told to leave out (`trawl index --exclude`). The index
+//! has no entries for them, so only the live file system can answer.
 
 use std::ffi::CString;
 
@@ -10,11 +9,11 @@ use trawl_sys::pattern::{Flags, matches};
 
 use crate::resolve::{Resolved, is_recorded};
 
-/// The same, but a path that was left out of the index is not indexed rather
-/// than missing.
+/// Returns `resolved`, but changes a missing path that was left out of the
+/// index to one that is not indexed.
 ///
 /// # Errors
-/// Whatever cannot be read of the index.
+/// If the index cannot be read.
 pub fn told_apart(index: &Index, resolved: Resolved) -> Result<Resolved, QueryError> {
     Ok(match resolved {
         Resolved::To(Located::Missing { root }, path) if is_left_out(index, &root, &path)? => {
@@ -25,7 +24,8 @@ pub fn told_apart(index: &Index, resolved: Resolved) -> Result<Resolved, QueryEr
     })
 }
 
-/// Whether the source at `root` leaves out the path, or something above it.
+/// Returns whether the source at `root` leaves out the path or a directory
+/// above it.
 fn is_left_out(index: &Index, root: &[u8], path: &[u8]) -> Result<bool, QueryError> {
     let Located::Found(source) = index.locate(root)? else {
         return Ok(false);
@@ -50,7 +50,9 @@ fn is_left_out(index: &Index, root: &[u8], path: &[u8]) -> Result<bool, QueryErr
     Ok(false)
 }
 
-/// A pattern without a slash is that of a name. Slashes at its end do not count.
+/// Returns whether an exclusion pattern matches. A pattern without a slash is
+/// matched against the name, another one against the path. Trailing slashes of
+/// the pattern are ignored.
 fn leaves_out(pattern: &[u8], path: &[u8], name: &[u8]) -> bool {
     let end = pattern.iter().rposition(|byte| *byte != b'/');
     let pattern = &pattern[..end.map_or(0, |last| last + 1)];

@@ -1,17 +1,19 @@
-//! The find language over an index, with the meaning of GNU find.
+//! The find language over an index and over the live file system, with the
+//! meaning of GNU find.
 //!
-//! From words to answers:
+//! How a command line becomes answers:
 //! 1. [`parser`] turns arguments into a [`Program`]: start points, options
 //!    and one [`Expr`], using the [`registry`] of predicates.
-//! 2. Each leaf of the expression is a [`Leaf`]: it is put to one row at a
-//!    time, says which columns it reads and which rows it can rule out.
-//! 3. [`driver`] runs a program over an index and prints what it says.
+//! 2. Each leaf of the expression is a [`Leaf`]. It is evaluated on one row at
+//!    a time, and it says which columns it reads and which rows it can rule
+//!    out.
+//! 3. [`driver`] runs a program and prints its results.
 //!
 //! To add a predicate, write one file in `predicates/` and list it in
-//! [`registry`]; help, man page and completions are made from that list.
+//! [`registry`]. Help, man page and completions are generated from that list.
 //!
-//! Files are changed and commands run by actions that were asked for, and only
-//! after another look at what they are about.
+//! Only actions that the user asked for change files or run commands, and only
+//! after they have looked at the file again.
 
 #![forbid(unsafe_code)]
 

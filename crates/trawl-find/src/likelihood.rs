@@ -1,5 +1,5 @@
-//! How often a test is likely to be true, as GNU find guesses it: among tests
-//! that cost the same, the order goes by that, and so does what is complained of.
+//! Estimates how often a test is true, as GNU find does. Tests of the same cost
+//! are ordered by this estimate, and so are the messages they cause.
 //!
 //! The numbers are those that GNU find 4.9 prints with `-D tree`.
 
@@ -10,7 +10,8 @@ use crate::parser::Settings;
 use crate::predicates::size::unit_bytes;
 use trawl_model::Timestamp;
 
-/// The guess for a leaf that was read from `words`, its arguments. `now` is the present.
+/// Returns the estimate for a leaf that was parsed from `words`, its arguments.
+/// `now` is the present.
 pub(crate) fn guess(
     name: &str,
     words: &[Vec<u8>],
@@ -66,7 +67,7 @@ fn of_type(letter: &[u8]) -> f32 {
     }
 }
 
-/// Most files are small: find takes more than 20 KiB for large.
+/// Most files are small; GNU find considers more than 20 KiB large.
 fn of_size(number: &[u8]) -> f32 {
     let (unit, digits) = match number.split_last() {
         Some((letter, rest)) if !letter.is_ascii_digit() => (unit_bytes(*letter), rest),
@@ -99,7 +100,8 @@ fn of_links(number: &[u8]) -> f32 {
     }
 }
 
-/// The system's own users have low numbers, and most files.
+/// GNU find assumes that most files belong to the system's own users, whose IDs
+/// are small.
 fn of_id(id: Option<u64>) -> f32 {
     match id {
         Some(0..100) => 0.99,
@@ -112,19 +114,20 @@ fn user(name: &[u8]) -> Option<u64> {
     known.map(u64::from).or_else(|| digits(name))
 }
 
-/// A number without what says how to compare with it.
+/// Parses a number without the sign before it.
 fn digits(word: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(word).ok()?;
     text.trim_start_matches(['+', '-', ' ']).parse().ok()
 }
 
-/// 0 for what is mounted nowhere: find then asks no file.
+/// Returns 0 for a type that is mounted nowhere: GNU find then looks at no
+/// file.
 fn of_file_system(kind: &[u8]) -> f32 {
     let kind = String::from_utf8_lossy(kind);
     if kind == "unknown" || !FileSystems::default().has_kind(&kind) {
         return 0.0;
     }
-    // proc(5): `nodev` stands before kinds that lie on no device.
+    // proc(5): `nodev` precedes types that have no device.
     let kinds = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     match kinds.lines().any(|line| line.trim() == kind) {
         true => 0.7,
@@ -132,7 +135,7 @@ fn of_file_system(kind: &[u8]) -> f32 {
     }
 }
 
-/// By the days from a time until the day that ages are counted from.
+/// Depends on the days between the time and the origin of ages.
 fn of_time(origin: Timestamp, moment: Timestamp) -> f32 {
     match origin.secs.saturating_sub(moment.secs) / DAY_SECS {
         ..=0 => 0.01,
@@ -147,7 +150,8 @@ mod tests {
     use trawl_testkit::oracle::{command, run};
     use trawl_testkit::skip;
 
-    /// With every test of the list in `expr_order`, and numbers around the limits.
+    /// Covers every test of the list in `expr_order`, and numbers around the
+    /// limits.
     #[test]
     fn guesses_are_those_of_gnu_find() {
         if let Some(skip) = skip::without_program("guesses of likelihood", "find") {
@@ -172,7 +176,8 @@ mod tests {
         let others = crate::expr_order::tests::TESTS.iter();
         let others = others.map(|test| (*test).to_owned());
         for words in others.chain(sizes).chain(ids).chain(days) {
-            // The order shows in no single test, and find leaves some out of the tree.
+            // A single test has no visible order, and GNU find omits some tests
+            // from the tree.
             let mut find = command("find");
             let line = format!("-D tree /dev/null {words} -print");
             let said = run(find.args(line.split(' '))).errors();
@@ -192,7 +197,7 @@ mod tests {
                     ours = node.likelihood();
                 }
             });
-            // It prints four digits.
+            // GNU find prints four digits.
             assert!(
                 (ours - theirs).abs() <= theirs * 1e-3,
                 "{words}: {ours}, {theirs}"

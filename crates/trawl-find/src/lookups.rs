@@ -1,8 +1,9 @@
-//! What some tests have to know of a whole scope before its rows are put to
-//! them: which directories are empty, which entries have attributes that
-//! their rows do not tell of.
+//! Facts that some tests need about a whole scope before its rows are
+//! evaluated: which directories are empty, and which entries have extended
+//! attributes that their rows do not show.
 //!
-//! Memory goes with the entries that are found, not with the scope.
+//! Memory grows with the number of entries found, not with the size of the
+//! scope.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,27 +12,27 @@ use trawl_text::glob::Glob;
 
 use crate::probe::Cause;
 
-/// Paths, as stored.
+/// A set of paths, as stored in the index.
 pub type Paths = HashSet<Vec<u8>>;
 
-/// What is known of directories beside their rows, if a leaf asks for it; by
-/// stored path.
+/// Directories known to be empty or unlistable, by stored path; filled only if
+/// a leaf asks for it.
 #[derive(Debug, Default)]
 pub struct Emptiness {
-    /// Those that were listed and hold nothing.
+    /// Directories that were listed and have no entries.
     pub empty: Paths,
-    /// Those that may not be listed: whether they hold something cannot be
-    /// told.
+    /// Directories that may not be listed, so that it is unknown whether they
+    /// are empty.
     pub denied: Paths,
     /// The device of the file system that was listed.
     pub device: Option<Dev>,
 }
 
 impl Emptiness {
-    /// Whether a directory, by its stored path, holds nothing.
+    /// Returns whether a directory, given by its stored path, has no entries.
     ///
     /// # Errors
-    /// If it may not be listed.
+    /// If the directory may not be listed.
     pub fn holds(&self, stored: &[u8]) -> Result<bool, Cause> {
         match self.denied.contains(stored) {
             true => Err(Cause("Permission denied".into())),
@@ -40,48 +41,52 @@ impl Emptiness {
     }
 }
 
-/// What was looked up.
+/// The facts that were looked up.
 #[derive(Debug, Default)]
 pub struct Lookups {
-    /// Directories without entries, if a leaf asks for them.
+    /// Directories without entries; filled only if a leaf asks for them.
     pub empty_directories: Emptiness,
-    /// By [`AttributeTest::word`], entries with an attribute that passes it.
+    /// Entries with an attribute that passes a test, by
+    /// [`AttributeTest::word`].
     pub with_attribute: HashMap<Vec<u8>, Paths>,
 }
 
 impl Lookups {
-    /// Whether an entry was found to have an attribute that passes a test.
+    /// Returns whether an entry was found to have an attribute that passes the
+    /// test.
     pub fn has_attribute(&self, test: &AttributeTest, stored: impl Fn() -> Vec<u8>) -> bool {
         let found = self.with_attribute.get(&test.word);
         found.is_some_and(|paths| !paths.is_empty() && paths.contains(&stored()))
     }
 }
 
-/// Which names of attributes are meant.
+/// A condition on the names of attributes.
 #[derive(Debug)]
 pub enum AttributeName {
-    /// This one.
+    /// This name only.
     Exactly(Vec<u8>),
-    /// Those that match.
+    /// Names that match the pattern.
     Like(Glob),
 }
 
 /// A test of extended attributes.
 #[derive(Debug)]
 pub struct AttributeTest {
-    /// How it was written; tests written alike are the same.
+    /// The argument as it was written. Tests with the same word are the same
+    /// test.
     pub word: Vec<u8>,
-    /// What the name must be.
+    /// The condition on the name.
     pub name: AttributeName,
-    /// What the value must match.
+    /// The pattern that the value must match, if any.
     pub value: Option<Glob>,
 }
 
-/// Names that only the superuser may know begin so. They are not in rows.
+/// Prefix of attribute names that only the superuser may list. Rows do not have
+/// them.
 const TRUSTED: &[u8] = b"trusted.";
 
 impl AttributeTest {
-    /// Whether the name is meant.
+    /// Returns whether the test's name condition holds for `name`.
     pub fn is_about(&self, name: &[u8]) -> bool {
         match &self.name {
             AttributeName::Exactly(wanted) => wanted == name,
@@ -89,13 +94,14 @@ impl AttributeTest {
         }
     }
 
-    /// Whether it has to be looked up what an attribute of this name has
-    /// for a value, or that there is one: rows do not tell.
+    /// Returns whether this attribute's value, or its existence, has to be
+    /// looked up because rows do not show it.
     pub fn looks_up(&self, name: &[u8]) -> bool {
         (self.value.is_some() || name.starts_with(TRUSTED)) && self.is_about(name)
     }
 
-    /// False if nothing that it may be about has to be looked up.
+    /// Returns false if no attribute that the test may match has to be looked
+    /// up.
     pub fn needs_lookup(&self) -> bool {
         let may_be_trusted = || match (&self.name, self.word.first()) {
             (AttributeName::Exactly(name), _) => name.starts_with(TRUSTED),
@@ -104,7 +110,7 @@ impl AttributeTest {
         self.value.is_some() || may_be_trusted()
     }
 
-    /// Whether the value passes.
+    /// Returns whether the value passes the test.
     pub fn admits(&self, value: &[u8]) -> bool {
         self.value.as_ref().is_none_or(|glob| glob.matches(value))
     }

@@ -1,5 +1,5 @@
-//! An order of rows by columns (`-sort`): numbers and times as numbers, names
-//! as bytes, what is equal by path.
+//! An order of rows by columns (`-sort`): numbers and times compare as numbers,
+//! names as bytes, and equal rows by path.
 
 use std::cmp::Reverse;
 
@@ -9,30 +9,30 @@ use trawl_model::{Column, ColumnSet, Timestamp};
 
 use crate::context::Context;
 
-/// What rows are compared by.
+/// A value that rows are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
-    /// The path as it is printed.
+    /// The path as printed.
     Path,
     /// A column.
     Column(Column),
 }
 
-/// Which way.
+/// The direction of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Direction {
     Up,
     Down,
 }
 
-/// Columns, the weightiest first.
+/// An order by several columns, the most significant one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order(Vec<(Key, Direction)>);
 
-/// A value of a column. All of one column are of one kind.
+/// The value of a column. All values of one column are of the same variant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Value {
-    /// What is not known comes before everything that is.
+    /// A number. An unknown one orders before all known ones.
     Number(Option<i128>),
     Bytes(Vec<u8>),
 }
@@ -43,7 +43,7 @@ enum Directed {
     Down(Reverse<Value>),
 }
 
-/// Where a row belongs: by its values, then by its path.
+/// The position of a row: by its values, then by its path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Rank {
     values: Vec<Directed>,
@@ -51,7 +51,8 @@ pub(crate) struct Rank {
 }
 
 impl Order {
-    /// Reads `[-]COLUMN,...`; `None` if a column has another name.
+    /// Parses `[-]COLUMN,...`. Returns `None` if a name is not that of a
+    /// column.
     pub(crate) fn parse(text: &[u8]) -> Option<Order> {
         let parts = std::str::from_utf8(text).ok()?.split(',');
         let parts = parts.map(|part| match part.strip_prefix('-') {
@@ -61,7 +62,7 @@ impl Order {
         parts.collect::<Option<Vec<_>>>().map(Order)
     }
 
-    /// The columns that it reads.
+    /// The columns that the order reads.
     pub(crate) fn columns(&self) -> ColumnSet {
         let mut columns = ColumnSet::of(&[Column::Name]);
         for (key, _) in &self.0 {
@@ -72,7 +73,7 @@ impl Order {
         columns
     }
 
-    /// Where the row belongs.
+    /// Returns the position of the row.
     pub(crate) fn rank(&self, row: &Row<'_>, cx: &mut Context<'_>) -> Rank {
         let path = cx.path(row).to_vec();
         let values = self.0.iter().map(|(key, direction)| {
@@ -98,7 +99,7 @@ fn key(name: &str) -> Option<Key> {
     Some(Key::Column(found.column))
 }
 
-/// What has to be read for a column's value.
+/// The columns to read for a column's value.
 fn read_for(column: Column) -> ColumnSet {
     match column {
         Column::Dir | Column::NameRaw => ColumnSet::of(&[Column::Name]),

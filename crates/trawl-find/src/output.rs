@@ -1,13 +1,13 @@
-//! What a part of a search printed, and columns whose width is known only
-//! when everything before it has been printed.
+//! The output of a part of a search, with columns whose width is known only
+//! once everything before them has been printed.
 //!
-//! `-ls` widens its columns as it goes. Parts of a search run in parallel,
-//! so they leave the padding out, note where it belongs, and it is put in
-//! when the parts are written in order.
+//! `-ls` widens its columns as it goes. Since parts of a search run in
+//! parallel, they leave the padding out and record where it belongs. The
+//! padding is inserted when the parts are written in order.
 
 use trawl_text::quote::Terminal;
 
-/// Columns of `-ls` that grow, as indices into [`Widths`].
+/// Columns of `-ls` whose width grows, as indices into [`Widths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum LsColumn {
@@ -29,7 +29,7 @@ pub enum LsColumn {
     Size,
 }
 
-/// The least width that each column has now.
+/// The current minimum width of each column.
 #[derive(Clone, Debug)]
 pub struct Widths([usize; 8]);
 
@@ -39,17 +39,17 @@ impl Default for Widths {
     }
 }
 
-/// Where a leaf prints to.
+/// The destination of a leaf's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sink {
     /// Standard output.
     Stdout,
-    /// Another one, by its number in [`crate::Program::files`].
+    /// A file, by its number in [`crate::Program::files`].
     File(usize, Terminal),
 }
 
 impl Sink {
-    /// Its number beside standard output.
+    /// The file's number; `None` for standard output.
     pub fn number(self) -> Option<usize> {
         match self {
             Sink::Stdout => None,
@@ -57,7 +57,8 @@ impl Sink {
         }
     }
 
-    /// Whether somebody watches it.
+    /// Whether the file is a terminal. `Terminal::Absent` for standard output,
+    /// whose terminal the context knows.
     pub fn terminal(self) -> Terminal {
         match self {
             Sink::Stdout => Terminal::Absent,
@@ -66,7 +67,8 @@ impl Sink {
     }
 }
 
-/// A place where padding belongs, or where a column widens without any.
+/// A position where padding belongs, or where a column becomes wider without
+/// padding.
 #[derive(Clone, Copy, Debug)]
 struct Pad {
     at: usize,
@@ -81,29 +83,29 @@ enum Fill {
     Nothing,
 }
 
-/// How much had been printed at some time.
+/// The amount of output at some point, to return to it later.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mark {
     bytes: usize,
     pads: usize,
 }
 
-/// Printed bytes and their missing padding.
+/// Printed bytes, with positions where padding is missing.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// What was printed.
+    /// The printed bytes.
     pub bytes: Vec<u8>,
     pads: Vec<Pad>,
 }
 
 impl Output {
-    /// Prints a field that ends at its column's right edge.
+    /// Prints a field that is aligned to the right edge of its column.
     pub fn push_right(&mut self, column: LsColumn, text: &[u8]) {
         self.note(column, text);
         self.bytes.extend_from_slice(text);
     }
 
-    /// Prints a field that begins at its column's left edge.
+    /// Prints a field that is aligned to the left edge of its column.
     pub fn push_left(&mut self, column: LsColumn, text: &[u8]) {
         self.bytes.extend_from_slice(text);
         self.note(column, text);
@@ -118,7 +120,7 @@ impl Output {
         });
     }
 
-    /// From here on, the column is at least so wide.
+    /// Makes the column at least `width` characters wide from here on.
     pub fn widen(&mut self, column: LsColumn, width: usize) {
         self.pads.push(Pad {
             at: self.bytes.len(),
@@ -133,7 +135,7 @@ impl Output {
         self.bytes.is_empty() && self.pads.is_empty()
     }
 
-    /// How much was printed, to go back to.
+    /// Returns a mark of the current amount of output.
     pub fn mark(&self) -> Mark {
         Mark {
             bytes: self.bytes.len(),
@@ -141,13 +143,13 @@ impl Output {
         }
     }
 
-    /// Forgets what was printed since.
+    /// Discards the output after the mark.
     pub fn truncate(&mut self, mark: Mark) {
         self.bytes.truncate(mark.bytes);
         self.pads.truncate(mark.pads);
     }
 
-    /// Takes out what was printed since.
+    /// Removes the output after the mark and returns it.
     #[must_use]
     pub fn split_off(&mut self, mark: Mark) -> Output {
         let mut pads = self.pads.split_off(mark.pads);
@@ -156,7 +158,7 @@ impl Output {
         Output { bytes, pads }
     }
 
-    /// Prints this behind what was printed.
+    /// Appends other output to this output.
     pub fn append(&mut self, mut other: Output) {
         let before = self.bytes.len();
         other.pads.iter_mut().for_each(|pad| pad.at += before);
@@ -164,7 +166,7 @@ impl Output {
         self.bytes.append(&mut other.bytes);
     }
 
-    /// The bytes with their padding, widening `widths` on the way.
+    /// Returns the bytes with their padding, and widens `widths` accordingly.
     pub fn finish(self, widths: &mut Widths) -> Vec<u8> {
         if self.pads.is_empty() {
             return self.bytes;

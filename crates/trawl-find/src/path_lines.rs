@@ -1,33 +1,34 @@
-//! Paths of many rows, each with one byte behind it, nothing escaped.
+//! Builds the paths of many rows, each followed by one byte, without escaping.
 //!
-//! The same beginning stands before every name of a directory: it and short
-//! names are copied in chunks of one size, which may write over what comes
-//! next, before that is there. The memory is as long as the longest text so
-//! far, and is handed from one text to the next without being emptied.
+//! All names of a directory have the same prefix. The prefix and short names
+//! are copied in chunks of a fixed size, which may overwrite the bytes after
+//! them before these are written. The buffer is as long as the longest text so
+//! far. It is passed from one text to the next without being cleared.
 
 use std::ops::Range;
 
 use trawl_model::rows::ByteColumn;
 
-/// Bytes that are copied at once.
+/// Bytes copied at once.
 const CHUNK_BYTES: usize = 32;
 
 type Chunk = [u8; CHUNK_BYTES];
 
-/// The text so far, and the directory whose rows come next.
+/// The text built so far, and the directory whose rows come next.
 pub(crate) struct PathLines {
-    /// The text, and behind it what means nothing.
+    /// The text, followed by arbitrary bytes.
     bytes: Vec<u8>,
     len: usize,
     end: u8,
-    /// The path of the directory with a slash behind it, filled up.
+    /// The path of the directory with a slash at its end, padded to whole
+    /// chunks.
     beginning: Vec<Chunk>,
     beginning_len: usize,
 }
 
 impl PathLines {
-    /// An empty text, in memory that may hold anything; `end` is behind each
-    /// path.
+    /// Creates an empty text. `memory` may hold arbitrary bytes; `end` follows
+    /// each path.
     pub(crate) fn new(memory: Vec<u8>, end: u8) -> PathLines {
         PathLines {
             bytes: memory,
@@ -38,7 +39,7 @@ impl PathLines {
         }
     }
 
-    /// Goes to a directory, by its path with a slash behind it.
+    /// Switches to a directory, given by its path with a slash at its end.
     pub(crate) fn enter(&mut self, directory: &[u8]) {
         self.beginning.clear();
         let (whole, rest) = directory.as_chunks();
@@ -49,7 +50,7 @@ impl PathLines {
         self.beginning_len = directory.len();
     }
 
-    /// Adds the paths of rows of the directory, by their names.
+    /// Appends the paths of rows of the directory, given by their names.
     pub(crate) fn push(&mut self, names: &ByteColumn, rows: Range<usize>) {
         let Some(offsets) = names.offsets.get(rows.start..=rows.end) else {
             return;
@@ -79,15 +80,15 @@ impl PathLines {
         self.len += before - rest.len();
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         self.bytes.truncate(self.len);
         self.bytes
     }
 }
 
-/// Puts the first `len` bytes of `text` to the beginning of `place`, which
-/// has room for a chunk more.
+/// Copies the first `len` bytes of `text` to the beginning of `place`, which
+/// has room for one more chunk.
 #[inline]
 fn put(place: &mut [u8], text: &[u8], len: usize) {
     let chunks = (place.first_chunk_mut::<CHUNK_BYTES>(), text.first_chunk());

@@ -1,4 +1,4 @@
-//! What a predicate is: one row of the [`crate::registry`].
+//! The description of a predicate: one row of the [`crate::registry`].
 
 use trawl_model::ColumnSet;
 
@@ -6,22 +6,22 @@ use crate::error::FindError;
 use crate::leaf::Leaf;
 use crate::parser::Arguments;
 
-/// What role a predicate plays, in the order in which help lists them.
+/// The role of a predicate, in the order in which help lists them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// Joins or groups others.
+    /// Joins or groups other predicates.
     Operator,
     /// Changes the whole search, wherever it stands; always true.
     GlobalOption,
-    /// Changes the predicates behind it; always true.
+    /// Changes the predicates after it; always true.
     PositionalOption,
     /// True or false of an entry, with no other effect.
     Test,
-    /// Does something.
+    /// Has an effect, such as output.
     Action,
 }
 
-/// Where a predicate comes from.
+/// The standard or program that a predicate comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standard {
     /// POSIX.1 find.
@@ -30,34 +30,34 @@ pub enum Standard {
     Gnu,
     /// bfs(1).
     Bfs,
-    /// None: ours.
+    /// None: Trawl's own.
     Trawl,
 }
 
-/// What a test costs, cheapest first. Tests without side effects are run in
-/// this order.
+/// The cost of a test, cheapest first. Tests without side effects are evaluated
+/// in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cost {
     /// Nothing.
     Free,
     /// A comparison of numbers.
     Number,
-    /// A match of a name.
+    /// A match against a name.
     Name,
     /// A look-up in a table or a system database.
     LookUp,
-    /// A path has to be put together and matched.
+    /// A path has to be assembled and matched.
     Path,
     /// A regular expression over the path.
     Regex,
-    /// A look at the file itself, which may be complained of: only what is
-    /// told from the path alone comes before it.
+    /// A look at the file itself, which may fail with a message. Only tests
+    /// that need nothing but the path come before it.
     Look,
     /// Output.
     Output,
 }
 
-/// How words join into a tree, tightest first.
+/// How words join into a tree, in order of decreasing precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `(`
@@ -77,43 +77,43 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// True if it stands in front of what it is about.
+    /// Returns true if the operator stands in front of its operand.
     pub(crate) fn begins_a_part(self) -> bool {
         matches!(self, Operator::Open | Operator::Not | Operator::Exclude)
     }
 }
 
-/// How a predicate is read.
+/// How a predicate is parsed.
 #[derive(Clone, Copy)]
 pub enum Parse {
-    /// Reads its arguments and becomes a leaf of the expression.
+    /// Parses its arguments and becomes a leaf of the expression.
     Leaf(fn(&mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError>),
-    /// Reads its arguments into the settings; the leaf is always true.
+    /// Parses its arguments into the settings; the leaf is always true.
     Option(fn(&mut Arguments<'_>) -> Result<(), FindError>),
     /// Joins leaves.
     Operator(Operator),
 }
 
-/// A word of the find language. Help, man page and completions are made from
-/// these.
+/// A word of the find language. Help, man page and completions are generated
+/// from these.
 pub struct Predicate {
     /// Its name with the dash.
     pub name: &'static str,
     /// Other spellings.
     pub aliases: &'static [&'static str],
-    /// Its arguments as help shows them, empty if it has none.
+    /// Its arguments as help shows them; empty if it takes none.
     pub args: &'static str,
     /// Its role.
     pub kind: Kind,
-    /// One line, lower case, without a full stop.
+    /// Its description: one line that starts with a verb, without a full stop.
     pub help: &'static str,
-    /// What it costs per row.
+    /// Its cost per row.
     pub cost: Cost,
     /// The columns it reads; a leaf may add to them ([`Leaf::columns`]).
     pub columns: ColumnSet,
-    /// Where it comes from.
+    /// The standard or program that it comes from.
     pub standard: Standard,
-    /// How it is read.
+    /// How it is parsed.
     pub parse: Parse,
 }
 

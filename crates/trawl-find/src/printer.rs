@@ -1,5 +1,5 @@
-//! The one place that writes: output in order, messages with find's name
-//! before them, files of `-fprint`, and what they add up to in the exit code.
+//! The only place that writes: output in order, messages with the prefix
+//! `find: `, the files of `-fprint`, and the exit code that results.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::context::{Buffers, Context, Hands};
 use crate::files::OutputFile;
 use crate::output::{Output, Widths};
 
-/// Where output and messages go.
+/// The destinations of output and messages.
 pub struct Streams<'a> {
     /// Standard output.
     pub out: &'a mut dyn Write,
@@ -19,7 +19,7 @@ pub struct Streams<'a> {
     pub err: &'a mut dyn Write,
 }
 
-/// What some rows came to, to be written in order.
+/// The output of some rows, to be written in order.
 #[derive(Default)]
 pub(crate) struct Part {
     pub(crate) out: Output,
@@ -31,7 +31,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Lends what was gathered so far to a context.
+    /// Moves everything collected so far into a context.
     pub(crate) fn lend(&mut self, cx: &mut Context<'_>) {
         cx.out = std::mem::take(&mut self.out);
         cx.others = std::mem::take(&mut self.others);
@@ -40,7 +40,7 @@ impl Part {
         cx.quit |= self.quit;
     }
 
-    /// Takes everything back.
+    /// Takes everything back from the context.
     pub(crate) fn take_back(&mut self, mut cx: Context<'_>) {
         self.buffers = cx.take_buffers();
         self.out = cx.out;
@@ -50,13 +50,13 @@ impl Part {
         self.quit |= cx.quit;
     }
 
-    /// True if there is nothing to be written or known.
+    /// Returns true if there is nothing to write and no flag is set.
     pub(crate) fn is_empty(&self) -> bool {
         let silent = self.out.is_empty() && self.complaints.is_empty();
         silent && self.others.iter().all(Output::is_empty) && !self.failed && !self.quit
     }
 
-    /// How much there is to be written.
+    /// Number of bytes to write.
     pub(crate) fn len(&self) -> usize {
         let others: usize = self.others.iter().map(|out| out.bytes.len()).sum();
         self.out.bytes.len() + self.complaints.len() + others
@@ -71,8 +71,8 @@ pub(crate) struct Printer<'a> {
     locale: Locale,
     failed: Cell<bool>,
     ended: Cell<bool>,
-    /// Why standard output takes no more. The search goes on: it may do more than
-    /// print.
+    /// The error that made standard output unusable. The search goes on, since
+    /// it may do more than print.
     lost: RefCell<Option<io::Error>>,
 }
 
@@ -89,27 +89,28 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// True if something was told of that the exit code tells of, too.
+    /// Returns true if the exit code is 1.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.get()
     }
 
-    /// True once nothing more is to be done: `-quit`, a closed pipe.
+    /// Returns true once the search is to end: `-quit`, a closed pipe.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.get()
     }
 
-    /// The exit code is 1.
+    /// Sets the exit code to 1.
     pub(crate) fn fail(&self) {
         self.failed.set(true);
     }
 
-    /// Writes a part. A closed pipe ends the search and is no error.
+    /// Writes a part. A closed pipe ends the search but is not an error.
     pub(crate) fn emit(&self, part: Part) -> io::Result<()> {
         self.emit_and_return(part).map(drop)
     }
 
-    /// The same; gives back what was printed, for its memory.
+    /// Like [`Printer::emit`], but returns the printed bytes, whose memory can
+    /// be reused.
     pub(crate) fn emit_and_return(&self, part: Part) -> io::Result<Vec<u8>> {
         if part.failed {
             self.fail();
@@ -122,7 +123,10 @@ impl<'a> Printer<'a> {
         Ok(memory)
     }
 
-    /// What was to be written is written, or this says why not all of it was.
+    /// Flushes everything, and reports the files that could not be written.
+    ///
+    /// # Errors
+    /// The first error of writing to standard output.
     pub(crate) fn finish(&self) -> io::Result<()> {
         self.flush_all()?;
         self.tell_of_files()?;
@@ -132,8 +136,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Writes messages, line by line. What was printed before is written before, as error(3) does
-    /// it.
+    /// Writes messages, one per line, after flushing everything that was
+    /// printed before, as error(3) does.
     pub(crate) fn tell(&self, complaints: &[u8]) -> io::Result<()> {
         if complaints.is_empty() {
             return Ok(());
@@ -145,25 +149,26 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Writes a message about a path; the exit code is 1.
+    /// Writes a message about a path, and sets the exit code to 1.
     pub(crate) fn complain(&self, path: &[u8], why: &str) -> io::Result<()> {
         let quoted = quote::message(path, self.locale);
         self.fail();
         self.tell(format!("{quoted}: {why}\n").as_bytes())
     }
 
-    /// Writes a line to standard error that is no failure.
+    /// Writes a line to standard error without changing the exit code.
     pub(crate) fn remark(&self, line: &str) -> io::Result<()> {
         self.say_all(format!("find: {line}\n").as_bytes());
         Ok(())
     }
 
-    /// Writes to standard error. That nobody can be told is no reason to stop.
+    /// Writes to standard error. A failure to do so does not stop the search.
     fn say_all(&self, text: &[u8]) {
         let _ = self.streams.borrow_mut().err.write_all(text);
     }
 
-    /// Writes what was printed, and returns what was written to standard output.
+    /// Writes output, and returns the bytes that were written to standard
+    /// output.
     fn put(&self, out: Output, others: Vec<Output>) -> io::Result<Vec<u8>> {
         let widths = &mut self.widths.borrow_mut();
         let streams = &mut *self.streams.borrow_mut();
@@ -179,7 +184,7 @@ impl<'a> Printer<'a> {
         Ok(printed)
     }
 
-    /// Tells which files could not be written.
+    /// Reports the files that could not be written.
     fn tell_of_files(&self) -> io::Result<()> {
         for file in self.files {
             if let Some(why) = file.trouble() {
@@ -189,8 +194,8 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    /// Keeps the first error for the end; a closed pipe ends the search, because
-    /// whoever read the output has enough.
+    /// Keeps the first error for the end. A closed pipe ends the search, since
+    /// the reader of the output has enough.
     fn note(&self, done: io::Result<()>) {
         match done {
             Ok(()) => {}
@@ -201,7 +206,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Lets everything be seen that was written.
+    /// Flushes standard output and all files.
     pub(crate) fn flush_all(&self) -> io::Result<()> {
         self.files.iter().for_each(OutputFile::flush);
         if self.lost.borrow().is_none() {

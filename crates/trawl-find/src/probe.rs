@@ -1,5 +1,5 @@
-//! What leaves ask about an entry beyond its row. The index and the live file
-//! system each have their answers.
+//! Questions that leaves ask about an entry beyond its row. The index and the
+//! live file system each implement the answers.
 
 use std::ffi::CString;
 use std::rc::Rc;
@@ -12,11 +12,11 @@ use trawl_sys::access::Wish;
 
 use crate::lookups::AttributeTest;
 
-/// Why a question has no answer: the text of an errno, strerror(3).
+/// Why a question has no answer: the strerror(3) text of an errno.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause(pub String);
 
-/// What somebody may want to do with a file, access(2).
+/// A kind of access to a file, access(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// `R_OK`
@@ -28,7 +28,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// The same for the kernel.
+    /// The corresponding value for the kernel.
     pub(crate) fn wish(self) -> Wish {
         match self {
             Access::Read => Wish::Read,
@@ -49,67 +49,68 @@ pub const ACCESS_COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Acl,
 ]);
 
-/// Where a symbolic link led.
+/// The result of following a symbolic link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// To something of this type.
+    /// It leads to a file of this type.
     Is(FileType),
-    /// To nothing.
+    /// Its target does not exist.
     Missing,
-    /// In a circle.
+    /// It is part of a loop.
     Loop,
-    /// To where it cannot be seen.
+    /// Its target cannot be looked at.
     Unknown(Cause),
 }
 
 /// A place in the live file system: a name in an open directory.
 #[derive(Debug)]
 pub struct Place<'p> {
-    /// The directory; the working directory for a start point.
+    /// The directory; for a start point, the working directory.
     pub dir: BorrowedFd<'p>,
-    /// The name in it; a start point's whole spelling.
+    /// The name in the directory; for a start point, its whole path as spelled.
     pub name: CString,
 }
 
 /// Answers questions about one entry at a time. `path` is the entry's path as
 /// it is printed.
 pub trait Probe {
-    /// Whether a directory holds nothing.
+    /// Returns whether a directory has no entries.
     ///
     /// # Errors
-    /// Why that cannot be told.
+    /// If that cannot be determined.
     fn is_empty_directory(&self, row: &Row<'_>, path: &[u8]) -> Result<bool, Cause>;
 
-    /// What the entry is once links are followed, stat(2).
+    /// Returns the entry's type after following links, stat(2).
     fn target(&self, row: &Row<'_>, path: &[u8]) -> Target;
 
-    /// The entry's own type, lstat(2), where the row is that of what a link
-    /// leads to.
+    /// Returns the entry's own type, lstat(2), for a row that describes a
+    /// link's target.
     fn own_type(&self, row: &Row<'_>, path: &[u8]) -> Target;
 
-    /// Whether the asker may do this with the entry, links followed,
-    /// access(2) with the effective ids.
+    /// Returns whether the current user has this access to the entry, after
+    /// following links: access(2) with the effective ids.
     fn may(&self, row: &Row<'_>, path: &[u8], access: Access) -> bool;
 
-    /// Whether the entry has an attribute that passes a test of which the row
-    /// does not tell.
+    /// Returns whether the entry has an attribute that passes the test, for
+    /// attributes that the row does not show.
     fn has_attribute(&self, row: &Row<'_>, path: &[u8], test: &AttributeTest) -> bool;
 
-    /// Where the entry is in the live file system, if it is looked at there.
+    /// Returns the entry's place in the live file system, if the search reads
+    /// it there.
     fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<Place<'_>>;
 }
 
-/// Looks at an entry of the live file system when a leaf first needs that:
-/// behind a command, what the command left counts.
+/// Looks at an entry of the live file system when a leaf first needs it. If a
+/// command was run before, its result counts.
 pub trait LateLook {
-    /// The attributes that the row's entry has now, as a row.
+    /// Returns the current attributes of the row's entry, as a row.
     ///
     /// # Errors
     /// Those of statx(2).
     fn look(&self, row: &Row<'_>) -> Result<Rc<RowBatch>, SysError>;
 }
 
-/// Answers nothing: where there is no entry.
+/// A probe for contexts without an entry: answers no to every question.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NoProbe;
 

@@ -1,4 +1,4 @@
-//! An entry as a JSON object: the same keys wherever an entry is written so.
+//! An entry as a JSON object, with the same keys in every command.
 
 use trawl_model::path::display;
 use trawl_model::{Column, ColumnSet, Dev, Meta};
@@ -8,7 +8,7 @@ use trawl_text::owners::Owners;
 use crate::expr::Node;
 use crate::predicates::json;
 
-/// Every column that an object is made from.
+/// All columns that an object is made from.
 pub const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Ino,
@@ -32,16 +32,16 @@ pub const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::LinkTarget,
 ]);
 
-/// The action that prints entries so, for
+/// Returns a node whose action prints entries as JSON, for
 /// [`Program::print_with`](crate::Program::print_with).
 pub fn node() -> Node {
     json::node()
 }
 
-/// An entry as an object. `path` is how the user would name it; without
-/// attributes there is a `type` of `null` and nothing else, without a link's
-/// target no `link_target`. A time of birth that nobody knows is `null`, and so
-/// are names of owners that have none.
+/// Returns an entry as an object. `path` is the path as the user would name it.
+/// Without `meta`, the only other key is `type`, which is `null`. An empty
+/// `target` omits `link_target`. An unknown time of birth is `null`, and so is
+/// the name of an owner without one.
 pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) -> Object {
     let object = Object::new().bytes("path", display(path));
     let Some(meta) = meta else {
@@ -78,12 +78,12 @@ fn named(object: Object, key: &str, name: Option<&[u8]>) -> Object {
     }
 }
 
-/// Permission bits in octal.
+/// Formats permission bits in octal.
 pub fn permissions(mode: u32) -> String {
     format!("{:04o}", mode & 0o7777)
 }
 
-/// A device's two numbers.
+/// Formats a device as its major and minor number.
 pub fn device(device: Dev) -> String {
     format!("{}:{}", device.major, device.minor)
 }

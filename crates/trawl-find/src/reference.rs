@@ -1,4 +1,4 @@
-//! Files that arguments name, such as that of `-newer`.
+//! Attributes of files named by arguments, such as that of `-newer`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,32 +9,32 @@ use trawl_model::Timestamp;
 
 use crate::traversal::Follow;
 
-/// What is asked of a named file.
+/// The attributes of a named file that tests compare with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reference {
     /// Device, as `st_dev`.
     pub dev: u64,
     /// Inode number.
     pub ino: u64,
-    /// Last access.
+    /// Time of last access.
     pub atime: Timestamp,
-    /// Last change of the content.
+    /// Time of last modification.
     pub mtime: Timestamp,
-    /// Last change of the inode.
+    /// Time of last status change.
     pub ctime: Timestamp,
-    /// Creation, where known.
+    /// Time of birth, if known.
     pub btime: Option<Timestamp>,
 }
 
-/// Finds named files.
+/// A source of attributes of named files.
 pub trait References: Send + Sync + std::fmt::Debug {
-    /// The attributes of the file at `path`: a symbolic link's own, unless
-    /// links are followed and it leads somewhere. The error says why there are
-    /// none, as strerror(3) would.
+    /// Returns the attributes of the file at `path`. A symbolic link is
+    /// followed if `follow` says so and its target exists; otherwise these are
+    /// the link's own attributes. The error is the text of strerror(3).
     fn attributes(&self, path: &[u8], follow: Follow) -> Result<Reference, String>;
 }
 
-/// The live file system, lstat(2) or stat(2).
+/// The live file system, read with lstat(2) or stat(2).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveFiles;
 
@@ -44,7 +44,8 @@ impl References for LiveFiles {
         let own = || path.symlink_metadata();
         let meta = match follow {
             Follow::Never => own(),
-            // A link that leads nowhere stands for itself; one in a loop does not.
+            // A link whose target does not exist has its own attributes; a link
+            // in a loop is an error.
             Follow::Arguments | Follow::Always => path.metadata().or_else(|why| {
                 use std::io::ErrorKind::{NotADirectory, NotFound};
                 match why.kind() {
@@ -74,7 +75,7 @@ impl References for LiveFiles {
     }
 }
 
-/// strerror(3) of an I/O error: its text without the number that the
+/// Returns the strerror(3) text of an I/O error, without the number that the
 /// standard library adds.
 pub fn error_text(error: &std::io::Error) -> String {
     let text = error.to_string();

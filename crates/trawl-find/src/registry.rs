@@ -1,4 +1,4 @@
-//! The one list of predicates.
+//! The list of all predicates.
 
 use crate::predicate::Predicate;
 use crate::predicates::*;
@@ -94,16 +94,16 @@ static REGISTRY: &[&Predicate] = &[
     &sort::SORT,
 ];
 
-/// Every predicate there is.
+/// Returns all predicates.
 pub fn registry() -> &'static [&'static Predicate] {
     REGISTRY
 }
 
-/// The predicate that is spelled so.
+/// Returns the predicate with this name or alias.
 pub fn find(word: &str) -> Option<&'static Predicate> {
     let named = |p: &&&Predicate| p.names().any(|name| name == word);
     REGISTRY.iter().find(named).copied().or_else(|| {
-        // `-newerXY` stands for all its letters.
+        // `-newerXY` stands for every pair of letters.
         let letters = word.strip_prefix("-newer")?;
         (letters.len() == 2).then_some(&newer_xy::NEWER_XY)
     })

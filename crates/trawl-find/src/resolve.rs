@@ -1,14 +1,16 @@
-//! From a path as the user writes it to a path of the index, the way the
-//! kernel would go: relative to the working directory, through symbolic
-//! links, `..` from where a link led.
+//! Resolves a path as the user writes it to a path of the index, as the kernel
+//! would: relative to the working directory, through symbolic links, with `..`
+//! taken from where a link led.
 //!
-//! Links inside indexed trees are read from the index; those above them, and
-//! those that the index keeps from this user, from the live system.
+//! Links inside indexed trees are read from the index. Links above those trees,
+//! and links that the index hides from this user, are read from the live file
+//! system.
 //!
-//! The rules are those of the kernel's `link_path_walk`, path_resolution(7): a
-//! slash behind the last component, in the path or in the target of a link
-//! that ends it, asks for a directory; `.` and `..` need permission to search
-//! the directory they stand in; all links of a walk count against one limit.
+//! The rules are those of the kernel's `link_path_walk`, see
+//! path_resolution(7). A slash after the last component, in the path or in the
+//! target of a link that ends it, asks for a directory. `.` and `..` need
+//! permission to search the directory that they stand in. All links of one walk
+//! count against one limit.
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -19,39 +21,42 @@ use trawl_model::{ColumnSet, FileType, path};
 use trawl_query::{Index, Located, QueryError, Start, View};
 use trawl_sys::far;
 
-/// Whether a link at the end of a path is followed.
+/// Whether to follow a symbolic link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
-    /// The link itself is meant.
+    /// Resolve to the link itself.
     Never,
-    /// What it leads to is meant.
+    /// Resolve to the link's target.
     Last,
-    /// What it leads to is meant if that is a directory (`ls link`).
+    /// Resolve to the link's target if that is a directory, else to the link
+    /// itself (`ls link`).
     ToDirectory,
 }
 
-/// As many links as the kernel follows in one path, path_resolution(7).
+/// Maximum number of links that the kernel follows in one path,
+/// path_resolution(7).
 const LINKS_MAX: usize = 40;
-/// The longest name in a directory, of all file systems that are usual.
+/// Maximum length of a name, in bytes, in all common file systems.
 const NAME_MAX: usize = 255;
-/// The error of a longer one.
+/// The errno for a longer name.
 const ENAMETOOLONG: i32 = 36;
 
-/// What an index says about a path; [`trawl_query::Index`] in the program.
+/// A source that locates paths; [`trawl_query::Index`] in the program.
 pub trait Places {
     /// See [`trawl_query::Index::locate`].
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError>;
 
-    /// The target, if there is a link at `path`.
+    /// Returns the target of the link at `path`; `None` if there is no link.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If the index cannot be read.
     fn link_at(&self, path: &[u8]) -> Result<Option<Vec<u8>>, QueryError> {
         Ok(link_of(path, &self.locate(path)?))
     }
 }
 
-/// The target of the link that was located at `path`, if it is one.
+/// Returns the target of the link that was located at `path`; `None` if it is
+/// not a link.
 fn link_of(path: &[u8], located: &Located) -> Option<Vec<u8>> {
     match located {
         Located::Found(start) => is_link(start).then(|| start.row.link_target.get(0).to_vec()),
@@ -61,28 +66,28 @@ fn link_of(path: &[u8], located: &Located) -> Option<Vec<u8>> {
     }
 }
 
-/// An index of which answers are remembered, for one who asks about many
-/// paths.
+/// An index whose answers are cached, for callers that resolve many paths.
 #[derive(Debug)]
 pub struct Remembered<I> {
     index: I,
-    /// What is read of each entry.
+    /// Columns read for each entry.
     columns: ColumnSet,
     located: RefCell<HashMap<Vec<u8>, Located>>,
     links: RefCell<HashMap<Vec<u8>, Option<Vec<u8>>>>,
-    /// What was asked for and is not known, while it is being found out what
-    /// will be.
+    /// While [`Remembered::prepare`] collects the paths to look up: the paths
+    /// that were asked for and are not cached.
     missed: RefCell<Option<BTreeSet<Vec<u8>>>>,
 }
 
-/// So many targets of links are remembered.
+/// Maximum number of link targets in the cache.
 const REMEMBERED_MAX: usize = 1 << 16;
-/// With more entries than these, all are forgotten before more are looked up.
+/// If the cache holds more entries than this, it is emptied before more are
+/// looked up.
 const LOCATED_MAX: usize = 1 << 14;
 
 impl<I: Borrow<Index>> Remembered<I> {
-    /// The index, of which nothing is known yet. `columns` are read of what
-    /// is looked up ahead.
+    /// Creates an empty cache over the index. `columns` are read of entries
+    /// that are looked up ahead.
     pub fn new(index: I, columns: ColumnSet) -> Remembered<I> {
         Remembered {
             index,
@@ -93,12 +98,12 @@ impl<I: Borrow<Index>> Remembered<I> {
         }
     }
 
-    /// Looks up what will be asked for when these are resolved, each a
-    /// working directory and a path (not empty): all that is needed next is
-    /// looked up together, as often as links lead on.
+    /// Looks up everything that resolving these paths will ask for. Each path
+    /// is a working directory and a path, which must not be empty. One batch is
+    /// looked up per level of links.
     ///
     /// # Errors
-    /// Whatever cannot be read of the index.
+    /// If the index cannot be read.
     pub fn prepare(&self, paths: &[(&[u8], &[u8])], follow: Follow) -> Result<(), QueryError> {
         if self.located.borrow().len() > LOCATED_MAX {
             self.located.borrow_mut().clear();
@@ -127,7 +132,7 @@ impl<I: Borrow<Index>> Remembered<I> {
         Ok(())
     }
 
-    /// Forgets everything, since the index may answer otherwise now.
+    /// Empties the cache, since the index may now answer differently.
     pub fn forget(&self) {
         self.located.borrow_mut().clear();
         self.links.borrow_mut().clear();
@@ -145,8 +150,8 @@ impl<I: Borrow<Index>> Remembered<I> {
         Ok(())
     }
 
-    /// Notes that a path, and what is above it, will have to be known; false
-    /// if nothing is noted.
+    /// Records that a path and the directories above it have to be looked up.
+    /// Returns false if nothing is being collected.
     fn miss(&self, path: &[u8]) -> bool {
         let mut missed = self.missed.borrow_mut();
         let Some(missed) = missed.as_mut() else {
@@ -170,7 +175,8 @@ impl<I: Borrow<Index>> Places for Remembered<I> {
             return Ok(known.clone());
         }
         match self.miss(path) {
-            // Whatever was asked next would be beside the point.
+            // A placeholder: the answer is discarded, since the path is
+            // resolved again.
             true => Ok(Located::Missing { root: Vec::new() }),
             false => self.index.borrow().locate(path),
         }
@@ -185,7 +191,7 @@ impl<I: Borrow<Index>> Places for Remembered<I> {
             None if self.miss(path) => return Ok(None),
             None => link_of(path, &self.index.borrow().locate(path)?),
         };
-        // The target itself will be asked for, if no link turns it.
+        // Unless a link intervenes, the target itself is asked for next.
         if let Some(target) = &target
             && let Some((dir, _)) = path::split(path)
             && let Some(direct) = direct(&absolute(dir, target))
@@ -207,22 +213,23 @@ impl Places for Index {
     }
 }
 
-/// Where a path led.
+/// The result of resolving a path.
 #[derive(Debug)]
 pub enum Resolved {
-    /// To what the index says.
+    /// A place that the index knows about, and its path.
     To(Located, Vec<u8>),
-    /// Nowhere: too many links, as in a circle.
+    /// Too many links, as in a loop.
     Loop,
-    /// To something that only the live system knows of, and cannot read.
+    /// A place that only the live file system knows about, and that cannot be
+    /// read.
     Unread(std::io::Error),
 }
 
-/// Resolves `given` (not empty) from the working directory `cwd`, as
-/// path_resolution(7) has it.
+/// Resolves `given`, which must not be empty, from the working directory `cwd`,
+/// as path_resolution(7) describes.
 ///
 /// # Errors
-/// Whatever cannot be read of the index.
+/// If the index cannot be read.
 pub fn resolve(
     places: &impl Places,
     cwd: &[u8],
@@ -230,25 +237,25 @@ pub fn resolve(
     follow: Follow,
 ) -> Result<Resolved, QueryError> {
     let absolute = absolute(cwd, given);
-    // A slash at the end asks for a directory, through a link if need be.
+    // A slash at the end asks for a directory, through a link if necessary.
     let follow = if ends_in_directory(given) {
         Follow::Last
     } else {
         follow
     };
     let resolved = resolve_from(places, &absolute, follow, 0)?;
-    // A link that leads to no directory stands for itself.
+    // A link that does not lead to a directory stands for itself.
     match follow == Follow::ToDirectory && !is_told(&resolved) {
         true => resolve_from(places, &absolute, Follow::Never, 0),
         false => Ok(resolved),
     }
 }
 
-/// Resolves the target (not empty) of a link in the directory `dir`, the link
-/// itself counted.
+/// Resolves the target of a link in the directory `dir`. The target must not be
+/// empty; the link itself counts as one link.
 ///
 /// # Errors
-/// Whatever cannot be read of the index.
+/// If the index cannot be read.
 pub fn resolve_target(
     places: &impl Places,
     dir: &[u8],
@@ -257,7 +264,7 @@ pub fn resolve_target(
     resolve_from(places, &absolute(dir, target), Follow::Last, 1)
 }
 
-/// Resolves an absolute path behind so many links.
+/// Resolves an absolute path after `links` links have been followed.
 fn resolve_from(
     places: &impl Places,
     absolute: &[u8],
@@ -288,8 +295,8 @@ fn resolve_from(
     way.walk()
 }
 
-/// True if what `ls link` shows is what the link leads to, or that it cannot
-/// be reached; a link to nothing is shown itself.
+/// Returns true if `ls link` shows the link's target or reports that it cannot
+/// be reached, rather than showing the link itself.
 fn is_told(resolved: &Resolved) -> bool {
     match resolved {
         Resolved::To(Located::Found(start), _) => start.is_dir,
@@ -315,7 +322,8 @@ fn ends_in_directory(given: &[u8]) -> bool {
     matches!(last, b"" | b"." | b"..")
 }
 
-/// The path by text alone, if it holds no `..` that a link could turn.
+/// Normalizes the path textually; `None` if it holds a `..`, which a link could
+/// redirect.
 fn direct(absolute: &[u8]) -> Option<Vec<u8>> {
     let turns = absolute.split(|b| *b == b'/').any(|part| part == b"..");
     if turns {
@@ -334,15 +342,15 @@ fn is_link(start: &Start) -> bool {
     row.file_type() == FileType::Symlink
 }
 
-/// A path on the way, component by component.
+/// A path that is being resolved component by component.
 struct Way<'p, P> {
     places: &'p P,
     follow: Follow,
-    /// Links that were followed.
+    /// Number of links followed so far.
     links: usize,
-    /// Where the way has led.
+    /// The path resolved so far.
     done: Vec<u8>,
-    /// What is still to go.
+    /// The components that remain.
     rest: VecDeque<Vec<u8>>,
     /// True if a slash follows the last component.
     wants_directory: bool,
@@ -383,8 +391,8 @@ impl<P: Places> Way<'_, P> {
         Ok(Resolved::To(found, std::mem::take(&mut self.done)))
     }
 
-    /// How the way ends where the kernel would not look up a name in the
-    /// directory that it has led to; `None` where it would.
+    /// Returns the result if the kernel would refuse to look up a name in the
+    /// directory reached so far; `None` if it would not.
     fn stay(&self) -> Result<Option<Resolved>, QueryError> {
         let nothing = match self.places.locate(&self.done)? {
             Located::Found(start) => match may_pass(&start) {
@@ -392,7 +400,7 @@ impl<P: Places> Way<'_, P> {
                 Err(nothing) => nothing,
             },
             Located::Hidden { view, dir } if is_recorded(&view) => Located::Hidden { view, dir },
-            // Only the live system knows what is there.
+            // Only the live file system knows what is there.
             Located::NotIndexed { .. } | Located::Hidden { .. } => {
                 let itself = path::join(path::display(&self.done), b".");
                 return Ok(far::stat_itself(&itself)
@@ -404,8 +412,8 @@ impl<P: Places> Way<'_, P> {
         Ok(Some(Resolved::To(nothing, self.done.clone())))
     }
 
-    /// Goes to a name in the directory that the way has led to, or to where
-    /// the link of that name leads.
+    /// Goes to a name in the directory reached so far, or to the target of the
+    /// link of that name.
     fn enter(&mut self, name: &[u8]) -> Result<Option<Resolved>, QueryError> {
         if name.len() > NAME_MAX {
             let too_long = || Resolved::Unread(std::io::Error::from_raw_os_error(ENAMETOOLONG));
@@ -437,7 +445,8 @@ impl<P: Places> Way<'_, P> {
     }
 }
 
-/// What is there, if a slash behind it asks for a directory.
+/// Returns `found`, but an error if it is not a directory and a trailing slash
+/// asks for one.
 fn as_directory(found: Located, wants_directory: bool) -> Located {
     let path = match &found {
         Located::Found(start) if !start.is_dir => start.path.clone(),
@@ -449,8 +458,8 @@ fn as_directory(found: Located, wants_directory: bool) -> Located {
     }
 }
 
-/// What is there, if the path ends with `.`: whoever may not search a
-/// directory cannot reach it so.
+/// Returns `found`, but an error if the path ends in `.` and the user may not
+/// search the directory.
 fn through_dot(found: Located, absolute: &[u8]) -> Located {
     match found {
         Located::Found(start) if ends_in_dot(absolute) => match may_pass(&start) {
@@ -466,7 +475,8 @@ fn ends_in_dot(absolute: &[u8]) -> bool {
     parts.find(|part| !part.is_empty()) == Some(b".")
 }
 
-/// Whether the kernel would go through `start` to `.` or `..`.
+/// Returns the error of the kernel if it would not resolve `.` or `..` in
+/// `start`.
 fn may_pass(start: &Start) -> Result<(), Located> {
     match (start.is_dir, start.may_search()) {
         (false, _) => Err(Located::NotDirectory {
@@ -479,8 +489,8 @@ fn may_pass(start: &Start) -> Result<(), Located> {
     }
 }
 
-/// Components that lead somewhere, or that need permission to: `.` before a
-/// name asks for nothing that the name does not.
+/// Splits a path into components. A `.` before another component is dropped,
+/// since it needs no permission that the component itself does not need.
 fn parts(path: &[u8]) -> Vec<Vec<u8>> {
     let parts = path.split(|b| *b == b'/').filter(|part| !part.is_empty());
     let mut parts: Vec<Vec<u8>> = parts.map(<[u8]>::to_vec).collect();
@@ -492,7 +502,7 @@ fn parts(path: &[u8]) -> Vec<Vec<u8>> {
     parts
 }
 
-/// True if there is a directory at `path` on the live system.
+/// Returns true if there is a directory at `path` in the live file system.
 fn is_directory(path: &[u8]) -> bool {
     far::stat_itself(path::display(path)).is_ok_and(|stat| stat.is_directory())
 }
@@ -501,8 +511,8 @@ fn live_target(path: &[u8]) -> Option<Vec<u8>> {
     far::read_link(path).ok()
 }
 
-/// True if the live system knows nothing of what a view shows: of a recording,
-/// and of the past.
+/// Returns true if the live file system does not have the tree that a view
+/// shows: for a recorded trace, and for a past snapshot.
 pub fn is_recorded(view: &View) -> bool {
     view.is_past() || view.info().options.contains_key("from-trace")
 }

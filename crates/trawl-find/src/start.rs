@@ -1,6 +1,7 @@
-//! How a start point was spelled.
+//! Spelling of start points.
 
-/// True if the spelling asks for a directory.
+/// Returns true if the spelling asks for a directory: it ends in a slash, `.`
+/// or `..`.
 pub fn asks_for_directory(spelled: &[u8]) -> bool {
     let last = spelled.rsplit(|byte| *byte == b'/').next();
     matches!(last.unwrap_or_default(), b"" | b"." | b"..")

@@ -1,5 +1,5 @@
-//! The start points of a search: those of the command line, or those that a
-//! file holds, each with a NUL behind it (`-files0-from`).
+//! The start points of a search: those of the command line, or NUL-terminated
+//! ones from a file (`-files0-from`).
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,14 +12,14 @@ use trawl_text::quote;
 use crate::parser::Program;
 use crate::reference::error_text;
 
-/// Start points, or what is to be told of one that is none.
+/// Start points; an invalid one is an error message.
 pub type StartPoints<'p> = Box<dyn Iterator<Item = Result<Vec<u8>, String>> + 'p>;
 
 impl Program {
-    /// The start points, read as they are asked for.
+    /// Returns the start points, read from their file as they are asked for.
     ///
     /// # Errors
-    /// If their file cannot be opened.
+    /// If their file cannot be opened; the error is the message.
     pub fn start_points(&self, locale: Locale) -> Result<StartPoints<'_>, String> {
         let Some(path) = &self.starts_from else {
             return Ok(Box::new(self.starts.iter().cloned().map(Ok)));
@@ -47,9 +47,9 @@ impl Program {
 /// Reads paths one by one.
 struct Listed<R> {
     from: R,
-    /// How the file is called in messages.
+    /// The file's name in messages.
     name: String,
-    /// How many paths were read.
+    /// Number of paths read.
     count: u64,
     ended: bool,
 }

@@ -1,6 +1,8 @@
-//! What the tests of predicates share: one row, put to an expression.
+//! Shared helpers for the tests of predicates: an expression is evaluated on
+//! one row.
 //!
-//! Rows lie in `./top` (stored as `/w/top`) of a search that began at `.`.
+//! Rows lie in the directory `./top` (stored as `/w/top`) of a search that
+//! began at `.`.
 
 use std::collections::HashSet;
 
@@ -21,7 +23,7 @@ use crate::probe::{Access, Cause, Place, Probe, Target};
 use crate::reference::{Reference, References};
 use crate::traversal::Follow;
 
-/// When tests run: 2023-11-14 22:13:20 UTC and five nanoseconds.
+/// The time at which tests run: 2023-11-14 22:13:20 UTC and five nanoseconds.
 pub(crate) const NOW: Timestamp = Timestamp {
     secs: 1_700_000_000,
     nanos: 5,
@@ -119,7 +121,7 @@ impl Spec {
     }
 }
 
-/// Rows with names and nothing else.
+/// A batch of rows that have names and no other column.
 pub(crate) fn batch_of_names(names: &[&[u8]]) -> RowBatch {
     let mut batch = RowBatch {
         len: names.len(),
@@ -129,8 +131,8 @@ pub(crate) fn batch_of_names(names: &[&[u8]]) -> RowBatch {
     batch
 }
 
-/// Knows one file, `here`: inode 7 on device 3, changed 100 seconds ago and
-/// read 50 seconds ago.
+/// Knows one file, `here`: inode 7 on device 3, modified 100 seconds ago and
+/// accessed 50 seconds ago.
 #[derive(Debug)]
 struct OneFile;
 
@@ -150,8 +152,8 @@ impl References for OneFile {
     }
 }
 
-/// Answers from what was looked up; what links lead to is missing, and
-/// everything may be done.
+/// Answers from the lookups. Targets of links are missing, and every access is
+/// permitted.
 pub(crate) struct LookedUp(pub(crate) Lookups);
 
 impl Probe for LookedUp {
@@ -215,7 +217,7 @@ pub(crate) fn parse_words(words: &str) -> Result<Parsed, FindError> {
     parse(&words, &environment()).map_err(|refusal| refusal.error)
 }
 
-/// [`run_on`] for words that hold blanks.
+/// Like [`run_on`], for words that hold blanks.
 pub(crate) fn run_words(words: &[&str], spec: &Spec) -> Run {
     let words: Vec<Vec<u8>> = words.iter().map(|w| w.as_bytes().to_vec()).collect();
     match parse(&words, &environment()) {
@@ -224,7 +226,7 @@ pub(crate) fn run_words(words: &[&str], spec: &Spec) -> Run {
     }
 }
 
-/// The program of words that find would take.
+/// Parses words that GNU find accepts.
 pub(crate) fn program(words: &str) -> Program {
     match parse_words(words) {
         Ok(Parsed::Search(program)) => *program,
@@ -232,7 +234,7 @@ pub(crate) fn program(words: &str) -> Program {
     }
 }
 
-/// What is said of words that find would refuse.
+/// Returns the message for words that GNU find refuses.
 pub(crate) fn error_of(words: &str) -> String {
     match parse_words(words) {
         Err(error) => error.to_string(),
@@ -249,7 +251,7 @@ pub(crate) fn expression(words: &str) -> Expr {
     }
 }
 
-/// The tree of an expression.
+/// Describes the tree of an expression.
 pub(crate) fn shape(expr: &Expr) -> String {
     let list = |name: &str, parts: &[Expr]| {
         let parts: Vec<String> = parts.iter().map(shape).collect();
@@ -265,14 +267,14 @@ pub(crate) fn shape(expr: &Expr) -> String {
     }
 }
 
-/// What rows fulfil on which the words do something.
+/// A condition on the rows for which the words have an effect.
 pub(crate) fn filter_of(words: &str) -> Option<trawl_model::filter::Filter> {
     program(words)
         .expr
         .filter_for(&[Effect::Output, Effect::Quit, Effect::Prune])
 }
 
-/// What an expression did with a row.
+/// The effects of an expression on a row.
 pub(crate) struct Run {
     pub(crate) printed: Vec<u8>,
     pub(crate) complaints: Vec<u8>,
@@ -280,8 +282,8 @@ pub(crate) struct Run {
     pub(crate) quit: bool,
 }
 
-/// Puts the row to the words, default action included. `/w/top/bare` is an
-/// empty directory, `/w/top/name` has the attributes `trusted.seen` (1) and
+/// Evaluates the words, with the default action, on the row. `/w/top/bare` is
+/// an empty directory, `/w/top/name` has the attributes `trusted.seen` (1) and
 /// `user.mime` (text/plain).
 pub(crate) fn run_on(words: &str, spec: &Spec) -> Run {
     run_program(&program(words), spec)
@@ -332,7 +334,7 @@ fn run_program(program: &Program, spec: &Spec) -> Run {
     }
 }
 
-/// Whether the words, which hold no action, are true of the row.
+/// Returns whether the words, which hold no action, are true of the row.
 pub(crate) fn matches(words: &str, spec: &Spec) -> bool {
     !run_on(words, spec).printed.is_empty()
 }

@@ -1,8 +1,8 @@
-//! GNU find is the oracle: the same words over the same tree, live for find
-//! and from an index for us. Output (sorted), exit code and messages must be
-//! the same.
+//! GNU find is the oracle: GNU find searches a tree live, Trawl searches its
+//! index with the same words. Output (sorted), exit code and messages must be
+//! equal.
 //!
-//! `TRAWL_FIND_SEED` and `TRAWL_FIND_CASES` repeat or widen the random part.
+//! `TRAWL_FIND_SEED` and `TRAWL_FIND_CASES` repeat or extend the random part.
 
 mod ages;
 mod expressions;
@@ -41,7 +41,7 @@ fn random_expressions_over_random_trees() {
     for round in 0..3 {
         let site = Site::build(|root| {
             let mut plan = random_tree::Plan::new(seed + round);
-            // Half a minute off, so that no limit of a minute is near.
+            // Half a minute off, so that no limit in minutes is near.
             plan.around_seconds = trawl_sys::process::now().secs + 30;
             RandomTree::build(root, &plan).map(drop)
         });
@@ -65,8 +65,8 @@ fn random_expressions_over_the_odd_tree() {
     compare_random(&site, seed, number("TRAWL_FIND_CASES", 150));
 }
 
-/// Words that random ones do not make: mistakes, spellings of start points,
-/// `-quit`, depths.
+/// Words that random command lines do not contain: mistakes, spellings of start
+/// points, `-quit`, depths.
 #[test]
 fn chosen_expressions() {
     let site = Site::build(|root| {
@@ -98,7 +98,7 @@ fn chosen_expressions() {
         differences.extend(site.difference(&words));
     };
     for start in starts {
-        // What is above the tree is not in the index.
+        // Directories above the tree are not in the index.
         if matches!(start, [] | ["." | "./" | ".."]) {
             continue;
         }
@@ -134,7 +134,7 @@ fn chosen_expressions() {
         &["tree", "-name", "tree", "-print0", "-quit"],
         &["tree", "-false", "-quit", "-o", "-print0"],
         &["tree", "-foo"],
-        // Remarks come before the mistake behind them.
+        // Warnings precede the error that follows them.
         &["tree", "-perm", "/0", "-newer", "nowhere"],
         &["tree", "-printf", "%q", "-foo"],
         &["tree", "-path", "x/", "-o", "-type", "q"],

@@ -1,8 +1,9 @@
-//! The kernel is the oracle of paths: random farms of links, each path
-//! resolved by stat(2) and from the index, by the superuser and by a user to
-//! whom parts are closed. What is found, and why nothing is, must be the same.
+//! The kernel is the oracle of path resolution: in random farms of links, each
+//! path is resolved by stat(2) and from the index, by the superuser and by a
+//! user who may not enter some directories. Both must find the same files, and
+//! report the same errors.
 //!
-//! `TRAWL_RESOLVER_SEED` and `TRAWL_RESOLVER_FARMS` repeat or widen it.
+//! `TRAWL_RESOLVER_SEED` and `TRAWL_RESOLVER_FARMS` repeat or extend the test.
 
 #![forbid(unsafe_code)]
 
@@ -24,14 +25,14 @@ use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::Scratch;
 use trawl_testkit::prng::Prng;
 
-/// Somebody who owns nothing.
+/// ID of a user who owns nothing.
 const STRANGER: u32 = 54_321;
-/// Names in every directory of a farm, and what links lead to.
+/// Names in every directory of a farm, and components of link targets.
 const NAMES: [&str; 6] = ["a", "b", "c", "l", "m", "n"];
-/// `ENAMETOOLONG`.
+/// The value of `ENAMETOOLONG`.
 const NAME_TOO_LONG: i32 = 36;
 
-/// What there is: device and inode, or the number of the error.
+/// The file found, as device and inode number, or the errno.
 type Answer = Result<(u64, u64), i32>;
 
 fn number(name: &str, usual: u64) -> u64 {
@@ -39,7 +40,7 @@ fn number(name: &str, usual: u64) -> u64 {
     given.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Directories, files and links of random names, some directories closed.
+/// Creates directories, files and links at random; some directories are closed.
 fn grow(rng: &mut Prng, dir: &Path, depth: u32, top: &Path) -> io::Result<()> {
     for name in NAMES {
         let path = dir.join(name);
@@ -58,7 +59,7 @@ fn grow(rng: &mut Prng, dir: &Path, depth: u32, top: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What a link leads to, spelled in any way.
+/// Returns a random link target.
 fn target(rng: &mut Prng, top: &Path) -> PathBuf {
     let mut text = match rng.below(5) {
         0 => format!("{}/", top.display()),
@@ -117,7 +118,8 @@ fn of_kernel(path: &Path, follow: Follow) -> Answer {
     }
 }
 
-/// Ours; what only the live system can tell is asked of it, as callers do.
+/// Resolves a path from the index. As callers do, asks the live file system
+/// where only it can answer.
 fn of_index(index: &Remembered<&Index>, path: &Path, follow: Follow) -> Answer {
     let given = path.as_os_str().as_bytes();
     let resolved = resolve(index, b"", given, follow).expect("a sound index");
@@ -166,7 +168,7 @@ fn compare(place: &Path, who: &User, paths: &[PathBuf]) -> Vec<String> {
     wrong
 }
 
-/// What the superuser and a stranger get wrong.
+/// Returns the differences for the superuser and for a stranger.
 fn differences(scratch: &Scratch, paths: &[PathBuf]) -> Vec<String> {
     let place = scratch.join("index");
     let own = User {
@@ -251,7 +253,7 @@ fn links_are_counted_across_components() {
     ] {
         paths.push(top.join(text));
     }
-    // Names of any length that the kernel takes, and one more.
+    // Names of the maximum length that the kernel accepts, and one byte longer.
     for length in [255, 256] {
         paths.push(top.join("n".repeat(length)));
         paths.push(top.join("d/file").join("n".repeat(length)));

@@ -1,21 +1,21 @@
-//! Formats as date(1), `ls --time-style=+…` and `du --time-style=+…` read
-//! them: [`crate::strftime`] with flags, widths and fractions.
+//! Formats times as date(1), `ls --time-style=+…` and `du --time-style=+…` do:
+//! [`crate::strftime`] with flags, widths and fractions.
 //!
-//! `%-d` without padding, `%_d` with spaces, `%05e` with zeros, `%^a` in
-//! upper case, `%#Z` in the other one, `%3N` the first digits of the
-//! nanoseconds, `%:z` to `%:::z` zones with colons. Source: coreutils manual,
-//! "date invocation".
+//! `%-d` has no padding, `%_d` is padded with spaces, `%05e` with zeros, `%^a`
+//! is in upper case, `%#Z` in the opposite case, `%3N` is the first digits of
+//! the nanoseconds, and `%:z` to `%:::z` are zone offsets with colons. Source:
+//! coreutils manual, "date invocation".
 
 use trawl_model::Timestamp;
 
 use crate::strftime;
 use crate::zone::{Civil, Zone};
 
-/// Longest padding that is honoured.
+/// Maximum width of padding.
 const WIDTH_MAX: usize = 4096;
 const NANO_DIGITS: usize = 9;
 
-/// How a directive is laid out.
+/// The flags, width and modifiers of a directive.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spec {
     pad: Option<char>,
@@ -25,7 +25,7 @@ struct Spec {
     colons: usize,
 }
 
-/// Appends `format` with its directives filled in for `time`.
+/// Appends `format` with its directives replaced for `time`.
 pub fn format(out: &mut String, format: &str, time: Timestamp, zone: &Zone) {
     let civil = zone.civil(time.secs);
     let moment = Moment { time, civil, zone };
@@ -33,12 +33,13 @@ pub fn format(out: &mut String, format: &str, time: Timestamp, zone: &Zone) {
     while let Some((text, behind)) = rest.split_once('%') {
         out.push_str(text);
         let (spec, letter, after) = parse(behind);
-        // A percent sign stands alone or for itself.
+        // A second percent sign is a directive only if it follows the first one
+        // directly.
         let letter = letter.filter(|letter| *letter != '%' || behind.starts_with('%'));
         match letter.and_then(|letter| moment.directive(letter, spec)) {
             Some(shown) => out.push_str(&shown),
             None => {
-                // Not a directive: it stays as it is.
+                // It is not a directive, so it is copied as it is.
                 out.push('%');
                 out.push_str(&behind[..behind.len() - after.len()]);
             }
@@ -48,7 +49,8 @@ pub fn format(out: &mut String, format: &str, time: Timestamp, zone: &Zone) {
     out.push_str(rest);
 }
 
-/// Flags, width, modifiers and letter of a directive, and what follows it.
+/// Returns flags, width, modifiers and letter of a directive, and the text
+/// after it.
 fn parse(text: &str) -> (Spec, Option<char>, &str) {
     let mut spec = Spec::default();
     let mut rest = text;
@@ -84,7 +86,7 @@ struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    /// What a directive stands for; `None` if there is no such.
+    /// Returns the value of a directive; `None` if it does not exist.
     fn directive(&self, letter: char, spec: Spec) -> Option<String> {
         if spec.colons > 0 && letter != 'z' {
             return None;
@@ -124,7 +126,7 @@ impl Moment<'_> {
         Some(padded(&cased, filler, spec))
     }
 
-    /// The first digits of the nanoseconds.
+    /// Returns the first digits of the nanoseconds.
     fn fraction(&self, spec: Spec) -> String {
         let width = spec.width.filter(|width| *width > 0).unwrap_or(NANO_DIGITS);
         let digits = format!("{:09}", self.time.nanos);
@@ -136,12 +138,13 @@ impl Moment<'_> {
         }
     }
 
-    /// `+0100`, `+01:00`, `+01:00:00` or as much of that as is needed.
+    /// Returns `+0100`, `+01:00`, `+01:00:00`, or as much of it as is
+    /// necessary.
     fn offset(&self, spec: Spec) -> Option<String> {
         let offset = self.civil.offset_secs;
         let whole = offset.unsigned_abs();
         let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
-        // Padding goes before the first digit that there has to be.
+        // Padding goes before the first digit that is required.
         let (digits, text) = match (spec.colons, minutes, seconds) {
             (0, ..) => (5, bare(&format!("{hours:02}{minutes:02}")).to_owned()),
             (1, ..) | (3, 1.., 0) => (6, format!("{hours}:{minutes:02}")),
@@ -153,7 +156,7 @@ impl Moment<'_> {
         Some(laid_out(sign, &text, digits, '0', spec))
     }
 
-    /// The flag for padding is the year's.
+    /// The padding flag applies to the year.
     fn american_date(&self, spec: Spec) -> String {
         let year = Spec {
             width: None,
@@ -180,7 +183,7 @@ impl Moment<'_> {
     }
 }
 
-/// Without zeros in front.
+/// Removes leading zeros.
 fn bare(digits: &str) -> &str {
     let bare = digits.trim_start_matches('0');
     if bare.is_empty() { "0" } else { bare }
@@ -190,7 +193,8 @@ fn one_at_least(digits: &str) -> String {
     if digits.is_empty() { "0" } else { digits }.to_owned()
 }
 
-/// A number with the directive's own digits and filler, or those asked for.
+/// Formats a number with the directive's own digits and filler, or with those
+/// that `spec` asks for.
 fn number(value: i64, digits: usize, filler: char, spec: Spec) -> String {
     let width = spec.width.unwrap_or(digits);
     let plain = value.unsigned_abs().to_string();
@@ -236,7 +240,7 @@ fn padded(text: &str, filler: char, spec: Spec) -> String {
 mod tests {
     use super::*;
 
-    /// date(1) changes some formats before it uses them; ls(1) does not.
+    /// The oracle is ls(1): date(1) changes some formats before it uses them.
     fn shown_by_ls(asked: &str, time: Timestamp) -> String {
         let file = std::env::temp_dir().join(format!("trawl-date-{}", std::process::id()));
         let touch = trawl_testkit::oracle::command("touch")

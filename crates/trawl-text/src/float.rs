@@ -1,8 +1,9 @@
-//! C's `%g`: the shorter of fixed and scientific notation.
+//! Formats floating-point numbers as C's `%g`: the shorter of fixed and
+//! scientific notation.
 
-/// `value` as printf(3) prints it with `%.{precision}g`.
+/// Formats `value` as printf(3) does with `%.{precision}g`.
 ///
-/// Infinities are `inf` and `-inf`, everything that is no number `nan`.
+/// Infinities are `inf` and `-inf`; NaN is `nan`.
 pub fn general(value: f64, precision: usize) -> String {
     if value.is_nan() {
         return "nan".into();
@@ -24,7 +25,7 @@ pub fn general(value: f64, precision: usize) -> String {
     trim(&format!("{value:.places$}")).to_owned()
 }
 
-/// Without zeros that say nothing.
+/// Removes trailing zeros of a fraction.
 fn trim(digits: &str) -> &str {
     if digits.contains('.') {
         digits.trim_end_matches('0').trim_end_matches('.')

@@ -1,10 +1,12 @@
-//! JSON as this program prints it: one object a line, keys in the order in
-//! which they were added, so that output can be compared as text. `docs/json.md` describes it.
+//! Writes JSON objects, one per line, with keys in the order in which they were
+//! added, so that output can be compared as text. `docs/json.md` describes the
+//! format.
 //!
-//! Byte strings are text as [`trawl_model::escape`] makes it; where that is
-//! not the string itself, a second key with `_raw` appended holds the bytes
-//! in lower-case hex. Times are texts of RFC 3339. Whole numbers are numbers as far as every
-//! reader keeps them exactly, and texts of digits beyond that.
+//! Byte strings are written as [`trawl_model::escape`] escapes them. If that
+//! changes the string, a second key with `_raw` appended holds the bytes in
+//! lower-case hex. Times are strings in the format of RFC 3339. Whole numbers
+//! are numbers if every reader keeps them exactly, and strings of digits beyond
+//! that.
 
 use std::fmt::Write as _;
 
@@ -12,14 +14,14 @@ use trawl_model::Timestamp;
 
 use crate::zone::Zone;
 
-/// An object under construction.
+/// An object that is being built.
 #[derive(Clone, Debug, Default)]
 pub struct Object {
     text: String,
 }
 
 impl Object {
-    /// An object without members.
+    /// Creates an object without members.
     pub fn new() -> Object {
         Object::default()
     }
@@ -38,21 +40,21 @@ impl Object {
         self
     }
 
-    /// Adds a text.
+    /// Adds a string.
     #[must_use]
     pub fn text(mut self, key: &str, value: &str) -> Object {
         push_string(self.key(key), value);
         self
     }
 
-    /// Adds a truth value.
+    /// Adds a boolean.
     #[must_use]
     pub fn flag(mut self, key: &str, value: bool) -> Object {
         self.key(key).push_str(if value { "true" } else { "false" });
         self
     }
 
-    /// Adds a byte string, with its `_raw` beside it where it needs one.
+    /// Adds a byte string, and its `_raw` key if necessary.
     #[must_use]
     pub fn bytes(mut self, key: &str, value: &[u8]) -> Object {
         let text = trawl_model::escape::escape(value);
@@ -70,7 +72,7 @@ impl Object {
         self
     }
 
-    /// Adds a point in time, as [`rfc3339`] writes it.
+    /// Adds a time, formatted by [`rfc3339`].
     #[must_use]
     pub fn time(self, key: &str, value: Option<Timestamp>) -> Object {
         match value {
@@ -87,7 +89,7 @@ impl Object {
         self
     }
 
-    /// Adds an array of values that are JSON already.
+    /// Adds an array of values that already are JSON.
     #[must_use]
     pub fn array(mut self, key: &str, values: impl Iterator<Item = String>) -> Object {
         let values: Vec<String> = values.collect();
@@ -95,7 +97,7 @@ impl Object {
         self
     }
 
-    /// The object's text, without a newline.
+    /// Returns the object's text, without a newline.
     pub fn close(mut self) -> String {
         if self.text.is_empty() {
             self.text.push('{');
@@ -105,9 +107,9 @@ impl Object {
     }
 }
 
-/// Whole numbers.
+/// A whole number.
 pub trait Number {
-    /// The number, and more of the same kind would fit.
+    /// Returns the number in a wider type.
     fn wide(self) -> i128;
 }
 
@@ -124,7 +126,7 @@ number!(u8, i32, u32, u64, i64);
 
 impl Number for usize {
     fn wide(self) -> i128 {
-        // Lossless on every machine that there is.
+        // Lossless: no machine has a wider `usize`.
         self as i128
     }
 }
@@ -135,11 +137,12 @@ impl Number for u128 {
     }
 }
 
-/// The greatest whole number that readers with nothing but doubles keep exactly, as all smaller
-/// ones: 2^53 - 1 (RFC 8259, section 6).
+/// The largest whole number that readers keep exactly, as they do all smaller
+/// ones, if they only have doubles: 2^53 - 1 (RFC 8259, section 6).
 pub const EXACT_MAX: i128 = (1 << 53) - 1;
 
-/// Appends a whole number: as a text of digits where a double would not keep it.
+/// Appends a whole number, as a string of digits if a double would not keep it
+/// exactly.
 pub fn push_integer(out: &mut String, value: i128) {
     let _ = match (-EXACT_MAX..=EXACT_MAX).contains(&value) {
         true => write!(out, "{value}"),
@@ -147,8 +150,9 @@ pub fn push_integer(out: &mut String, value: i128) {
     };
 }
 
-/// A time in UTC with nine digits behind the second: `2024-11-05T12:34:56.789000000Z`. Such texts
-/// order as the times do. Years before 0 and after 9999 have a sign.
+/// Formats a time in UTC with nine digits after the second:
+/// `2024-11-05T12:34:56.789000000Z`. These strings sort in the order of time.
+/// Years before 0 and after 9999 have a sign.
 ///
 /// Source: <https://www.rfc-editor.org/rfc/rfc3339>
 pub fn rfc3339(time: Timestamp) -> String {
@@ -163,8 +167,8 @@ pub fn rfc3339(time: Timestamp) -> String {
     )
 }
 
-/// Seconds since 1970 with nine decimals. Rounded towards minus infinity as stored, so
-/// that -0.25 s is kept as -1 s + 750,000,000 ns and printed as -0.25.
+/// Formats a time as seconds since 1970 with nine decimals. A time of -0.25 s,
+/// stored as -1 s + 750,000,000 ns, is printed as -0.25.
 pub fn decimal(time: Timestamp) -> String {
     let nanos = time.as_nanos();
     let sign = if nanos < 0 { "-" } else { "" };
@@ -175,7 +179,7 @@ pub fn decimal(time: Timestamp) -> String {
     format!("{sign}{secs}.{rest:09}")
 }
 
-/// Lower-case hexadecimal.
+/// Formats bytes in lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()
@@ -185,8 +189,8 @@ pub fn hex(bytes: &[u8]) -> String {
         })
 }
 
-/// RFC 8259, section 7; everything below U+0020 and U+007F is escaped, so
-/// that the output is harmless on a terminal too.
+/// Appends a string, RFC 8259, section 7. All control characters are escaped,
+/// including U+007F, so that the output is also harmless on a terminal.
 fn push_string(out: &mut String, value: &str) {
     out.push('"');
     for c in value.chars() {

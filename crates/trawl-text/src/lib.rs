@@ -1,19 +1,20 @@
-//! Text that several commands share: how modes, numbers, times, owners and
-//! odd names look, and how patterns and modes are read.
+//! Text that several commands share: formatting of modes, numbers, times,
+//! owners and unusual names, and parsing of patterns and modes.
 //!
-//! - [`locale`]: whether text is UTF-8 here.
+//! - [`locale`]: whether the locale's text is UTF-8.
 //! - [`mode`]: `drwxr-xr-x`, and modes as chmod(1) and `find -perm` take them.
 //! - [`units`]: sizes with units, rounded as the GNU tools round them.
-//! - [`quote`]: names for terminals, shells and messages.
+//! - [`quote`]: quoting of names for terminals, shells and messages.
 //! - [`zone`], [`strftime`], [`time_style`]: times in the local zone.
 //! - [`date`]: dates as people write them.
 //! - [`date_format`]: the formats of date(1), with flags and widths.
-//! - [`owners`]: user and group names, remembered.
+//! - [`owners`]: user and group names, cached.
 //! - [`glob`]: shell patterns with the meaning of fnmatch(3).
 //! - [`float`]: C's `%g`.
-//! - [`json`]: objects, one a line.
+//! - [`json`]: JSON objects, one per line.
 //!
-//! Nothing here prints, reads the clock or knows what a row is.
+//! This crate prints nothing, does not read the clock, and knows nothing of
+//! rows.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! The one thing about the locale that changes what is printed or matched:
-//! whether text is UTF-8.
+//! The only property of the locale that changes output or matching: whether its
+//! text is UTF-8.
 //!
-//! A locale that is named but not installed counts as "C", as it does after
-//! a failed setlocale(3); where it is looked for: locale(7). Languages are not
-//! translated.
+//! A locale that is named but not installed counts as "C", as after a failed
+//! setlocale(3). locale(7) describes where locales are searched for. Messages
+//! are not translated.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 /// How bytes become characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Locale {
-    /// One byte is one character; only ASCII has letters.
+    /// One byte is one character; only ASCII bytes are letters.
     Bytes,
     /// UTF-8.
     Utf8,
 }
 
 impl Locale {
-    /// The locale that the environment asks for: the first of `LC_ALL`,
-    /// `LC_CTYPE` and `LANG` that is set and not empty.
+    /// Returns the locale of the environment: the first of `LC_ALL`, `LC_CTYPE`
+    /// and `LANG` that is set and not empty.
     pub fn from_env() -> Locale {
         let name = ["LC_ALL", "LC_CTYPE", "LANG"]
             .iter()
@@ -34,7 +34,7 @@ impl Locale {
         }
     }
 
-    /// True for UTF-8.
+    /// Returns true for UTF-8.
     pub const fn is_utf8(self) -> bool {
         matches!(self, Locale::Utf8)
     }
@@ -50,16 +50,17 @@ fn names_utf8(name: &str) -> bool {
     codeset(name).is_some_and(|set| set == "utf8")
 }
 
-/// Directories that locales are looked for in first.
+/// Directories that are searched for locales first.
 fn locale_path() -> Option<std::ffi::OsString> {
     std::env::var_os("LOCPATH").filter(|path| !path.is_empty())
 }
 
-/// Where the system's locales are.
+/// The directory of the system's locales.
 const SYSTEM: &str = "/usr/lib/locale";
 
-/// Whether the C library has the locale: in a directory of `path`, or in the
-/// system's, whose archive counts only where no path is given.
+/// Returns whether the C library has the locale: in a directory of `path`, or
+/// in the system's directory, whose archive is searched only if no path is
+/// given.
 fn is_installed(name: &str, path: Option<&OsStr>) -> bool {
     let (language, rest) = name.split_once('.').unwrap_or((name, ""));
     // Built into the C library.
@@ -74,12 +75,13 @@ fn is_installed(name: &str, path: Option<&OsStr>) -> bool {
         || path.is_none() && is_in_archive(&Path::new(SYSTEM).join("locale-archive"), &usual)
 }
 
-/// The most bytes of names that are read of an archive.
+/// Maximum number of bytes of names read from an archive.
 const NAMES_BYTES_MAX: u32 = 4 << 20;
 
-/// Whether an archive of locales has one of this name. Its header is numbers of
-/// 32 bits, the sixth and seventh of which say where the names are, each with a
-/// NUL behind it (glibc, `locale/locarchive.h`).
+/// Returns whether an archive of locales has one of this name. The archive's
+/// header consists of 32-bit numbers; the sixth and seventh are the offset and
+/// the length of the names, each of which ends in a NUL (glibc,
+/// `locale/locarchive.h`).
 fn is_in_archive(archive: &Path, name: &str) -> bool {
     let names = || -> std::io::Result<Vec<u8>> {
         let file = File::open(archive)?;

@@ -1,14 +1,15 @@
-//! Modes: shown as `drwxr-sr-t`, and read as chmod(1) reads them.
+//! Modes: formats them as `drwxr-sr-t`, and parses them as chmod(1) does.
 
 use trawl_model::FileType;
 
 const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
-/// Every bit that chmod(1) can set.
+/// All bits that chmod(1) can set.
 pub const ALL_BITS: u32 = 0o7777;
 
-/// The ten characters with which `ls -l` begins, stat(1) `%A`.
+/// Formats a mode as the ten characters at the beginning of an `ls -l` line,
+/// `%A` of stat(1).
 pub fn render(mode: u32) -> [u8; 10] {
     let bit = |mask: u32, letter: u8| if mode & mask != 0 { letter } else { b'-' };
     let execute = |mask: u32, special: u32, small: u8| match (mode & mask, mode & special) {
@@ -39,7 +40,7 @@ fn type_letter(mode: u32) -> u8 {
     }
 }
 
-/// What an operator of a symbolic mode does.
+/// An operator of a symbolic mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Add,
@@ -47,36 +48,37 @@ enum Action {
     Set,
 }
 
-/// What the permission letters of a clause say.
+/// The permission letters of a clause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bits {
-    /// These bits, for the users named.
+    /// These bits, for the classes of users named.
     Given { bits: u32, execute_if_any: bool },
-    /// The bits that another class of users has (`g=u`).
+    /// The bits of another class of users (`g=u`).
     CopyOf(u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     action: Action,
-    /// Bits of the classes of users that the clause is for.
+    /// All bits of the classes of users that the clause applies to.
     affected: u32,
-    /// True if no class was named, so that the umask holds back bits.
+    /// True if the clause names no class, so that the umask applies.
     unnamed: bool,
-    /// Bits that the clause speaks of. Of a directory the set-id bits stay as they
-    /// are unless a clause speaks of them.
+    /// Bits that the clause mentions. The set-ID bits of a directory do not
+    /// change unless a clause mentions them.
     mentioned: u32,
     bits: Bits,
 }
 
-/// A mode as an argument gives it: an octal number or symbolic changes.
+/// A mode as an argument gives it: an octal number, or symbolic changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModeChange {
     changes: Vec<Change>,
 }
 
 impl ModeChange {
-    /// Reads `644`, `u+x,g=rw`, `a-w`, … `None` if it is no mode.
+    /// Parses `644`, `u+x,g=rw`, `a-w` and so on. Returns `None` if the mode is
+    /// invalid.
     pub fn parse(text: &[u8]) -> Option<ModeChange> {
         if text.first().is_some_and(u8::is_ascii_digit) {
             return parse_octal(text);
@@ -88,8 +90,9 @@ impl ModeChange {
         Some(ModeChange { changes })
     }
 
-    /// The permission bits that `old` becomes; `umask` counts where no class
-    /// of users was named. `is_dir` matters for `X`.
+    /// Returns the permission bits that result from applying the mode to `old`.
+    /// `umask` applies to clauses that name no class of users, `is_dir` to `X`
+    /// and to set-ID bits.
     pub fn apply(&self, old: u32, is_dir: bool, umask: u32) -> u32 {
         let mut mode = old & ALL_BITS;
         for change in &self.changes {
@@ -126,7 +129,7 @@ impl Change {
     }
 }
 
-/// Bits of one class of users, given to all of them.
+/// Returns the bits of one class of users, given to all classes.
 fn spread(bits: u32) -> u32 {
     let any = |mask: u32, all: u32| if bits & mask != 0 { all } else { 0 };
     any(0o444, 0o444) | any(0o222, 0o222) | any(0o111, 0o111)
@@ -156,7 +159,7 @@ fn parse_octal(text: &[u8]) -> Option<ModeChange> {
     })
 }
 
-/// `[ugoa]*([-+=]([rwxXst]*|[ugo]|octal))+`
+/// Parses a clause: `[ugoa]*([-+=]([rwxXst]*|[ugo]|octal))+`.
 fn parse_clause(clause: &[u8], changes: &mut Vec<Change>) -> Option<()> {
     let classes = clause
         .iter()
@@ -206,8 +209,8 @@ fn class_bits(class: u8) -> u32 {
     }
 }
 
-/// The bits after an operator, how many bytes they took, and whether they
-/// were a number.
+/// Returns the bits after an operator, their length in bytes, and whether they
+/// are a number.
 fn parse_bits(text: &[u8], named: bool) -> Option<(Bits, usize, bool)> {
     let given = |bits, execute_if_any| Bits::Given {
         bits,
@@ -218,7 +221,7 @@ fn parse_bits(text: &[u8], named: bool) -> Option<(Bits, usize, bool)> {
         .take_while(|b| (b'0'..=b'7').contains(b))
         .count();
     if digits > 0 {
-        // A number is for everybody and must end the clause.
+        // A number applies to all classes, and must end the clause.
         if named || digits != text.len() {
             return None;
         }

@@ -1,17 +1,17 @@
-//! Names of users and groups, each asked of the system once.
+//! Names of users and groups; the system is asked for each only once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
 use trawl_model::{Gid, Uid};
 
-/// A name, or nothing if the number has none.
+/// The name of an ID; `None` if the ID has no name.
 pub type OwnerName = Option<Arc<[u8]>>;
 
-/// What was asked so far; shared by threads.
+/// A cache of names, shared by threads.
 ///
-/// A database that cannot be asked counts as one that does not have the
-/// number: the number is printed then, as the GNU tools do.
+/// If a database cannot be read, the ID counts as unknown and is printed as a
+/// number, as in the GNU tools.
 #[derive(Debug, Default)]
 pub struct Owners {
     users: RwLock<HashMap<u32, OwnerName>>,
@@ -19,14 +19,14 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// The user's name, getpwuid(3).
+    /// Returns the user's name, getpwuid(3).
     pub fn user(&self, uid: Uid) -> OwnerName {
         remembered(&self.users, uid.0, |id| {
             trawl_sys::identity::user_name(id).ok().flatten()
         })
     }
 
-    /// The group's name, getgrgid(3).
+    /// Returns the group's name, getgrgid(3).
     pub fn group(&self, gid: Gid) -> OwnerName {
         remembered(&self.groups, gid.0, |id| {
             trawl_sys::identity::group_name(id).ok().flatten()

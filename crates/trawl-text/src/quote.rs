@@ -1,8 +1,8 @@
-//! Names as terminals, shells and messages need them.
+//! Quotes names for terminals, shells and messages.
 //!
-//! [`Quoting`] has the styles of ls(1) `--quoting-style`; [`message`] quotes
-//! a path in an error message; [`Terminal`] replaces what a terminal must not
-//! get; [`find_ls`] is find's own escaping.
+//! [`Quoting`] has the styles of `ls --quoting-style`; [`message`] quotes a
+//! path in an error message; [`Terminal`] replaces characters that a terminal
+//! must not receive; [`find_ls`] escapes names as `find -ls` does.
 
 use std::borrow::Cow;
 
@@ -11,26 +11,28 @@ use crate::locale::Locale;
 /// The styles of `ls --quoting-style`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Quoting {
-    /// As it is.
+    /// Unchanged.
     Literal,
-    /// Quoted for a shell where needed; control characters stay.
+    /// Quoted for a shell if necessary; control characters are kept.
     Shell,
-    /// Always quoted for a shell; control characters stay.
+    /// Always quoted for a shell; control characters are kept.
     ShellAlways,
-    /// Quoted for a shell where needed, control characters as `$'\n'`.
+    /// Quoted for a shell if necessary; control characters are escaped as
+    /// `$'\n'`.
     ShellEscape,
-    /// Always quoted so.
+    /// Always quoted for a shell; control characters are escaped as `$'\n'`.
     ShellEscapeAlways,
-    /// A string of C.
+    /// A C string.
     C,
-    /// As C, without the quotes (`ls -b`, which escapes spaces [`also`](Quoting::quote_also)).
+    /// Like `C`, without the quotes (`ls -b`, which [also](Quoting::quote_also)
+    /// escapes spaces).
     Escape,
-    /// As C, between ‘ and ’, or ' and ' where text is not UTF-8.
+    /// Like `C`, between ‘ and ’, or between ' and ' if text is not UTF-8.
     Locale,
 }
 
 impl Quoting {
-    /// The style that `ls --quoting-style` calls so.
+    /// Returns the style with this name in `ls --quoting-style`.
     pub fn parse(name: &str) -> Option<Quoting> {
         Some(match name {
             "literal" => Quoting::Literal,
@@ -45,13 +47,13 @@ impl Quoting {
         })
     }
 
-    /// `name` in this style.
+    /// Returns `name` in this style.
     pub fn quote<'a>(self, name: &'a [u8], locale: Locale) -> Cow<'a, [u8]> {
         self.quote_also(name, b"", locale)
     }
 
-    /// The same with other characters that mean something where the name is
-    /// shown: escaped, or a reason for quotes.
+    /// Like [`Quoting::quote`], but the characters `also` are special where the
+    /// name is shown: they are escaped, or make quotes necessary.
     pub fn quote_also<'a>(self, name: &'a [u8], also: &[u8], locale: Locale) -> Cow<'a, [u8]> {
         let wrapped = |open: &[u8], close: &[u8], quotes: &'static [u8]| {
             let mut out = open.to_vec();
@@ -75,12 +77,12 @@ impl Quoting {
     }
 }
 
-/// A path for an error message: ‘path’, control characters escaped.
+/// Quotes a path for an error message: ‘path’, with control characters escaped.
 pub fn message(path: &[u8], locale: Locale) -> String {
     String::from_utf8_lossy(&Quoting::Locale.quote(path, locale)).into_owned()
 }
 
-/// Printable bytes at the start of `rest`, or how many bytes are not.
+/// Length in bytes of the next character, which is printable or not.
 enum Piece {
     Printable(usize),
     Other(usize),
@@ -108,7 +110,8 @@ fn next_piece(rest: &[u8], locale: Locale) -> Option<Piece> {
     })
 }
 
-/// As iswprint(3): no control, no separator of lines, no non-character.
+/// Returns whether iswprint(3) holds: no control character, no line or
+/// paragraph separator, no non-character.
 fn is_printable(c: char) -> bool {
     let code = u32::from(c);
     !c.is_control()
@@ -117,7 +120,7 @@ fn is_printable(c: char) -> bool {
         && !(0xfdd0..0xfdf0).contains(&code)
 }
 
-/// What else a string of C escapes.
+/// Further characters that a C string escapes.
 #[derive(Clone, Copy)]
 struct Escapes<'a> {
     quotes: &'static [u8],
@@ -150,7 +153,7 @@ fn escape_into(out: &mut Vec<u8>, name: &[u8], escapes: Escapes<'_>, locale: Loc
     }
 }
 
-/// `\n`, `\033`.
+/// Appends an escape such as `\n` or `\033`.
 fn escape_byte(out: &mut Vec<u8>, byte: u8) {
     let letter = match byte {
         0x07 => b'a',
@@ -176,7 +179,7 @@ fn push_octal(out: &mut Vec<u8>, byte: u8) {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needed<'a> {
-    /// Unless the name holds nothing special and none of these.
+    /// Unless the name holds nothing special, and none of these characters.
     UnlessPlain(&'a [u8]),
     Always,
 }
@@ -187,8 +190,8 @@ enum Controls {
     Escaped,
 }
 
-/// Quoted for a shell: bare, in double quotes where an apostrophe is the
-/// only trouble, otherwise in single quotes.
+/// Quotes a name for a shell: not at all, in double quotes if apostrophes are
+/// the only special characters, otherwise in single quotes.
 fn shell<'a>(
     name: &'a [u8],
     locale: Locale,
@@ -208,8 +211,8 @@ fn shell<'a>(
     }
     let mut out = vec![b'\''];
     let mut rest = name;
-    // The GNU library scans names with an apostrophe twice and begins the
-    // second time in the state in which the first one ended.
+    // gnulib scans a name with an apostrophe twice, and begins the second scan
+    // in the state in which the first one ended.
     let mut in_escape =
         survey.apostrophes && survey.ends_unprintable && controls == Controls::Escaped;
     while let Some(piece) = next_piece(rest, locale) {
@@ -233,12 +236,13 @@ fn shell<'a>(
     Cow::Owned(out)
 }
 
-/// What a name holds that matters to a shell.
+/// The characters of a name that matter to a shell.
 struct Survey {
     special: bool,
     unprintable: bool,
     ends_unprintable: bool,
-    /// Line ends and the like, which need quotes even where they are kept.
+    /// Control characters such as line ends, which need quotes even if they are
+    /// kept.
     controls: bool,
     apostrophes: bool,
     fits_double_quotes: bool,
@@ -301,18 +305,18 @@ impl Survey {
     }
 }
 
-/// How bytes go to standard output.
+/// How bytes are written to standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Terminal {
-    /// Somebody watches: `?` for what is not printable.
+    /// It is a terminal: characters that are not printable become `?`.
     Watched(Locale),
-    /// A file or a pipe: every byte as it is.
+    /// It is a file or a pipe: every byte is written unchanged.
     Absent,
 }
 
 impl Terminal {
-    /// `text` as it may be shown: `?` for each byte or character that is not
-    /// printable, if somebody watches (find(1), `ls -q`).
+    /// Returns `text` as it may be shown: on a terminal, `?` replaces each byte
+    /// or character that is not printable, as in find(1) and `ls -q`.
     pub fn show(self, text: &[u8]) -> Cow<'_, [u8]> {
         let Terminal::Watched(locale) = self else {
             return Cow::Borrowed(text);
@@ -338,8 +342,8 @@ impl Terminal {
     }
 }
 
-/// Appends `name` as `find -ls` prints it, on terminals and elsewhere alike:
-/// everything but visible ASCII escaped, spaces and double quotes too.
+/// Appends `name` as `find -ls` prints it, on a terminal or not: everything but
+/// visible ASCII is escaped, and so are spaces and double quotes.
 pub fn find_ls(out: &mut Vec<u8>, name: &[u8]) {
     for byte in name {
         match byte {

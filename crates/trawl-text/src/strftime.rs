@@ -26,14 +26,14 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// The weekday's three letters.
+/// Returns the first three letters of the weekday.
 pub fn weekday_abbreviation(civil: &Civil) -> &'static str {
     WEEKDAYS
         .get(civil.weekday as usize)
         .map_or("?", |day| &day[..3])
 }
 
-/// The month's three letters.
+/// Returns the first three letters of the month.
 pub fn month_abbreviation(civil: &Civil) -> &'static str {
     month_name(civil).get(..3).unwrap_or("?")
 }
@@ -44,7 +44,7 @@ fn month_name(civil: &Civil) -> &'static str {
         .unwrap_or(&"?")
 }
 
-/// Appends `format` with its directives filled in.
+/// Appends `format` with its directives replaced.
 ///
 /// A directive that strftime(3) does not have is copied as it is.
 pub fn format(out: &mut String, format: &str, civil: &Civil, zone: &Zone) {
@@ -61,7 +61,7 @@ pub fn format(out: &mut String, format: &str, civil: &Civil, zone: &Zone) {
     }
 }
 
-/// Appends what one directive stands for.
+/// Appends the value of one directive.
 pub fn directive(out: &mut String, letter: char, civil: &Civil, zone: &Zone) {
     if let Some(expansion) = composite(letter) {
         return format(out, expansion, civil, zone);
@@ -100,7 +100,7 @@ fn composite(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Value, least width and filler of the directives that are numbers.
+/// Returns value, minimum width and filler of a directive that is a number.
 pub(crate) fn number(letter: char, civil: &Civil) -> Option<(i64, usize, char)> {
     let hour_of_twelve = (i64::from(civil.hour) + 11) % 12 + 1;
     let weekday = i64::from(civil.weekday);
@@ -148,8 +148,8 @@ fn push_offset(out: &mut String, offset_secs: i32) {
     out.push_str(&format!("{sign}{:02}{:02}", minutes / 60, minutes % 60));
 }
 
-/// Year and week of ISO 8601: weeks begin on Monday, and the first has the
-/// year's first Thursday.
+/// Returns year and week of ISO 8601: weeks begin on Monday, and the first week
+/// of a year contains the year's first Thursday.
 fn iso_week(civil: &Civil) -> (i64, i64) {
     let monday_based = (i64::from(civil.weekday) + 6) % 7;
     // The week's Thursday, as a day of this year.
@@ -169,7 +169,7 @@ fn iso_week(civil: &Civil) -> (i64, i64) {
 mod tests {
     use super::*;
 
-    /// date(1) has the same directives; `%k`, `%l` and `%P` are GNU's.
+    /// date(1) has the same directives; `%k`, `%l` and `%P` are GNU extensions.
     #[test]
     fn agrees_with_date() {
         let directives = "aAbBcCdDeFgGhHIjklmMpPrRsSTuUVwWxXyYzZ%";

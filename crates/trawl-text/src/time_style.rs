@@ -1,4 +1,4 @@
-//! The fixed looks of times in `ls -l`, `find -ls`, `%t` and `stat`.
+//! The fixed formats of times in `ls -l`, `find -ls`, `%t` and `stat`.
 
 use std::fmt::Write as _;
 
@@ -7,21 +7,21 @@ use trawl_model::Timestamp;
 use crate::strftime;
 use crate::zone::Zone;
 
-/// Half a Gregorian year, with which ls(1) tells recent from old.
+/// Half a Gregorian year, the age from which ls(1) considers a time old.
 const HALF_YEAR_SECS: i64 = 31_556_952 / 2;
-/// What find(1) takes for half a year.
+/// Half a year for find(1).
 const FIND_RECENT_SECS: i64 = 6 * 30 * 86_400;
 const HOUR_SECS: i64 = 3_600;
 
-/// `Nov  5 12:34`, or `Nov  5  2024` if `time` is older than half a year or
-/// lies in the future: `ls -l` in the "C" locale.
+/// Appends a time as `ls -l` does in the "C" locale: `Nov  5 12:34`, or
+/// `Nov  5 2024` if it is older than half a year or lies in the future.
 pub fn ls(out: &mut String, time: Timestamp, now: Timestamp, zone: &Zone) {
     let recent = time < now && now.minus_secs(HALF_YEAR_SECS) < time;
     short(out, time.secs, recent, zone);
 }
 
-/// The same for `find -ls`, which counts six months of 30 days and lets an
-/// hour of future pass as recent.
+/// Appends a time as `find -ls` does: like [`ls`], but half a year is six
+/// months of 30 days, and up to an hour in the future counts as recent.
 pub fn find_ls(out: &mut String, time: Timestamp, now: Timestamp, zone: &Zone) {
     let recent = now.secs.saturating_sub(FIND_RECENT_SECS) <= time.secs
         && time.secs <= now.secs.saturating_add(HOUR_SECS);
@@ -33,8 +33,8 @@ fn short(out: &mut String, secs: i64, recent: bool, zone: &Zone) {
     strftime::format(out, format, &zone.civil(secs), zone);
 }
 
-/// `Fri Nov  5 12:34:56.7890000000 2024`: find's `%t`, `%a` and `%c`. The
-/// last zero is find's own.
+/// Appends a time as find's `%t`, `%a` and `%c` do:
+/// `Fri Nov  5 12:34:56.7890000000 2024`. The last zero is GNU find's own.
 pub fn ctime(out: &mut String, time: Timestamp, zone: &Zone) {
     let civil = zone.civil(time.secs);
     let _ = write!(
@@ -51,7 +51,8 @@ pub fn ctime(out: &mut String, time: Timestamp, zone: &Zone) {
     );
 }
 
-/// `2024-11-05 12:34:56.789000000 +0100`: `stat %y`, `ls --time-style=full-iso`.
+/// Appends a time as `%y` of stat(1) and `ls --time-style=full-iso` do:
+/// `2024-11-05 12:34:56.789000000 +0100`.
 pub fn full_iso(out: &mut String, time: Timestamp, zone: &Zone) {
     let civil = zone.civil(time.secs);
     strftime::format(out, "%Y-%m-%d %H:%M:%S", &civil, zone);
@@ -59,12 +60,14 @@ pub fn full_iso(out: &mut String, time: Timestamp, zone: &Zone) {
     strftime::directive(out, 'z', &civil, zone);
 }
 
-/// `2024-11-05 12:34`: `ls --time-style=long-iso`, `du --time`.
+/// Appends a time as `ls --time-style=long-iso` and `du --time` do:
+/// `2024-11-05 12:34`.
 pub fn long_iso(out: &mut String, time: Timestamp, zone: &Zone) {
     strftime::format(out, "%Y-%m-%d %H:%M", &zone.civil(time.secs), zone);
 }
 
-/// `11-05 12:34`, or `2024-11-05 ` if not recent: `ls --time-style=iso`.
+/// Appends a time as `ls --time-style=iso` does: `11-05 12:34`, or
+/// `2024-11-05 ` if it is not recent.
 pub fn iso(out: &mut String, time: Timestamp, now: Timestamp, zone: &Zone) {
     let recent = time < now && now.minus_secs(HALF_YEAR_SECS) < time;
     let format = if recent { "%m-%d %H:%M" } else { "%Y-%m-%d " };

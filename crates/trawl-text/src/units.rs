@@ -1,30 +1,30 @@
-//! Sizes with units, rounded as the GNU tools round them: always up.
+//! Sizes with units, rounded up as the GNU tools do.
 
-/// How amounts of bytes are shown.
+/// How sizes in bytes are formatted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// In units of so many bytes, without a letter.
+    /// In units of this many bytes, without a letter.
     Blocks(u64),
     /// `1.5K`, powers of 1024 (`-h`).
     Binary,
-    /// `1.5k`, powers of 1000 (`--si`, `du -H` of old).
+    /// `1.5k`, powers of 1000 (`--si`, formerly `du -H`).
     Decimal,
 }
 
 const LETTERS: &[u8] = b"KMGTPEZYRQ";
 
-/// `bytes` as du(1) and ls(1) show it.
+/// Formats `bytes` as du(1) and ls(1) do.
 pub fn format(bytes: u128, scale: Scale) -> String {
     match scale {
         Scale::Blocks(unit) => bytes.div_ceil(u128::from(unit.max(1))).to_string(),
         Scale::Binary => scaled(bytes, 1024, |letter| letter),
-        // Only kilo is written small.
+        // Only kilo has a small letter.
         Scale::Decimal => scaled(bytes, 1000, |l| if l == b'K' { b'k' } else { l }),
     }
 }
 
-/// At most three digits: one decimal place below ten, none above; what is cut
-/// off counts as one more in the last place.
+/// Formats with at most three digits: one decimal place below ten, none above.
+/// A remainder rounds the last place up.
 fn scaled(bytes: u128, base: u128, letter: impl Fn(u8) -> u8) -> String {
     if bytes < base {
         return bytes.to_string();
@@ -50,10 +50,10 @@ fn scaled(bytes: u128, base: u128, letter: impl Fn(u8) -> u8) -> String {
     format!("{text}{}", char::from(letter(unit)))
 }
 
-/// Reads a block size as `--block-size` and `BLOCK_SIZE` take it: a number
-/// with an optional unit (`K`, `KiB` = 1024, `kB` = 1000), a unit alone,
-/// `human-readable` or `si`. `None` if it is none of these, is zero or does
-/// not fit.
+/// Parses a block size as `--block-size` and `BLOCK_SIZE` do: a number with an
+/// optional unit (`K`, `KiB` = 1024, `kB` = 1000), a unit alone,
+/// `human-readable` or `si`. Returns `None` if it is invalid, zero or too
+/// large.
 pub fn parse_block_size(text: &str) -> Option<Scale> {
     match text.strip_prefix('\'').unwrap_or(text) {
         "human-readable" => Some(Scale::Binary),
@@ -72,7 +72,7 @@ pub fn parse_block_size(text: &str) -> Option<Scale> {
     }
 }
 
-/// What a unit such as `K`, `MiB` or `GB` stands for.
+/// Returns the bytes of a unit such as `K`, `MiB` or `GB`.
 fn unit_bytes(unit: &str) -> Option<u64> {
     let Some(letter) = unit.chars().next() else {
         return Some(1);
@@ -92,7 +92,7 @@ fn unit_bytes(unit: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// numfmt(1) rounds as human_readable() in ls and du does.
+    /// numfmt(1) rounds like human_readable() in ls and du.
     #[test]
     fn agrees_with_numfmt() {
         let mut values: Vec<u64> = (0..=70).map(|i| i * 37).collect();

@@ -1,24 +1,25 @@
-//! The local time zone and the calendar.
+//! The local time zone, and the calendar.
 //!
-//! The zone is read when the first time is broken down, never before. The
-//! calendar is the proleptic Gregorian one for every `i64` second: where the
-//! zone's library ends (year 9999) the same instant some whole 400-year
-//! cycles away stands in, whose calendar and rules are alike.
+//! The zone is read when the first time is converted, never before. The
+//! calendar is the proleptic Gregorian one for every `i64` second. Beyond the
+//! range of the zone library (year 9999), the same instant a whole number of
+//! 400-year cycles away is used instead; its calendar and rules are the same.
 
 use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// What localtime(5) says clocks show here.
+/// The file of the system's time zone, localtime(5).
 const LOCAL_TIME: &str = "/etc/localtime";
 const DAY_SECS: i64 = 86_400;
 /// 400 Gregorian years: 146,097 days, a whole number of weeks.
 const CYCLE_SECS: i64 = 146_097 * DAY_SECS;
-/// Instants up to here, either way, are asked of the zone as they are.
+/// Up to this distance from 1970, the zone library is asked for the instant
+/// itself.
 const ASKED_SECS: i64 = 250_000_000_000;
 
-/// A time zone that is looked up when it is first needed.
+/// A time zone that is read on first use.
 #[derive(Debug, Default)]
 pub struct Zone {
     zone: OnceLock<TimeZone>,
@@ -45,12 +46,12 @@ pub struct Civil {
     pub weekday: u8,
     /// Days since 1 January, 0 to 365.
     pub year_day: u16,
-    /// Seconds east of Greenwich.
+    /// Seconds east of UTC.
     pub offset_secs: i32,
 }
 
 impl Zone {
-    /// The zone that `TZ` or `/etc/localtime` names; UTC if there is none.
+    /// The zone that `TZ` or `/etc/localtime` specifies; UTC if there is none.
     pub const fn local() -> Zone {
         Zone {
             zone: OnceLock::new(),
@@ -64,7 +65,8 @@ impl Zone {
         }
     }
 
-    /// As `TZ` names it: a place, or rules; UTC if it is neither.
+    /// Returns the zone of a `TZ` value, a place or rules; UTC if it is
+    /// neither.
     pub(crate) fn named(name: &str) -> Zone {
         let name = name.strip_prefix(':').unwrap_or(name);
         let zone = TimeZone::get(name).or_else(|_| TimeZone::posix(name));
@@ -77,19 +79,19 @@ impl Zone {
         self.zone.get_or_init(system)
     }
 
-    /// The calendar and the clock at `unix_secs`.
+    /// Returns the calendar date and the time of day at `unix_secs`.
     pub fn civil(&self, unix_secs: i64) -> Civil {
         let offset = self.get().to_offset(stand_in(unix_secs)).seconds();
         civil_at(unix_secs, offset)
     }
 
-    /// The zone's short name at `unix_secs`, such as `CET` or `-03`.
+    /// Returns the zone's abbreviation at `unix_secs`, such as `CET` or `-03`.
     pub fn abbreviation(&self, unix_secs: i64) -> String {
         let info = self.get().to_offset_info(stand_in(unix_secs));
         info.abbreviation().to_owned()
     }
 
-    /// True if clocks show summer time at `unix_secs`.
+    /// Returns true if clocks show summer time at `unix_secs`.
     pub(crate) fn is_summer(&self, unix_secs: i64) -> bool {
         self.get()
             .to_offset_info(stand_in(unix_secs))
@@ -97,8 +99,8 @@ impl Zone {
             .is_dst()
     }
 
-    /// The start of the day that `unix_secs` lies in, as find(1) computes it
-    /// for `-daystart`: the time of day taken off, whatever the clock did
+    /// Returns the start of the day of `unix_secs` as find(1) computes it for
+    /// `-daystart`: it subtracts the time of day, even if the clock was changed
     /// since midnight.
     pub fn day_start(&self, unix_secs: i64) -> i64 {
         let civil = self.civil(unix_secs);
@@ -107,8 +109,8 @@ impl Zone {
     }
 }
 
-/// The zone of this process. By name, which nobody asks for, the library
-/// would find the same file after listing all zones that there are.
+/// Returns the zone of this process. The zone's name is not needed, so the file
+/// is read directly: to find the name, the library would list all zones.
 fn system() -> TimeZone {
     let file = match std::env::var_os("TZ") {
         None => std::fs::read(LOCAL_TIME).ok(),
@@ -129,7 +131,7 @@ fn stand_in(unix_secs: i64) -> Timestamp {
     Timestamp::from_second(secs).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// The calendar at a fixed offset from Greenwich.
+/// Returns the calendar date and time of day at a fixed offset from UTC.
 fn civil_at(unix_secs: i64, offset_secs: i32) -> Civil {
     let local = i128::from(unix_secs) + i128::from(offset_secs);
     let days = local.div_euclid(i128::from(DAY_SECS)) as i64;
@@ -157,9 +159,10 @@ fn days_before_year(year: i64) -> i64 {
     y * 365 + y.div_euclid(4) - y.div_euclid(100) + y.div_euclid(400) - 719_162
 }
 
-/// Seconds from 1970 to the start of a month, counted from 0, in Greenwich.
+/// Returns the seconds from 1970 to the start of a month in UTC; months count
+/// from 0.
 pub(crate) fn seconds_of(year: i64, month: i64) -> Option<i64> {
-    // Years from which no sum of days overflows.
+    // For these years, no sum of days overflows.
     let year = Some(year).filter(|year| year.unsigned_abs() < 1 << 40)?;
     let february = if is_leap(year) { 29 } else { 28 };
     let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
@@ -168,16 +171,17 @@ pub(crate) fn seconds_of(year: i64, month: i64) -> Option<i64> {
     days.checked_mul(DAY_SECS)
 }
 
-/// True for years with a 29 February.
+/// Returns true for years with a 29 February.
 pub fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Year, month (1 to 12) and day of month, `days` after 1970-01-01.
+/// Returns year, month (1 to 12) and day of month of the day `days` after
+/// 1970-01-01.
 fn date_of(days: i64) -> (i64, u8, u8) {
     let cycle = days.div_euclid(146_097);
     let within = days.rem_euclid(146_097);
-    // A guess that is never late and at most a year early.
+    // The guess is never too late, and at most one year too early.
     let mut year = 1970 + cycle * 400 + within / 366;
     while days_before_year(year + 1) <= days {
         year += 1;
@@ -202,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// jiff's own calendar is the oracle where it has one.
+        /// jiff's own calendar is the oracle within its range.
         #[test]
         fn the_calendar_is_that_of_the_library(secs in -300_000_000_000i64..253_402_200_000) {
             let ours = Zone::utc().civil(secs);

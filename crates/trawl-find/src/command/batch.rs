@@ -1,5 +1,5 @@
-//! A command for many entries: `-exec … {} +`. Always true; that a command
-//! failed shows in the exit code.
+//! Runs a command for many entries: `-exec … {} +`. Always true; the exit code
+//! shows that a command failed.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,13 +16,13 @@ use crate::context::Context;
 use crate::error::FindError;
 use crate::leaf::{Effect, Leaf};
 
-/// What is said of what fits into no command.
+/// Message for an argument that fits into no command.
 const TOO_LONG: &str = "can not fit single argument within argument list size limit";
 
-/// A command that waits for more arguments.
+/// A command that collects arguments.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// Words before the arguments.
+    /// The words before the arguments.
     first: Vec<OsString>,
     first_bytes: usize,
     place: Where,
@@ -30,16 +30,17 @@ pub(super) struct Batch {
     pending: Mutex<Pending>,
 }
 
-/// The arguments so far.
+/// The arguments collected so far.
 #[derive(Debug, Default)]
 struct Pending {
     words: Vec<OsString>,
     bytes: usize,
-    /// Where the command is to run; find's own directory if `None`.
+    /// The directory that the command will run in; find's own directory if
+    /// `None`.
     dir: Option<OwnedFd>,
-    /// How that directory is spelled.
+    /// The path of that directory, as printed.
     dir_path: Vec<u8>,
-    /// How deep the arguments lie.
+    /// The depth of the arguments below the start point.
     depth: usize,
 }
 
@@ -66,7 +67,7 @@ impl Batch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs the command with what is there, if there is something.
+    /// Runs the command with the arguments collected so far, if there are any.
     fn run(&self, pending: &mut Pending, cx: &mut Context<'_>) {
         let Pending { words, dir, .. } = std::mem::take(pending);
         if words.is_empty() {
@@ -79,8 +80,8 @@ impl Batch {
         }
     }
 
-    /// Adds an argument; runs the command before or behind it where it is
-    /// full.
+    /// Adds an argument. If the command is full, runs it before or after
+    /// adding.
     fn add(&self, pending: &mut Pending, word: &[u8], cx: &mut Context<'_>) {
         let bytes = word.len() + 1;
         if self.first_bytes + pending.bytes + bytes > self.limits.bytes {
@@ -100,8 +101,8 @@ impl Batch {
         }
     }
 
-    /// Makes what waits be about the directory of this row; returns what the
-    /// row is called there.
+    /// Switches to the directory of this row, and returns the name of the row's
+    /// entry there. Returns `None` if the directory cannot be opened.
     fn enter(
         &self,
         pending: &mut Pending,
@@ -133,7 +134,7 @@ impl Batch {
 }
 
 impl Pending {
-    /// The same place without arguments.
+    /// Returns the same place without arguments.
     fn again(&self) -> Pending {
         Pending {
             dir: self.dir.as_ref().and_then(|dir| dir.try_clone().ok()),
@@ -178,7 +179,7 @@ impl Leaf for Batch {
     }
 }
 
-/// Bytes of words of these lengths, each with its NUL.
+/// Total size in bytes of words of these lengths, each with its NUL.
 fn bytes_of(lengths: impl Iterator<Item = usize>) -> usize {
     lengths.map(|length| length + 1).sum()
 }

@@ -1,4 +1,4 @@
-//! The directory that an entry lies in, and what the entry is called there.
+//! The directory of an entry, and the entry's name there.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -12,9 +12,9 @@ use crate::context::Context;
 /// An entry as seen from its directory.
 #[derive(Debug)]
 pub(super) struct Beside {
-    /// The directory; find's own if `None`.
+    /// The directory; find's own directory if `None`.
     pub(super) dir: Option<OwnedFd>,
-    /// `./` and the name.
+    /// `./` and the name; a name that begins with a slash as it is.
     pub(super) name: Vec<u8>,
 }
 
@@ -49,7 +49,8 @@ impl Beside {
     }
 }
 
-/// A path's directory, empty if it has none, and its last component with the slashes at its end as one.
+/// Splits a path into its directory, empty if it has none, and its last
+/// component with at most one of the slashes after it.
 fn split(spelled: &[u8]) -> (&[u8], &[u8]) {
     let bare = spelled.iter().rposition(|byte| *byte != b'/');
     let Some(last) = bare else {

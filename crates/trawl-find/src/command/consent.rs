@@ -4,8 +4,8 @@ use std::io::BufRead;
 
 use crate::context::Context;
 
-/// Asks on standard error whether the program may be run for this path, and
-/// reads a line of standard input.
+/// Asks on standard error whether to run the program for this path, and reads
+/// the answer from a line of standard input.
 pub(super) fn is_given(program: &[u8], path: &[u8], cx: &mut Context<'_>) -> bool {
     cx.flush();
     cx.say(&[b"< ", program, b" ... ", path, b" > ? "].concat());
@@ -14,7 +14,7 @@ pub(super) fn is_given(program: &[u8], path: &[u8], cx: &mut Context<'_>) -> boo
     read.is_ok() && is_yes(&answer)
 }
 
-/// rpmatch(3) in the POSIX locale.
+/// Like rpmatch(3) in the POSIX locale.
 fn is_yes(answer: &[u8]) -> bool {
     matches!(answer.first(), Some(b'y' | b'Y'))
 }

@@ -1,4 +1,4 @@
-//! How a command is run, and what is told of its end.
+//! Runs a command, and reports how it ended.
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use trawl_text::quote;
 use crate::context::Context;
 use crate::reference::error_text;
 
-/// Whether a command did what it was to do.
+/// Whether a command succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It ended with code 0.
@@ -19,7 +19,8 @@ pub(super) enum Outcome {
     Failure,
 }
 
-/// Runs a command and waits for it, after everything that was printed so far.
+/// Writes out everything printed so far, then runs a command and waits for it
+/// to end.
 pub(super) fn launch(
     words: &[OsString],
     dir: Option<BorrowedFd<'_>>,

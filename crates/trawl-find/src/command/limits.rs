@@ -1,5 +1,5 @@
-//! How many arguments a command may have: as GNU find counts, so that
-//! commands are cut at the same places.
+//! Limits on the arguments of a command, computed as GNU find computes them, so
+//! that commands are split at the same places.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -7,24 +7,24 @@ use trawl_sys::command::argument_limit_bytes;
 
 use crate::error::FindError;
 
-/// The most bytes of arguments that are put together.
+/// Maximum bytes of arguments per command.
 const SENSIBLE_BYTES: usize = 128 << 10;
-/// The least that every system has, `_POSIX_ARG_MAX`.
+/// Minimum that every system supports, `_POSIX_ARG_MAX`.
 const LEAST_BYTES: usize = 4096;
-/// What is left to a command for what it adds to its environment.
+/// Bytes reserved for additions of the command to its environment.
 const HEADROOM_BYTES: usize = 2048;
 
-/// What fits into one command.
+/// Limits of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Bytes of all words, the NUL behind each included.
+    /// Bytes of all words, including the NUL after each.
     pub(super) bytes: usize,
-    /// Words.
+    /// Number of words.
     pub(super) words: usize,
 }
 
 impl Limits {
-    /// Those of this process.
+    /// The limits of this process.
     pub(super) fn of_process() -> Result<Limits, FindError> {
         let of_one = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             name.as_bytes().len() + value.as_bytes().len() + b"=\0".len()

@@ -1,17 +1,18 @@
-//! The commands that `-exec` and its relatives run.
+//! The commands that `-exec` and related actions run.
 //!
-//! | part | what it knows |
+//! | module | purpose |
 //! |---|---|
-//! | `words` | how a command is read, and filled in |
-//! | `beside` | the directory that an entry lies in, and its name there |
-//! | `limits` | how many arguments a command may have |
-//! | `launch` | how a command is run, and what is told of its end |
-//! | `single` | a command for each entry (`;`) |
-//! | `batch` | a command for many entries (`{} +`) |
-//! | `consent` | the question of `-ok` |
+//! | `words` | parses a command, and fills in an entry's name |
+//! | `beside` | opens the directory of an entry |
+//! | `limits` | limits the arguments of a command |
+//! | `launch` | runs a command, and reports how it ended |
+//! | `single` | runs a command for each entry (`;`) |
+//! | `batch` | runs a command for many entries (`{} +`) |
+//! | `consent` | asks the question of `-ok` |
 //!
-//! What was printed is written out before a command runs. Commands read what
-//! find reads, but for those of `-ok`, which read nothing.
+//! Everything printed is written out before a command runs. Commands inherit
+//! find's standard input, except those of `-ok` and `-okdir`, which read from
+//! /dev/null.
 
 mod batch;
 mod beside;
@@ -26,28 +27,28 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use words::Ending;
 
-/// Where a command runs.
+/// The directory that a command runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// Where the search was begun; it is given the path.
+    /// Find's own directory; the command is given the path.
     Start,
-    /// In the entry's directory; it is given `./` and the name.
+    /// The entry's directory; the command is given `./` and the name.
     Beside,
 }
 
-/// Whether somebody is asked before a command runs.
+/// Whether the user is asked before a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Consent {
-    /// No.
+    /// The user is not asked.
     Given,
-    /// Each time.
+    /// The user is asked each time.
     Asked,
 }
 
-/// Reads a command up to its `;` or `+`.
+/// Parses a command up to its `;` or `+`.
 ///
 /// # Errors
-/// If it is none, in find's words.
+/// If the words are not a valid command, with GNU find's message.
 pub(crate) fn parse(
     args: &mut Arguments<'_>,
     place: Where,

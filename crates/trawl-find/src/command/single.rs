@@ -1,4 +1,5 @@
-//! A command for each entry: `-exec … ;`. True if it ended with code 0.
+//! Runs a command for each entry: `-exec … ;`. True if the command ended with
+//! code 0.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -16,7 +17,7 @@ use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
 use crate::reference::error_text;
 
-/// A command to be filled in.
+/// A command whose words are filled in for each entry.
 #[derive(Debug)]
 pub(super) struct Single {
     words: Vec<Vec<u8>>,
@@ -86,7 +87,7 @@ impl Leaf for Single {
     }
 }
 
-/// Tells why nothing can be run where the entry lies.
+/// Reports why the command cannot be run in the entry's directory.
 pub(super) fn complain(path: &[u8], error: &std::io::Error, cx: &mut Context<'_>) {
     let quoted = quote::message(path, cx.world.locale);
     let why = error_text(error);

@@ -1,5 +1,5 @@
-//! How a command is read from the words of the expression, and how an entry's
-//! name is put into it.
+//! Parses a command from the words of the expression, and fills in an entry's
+//! name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,10 +11,10 @@ use crate::context::Races;
 use crate::error::FindError;
 use crate::parser::Arguments;
 
-/// What stands for the entry.
+/// The placeholder for the entry.
 const BRACES: &[u8] = b"{}";
 
-/// What a command ends with.
+/// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// `;`
@@ -26,12 +26,12 @@ pub(super) enum Ending {
 /// A command as it was written.
 #[derive(Debug)]
 pub(super) struct Words {
-    /// Its words; without the braces at the end if it ends with a plus.
+    /// Its words, without the final braces if it ends with a plus.
     pub(super) words: Vec<Vec<u8>>,
     pub(super) ending: Ending,
 }
 
-/// Takes the words of a command.
+/// Takes the words of a command from the arguments.
 pub(super) fn read(
     args: &mut Arguments<'_>,
     place: Where,
@@ -40,7 +40,8 @@ pub(super) fn read(
     let mut word = args.value()?;
     if place == Where::Beside {
         check_search_path(args)?;
-        // From here on GNU find tells of races that were to be ignored.
+        // From here on, GNU find reports files that vanish, even if
+        // `-ignore_readdir_race` was given before.
         args.settings.races = Races::Told;
     }
     if word == b";" {
@@ -70,7 +71,7 @@ pub(super) fn read(
     Ok(Words { words, ending })
 }
 
-/// Before a plus, braces stand alone, and once.
+/// Checks that, before a plus, braces occur once and by themselves.
 fn check_braces(args: &Arguments<'_>, with_braces: &[&[u8]]) -> Result<(), FindError> {
     let name = args.spelled();
     let reason = match with_braces {
@@ -86,8 +87,8 @@ fn check_braces(args: &Arguments<'_>, with_braces: &[&[u8]]) -> Result<(), FindE
     Err(FindError::bad("-exec", reason))
 }
 
-/// In a directory that somebody else may write to, no command may be looked
-/// for in that directory.
+/// Refuses a `PATH` with relative directories: in a directory that other users
+/// may write to, the command could then be found in that directory.
 fn check_search_path(args: &Arguments<'_>) -> Result<(), FindError> {
     let Some(search) = std::env::var_os("PATH") else {
         return Ok(());
@@ -114,7 +115,7 @@ fn check_search_path(args: &Arguments<'_>) -> Result<(), FindError> {
     Ok(())
 }
 
-/// A word with the entry in the place of each pair of braces.
+/// Returns a word with each pair of braces replaced by the entry.
 pub(super) fn fill_in(word: &[u8], entry: &[u8]) -> OsString {
     let mut filled = Vec::with_capacity(word.len() + entry.len());
     let mut rest = word;
@@ -127,7 +128,7 @@ pub(super) fn fill_in(word: &[u8], entry: &[u8]) -> OsString {
     OsString::from_vec(filled)
 }
 
-/// A word as it is.
+/// Returns a word unchanged.
 pub(super) fn as_it_is(word: &[u8]) -> OsString {
     OsStr::from_bytes(word).to_owned()
 }

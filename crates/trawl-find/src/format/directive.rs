@@ -1,4 +1,4 @@
-//! The directives of `-printf`: one variant, one row in each `match`.
+//! The directives of `-printf`: one variant, and one arm in each `match`.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -14,10 +14,11 @@ use crate::context::Context;
 use crate::leaf::Facts;
 use crate::probe::Target;
 
-/// What a directive stands for. The letters are find's.
+/// A directive. The letters are GNU find's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directive {
-    /// `%a`, `%c`, `%t`: a time as ctime(3) shows it, with fractions.
+    /// `%a`, `%c`, `%t`: a time in the format of ctime(3), with fractions of a
+    /// second.
     Ctime(Which),
     /// `%Ak`, `%Bk`, `%Ck`, `%Tk`.
     Time(Which, Moment),
@@ -27,23 +28,23 @@ pub enum Directive {
     Depth,
     /// `%D`: device number.
     Device,
-    /// `%f`: name.
+    /// `%f`: base name.
     Name,
-    /// `%F`: kind of file system.
+    /// `%F`: file system type.
     FileSystem,
-    /// `%g`: group's name or number.
+    /// `%g`: group name or ID.
     Group,
     /// `%G`
     GroupId,
-    /// `%h`: what is before the name.
+    /// `%h`: the path before the base name.
     Leading,
     /// `%H`: start point.
     Start,
     /// `%i`
     Inode,
-    /// `%k`: KiB of blocks.
+    /// `%k`: blocks of 1 KiB.
     Kibibytes,
-    /// `%l`: link's target.
+    /// `%l`: target of the symbolic link.
     LinkTarget,
     /// `%m`: permission bits, octal.
     Mode,
@@ -57,33 +58,33 @@ pub enum Directive {
     Below,
     /// `%s`
     Size,
-    /// `%S`: blocks by size.
+    /// `%S`: allocated bytes divided by the size.
     Sparseness,
-    /// `%u`: owner's name or number.
+    /// `%u`: user name or ID.
     User,
     /// `%U`
     UserId,
-    /// `%y`: type's letter.
+    /// `%y`: letter of the type.
     Type,
-    /// `%Y`: the same of what a link leads to.
+    /// `%Y`: letter of the type, links followed.
     TargetType,
     /// `%Z`: security context.
     Context,
 }
 
-/// What of a time is printed.
+/// The part of a time that is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// `@`: seconds since 1970 with fractions.
     Seconds,
-    /// `+`: date, a plus and the time with fractions.
+    /// `+`: date, a plus sign and the time with fractions.
     DateAndTime,
     /// A letter of strftime(3); `S`, `T` and `X` with fractions.
     Strftime(char),
 }
 
 impl Directive {
-    /// The directive of a letter.
+    /// Returns the directive of a letter.
     pub fn from_letter(letter: u8) -> Option<Directive> {
         Some(match letter {
             b'a' => Directive::Ctime(Which::Access),
@@ -117,7 +118,7 @@ impl Directive {
         })
     }
 
-    /// The directive of `A`, `B`, `C` or `T` and the letter behind it.
+    /// Returns the directive of `A`, `B`, `C` or `T` and the letter after it.
     pub fn of_time(letter: u8, kind: u8) -> Option<Directive> {
         let which = match letter {
             b'A' => Which::Access,
@@ -145,8 +146,9 @@ impl Directive {
             Directive::Name | Directive::Leading | Directive::Path | Directive::Below => &[C::Name],
             Directive::Context => &[C::Name],
             Directive::Group | Directive::GroupId => &[C::Gid],
-            // The number in a directory's entry is not that of what is mounted
-            // there; what has a device is looked at.
+            // The inode number in a directory's entry is not that of a file
+            // system mounted there. Reading the device makes the search look at
+            // the entry.
             Directive::Inode => &[C::Ino, C::Dev],
             Directive::LinkTarget => &[C::Mode, C::LinkTarget],
             Directive::Mode | Directive::Symbolic | Directive::Type => &[C::Mode],
@@ -158,7 +160,7 @@ impl Directive {
         })
     }
 
-    /// What of an entry has to be known for it.
+    /// The facts that it needs about an entry.
     pub fn facts(self) -> Facts {
         match self {
             Directive::Depth
@@ -174,7 +176,7 @@ impl Directive {
         }
     }
 
-    /// Prints it for a row.
+    /// Prints the directive for a row.
     pub fn print(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
         match self {
             Directive::Depth => field.push_decimal(&mut cx.out.bytes, cx.depth as u64),
@@ -200,8 +202,8 @@ impl Directive {
         }
     }
 
-    /// Those that hold names, which a terminal gets without control
-    /// characters.
+    /// Prints a directive that holds a name, without control characters on a
+    /// terminal.
     fn print_name(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
         let terminal = cx.terminal;
         let target;
@@ -220,7 +222,7 @@ impl Directive {
         field.push_text(&mut cx.out.bytes, &shown);
     }
 
-    /// Those that are numbers or words of the entry's attributes.
+    /// Prints a directive that is a number or a word of the entry's attributes.
     fn print_attribute(self, field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
         let world = cx.world;
         let owners = &world.owners;
@@ -279,12 +281,13 @@ impl Moment {
             Moment::Strftime(letter @ ('S' | 'T' | 'X')) => calendar(out, &format!("%{letter}")),
             Moment::Strftime(letter) => return calendar(out, &format!("%{letter}")),
         }
-        // The last zero is find's own, against scripts that count columns.
+        // GNU find prints this last zero, for scripts that count columns.
         let _ = write!(out, ".{:09}0", time.nanos);
     }
 }
 
-/// Empty of what is no link, or cannot be read.
+/// Returns the target of a link; empty if the entry is not a link or cannot be
+/// read.
 fn link_target<'r>(row: &Row<'r>, cx: &mut Context<'_>) -> Cow<'r, [u8]> {
     match row.file_type() {
         FileType::Symlink => {
@@ -295,7 +298,7 @@ fn link_target<'r>(row: &Row<'r>, cx: &mut Context<'_>) -> Cow<'r, [u8]> {
     }
 }
 
-/// Allocated bytes by size, as find defines it.
+/// Allocated bytes divided by the size, as GNU find defines it.
 fn sparseness(row: &Row<'_>) -> f64 {
     match (row.size(), row.blocks()) {
         (0, 0) => 1.0,
@@ -304,10 +307,10 @@ fn sparseness(row: &Row<'_>) -> f64 {
     }
 }
 
-/// The letter of what a link leads to. The index does not follow links, so
-/// that is asked of the live file: `N` if there is none, `L` for a loop, `?`
-/// if it cannot be told. Then the reason goes to standard error, and the exit
-/// code stays as it is.
+/// Returns the letter of the type after following links. The probe follows
+/// them: `N` if the target does not exist, `L` for a loop, `?` if it cannot be
+/// looked at. In that case the reason goes to standard error, and the exit code
+/// does not change.
 fn target_type(row: &Row<'_>, cx: &mut Context<'_>) -> u8 {
     if row.file_type() != FileType::Symlink {
         return row.file_type().letter();
@@ -325,8 +328,8 @@ fn target_type(row: &Row<'_>, cx: &mut Context<'_>) -> u8 {
     }
 }
 
-/// The index keeps no security contexts; find says the same where the
-/// kernel has none.
+/// Reports that there is no security context: the index does not store any, and
+/// GNU find prints the same message where the kernel has none.
 fn complain_of_context(field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
     let locale = cx.world.locale;
     let path = trawl_text::quote::message(cx.path(row), locale);
@@ -338,7 +341,7 @@ fn complain_of_context(field: Field, row: &Row<'_>, cx: &mut Context<'_>) {
 mod tests {
     use crate::testing::{Spec, run_on, run_words};
 
-    /// The right-hand sides were printed by find for such an entry.
+    /// Expected values were printed by GNU find for such an entry.
     #[test]
     fn directives_print_what_find_prints() {
         let spec = Spec {

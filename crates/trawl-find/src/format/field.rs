@@ -1,9 +1,9 @@
 //! Flags, width and precision of a directive, with the meaning of printf(3).
 
-/// How a value is padded and cut.
+/// How a value is padded and truncated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Field {
-    /// `-`: padding goes behind the value.
+    /// `-`: padding goes after the value.
     pub left: bool,
     /// `0`: numbers are padded with zeros.
     pub zeros: bool,
@@ -13,18 +13,18 @@ pub struct Field {
     pub blank: bool,
     /// `#`: octal numbers have a leading zero.
     pub alternate: bool,
-    /// Least width.
+    /// Minimum width.
     pub width: usize,
-    /// Most bytes of a text, or least digits of a number.
+    /// Maximum bytes of a text, or minimum digits of a number.
     pub precision: Option<usize>,
 }
 
-/// Widths and precisions beyond this are cut: each entry takes so much memory.
+/// Maximum width and precision: each entry takes this much memory.
 const WIDEST: usize = 1 << 24;
 
 impl Field {
-    /// Reads flags, width and precision at the start of `text`; how many
-    /// bytes they took.
+    /// Parses flags, width and precision at the beginning of `text`, and
+    /// returns the number of bytes they took.
     pub fn parse(text: &[u8]) -> (Field, usize) {
         let mut field = Field::default();
         let mut at = 0;
@@ -50,18 +50,18 @@ impl Field {
         (field, at)
     }
 
-    /// `%s`.
+    /// Prints a text as `%s`.
     pub fn push_text(&self, out: &mut Vec<u8>, text: &[u8]) {
         let length = self.precision.map_or(text.len(), |p| p.min(text.len()));
         self.push_padded(out, &text[..length]);
     }
 
-    /// `%d` of a number that is not negative.
+    /// Prints a number as `%d`.
     pub fn push_decimal(&self, out: &mut Vec<u8>, number: u64) {
         self.push_number(out, self.sign(), &number.to_string());
     }
 
-    /// What stands where a minus would.
+    /// The character in the place of a minus sign.
     fn sign(&self) -> &'static str {
         match (self.plus, self.blank) {
             (true, _) => "+",
@@ -70,7 +70,7 @@ impl Field {
         }
     }
 
-    /// `%o`; `#` sees to a leading zero, and one is enough.
+    /// Prints a number as `%o`; `#` ensures one leading zero.
     pub fn push_octal(&self, out: &mut Vec<u8>, number: u32) {
         let digits = format!("{number:o}");
         let least = if self.alternate && number != 0 {
@@ -92,7 +92,7 @@ impl Field {
         }
     }
 
-    /// A number that is already text, as `%g` makes it.
+    /// Prints a number as `%g`.
     pub fn push_general(&self, out: &mut Vec<u8>, number: f64) {
         let precision = self.precision.unwrap_or(6);
         let mut digits = trawl_text::float::general(number, precision);
@@ -134,7 +134,8 @@ impl Field {
     }
 }
 
-/// A number as `%#g` has it: with a point, and zeros up to the precision.
+/// Returns a number as `%#g` prints it: with a point, and zeros up to the
+/// precision.
 fn with_all_digits(number: &str, precision: usize) -> String {
     let (digits, exponent) = number.split_at(number.find('e').unwrap_or(number.len()));
     let significant = digits.trim_start_matches(['0', '.', '-']);
@@ -144,7 +145,8 @@ fn with_all_digits(number: &str, precision: usize) -> String {
     format!("{digits}{point}{zeros}{exponent}")
 }
 
-/// A number at the start of `text` and its length.
+/// Parses a number at the beginning of `text`, and returns it with its length
+/// in bytes.
 fn number(text: &[u8]) -> (usize, usize) {
     let digits = text.iter().take_while(|b| b.is_ascii_digit());
     let mut value = 0usize;

@@ -1,7 +1,7 @@
 //! The formats of `-printf`.
 //!
-//! `parse` cuts a format into segments, `directive` fills one in, `field`
-//! pads it. `columns` says which columns a format reads.
+//! `parse` splits a format into segments, `directive` prints the value of a
+//! directive, `field` pads it.
 
 mod directive;
 mod field;
@@ -16,30 +16,30 @@ pub use directive::{Directive, Moment};
 pub use field::Field;
 pub use parse::FormatError;
 
-/// A piece of a format.
+/// A segment of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Segment {
-    /// Printed as it is.
+    /// Text that is printed as it is.
     Text(Vec<u8>),
-    /// Filled in for each entry.
+    /// A directive that is printed for each entry.
     Directive(Directive, Field),
-    /// `\c`: the rest is not printed.
+    /// `\c`: nothing after it is printed.
     Stop,
 }
 
-/// A format, ready to be filled in.
+/// A format, ready to be printed for entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Format {
     segments: Vec<Segment>,
 }
 
 impl Format {
-    /// Reads a format. Doubtful pieces are printed as they are and put into
-    /// `remarks`.
+    /// Parses a format. Invalid directives and escapes are printed as they are,
+    /// and described in `remarks`.
     ///
     /// # Errors
-    /// If the format ends in the middle of a directive, or holds one that
-    /// find keeps for later.
+    /// If the format ends in the middle of a directive, or holds one that GNU
+    /// find reserves for later.
     pub fn parse(text: &[u8], remarks: &mut Vec<String>) -> Result<Format, FormatError> {
         let segments = parse::segments(text, remarks)?;
         Ok(Format { segments })
@@ -56,7 +56,7 @@ impl Format {
         }
     }
 
-    /// What of an entry has to be known for it.
+    /// The facts that it needs about an entry.
     pub fn facts(&self) -> Facts {
         let facts = self.segments.iter().filter_map(|segment| match segment {
             Segment::Directive(directive, _) => Some(directive.facts()),

@@ -1,10 +1,10 @@
-//! Cuts a format into segments.
+//! Splits a format into segments.
 
 use super::Segment;
 use super::directive::Directive;
 use super::field::Field;
 
-/// Why a format cannot be used, in find's words.
+/// Why a format cannot be used, with GNU find's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FormatError {
@@ -16,7 +16,7 @@ pub enum FormatError {
     Reserved(u8),
 }
 
-/// Cuts the format.
+/// Splits the format.
 pub(super) fn segments(
     text: &[u8],
     remarks: &mut Vec<String>,
@@ -54,9 +54,9 @@ enum Escape {
 
 struct Cutter<'a> {
     text: &'a [u8],
-    /// What comes next.
+    /// Position of the next byte.
     at: usize,
-    /// Text that was read and is not in a segment yet.
+    /// Text that was read but is not yet in a segment.
     plain: Vec<u8>,
     segments: Vec<Segment>,
     remarks: &'a mut Vec<String>,
@@ -75,7 +75,7 @@ impl Cutter<'_> {
         self.segments.push(segment);
     }
 
-    /// Reads what follows a backslash.
+    /// Parses the escape after a backslash.
     fn escape(&mut self) -> Escape {
         let Some(letter) = self.text.get(self.at).copied() else {
             self.remarks
@@ -110,7 +110,7 @@ impl Cutter<'_> {
         Escape::Done
     }
 
-    /// One to three octal digits.
+    /// Parses one to three octal digits.
     fn octal(&mut self) {
         let rest = &self.text[self.at..];
         let digits = rest
@@ -126,7 +126,7 @@ impl Cutter<'_> {
         self.plain.push(value as u8);
     }
 
-    /// Reads what follows a percent sign.
+    /// Parses the directive after a percent sign.
     fn directive(&mut self) -> Result<(), FormatError> {
         let rest = &self.text[self.at..];
         match rest.first() {
@@ -146,7 +146,8 @@ impl Cutter<'_> {
         };
         self.at += 1;
         match letter {
-            // Flags that mean nothing are printed, and the sign is not.
+            // Flags without a directive are printed, the second percent sign is
+            // not.
             b'%' => {
                 self.plain.push(b'%');
                 self.plain
@@ -217,7 +218,7 @@ mod tests {
         (out.escape_ascii().to_string(), remarks)
     }
 
-    /// What `find -printf` prints and says.
+    /// Expected values are the output and messages of `find -printf`.
     #[test]
     fn escapes_are_those_of_find() {
         for (text, expected, remarks) in [

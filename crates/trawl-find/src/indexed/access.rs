@@ -1,8 +1,8 @@
-//! What the kernel would say to access(2), from what a row tells: the rules of
+//! Computes the answer of access(2) from a row, with the rules of
 //! path_resolution(7), acl(5) and capabilities(7).
 //!
-//! Whoever sees a row may reach it, so that only the entry's own permissions
-//! count. Links are followed by whoever asks.
+//! A user who can see a row may reach the entry, so only the entry's own
+//! permissions count. The caller follows symbolic links.
 
 use trawl_model::acl::Acl;
 use trawl_model::guard::Credentials;
@@ -12,17 +12,17 @@ use trawl_model::{FileType, Uid};
 use crate::file_systems::FileSystems;
 use crate::probe::Access;
 
-/// `STATX_ATTR_IMMUTABLE`: nobody may write.
+/// `STATX_ATTR_IMMUTABLE`: no user may write.
 const IMMUTABLE: u64 = 0x10;
 
-/// What the mounts allow at an entry.
+/// The mounts that restrict access to an entry.
 pub(super) struct Mounts<'m> {
     pub(super) file_systems: &'m FileSystems,
-    /// Where the entry lies, as stored.
+    /// The entry's stored path.
     pub(super) stored: &'m dyn Fn() -> Vec<u8>,
 }
 
-/// Whether this user may do something with the entry.
+/// Returns whether this user has the access to the entry.
 pub(super) fn admits(
     row: &Row<'_>,
     who: &Credentials,
@@ -49,7 +49,7 @@ pub(super) fn admits(
         }
 }
 
-/// True if somebody may execute it.
+/// Returns true if any user may execute it.
 fn runs(mode: u32) -> bool {
     mode & 0o111 != 0
 }
@@ -62,14 +62,14 @@ fn bit(access: Access) -> u32 {
     }
 }
 
-/// The permission bits that an ordinary user has.
+/// The permission bits that apply to a user other than root.
 fn bits_for(row: &Row<'_>, who: &Credentials) -> u32 {
     let mode = row.mode();
     if row.uid() == who.uid {
         return mode >> 6;
     }
-    // The kernel looks at the list only if its mask, which is the group's
-    // part of the mode, grants something.
+    // The kernel consults the list only if its mask, which is stored as the
+    // group bits of the mode, is not empty.
     let acl = (mode & 0o070 != 0).then(|| Acl::parse(row.acl())).flatten();
     if let Some(acl) = acl {
         return bits_of(&acl, row, who);
@@ -88,7 +88,7 @@ fn bits_of(acl: &Acl, row: &Row<'_>, who: &Credentials) -> u32 {
     let owning = (row.gid(), acl.group);
     let groups = std::iter::once(&owning).chain(&acl.groups);
     let mine = groups.filter(|(gid, _)| who.groups.contains(gid));
-    // A single bit is granted if one of the groups grants it.
+    // A bit is granted if any one of the groups grants it.
     match mine.map(|(_, bits)| *bits).reduce(|a, b| a | b) {
         Some(bits) => u32::from(bits & mask),
         None => u32::from(acl.other),

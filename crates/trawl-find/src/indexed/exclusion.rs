@@ -1,5 +1,5 @@
-//! What `-exclude` leaves out where the rest of the expression is asked later
-//! or not at all: start points, and links that are followed.
+//! Evaluates `-exclude` where the rest of the expression is evaluated later or
+//! not at all: for start points, and for symbolic links that are followed.
 
 use trawl_model::path;
 use trawl_model::rows::Row;
@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::probe::Probe;
 
 impl Walk<'_, '_> {
-    /// True if the start point is left out.
+    /// Returns true if the start point is excluded.
     pub(super) fn leaves_out_start(&self) -> bool {
         let parent = path::split(&self.found.path).map_or(&b""[..], |(dir, _)| dir);
         let question = &self.search.question;
@@ -20,8 +20,8 @@ impl Walk<'_, '_> {
         exclusion.is_some_and(|expr| expr.eval(&row, &mut cx))
     }
 
-    /// True if the row is left out that lies in the directory `dir`, so many
-    /// levels below the walk's beginning.
+    /// Returns true if the row is excluded. It lies in the directory `dir`,
+    /// `dir_depth` levels below the beginning of the walk.
     pub(super) fn leaves_out(
         &self,
         (dir, dir_depth): (&[u8], usize),

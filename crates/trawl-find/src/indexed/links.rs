@@ -1,11 +1,10 @@
-//! Symbolic links that are followed (`-L`): each is taken for what it leads
-//! to. That is found in the index where it is indexed, else in the live file
-//! system.
+//! Follows symbolic links (`-L`): each is treated as its target. The target is
+//! read from the index if it is indexed, else from the live file system.
 //!
-//! The rows of links are left out of the walk of a tree and taken here, one
-//! after the other: behind the rest of the tree, or before it if contents
-//! come first. So a directory's row stays on the right side of everything
-//! that is reached through it.
+//! The walk of a tree skips the rows of links. They are taken here, one after
+//! the other: after the rest of the tree, or before it if contents come first.
+//! So a directory's row stays on the right side of everything that is reached
+//! through it.
 
 use std::ops::ControlFlow;
 
@@ -29,16 +28,16 @@ use crate::printer::Part;
 use crate::probe::Probe;
 use crate::resolve::{Follow, Remembered, Resolved, resolve_target};
 
-/// Links of which it is found out together where they lead.
+/// Number of links that are resolved together.
 const LINKS_AT_ONCE: usize = 4096;
 
-/// A link on the way.
+/// A link that the walk met.
 struct Link {
-    /// Its directory, as stored.
+    /// The stored path of its directory.
     dir: Vec<u8>,
-    /// How many levels below the walk's beginning that lies.
+    /// The depth of that directory below the beginning of the walk.
     dir_depth: usize,
-    /// Its own row alone.
+    /// Its own row.
     row: RowBatch,
 }
 
@@ -53,7 +52,7 @@ impl Link {
 }
 
 impl Walk<'_, '_> {
-    /// Follows the links below the directory, but for those in `skip`.
+    /// Follows the links below the directory, except those in `skip`.
     pub(super) fn follow_links(
         &self,
         skip: &Subtrees,
@@ -65,7 +64,8 @@ impl Walk<'_, '_> {
             let targets: Vec<(&[u8], &[u8])> = some
                 .iter()
                 .map(|link| (&link.dir[..], link.row.link_target.get(0)))
-                // The index holds no link without a target.
+                // The index holds no link with an empty target, which
+                // `resolve_target` does not accept.
                 .filter(|(_, target)| !target.is_empty())
                 .collect();
             places.prepare(&targets, Follow::Last)?;
@@ -79,7 +79,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// Columns of links and of what they lead to.
+    /// The columns to read of links and of their targets.
     fn link_columns(&self) -> ColumnSet {
         let own = [
             Column::Name,
@@ -92,7 +92,7 @@ impl Walk<'_, '_> {
         expr.columns().union(ColumnSet::of(&own))
     }
 
-    /// A link that leads to something that is no directory.
+    /// Evaluates a link whose target is not a directory.
     fn file(&self, link: &Link, target: &RowBatch, stored: &[u8]) -> Result<(), DriverError> {
         let mut row = target.clone();
         row.name = link.row.name.clone();
@@ -143,7 +143,8 @@ impl Walk<'_, '_> {
         let stored = link.row().path();
         let spelled = || self.point.spell(&self.place.below(&stored));
         let target = link.row.link_target.get(0);
-        // The index holds no link without a target.
+        // The index holds no link with an empty target, which `resolve_target`
+        // does not accept.
         if target.is_empty() {
             return self.alone(link);
         }
@@ -159,7 +160,7 @@ impl Walk<'_, '_> {
                 self.unknown(link)
             }
             Resolved::Loop => self.search.complain(&spelled(), LOOP),
-            // What was there then is not known.
+            // The state of the live file system at that time is not known.
             _ if self.index.is_as_of().is_past() => self.alone(link),
             Resolved::To(..) | Resolved::Unread(_) => {
                 let depth = self.place.depth + link.dir_depth + 1;
@@ -174,19 +175,19 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A link that leads nowhere stands for itself.
+    /// Evaluates a link whose target does not exist: it stands for itself.
     fn alone(&self, link: &Link) -> Result<(), DriverError> {
         self.evaluate(link, &link.row(), &self.probe).map(drop)
     }
 
-    /// Of what a link leads to no more is known than that it is there.
+    /// Evaluates a link whose target cannot be read: only its name is known.
     fn unknown(&self, link: &Link) -> Result<(), DriverError> {
         let row = link.row();
         self.evaluate_knowing(Facts::Name, link, &row, &self.probe)
             .map(drop)
     }
 
-    /// What the link leads to, with everything in it.
+    /// Evaluates a link's target, and searches it if it is a directory.
     fn behind(
         &self,
         link: &Link,
@@ -241,7 +242,7 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
-    /// True if some leaf asks what rows do not tell.
+    /// Returns true if some leaf tests facts that rows do not hold.
     fn looks_up(&self) -> bool {
         let expr = &self.search.question.program.expr;
         let mut found = expr.needs_empty_directories();
@@ -249,7 +250,7 @@ impl Walk<'_, '_> {
         found
     }
 
-    /// The part of the way that ends at a link.
+    /// Returns the part of the way that ends at a link.
     fn stretch(&self, link: &Link) -> Stretch {
         Stretch {
             from: self.place.stored.clone(),
@@ -258,8 +259,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// How a directory is reached from the start point, if the way to the
-    /// link goes through it.
+    /// Returns the path of a directory below the start point, if the way to the
+    /// link goes through that directory.
     fn on_the_way(&self, link: &Link, target: &[u8]) -> Option<Vec<u8>> {
         let here = self.stretch(link);
         let mut way = self.place.way.iter().chain(std::iter::once(&here));
@@ -267,8 +268,8 @@ impl Walk<'_, '_> {
         Some(join(&through.below, rest(target, &through.from)))
     }
 
-    /// Tells that a directory is one of those above it; both as they are
-    /// reached from the start point.
+    /// Reports that a directory is also one of the directories above it. Both
+    /// paths are relative to the start point.
     pub(super) fn tell_of_loop(&self, below: &[u8], above: &[u8]) -> Result<(), DriverError> {
         let locale = self.search.question.world.locale;
         let quoted = |path: &[u8]| quote::message(path, locale);
@@ -281,13 +282,14 @@ impl Walk<'_, '_> {
         self.search.remark(&line)
     }
 
-    /// Puts a link's row, or that of what it leads to, to the expression;
+    /// Evaluates the expression on the row of a link or of its target. Returns
     /// whether it was pruned.
     fn evaluate(&self, link: &Link, row: &Row<'_>, probe: &dyn Probe) -> Result<bool, DriverError> {
         self.evaluate_knowing(Facts::Attributes, link, row, probe)
     }
 
-    /// The same where so much is known of what the row is of.
+    /// Like [`Walk::evaluate`], if only `known` facts are known of the row's
+    /// entry.
     fn evaluate_knowing(
         &self,
         known: Facts,

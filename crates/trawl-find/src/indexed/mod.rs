@@ -1,11 +1,12 @@
-//! A search in the index.
+//! Searches the index.
 //!
-//! Rows are tested in parallel, since no test depends on another row. What
-//! does depend on order is kept apart: output is written in order; `-quit`
-//! drops what comes after it; what `-prune` and `-xdev` keep out is found by
-//! a first pass over the directories alone. Where leaves need their turn,
-//! threads only find the rows that these leaves, or any action, would see;
-//! one thread takes them in order (`turns`).
+//! Rows are tested in parallel, since no test depends on another row. Effects
+//! that depend on order are treated separately: output is written in order;
+//! `-quit` discards everything after it; a first pass over the directories
+//! alone finds the directories that `-prune` and `-xdev` exclude. If leaves
+//! need their turn, worker threads only find the rows on which these leaves, or
+//! any action, would be evaluated, and one thread takes those rows in order
+//! (`turns`).
 
 mod access;
 mod exclusion;
@@ -33,7 +34,8 @@ use probe::IndexProbe;
 pub use sieve::{Sieve, SieveAt};
 use walk::Walk;
 
-/// What workers share: the question and where it is asked.
+/// State that workers share: the question, and the part of the index that it is
+/// asked of.
 #[derive(Clone, Copy)]
 struct Scope<'s> {
     program: &'s Program,
@@ -41,43 +43,43 @@ struct Scope<'s> {
     point: &'s StartPoint,
     probe: &'s IndexProbe<'s>,
     place: &'s Place,
-    /// True if rows of links are left to others (`links`).
+    /// True if rows of links are skipped, because `links` handles them.
     follows: bool,
-    /// What threads may do.
+    /// Which effects worker threads may perform.
     turn: Turn,
-    /// What ends each path, if all that happens is that paths are printed.
+    /// The byte after each path, if the expression only prints paths.
     path_end: Option<u8>,
 }
 
-/// Where the directory lies in which a walk began: the start point, or what a
-/// link leads to that was followed on the way.
+/// The directory in which a walk began: the start point, or the target of a
+/// link that was followed.
 struct Place {
-    /// As stored.
+    /// Its stored path.
     stored: Vec<u8>,
-    /// How it is reached from the start point.
+    /// Its path below the start point.
     below: Vec<u8>,
-    /// How many levels that is.
+    /// Number of levels below the start point.
     depth: usize,
     /// The device of the start point.
     device: Dev,
-    /// The walks on the way.
+    /// The walks that led here.
     way: Vec<Stretch>,
 }
 
-/// A part of the way to a place: from where a walk began to the directory in
-/// which it met a link.
+/// One part of the way to a place: from the directory where a walk began to the
+/// directory in which it met a link.
 #[derive(Clone)]
 struct Stretch {
-    /// As stored.
+    /// The stored path where it begins.
     from: Vec<u8>,
-    /// As stored.
+    /// The stored path where it ends.
     to: Vec<u8>,
-    /// How `from` is reached from the start point.
+    /// The path of `from` below the start point.
     below: Vec<u8>,
 }
 
 impl Stretch {
-    /// True if the way goes through the directory.
+    /// Returns true if the way goes through the directory.
     fn leads_through(&self, stored: &[u8]) -> bool {
         path::is_within(&self.to, stored) && path::is_within(stored, &self.from)
     }
@@ -94,27 +96,27 @@ impl Place {
         }
     }
 
-    /// How a directory is reached from the start point, in two parts.
+    /// The path of a directory below the start point, in two parts.
     fn parts<'p>(&'p self, dir: &'p [u8]) -> [&'p [u8]; 2] {
         [&self.below, rest(dir, &self.stored)]
     }
 
-    /// Directories below that the way here went through: to go into them
-    /// again would have no end.
+    /// Directories below this place that the way here went through. Descending
+    /// into them again would never end.
     fn loops(&self) -> impl Iterator<Item = &Stretch> {
         self.way
             .iter()
             .filter(|stretch| is_below(&stretch.from, &self.stored))
     }
 
-    /// How an entry is reached from the start point.
+    /// The path of an entry below the start point.
     fn below(&self, stored: &[u8]) -> Vec<u8> {
         let [above, rest] = self.parts(stored);
         join(above, rest)
     }
 }
 
-/// What is left of a path below a directory.
+/// The rest of a path below a directory.
 fn rest<'p>(path: &'p [u8], dir: &[u8]) -> &'p [u8] {
     let rest = path.strip_prefix(dir).unwrap_or(path);
     rest.strip_prefix(b"/").unwrap_or(rest)
@@ -130,7 +132,8 @@ pub(crate) fn visit(
     let found = match located {
         Some(Located::Found(found)) => found,
         Some(Located::NotDirectory { .. }) => return search.complain(spelled, "Not a directory"),
-        // Whoever can ask the live system about what is hidden does so before.
+        // Callers that can ask the live file system about a hidden path do so
+        // before.
         Some(Located::Denied { .. } | Located::Hidden { .. }) => {
             return search.complain(spelled, DENIED);
         }
@@ -182,8 +185,8 @@ pub(crate) fn visit_missing(
 }
 
 impl Scope<'_> {
-    /// Whether the expression prunes the row; nothing else that it does
-    /// counts.
+    /// Returns whether the expression prunes the row. All its other effects are
+    /// discarded.
     fn prunes(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         if row.file_type() != FileType::Directory {
             return false;
@@ -204,7 +207,7 @@ impl Scope<'_> {
     }
 }
 
-/// The start point's own row, which lies in `dir`.
+/// The start point's own row, in the directory `dir`.
 fn row_of<'r>(found: &'r Start, dir: &'r [u8]) -> Row<'r> {
     Row {
         batch: &found.row,
@@ -221,13 +224,13 @@ fn is_below(path: &[u8], dir: &[u8]) -> bool {
     path.len() > dir.len() && path::is_within(path, dir)
 }
 
-/// True if the issue is of listing a directory, which happens only if the
-/// search goes into it.
+/// Returns true if the issue is about listing a directory, which only happens
+/// when the search descends into it.
 fn lists(issue: &Issue) -> bool {
     matches!(issue.op, Op::OpenDir | Op::ReadDir)
 }
 
-/// The part of a stored path that is below the start point.
+/// The part of a stored path below the start point.
 fn below<'p>(point: &StartPoint, stored: &'p [u8]) -> &'p [u8] {
     rest(stored, &point.stored)
 }

@@ -1,7 +1,8 @@
-//! What a path as it is spelled needs, said of the path as it is stored.
+//! Converts a need of paths as printed into a need of paths as stored.
 //!
-//! Below a start point both have the same end behind different beginnings: a
-//! literal may lie in that end, in the spelled beginning, or across.
+//! Below a start point, both paths have the same end after different
+//! beginnings. A literal may lie in that end, in the printed beginning, or
+//! across both.
 
 use trawl_model::need::{At, Letters, Literal, Need, Within};
 
@@ -13,7 +14,8 @@ pub(super) struct Beginnings {
 }
 
 impl Beginnings {
-    /// A directory as it is spelled and as it is stored.
+    /// Creates the beginnings for a directory, given by its path as printed and
+    /// as stored.
     pub(super) fn new(mut spelled: Vec<u8>, stored: &[u8]) -> Beginnings {
         if !spelled.ends_with(b"/") {
             spelled.push(b'/');
@@ -24,7 +26,7 @@ impl Beginnings {
         }
     }
 
-    /// The need of spelled paths as one of stored paths.
+    /// Returns the need of printed paths as a need of stored paths.
     pub(super) fn stored(&self, need: &Need) -> Need {
         need.map(&|literal| match literal.within {
             Within::Name => Need::Has(literal.clone()),
@@ -35,7 +37,7 @@ impl Beginnings {
     fn path(&self, literal: &Literal) -> Need {
         let spelled = match literal.letters {
             Letters::Exact => self.spelled.clone(),
-            // What is the same in either case is not known beyond ASCII.
+            // Case folding is only known for ASCII.
             Letters::Folded if !self.spelled.is_ascii() => return Need::Nothing,
             Letters::Folded => self.spelled.to_ascii_lowercase(),
         };
@@ -59,7 +61,7 @@ impl Beginnings {
         across.fold(Need::Has(literal.clone()), Need::or)
     }
 
-    /// The end begins with `rest`.
+    /// The need of a literal whose part after the printed beginning is `rest`.
     fn at_start(&self, literal: &Literal, rest: &[u8]) -> Need {
         if rest.is_empty() && literal.at == At::Start {
             return Need::Nothing;
@@ -74,7 +76,7 @@ impl Beginnings {
     }
 }
 
-/// The same literal with other bytes in another place.
+/// Returns the literal with other bytes at another position.
 fn held(literal: &Literal, bytes: Vec<u8>, at: At) -> Need {
     Need::Has(Literal {
         bytes,

@@ -1,4 +1,5 @@
-//! What leaves ask about an entry of the index beyond its row.
+//! Answers questions that leaves ask about an entry of the index beyond its
+//! row.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ use crate::probe::{Access, Cause, Place, Probe, Target};
 use crate::resolve::{self, Resolved, is_recorded, resolve};
 use crate::traversal::Follow;
 
-/// Answers from the index.
+/// Answers from the index, and from the live file system where the index does
+/// not know.
 pub(super) struct IndexProbe<'p> {
     index: &'p Index,
     world: &'p World,
@@ -27,7 +29,7 @@ pub(super) struct IndexProbe<'p> {
     pub(super) lookups: Lookups,
 }
 
-/// What begins the names of a snapshot's options that left entries out of it.
+/// Prefix of the snapshot options that left entries out of it.
 const EXCLUDED: &str = "exclude";
 
 impl<'p> IndexProbe<'p> {
@@ -40,7 +42,8 @@ impl<'p> IndexProbe<'p> {
         }
     }
 
-    /// Whether the directory stored so, on the device `dev`, holds nothing.
+    /// Returns whether the directory with this stored path, on the device
+    /// `dev`, has no entries.
     fn is_empty(&self, stored: &[u8], dev: Dev) -> Result<bool, Cause> {
         let is_empty = self.lookups.empty_directories.holds(stored)?;
         let is_elsewhere = self
@@ -50,8 +53,8 @@ impl<'p> IndexProbe<'p> {
             .is_some_and(|own| own != dev);
         let has_left_out =
             || (self.view.info().options.keys()).any(|option| option.starts_with(EXCLUDED));
-        // The index knows nothing of entries that it left out, and of other
-        // file systems.
+        // The index knows nothing about entries that it left out, nor about
+        // other file systems.
         match is_elsewhere || is_empty && has_left_out() {
             true if is_recorded(&self.view) => Err(Cause(UNKNOWN.into())),
             true => live_emptiness(path::display(stored)),
@@ -59,8 +62,8 @@ impl<'p> IndexProbe<'p> {
         }
     }
 
-    /// Whether the asker may do something with an entry that is no link and
-    /// is stored so.
+    /// Returns whether the current user has the access to an entry with this
+    /// stored path, which must not be a link.
     fn admits(&self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>, access: Access) -> bool {
         if asker() != Asker::Known && !is_recorded(&self.view) {
             return far::may(path::display(&stored()), access.wish()).is_ok();
@@ -73,16 +76,16 @@ impl<'p> IndexProbe<'p> {
     }
 }
 
-/// What is said of a directory of which some entries were left out.
+/// Cause for a directory of which some entries were left out.
 const UNKNOWN: &str = "not known to be empty, since entries were excluded from the index";
 
-/// Whether a directory of the live system holds nothing.
+/// Returns whether a directory of the live file system has no entries.
 fn live_emptiness(path: &[u8]) -> Result<bool, Cause> {
     let empty = far::is_empty_directory(path);
     empty.map_err(|error| live::probe::cause(&error))
 }
 
-/// What the live system has at the end of a path, links followed.
+/// Returns the type at a path of the live file system, after following links.
 fn live_target(path: &[u8]) -> Target {
     match far::stat(path) {
         Ok(stat) => Target::Is(FileType::from_mode(stat.mode)),
@@ -116,15 +119,15 @@ impl Probe for IndexProbe<'_> {
                 Target::Unknown(Cause(crate::driver::DENIED.into()))
             }
             Ok(Resolved::Loop) => Target::Loop,
-            // What was there then is not known.
+            // The state of the live file system at that time is not known.
             _ if is_recorded(&self.view) => Target::Missing,
-            // What is not in the index, or not for this asker.
+            // The target is not in the index, or is hidden from this user.
             _ => live_target(path::display(&stored)),
         }
     }
 
     fn own_type(&self, row: &Row<'_>, path: &[u8]) -> Target {
-        // Of a start point that is a link, the row is that of what it leads to.
+        // If a start point is a link, the row is that of its target.
         let is_link = self.world.follow != Follow::Never
             && bare_name(path) != row.name()
             && far::stat_itself(path).is_ok_and(|stat| stat.is_symlink());
@@ -143,8 +146,8 @@ impl Probe for IndexProbe<'_> {
             return matches!(found, Ok(Resolved::To(Located::Found(found), _))
                 if self.admits(&row_of(&found, b""), || found.path.clone(), access));
         }
-        // What a link leads to, and what lies before that, only the kernel
-        // knows for sure.
+        // Only the kernel knows the permissions of the target and of the
+        // directories on the way to it.
         far::may(path::display(&row.path()), access.wish()).is_ok()
     }
 
@@ -157,10 +160,10 @@ impl Probe for IndexProbe<'_> {
     }
 }
 
-/// Answers of what a link leads to, whose row has the link's name.
+/// Answers questions about a link's target, whose row has the link's name.
 pub(super) struct BehindLink<'p> {
     pub(super) inner: &'p IndexProbe<'p>,
-    /// Where it lies itself.
+    /// The target's own stored path.
     pub(super) stored: &'p [u8],
 }
 

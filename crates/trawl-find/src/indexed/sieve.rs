@@ -1,8 +1,8 @@
-//! A find expression as a test of rows, for questions other than searches:
-//! which entries count.
+//! A find expression as a test of rows, for questions other than searches: it
+//! selects the entries that count.
 //!
-//! Only tests of rows and paths are admitted: nothing that acts or prints,
-//! nothing that keeps out of directories or must be looked up before.
+//! Only tests of rows and paths are admitted: no actions, no output, no
+//! pruning, and no tests that need a look-up beforehand.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -20,14 +20,14 @@ use crate::parser::{Parsed, Program, parse};
 use crate::predicates::constant;
 use crate::traversal::{Follow, Traversal};
 
-/// An expression that says which entries count.
+/// An expression that selects entries.
 pub struct Sieve {
     program: Program,
     world: World,
     words: Vec<Vec<u8>>,
 }
 
-/// A sieve over the entries below a start.
+/// A sieve for the entries at and below a start.
 pub struct SieveAt<'s> {
     sieve: &'s Sieve,
     probe: IndexProbe<'s>,
@@ -35,10 +35,11 @@ pub struct SieveAt<'s> {
 }
 
 impl Sieve {
-    /// Reads an expression without start points.
+    /// Parses an expression without start points.
     ///
     /// # Errors
-    /// What find says of the words; and if they do anything but test entries.
+    /// If GNU find refuses the words, or if the expression does anything but
+    /// test entries.
     pub fn new(words: &[Vec<u8>], env: &Environment) -> Result<Sieve, FindError> {
         let all = [&[b".".to_vec()], words].concat();
         let mut program = match parse(&all, env)? {
@@ -71,7 +72,7 @@ impl Sieve {
         })
     }
 
-    /// The sieve for what lies at and below a start.
+    /// Returns the sieve for the entries at and below a start.
     pub fn at<'s>(&'s self, index: &'s Index, start: &Start, spelled: &[u8]) -> SieveAt<'s> {
         SieveAt {
             sieve: self,
@@ -83,7 +84,8 @@ impl Sieve {
         }
     }
 
-    /// True if it asks for a type, so that others than files may be meant.
+    /// Returns true if the expression tests types, so that entries other than
+    /// files may be meant.
     pub fn asks_for_type(&self) -> bool {
         let asks = |word: &Vec<u8>| matches!(&word[..], b"-type" | b"-xtype");
         self.words.iter().any(asks)

@@ -1,6 +1,6 @@
-//! What a directory holds, in the order in which find takes it: the
-//! directory's own, but by inode number where there are many and that is the
-//! order in which they lie on the disk.
+//! The entries of a directory, in the order in which GNU find takes them: that
+//! of the directory or, if there are many, by inode number where that is the
+//! order on the disk.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,38 +9,40 @@ use trawl_sys::directory::ReadBuffer;
 use trawl_sys::filesystem::{self, magic};
 use trawl_sys::{Errno, SysError};
 
-/// The most entries that are taken of one directory at once; the rest is read
+/// Maximum number of entries taken from a directory at once. The rest is read
 /// when these are done.
 const CHUNK_ENTRIES: usize = 100_000;
-/// More entries than this are sorted.
+/// Directories with more entries than this are sorted.
 const SORTED_FROM: usize = 10_000;
-/// Kinds of file systems on whose inode numbers nothing depends.
+/// Types of file systems whose inode numbers do not reflect the order on the
+/// disk.
 const UNSORTED: [u64; 3] = [magic::TMPFS, magic::NFS, magic::CIFS];
 
-/// Some entries of a directory.
+/// A chunk of a directory's entries.
 #[derive(Debug, Default)]
 pub(crate) struct Entries {
-    /// Names, inode numbers, and types as bits of modes (0 where unknown).
+    /// Names, inode numbers, and types as mode bits (0 if unknown).
     batch: RowBatch,
-    /// The order to take them in, if it is not that of the batch.
+    /// The order in which to take the entries; empty if it is that of the
+    /// batch.
     order: Vec<u32>,
-    /// What was read with them and comes next.
+    /// Entries of the next chunk that were read together with this one.
     ahead: RowBatch,
 }
 
-/// Whether a directory holds more.
+/// Whether a directory has more entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum More {
-    /// That was all.
+    /// There are no more entries.
     No,
-    /// Perhaps.
+    /// There may be more entries.
     Yes,
-    /// Nothing more can be read.
+    /// Reading failed.
     Failed(SysError),
 }
 
 impl Entries {
-    /// Reads on in a directory.
+    /// Reads the next chunk of a directory.
     pub(crate) fn read(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
         std::mem::swap(&mut self.batch, &mut self.ahead);
         forget(&mut self.ahead);
@@ -58,14 +60,14 @@ impl Entries {
 
     fn fill(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
         let mut reader = buffer.read(dir);
-        // What is in the buffer would be lost with the reader.
+        // Entries in the buffer would be lost with the reader.
         while self.batch.ino.len() < CHUNK_ENTRIES || !reader.is_buffer_empty() {
             match reader.next() {
                 None if self.ahead.ino.is_empty() => return More::No,
-                // The next call finds the end again.
+                // The next call reaches the end again.
                 None => return More::Yes,
                 Some(Err(error)) if error.errno == Errno::INTR => {}
-                // A directory that was removed holds nothing: readdir(3).
+                // A directory that was removed has no entries: readdir(3).
                 Some(Err(error)) if error.errno == Errno::NOENT => return More::No,
                 Some(Err(_)) if !self.ahead.ino.is_empty() => return More::Yes,
                 Some(Err(error)) => return More::Failed(error),
@@ -84,23 +86,24 @@ impl Entries {
         More::Yes
     }
 
-    /// Takes what was read ahead, for [`Entries::go_on_with`].
+    /// Takes the entries that were read ahead, for [`Entries::go_on_with`].
     pub(crate) fn take_ahead(&mut self) -> RowBatch {
         std::mem::take(&mut self.ahead)
     }
 
-    /// What is read next begins with what was read ahead before; nothing, at
-    /// the beginning of a directory.
+    /// Sets the entries that the next chunk begins with; none at the beginning
+    /// of a directory.
     pub(crate) fn go_on_with(&mut self, ahead: RowBatch) {
         self.ahead = ahead;
     }
 
-    /// How many there are.
+    /// Number of entries.
     pub(crate) fn len(&self) -> usize {
         self.batch.len
     }
 
-    /// The entry that comes at this position, as far as it is known.
+    /// Returns the entry at this position, with the facts that the directory
+    /// reports.
     pub(crate) fn row(&self, position: usize) -> Row<'_> {
         let at = self.order.get(position).map_or(position, |at| *at as usize);
         Row {

@@ -1,4 +1,4 @@
-//! One entry of the live file system, as a row.
+//! Reads one entry of the live file system into a row.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
@@ -13,17 +13,17 @@ use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
 use crate::probe::LateLook;
 use crate::traversal::Follow;
 
-/// Which of an entry is meant where it is a symbolic link.
+/// The file that is meant if an entry is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// The link.
+    /// The link itself.
     Itself,
-    /// What it leads to; itself if that is nothing.
+    /// The link's target, or the link itself if the target does not exist.
     Target,
 }
 
 impl Meaning {
-    /// What is meant of an entry below the start point.
+    /// Returns the file that is meant for an entry below the start point.
     pub(crate) fn below(follow: Follow) -> Meaning {
         match follow {
             Follow::Always => Meaning::Target,
@@ -32,17 +32,17 @@ impl Meaning {
     }
 }
 
-/// What was found in any case.
+/// The attributes that every look returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Looked {
     pub(crate) is_dir: bool,
     pub(crate) dev: u64,
     pub(crate) ino: u64,
-    /// What is to be told of a link that was taken for itself.
+    /// An error to report about a link that stands for itself.
     pub(crate) trouble: Option<SysError>,
 }
 
-/// Fills rows. One per thread.
+/// Reads entries into rows. One per thread.
 pub(crate) struct Looker {
     wanted: ColumnSet,
     row: RowBatch,
@@ -51,7 +51,7 @@ pub(crate) struct Looker {
 }
 
 impl Looker {
-    /// A looker that fills these columns.
+    /// Creates a looker that fills these columns.
     pub(crate) fn new(wanted: ColumnSet) -> Looker {
         let of_xattrs = [Column::XattrNames, Column::Acl, Column::AclDefault];
         let reads = of_xattrs.iter().any(|column| wanted.contains(*column));
@@ -63,7 +63,7 @@ impl Looker {
         }
     }
 
-    /// The row that was filled last.
+    /// The row that was read last.
     pub(crate) fn row(&self) -> Row<'_> {
         Row {
             batch: &self.row,
@@ -72,13 +72,13 @@ impl Looker {
         }
     }
 
-    /// Gives the row that was filled last another name.
+    /// Changes the name in the row that was read last.
     pub(crate) fn rename(&mut self, name: &[u8]) {
         self.row.name.clear();
         self.row.name.push(name);
     }
 
-    /// Looks at `name` in `dir`.
+    /// Reads the attributes of `name` in `dir` into the row.
     ///
     /// # Errors
     /// Those of statx(2).
@@ -137,7 +137,7 @@ impl Looker {
         row.attributes.push(stat.attributes & stat.attributes_mask);
     }
 
-    /// What cannot be read of attributes is taken as not there, as find does.
+    /// Attributes that cannot be read count as missing, as in GNU find.
     fn fill_attributes(&mut self, dir: BorrowedFd<'_>, name: &CStr) {
         let Some(reader) = &mut self.xattrs else {
             return;
@@ -158,17 +158,18 @@ impl Looker {
     }
 }
 
-/// Looks at entries of one directory when a leaf first needs that.
+/// Looks at entries of one directory when a leaf first needs it.
 pub(crate) struct Late<'d> {
     dir: BorrowedFd<'d>,
     meaning: Meaning,
     wanted: ColumnSet,
-    /// Made when it is first needed: most entries are never looked at.
+    /// Created on first use: most entries are never looked at.
     looker: RefCell<Option<Looker>>,
 }
 
 impl<'d> Late<'d> {
-    /// For the entries of `dir`, of which leaves read these columns.
+    /// Creates it for the entries of `dir`; `wanted` are the columns that
+    /// leaves read.
     pub(crate) fn new(dir: BorrowedFd<'d>, meaning: Meaning, wanted: ColumnSet) -> Late<'d> {
         Late {
             dir,
@@ -189,8 +190,9 @@ impl LateLook for Late<'_> {
     }
 }
 
-/// What a link leads to; the link itself if it leads nowhere, with a remark if
-/// that is because something on the way is no directory.
+/// Returns the attributes of a link's target. If the target does not exist,
+/// returns the link's own, with an error to report if a component on the way is
+/// not a directory.
 fn stat_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<(Stat, Option<SysError>), SysError> {
     match stat_at_followed(dir, name) {
         Ok(stat) => Ok((stat, None)),
@@ -202,7 +204,7 @@ fn stat_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<(Stat, Option<SysErr
     }
 }
 
-/// The type of what `name` leads to, links followed.
+/// Returns the type of `name`, links followed.
 pub(crate) fn type_through(dir: BorrowedFd<'_>, name: &CStr) -> Result<FileType, SysError> {
     Ok(FileType::from_mode(stat_at_followed(dir, name)?.mode))
 }

@@ -1,19 +1,19 @@
-//! A search in the live file system.
+//! Searches the live file system.
 //!
-//! | part | what it knows |
+//! | module | purpose |
 //! |---|---|
-//! | `looker` | one entry's attributes, as a row |
-//! | `probe` | what leaves ask beyond the row |
-//! | `node` | a directory, and how to open it |
-//! | `entries` | what a directory holds, in the order in which find takes it |
-//! | `visitor` | one entry: looked at as little as its expression needs, put to it |
-//! | `parallel` | many directories at once, written in find's order |
-//! | `sequential` | one after the other, where leaves change something |
+//! | `looker` | reads one entry's attributes into a row |
+//! | `probe` | answers questions that leaves ask beyond the row |
+//! | `node` | opens directories, and keeps some of them open |
+//! | `entries` | reads a directory's entries, in GNU find's order |
+//! | `visitor` | evaluates the expression on an entry, with as few system calls as possible |
+//! | `parallel` | reads many directories at once, and writes in GNU find's order |
+//! | `sequential` | visits one entry after the other, if leaves change files |
 //!
-//! Invariants: no link is followed but those that are to be; every directory
-//! is opened by names below its start point; descriptors stay below the
-//! limit of the process; output comes in the order in which GNU find, on the
-//! same file system, would print it.
+//! Invariants: only those symbolic links are followed that the options say;
+//! every directory is opened by names below its start point; descriptors stay
+//! below the limit of the process; output comes in the order in which GNU find
+//! would print it on the same file system.
 
 mod entries;
 pub(crate) mod looker;
@@ -66,13 +66,13 @@ pub(crate) fn visit(search: &Search<'_>, spelled: &[u8]) -> Result<(), DriverErr
     }
 }
 
-/// What came of a visit.
+/// The result of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Visited {
-    /// All that is to be done.
+    /// The visit is complete.
     Whole,
-    /// It could not be looked at, which was told: its path may still be put
-    /// to the expression.
+    /// The entry could not be looked at, which was reported. The expression may
+    /// still be evaluated on its path.
     Unread,
 }
 
@@ -84,8 +84,8 @@ fn unread(search: &Search<'_>, spelled: &[u8], error: &SysError) -> Result<Visit
     })
 }
 
-/// Searches what a link leads to that lies at the path `below` the start
-/// point, so many levels deep; the start point lies on `device`.
+/// Searches the target of a link. `below` is the link's path below the start
+/// point and its depth; the start point lies on `device`.
 pub(crate) fn visit_link(
     search: &Search<'_>,
     point: &StartPoint,
@@ -117,29 +117,30 @@ pub(crate) fn visit_link(
     }
 }
 
-/// The empty path leads nowhere, and no path holds a NUL.
+/// Returns the path for system calls; `None` if it is empty or holds a NUL.
 fn path_of(spelled: &[u8]) -> Option<CString> {
     CString::new(spelled).ok().filter(|path| !path.is_empty())
 }
 
-/// What an entry is put to.
+/// Which part of the expression is evaluated on an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
-    /// The expression.
+    /// All of it.
     Everything,
-    /// Whether the search leaves it out.
+    /// Whether the search leaves the entry out.
     Exclusion,
-    /// Everything but that.
+    /// All of it except exclusions.
     Rest,
 }
 
 /// An entry that is reached by its path from the working directory, with
-/// everything in it.
+/// everything below it.
 struct Entry<'e, 's> {
     search: &'e Search<'s>,
     point: &'e StartPoint,
     path: CString,
-    /// Where it lies below the start point, if it is not the start point.
+    /// Its path below the start point and its depth, if it is not the start
+    /// point itself.
     below: Option<(&'e [u8], usize)>,
     device: u64,
 }
@@ -180,8 +181,8 @@ impl Entry<'_, '_> {
         Ok(())
     }
 
-    /// Puts the entry, which was looked at last, to the expression; whether
-    /// it was pruned or left out.
+    /// Evaluates the expression on the entry, which was looked at last. Returns
+    /// whether it was pruned or excluded.
     fn evaluate(&self, visitor: &mut Visitor<'_>, asked: Asked) -> Result<bool, DriverError> {
         let question = &self.search.question;
         let (below, depth) = self.below.unwrap_or_default();

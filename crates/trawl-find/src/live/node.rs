@@ -1,6 +1,6 @@
-//! Directories on the way from a start point, and how to open them: by name
-//! in the nearest directory above that is still open. How many stay open is
-//! limited.
+//! Directories on the way from a start point. They are opened by name from the
+//! nearest directory above that is still open. The number of directories kept
+//! open is limited.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -12,21 +12,22 @@ use trawl_sys::{CWD, Errno, Op, SysError};
 
 use super::looker::Looked;
 
-/// The most directories that are kept open.
+/// Maximum number of directories kept open.
 const KEPT_MAX: usize = 512;
-/// Descriptors that are left for everything else: streams, files, commands.
+/// Descriptors reserved for everything else: streams, files, commands.
 const SPARE: usize = 16;
-/// Descriptors that a thread needs at once.
+/// Descriptors that a thread needs at the same time.
 pub(super) const PER_THREAD: usize = 4;
 
-/// How many directories may be kept open.
+/// The number of directories that may still be kept open.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
 }
 
 impl Budget {
-    /// What the process's limit leaves to a search with so many threads.
+    /// Returns the budget that the process's descriptor limit leaves to a
+    /// search with this many threads.
     pub(super) fn of_process(threads: usize) -> Arc<Budget> {
         let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
         let spare = SPARE.saturating_add(threads.saturating_mul(PER_THREAD));
@@ -56,25 +57,26 @@ impl Drop for Kept {
     }
 }
 
-/// A directory.
+/// A directory on the way from a start point.
 #[derive(Debug)]
 pub(super) struct Node {
     parent: Option<Arc<Node>>,
-    /// In the parent; the start point's whole spelling.
+    /// Its name in the parent; for a start point, the whole path as spelled.
     name: CString,
     links: Links,
-    /// How many levels it lies below the start point.
+    /// Number of levels below the start point.
     pub(super) depth: usize,
     /// The device of the start point.
     pub(super) device: u64,
-    /// Device and inode, where they were looked at.
+    /// Device and inode number, if they were read.
     id: Option<(u64, u64)>,
     kept: OnceLock<Kept>,
 }
 
 impl Node {
-    /// A directory that is reached by its path from the working directory:
-    /// the start point, or what lies `depth` levels below it.
+    /// Creates a node for a directory that is reached by its path from the
+    /// working directory: the start point, or a directory `depth` levels below
+    /// it.
     pub(super) fn start(
         path: CString,
         links: Links,
@@ -93,7 +95,7 @@ impl Node {
         }
     }
 
-    /// The directory `name` in `parent`.
+    /// Creates a node for the directory `name` in `parent`.
     pub(super) fn child(
         parent: &Arc<Node>,
         name: CString,
@@ -111,8 +113,8 @@ impl Node {
         }
     }
 
-    /// How many levels below the start point the directory with this device
-    /// and inode lies, if it is this one or one above.
+    /// Returns the depth of the directory with this device and inode number, if
+    /// it is this directory or one above it.
     pub(super) fn find_above(&self, id: (u64, u64)) -> Option<usize> {
         let mut node = Some(self);
         while let Some(here) = node {
@@ -124,7 +126,8 @@ impl Node {
         None
     }
 
-    /// Keeps the directory open for what is below it, if that may be.
+    /// Keeps the directory open for its subdirectories, if the budget allows
+    /// it.
     pub(super) fn keep(&self, fd: &Arc<OwnedFd>, budget: &Arc<Budget>) {
         if self.kept.get().is_none() && budget.take() {
             let kept = Kept {
@@ -135,7 +138,7 @@ impl Node {
         }
     }
 
-    /// Opens it to be listed.
+    /// Opens the directory for listing.
     ///
     /// # Errors
     /// Those of open(2).
@@ -174,8 +177,8 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Lets go of the directories above one by one: a tree may be deeper than
-    /// the stack.
+    /// Drops the directories above iteratively: a tree may be deeper than the
+    /// stack.
     fn drop(&mut self) {
         let mut above = self.parent.take();
         while let Some(mut node) = above.and_then(Arc::into_inner) {
@@ -186,15 +189,15 @@ impl Drop for Node {
 
 const LIST: Purpose = Purpose::List(AccessTime::Update);
 
-/// Opens directories that lie one in the other, the first one in `from`; the
-/// last one to be listed.
+/// Opens a chain of nested directories, the first one in `from`, and returns
+/// the last one, opened for listing.
 fn open_chain(from: Arc<OwnedFd>, nodes: &[&Node]) -> Result<Arc<OwnedFd>, SysError> {
     let opened = match nodes {
         [] => return Ok(from),
         [one] => open_path(&*from, &one.name, LIST, one.links)?,
         [first, ..] => {
             let names: Vec<&[u8]> = nodes.iter().map(|node| node.name.to_bytes()).collect();
-            // Names come from the kernel, without NULs.
+            // Names come from the kernel, and hold no NULs.
             let path = CString::new(names.join(&b'/')).unwrap_or_default();
             open_below(&*from, &path, LIST, first.links)?
         }

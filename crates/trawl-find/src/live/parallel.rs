@@ -1,12 +1,12 @@
-//! Many directories at once, written in the order in which find would print
-//! them.
+//! Reads many directories at once, and writes their output in the order in
+//! which GNU find would print it.
 //!
-//! Every directory is one task. Tasks that wait lie on a stack, so that those
-//! that come first in the output are taken first; each fills a slot with
-//! pieces: what its entries came to, and the slots of the directories in
-//! between. The calling thread writes pieces in order as far as they are
-//! there, and takes tasks itself while they are not. When too much is waiting
-//! to be written, only that thread goes on.
+//! Every directory is one task. Waiting tasks lie on a stack, so that those
+//! whose output comes first are taken first. Each task fills a slot with
+//! pieces: the output of its entries and, in between, the slots of the
+//! directories below. The calling thread writes pieces in order as far as they
+//! are available, and runs tasks itself while they are not. When too much
+//! output is waiting to be written, only that thread continues.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,28 +27,28 @@ use crate::context::{Buffers, Context, StartPoint};
 use crate::driver::{DriverError, Question, Search};
 use crate::printer::Part;
 
-/// So much may wait to be written before threads wait, too.
+/// Bytes of output that may wait to be written before worker threads wait.
 const UNWRITTEN_MAX_BYTES: usize = 64 << 20;
-/// The most threads.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 8;
 
-/// A directory to be read, or to be read on.
+/// A directory to be read, or to be read further.
 struct Task {
     node: Arc<Node>,
     below: Vec<u8>,
-    /// The open directory, and what was read ahead of it, if a part of it
-    /// was read.
+    /// If a part of it was read: the open directory, and the entries that were
+    /// read ahead.
     begun: Option<(Arc<OwnedFd>, RowBatch)>,
     slot: Arc<Slot>,
 }
 
-/// What a directory came to, once it has been read.
+/// The output of a directory, once it has been read.
 #[derive(Default)]
 struct Slot {
     pieces: Mutex<Option<VecDeque<Piece>>>,
 }
 
-/// A part of a directory's output.
+/// A piece of a directory's output.
 enum Piece {
     Part(Box<Part>),
     Below(Arc<Slot>),
@@ -66,14 +66,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[derive(Default)]
 struct State {
-    /// The next one last.
+    /// Waiting tasks; the last one comes next.
     tasks: Vec<Task>,
     waiting: usize,
     unwritten_bytes: usize,
     is_over: bool,
 }
 
-/// What threads share.
+/// State that threads share.
 struct Pool<'p> {
     question: &'p Question<'p>,
     point: &'p StartPoint,
@@ -82,8 +82,8 @@ struct Pool<'p> {
     changed: Condvar,
 }
 
-/// Searches what is in the directory `root`, whose path is `below` the start
-/// point.
+/// Searches the contents of the directory `root`, whose path below the start
+/// point is `below`.
 pub(super) fn walk(
     search: &Search<'_>,
     point: &StartPoint,
@@ -109,7 +109,7 @@ pub(super) fn walk(
         for number in 1..threads {
             let name = format!("find-{number}");
             let help = || Worker::new(&pool).help();
-            // One thread fewer is slower and nothing else.
+            // A thread that cannot be created only makes the search slower.
             let _ = std::thread::Builder::new()
                 .name(name)
                 .spawn_scoped(scope, help);
@@ -128,13 +128,13 @@ fn threads(question: &Question<'_>) -> usize {
         .threads
         .map_or_else(processors, std::num::NonZero::get);
     let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
-    // Each needs a few descriptors, and commands and streams some.
+    // Each thread needs some descriptors; commands and streams need a few more.
     let affordable = limit.saturating_sub(8) / super::node::PER_THREAD;
     wanted.clamp(1, THREADS_MAX).min(affordable.max(1))
 }
 
 impl Pool<'_> {
-    /// Writes what is in a slot and in those below it, in order.
+    /// Writes the pieces of a slot, and of the slots below it, in order.
     fn write(&self, search: &Search<'_>, first: Arc<Slot>) -> Result<(), DriverError> {
         let mut worker = Worker::new(self);
         let mut stack = vec![self.wait_for(&first, &mut worker)];
@@ -159,14 +159,14 @@ impl Pool<'_> {
         Ok(())
     }
 
-    /// What is in a slot. Does tasks until it is there.
+    /// Returns the pieces of a slot, and runs tasks until they are available.
     fn wait_for(&self, slot: &Slot, worker: &mut Worker<'_>) -> VecDeque<Piece> {
         loop {
             if let Some(pieces) = slot.take() {
                 return pieces;
             }
             let mut state = lock(&self.state);
-            // It may have come since.
+            // It may have been filled in the meantime.
             if let Some(pieces) = slot.take() {
                 return pieces;
             }
@@ -199,7 +199,8 @@ impl Pool<'_> {
         }
     }
 
-    /// The next task for a thread that only helps; `None` at the end.
+    /// Returns the next task for a worker thread; `None` at the end of the
+    /// search.
     fn next(&self) -> Option<Task> {
         let mut state = lock(&self.state);
         loop {
@@ -220,7 +221,8 @@ impl Pool<'_> {
         }
     }
 
-    /// Hands over what a task came to and what is left to do below it.
+    /// Publishes a task's output, and adds the tasks for the directories below
+    /// it.
     fn put(&self, slot: &Slot, pieces: VecDeque<Piece>, below: &mut Vec<Task>, bytes: usize) {
         let mut state = lock(&self.state);
         state.unwritten_bytes += bytes;
@@ -233,7 +235,7 @@ impl Pool<'_> {
     }
 }
 
-/// One thread.
+/// One thread's state.
 struct Worker<'p> {
     pool: &'p Pool<'p>,
     visitor: Visitor<'p>,
@@ -305,7 +307,7 @@ impl<'p> Worker<'p> {
         }
     }
 
-    /// Puts the entries that were read to the expression.
+    /// Evaluates the expression on the entries that were read.
     fn take_entries(&mut self, task: &Task, fd: &Arc<OwnedFd>, pieces: &mut VecDeque<Piece>) {
         let question = self.pool.question;
         let traversal = &question.program.traversal;
@@ -363,7 +365,8 @@ impl<'p> Worker<'p> {
     }
 }
 
-/// The task of going into a directory, whose place is here in the output.
+/// Returns the task that reads a directory, and marks the directory's place in
+/// the output.
 fn below(
     visitor: &Visitor<'_>,
     task: &Task,
@@ -381,7 +384,7 @@ fn below(
     }
 }
 
-/// Ends a part, if there is anything in it.
+/// Ends a piece of output, if there is anything in it.
 fn cut(cx: &mut Context<'_>, pieces: &mut VecDeque<Piece>) {
     let part = Part {
         out: std::mem::take(&mut cx.out),
@@ -396,7 +399,8 @@ fn cut(cx: &mut Context<'_>, pieces: &mut VecDeque<Piece>) {
     }
 }
 
-/// Opens a directory; `None` if it lies on another file system than it may.
+/// Opens a directory. Returns `None` if it lies on another file system, which
+/// `-xdev` excludes.
 pub(super) fn opened(
     question: &Question<'_>,
     node: &Node,

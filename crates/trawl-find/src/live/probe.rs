@@ -1,4 +1,4 @@
-//! What leaves ask about a live entry beyond its row.
+//! Answers questions that leaves ask about a live entry beyond its row.
 
 use std::ffi::CString;
 
@@ -20,12 +20,12 @@ pub(crate) struct LiveProbe<'p> {
     dir: BorrowedFd<'p>,
     links: Links,
     is_start: bool,
-    /// The path to ask about, whatever the row is called.
+    /// The path to ask about, if it is not the row's name.
     path: Option<CString>,
 }
 
 impl<'p> LiveProbe<'p> {
-    /// For the entries of `dir`.
+    /// Creates a probe for the entries of `dir`.
     pub(crate) fn below(dir: BorrowedFd<'p>, follow: Follow) -> LiveProbe<'p> {
         LiveProbe {
             dir,
@@ -38,7 +38,7 @@ impl<'p> LiveProbe<'p> {
         }
     }
 
-    /// For a start point, seen from the directory `dir`.
+    /// Creates a probe for a start point, relative to the directory `dir`.
     pub(crate) fn at_start(dir: BorrowedFd<'p>, follow: Follow) -> LiveProbe<'p> {
         LiveProbe {
             dir,
@@ -51,7 +51,8 @@ impl<'p> LiveProbe<'p> {
         }
     }
 
-    /// For what a link at this path from the working directory leads to.
+    /// Creates a probe for the target of the link at this path from the working
+    /// directory.
     pub(crate) fn behind(path: &CString) -> LiveProbe<'static> {
         LiveProbe {
             dir: trawl_sys::CWD,
@@ -77,7 +78,7 @@ impl<'p> LiveProbe<'p> {
             match entry {
                 Ok(entry) if entry.is_dot() => {}
                 Ok(_) => return Ok(false),
-                // A directory that was removed holds nothing: readdir(3).
+                // A directory that was removed has no entries: readdir(3).
                 Err(error) if error.errno == Errno::NOENT => break,
                 Err(error) => return Err(error),
             }
@@ -86,7 +87,7 @@ impl<'p> LiveProbe<'p> {
     }
 }
 
-/// An errno in the words of strerror(3).
+/// Returns the strerror(3) text of the error.
 pub(crate) fn cause(error: &SysError) -> Cause {
     let error = std::io::Error::from_raw_os_error(error.errno.0);
     Cause(error_text(&error))

@@ -1,5 +1,5 @@
-//! One entry after the other, as find goes, where leaves change something or
-//! depend on what was before: nothing is read ahead of them.
+//! Visits one entry after the other, as GNU find does, if leaves change files
+//! or depend on earlier entries: nothing is read ahead of them.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -17,36 +17,36 @@ use crate::context::{Context, StartPoint};
 use crate::driver::{DriverError, Search};
 use crate::printer::Part;
 
-/// A directory that is being gone through.
+/// A directory that is being visited.
 struct Frame {
     node: Arc<Node>,
-    /// Below the start point.
+    /// Its path below the start point.
     below: Vec<u8>,
     fd: Option<Arc<OwnedFd>>,
     entries: Entries,
     more: More,
     next: usize,
-    /// Set once what is in the next entry was done, and it is its own turn:
-    /// what was seen of it before.
+    /// Set once the contents of the next entry, a directory, are done and the
+    /// directory's own turn has come: what was seen of it before.
     back: Option<Back>,
 }
 
-/// What was seen of a directory before what is in it was changed.
+/// The facts that were seen of a directory before its contents were changed.
 struct Back {
     seen: Seen,
     row: Option<RowBatch>,
 }
 
-/// What stopped the way through a directory.
+/// The reason why visiting a directory stopped.
 enum Step {
-    /// It is done.
+    /// All its entries are done.
     Done,
-    /// A directory in it comes next.
+    /// The search descends into this directory first.
     Into(Node, Vec<u8>),
 }
 
-/// Searches what is in the directory `root`, whose path is `below` the start
-/// point.
+/// Searches the contents of the directory `root`, whose path below the start
+/// point is `below`.
 pub(super) fn walk(
     search: &Search<'_>,
     point: &StartPoint,
@@ -73,7 +73,7 @@ pub(super) fn walk(
             Step::Into(node, below) => {
                 if let Some(fd) = frame.fd.take() {
                     frame.node.keep(&fd, &walk.budget);
-                    // Where it was read to is lost with the descriptor.
+                    // The read position would be lost with the descriptor.
                     frame.fd = (frame.more == More::Yes).then_some(fd);
                 }
                 stack.extend(walk.enter(node, below)?);
@@ -92,8 +92,8 @@ struct Walk<'w, 's> {
 }
 
 impl Walk<'_, '_> {
-    /// Opens a directory and reads what it holds; `None` if it cannot be
-    /// gone into.
+    /// Opens a directory and reads its first entries. Returns `None` if the
+    /// search cannot descend into it.
     fn enter(&mut self, node: Node, below: Vec<u8>) -> Result<Option<Frame>, DriverError> {
         let node = Arc::new(node);
         let fd = match opened(&self.search.question, &node) {
@@ -138,7 +138,8 @@ impl Walk<'_, '_> {
         self.search.complain(&path, &cause(error).0)
     }
 
-    /// Goes through a directory until another one comes first.
+    /// Visits the entries of a directory until the search has to descend into
+    /// another one.
     fn go_on(&mut self, frame: &mut Frame) -> Result<Step, DriverError> {
         loop {
             let step = self.go_through(frame)?;
@@ -184,7 +185,7 @@ impl Walk<'_, '_> {
         Ok(step)
     }
 
-    /// Takes the next entry; the directory to go into, if it is one.
+    /// Visits the next entry. Returns a step if the search descends into it.
     fn one(
         &mut self,
         frame: &mut Frame,
@@ -239,7 +240,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// The path below the start point of an entry of a directory.
+/// Returns the path, below the start point, of an entry of a directory.
 pub(super) fn child_path(below: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = Vec::with_capacity(below.len() + 1 + name.len());
     path.extend_from_slice(below);

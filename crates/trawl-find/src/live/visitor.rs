@@ -1,5 +1,5 @@
-//! One entry after the other: looked at as little as the expression needs,
-//! put to it, and whether the search goes into it.
+//! Handles one entry at a time: looks at it as little as the expression needs,
+//! evaluates the expression, and decides whether the search descends into it.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::BorrowedFd;
@@ -19,35 +19,35 @@ use crate::expr::Expr;
 use crate::leaf::{Effect, Facts};
 use crate::traversal::Follow;
 
-/// What is known of an entry before it is put to the expression.
+/// The facts known of an entry before the expression is evaluated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Whether the search would go into it.
+    /// Whether the search would descend into it.
     pub(super) is_dir: bool,
-    /// Device and inode, if it was looked at.
+    /// Device and inode number, if it was looked at.
     pub(super) id: Option<(u64, u64)>,
     /// Whether the looker holds its row.
     in_looker: bool,
-    /// Why it could not be looked at.
+    /// The error of looking at it.
     error: Option<SysError>,
 }
 
-/// Puts entries to the expression. One per thread.
+/// Evaluates the expression on entries. One per thread.
 pub(super) struct Visitor<'v> {
     pub(super) question: &'v Question<'v>,
     looker: Looker,
     facts: Facts,
     follow: Follow,
-    /// Whether inode numbers matter: what is mounted on a directory has
-    /// another one than the directory's entry.
+    /// Whether inode numbers matter. A mount point has another one than its
+    /// directory's entry says.
     asks_inodes: bool,
-    /// True if entries are looked at when a leaf needs that and not before:
-    /// leaves change them.
+    /// True if entries are only looked at when a leaf needs it, because leaves
+    /// change them.
     looks_late: bool,
-    /// True if directories are looked at before the search goes into them.
+    /// True if directories are looked at before the search descends into them.
     looks_before: bool,
-    /// Why nothing in the directory whose entries are seen now can be looked
-    /// at, once that was asked.
+    /// The error that prevents looking at any entry of the current directory,
+    /// once that was determined.
     shut: Option<Option<SysError>>,
     name: Vec<u8>,
 }
@@ -69,15 +69,15 @@ impl<'v> Visitor<'v> {
         }
     }
 
-    /// Comes to the entries of `dir`; what looks at them when a leaf needs
-    /// that.
+    /// Begins with the entries of `dir`. Returns the value that looks at them
+    /// when a leaf needs it.
     pub(super) fn enter<'d>(&mut self, dir: BorrowedFd<'d>) -> Late<'d> {
         self.shut = None;
         let wanted = self.question.program.expr.columns();
         Late::new(dir, Meaning::below(self.follow), wanted)
     }
 
-    /// How directories below the start point are opened.
+    /// How to open directories below the start point.
     pub(super) fn links_below(&self) -> Links {
         match self.follow {
             Follow::Always => Links::Followed,
@@ -85,7 +85,7 @@ impl<'v> Visitor<'v> {
         }
     }
 
-    /// How the start point is opened.
+    /// How to open the start point.
     pub(super) fn links_at_start(&self) -> Links {
         match self.follow {
             Follow::Never => Links::Refused,
@@ -102,21 +102,21 @@ impl<'v> Visitor<'v> {
         self.looker.look(CWD, name, meaning)
     }
 
-    /// Looks at what is called `name` and lies at `path` from the working
-    /// directory.
+    /// Looks at the file at `path`, relative to the working directory, and
+    /// names its row `name`.
     pub(super) fn look_at_path(&mut self, path: &CStr, name: &[u8]) -> Result<Looked, SysError> {
         let looked = self.looker.look(CWD, path, Meaning::Target)?;
         self.looker.rename(name);
         Ok(looked)
     }
 
-    /// Puts what was looked at last to an expression.
+    /// Evaluates an expression on the entry that was looked at last.
     pub(super) fn evaluate_looked(&self, expr: &Expr, cx: &mut Context<'_>) -> bool {
         expr.eval(&self.looker.row(), cx)
     }
 
-    /// Whether an entry is left out of the search that is not put to the
-    /// whole expression, or not yet.
+    /// Returns whether an entry is excluded. Called for entries on which the
+    /// whole expression is not evaluated, or not yet.
     pub(super) fn excludes(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -145,28 +145,30 @@ impl<'v> Visitor<'v> {
         self.looker.look(dir, name, meaning)
     }
 
-    /// Whether directories may lie below themselves where no link is followed.
+    /// Returns whether directories may lie below themselves even if no link is
+    /// followed.
     fn may_loop(&self) -> bool {
         self.question.world.file_systems.may_loop()
     }
 
-    /// Why nothing in `dir` can be looked at: it may be listed and not
-    /// searched. Asked once for all that is in it.
+    /// Returns the error that prevents looking at any entry of `dir`, which can
+    /// be listed but not searched. Determined once per directory.
     fn shut(&mut self, dir: BorrowedFd<'_>) -> Option<SysError> {
         let denied = |error: &SysError| error.errno == Errno::ACCES;
         let ask = || stat_at(dir, c".").err().filter(denied);
         *self.shut.get_or_insert_with(ask)
     }
 
-    /// Learns whether an entry of `dir` is a directory. `row` is what the
-    /// directory says of it.
+    /// Determines whether an entry of `dir` is a directory. `row` holds what
+    /// `dir` reports about it.
     pub(super) fn see(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Seen {
         let kind = (row.mode() != 0).then(|| row.file_type());
         let known = match kind {
             Some(FileType::Symlink) => self.follow != Follow::Always,
-            // What may be part of a loop is looked at, what may have another
-            // number than the one that is listed here, and what comes after
-            // its contents: there is no going into what cannot be looked at.
+            // Look at entries that may be part of a loop, whose inode number
+            // may not be the one listed here, or that come after their
+            // contents: the search cannot descend into an entry that cannot be
+            // looked at.
             Some(FileType::Directory) => {
                 let looks = self.asks_inodes || self.looks_before;
                 self.follow != Follow::Always && !looks && !self.may_loop()
@@ -199,8 +201,8 @@ impl<'v> Visitor<'v> {
         }
     }
 
-    /// Tells of what stands in the way of putting the entry to the
-    /// expression; whether it is put to it all the same.
+    /// Reports the error that seeing the entry led to. Returns whether the
+    /// expression is evaluated on it nevertheless.
     pub(super) fn tell(
         &self,
         seen: &Seen,
@@ -235,8 +237,8 @@ impl<'v> Visitor<'v> {
         }
     }
 
-    /// Puts an entry to the expression. False if it cannot be looked at, so
-    /// that there is no going into it either.
+    /// Evaluates the expression on an entry. Returns false if the entry cannot
+    /// be looked at, so that the search does not descend into it either.
     pub(super) fn evaluate(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -250,7 +252,8 @@ impl<'v> Visitor<'v> {
             return true;
         }
         if seen.error.is_some() {
-            // Its type is not known either: there is no going into it.
+            // Its type is not known either, so the search does not descend into
+            // it.
             evaluate_late(expr, row, Facts::Name, cx);
             return false;
         }
@@ -259,7 +262,8 @@ impl<'v> Visitor<'v> {
             return true;
         }
         let is_known = row.mode() != 0;
-        // Where nothing can be looked at, each look that find takes is told.
+        // If no entry can be looked at, each look that GNU find takes is
+        // reported.
         if is_known && expr.is_idle(row, cx, Facts::Type) && self.shut(dir).is_none() {
             return true;
         }
@@ -285,15 +289,15 @@ impl<'v> Visitor<'v> {
         }
     }
 
-    /// The entry's row as it is before what is in it is changed; `None` if no
-    /// leaf asks for it or it cannot be had.
+    /// Returns the entry's row as it is before its contents are changed; `None`
+    /// if no leaf needs it or it cannot be read.
     pub(super) fn look_ahead(
         &mut self,
         dir: BorrowedFd<'_>,
         row: &Row<'_>,
         seen: &Seen,
     ) -> Option<RowBatch> {
-        // A row that was looked at goes when the next one is.
+        // The row of an earlier look is overwritten by the next one.
         if !seen.in_looker {
             if self.facts <= Facts::Type {
                 return None;
@@ -303,7 +307,7 @@ impl<'v> Visitor<'v> {
         Some(self.looker.row().alone())
     }
 
-    /// Puts a row of [`Visitor::look_ahead`] to the expression.
+    /// Evaluates the expression on a row of [`Visitor::look_ahead`].
     pub(super) fn evaluate_row(&self, batch: &RowBatch, cx: &mut Context<'_>) {
         let row = Row {
             batch,
@@ -313,27 +317,28 @@ impl<'v> Visitor<'v> {
         self.question.program.inclusion().eval(&row, cx);
     }
 
-    /// True for the error of what is gone, if that is not to be told.
+    /// Returns true for the error of an entry that has vanished, if such errors
+    /// are ignored.
     pub(super) fn passes_over(&self, error: &SysError) -> bool {
         self.question.world.races == Races::Ignored && error.errno == Errno::NOENT
     }
 
-    /// The directory that an entry of `node` is.
+    /// Returns the node of an entry of `node` that is a directory.
     pub(super) fn child(&self, node: &std::sync::Arc<Node>, row: &Row<'_>, seen: &Seen) -> Node {
         let name = CString::new(row.name()).unwrap_or_default();
         Node::child(node, name, self.links_below(), seen.id)
     }
 }
 
-/// Puts an entry of which so much is known to an expression, whose leaves look
-/// at it where they need more.
+/// Evaluates an expression on an entry of which only `known` facts are known.
+/// Leaves that need more look at it.
 fn evaluate_late(expr: &Expr, row: &Row<'_>, known: Facts, cx: &mut Context<'_>) {
     cx.look_late(known);
     expr.eval(row, cx);
     cx.look_late(Facts::Attributes);
 }
 
-/// The path so many levels above.
+/// Returns the path `levels` levels above.
 fn ancestor(path: &[u8], levels: usize) -> &[u8] {
     let mut above = path;
     for _ in 0..levels {

@@ -1,5 +1,5 @@
-//! What a predicate sees while it is read: its arguments, the settings so
-//! far and the outside.
+//! The context that a predicate is parsed in: its arguments, the settings made
+//! so far and the environment.
 
 use trawl_model::Timestamp;
 use trawl_text::glob::{self, Case, Glob};
@@ -13,12 +13,12 @@ use crate::files;
 use crate::output::Sink;
 use crate::reference::Reference;
 
-/// The words behind a predicate.
+/// The words after a predicate.
 #[derive(Debug)]
 pub struct Arguments<'a> {
-    /// The outside.
+    /// The environment.
     pub env: &'a Environment,
-    /// What options have set so far.
+    /// The settings made by options so far.
     pub settings: &'a mut Settings,
     spelled: &'a [u8],
     words: &'a [Vec<u8>],
@@ -44,7 +44,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// How many words were taken.
+    /// Number of words taken.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -57,7 +57,7 @@ impl<'a> Arguments<'a> {
     /// Takes the next word.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there are no more words.
     pub fn value(&mut self) -> Result<&'a [u8], FindError> {
         let word = self.words.get(self.used);
         let word = word.ok_or_else(|| FindError::MissingArgument {
@@ -67,7 +67,7 @@ impl<'a> Arguments<'a> {
         Ok(word)
     }
 
-    /// The error for a value that makes no sense here.
+    /// The error for a value that the predicate cannot use.
     pub fn invalid(&self, value: &[u8]) -> FindError {
         FindError::InvalidArgument {
             name: self.spelled(),
@@ -75,21 +75,21 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// The shell pattern that a word is, as fnmatch(3) reads it.
+    /// Compiles a word as a shell pattern, with the rules of fnmatch(3).
     pub fn glob(&self, pattern: &[u8], case: Case) -> Glob {
         let pattern = glob::for_fnmatch(pattern, self.env.is_posix);
         Glob::new(&pattern, case, self.env.locale)
     }
 
-    /// A value between the quotation marks of messages.
+    /// Quotes a value for a message.
     pub fn quoted(&self, value: &[u8]) -> String {
         quote::message(value, self.env.locale)
     }
 
-    /// Takes the next word as a file's path and looks the file up.
+    /// Takes the next word as a file's path and returns the file's attributes.
     ///
     /// # Errors
-    /// If there is no word or no such file.
+    /// If there is no word, or the file's attributes cannot be read.
     pub fn reference(&mut self, name: &'static str) -> Result<Reference, FindError> {
         let path = self.value()?;
         let attributes = {
@@ -99,7 +99,7 @@ impl<'a> Arguments<'a> {
         attributes.map_err(|why| FindError::bad(name, format!("{}: {why}", self.quoted(path))))
     }
 
-    /// Takes the next word as the path of a file that is to be written.
+    /// Takes the next word as the path of a file to write to.
     ///
     /// # Errors
     /// If there is no word, or the file cannot be written.
@@ -108,7 +108,7 @@ impl<'a> Arguments<'a> {
         self.sink_at(path)
     }
 
-    /// The file that is to be written at `path`.
+    /// Returns the sink for the file at `path`, which is created or truncated.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -117,8 +117,8 @@ impl<'a> Arguments<'a> {
             .map_err(|why| FindError::bad("-fprint", format!("{}: {why}", self.quoted(path))))
     }
 
-    /// The time from which ages in days count: a day before now, or the
-    /// last midnight after `-daystart`.
+    /// The time that ages in days are measured from: a day before now or, after
+    /// `-daystart`, the beginning of today.
     pub fn day_origin(&self) -> Timestamp {
         match self.settings.day_start {
             Some(midnight) => midnight,
@@ -126,14 +126,14 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// Remarks upon something doubtful, unless warnings are off.
+    /// Warns of something doubtful, unless warnings are off.
     pub fn warn(&mut self, line: String) {
         if self.settings.warnings == Warnings::Shown {
             self.warn_always(line);
         }
     }
 
-    /// Remarks upon something doubtful even if warnings are off.
+    /// Warns of something doubtful even if warnings are off.
     pub fn warn_always(&mut self, line: String) {
         self.warnings.push(line);
     }

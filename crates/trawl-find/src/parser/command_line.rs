@@ -1,4 +1,5 @@
-//! The command line: options before the paths, paths, then the expression.
+//! Parses the command line: options before the paths, paths, then the
+//! expression.
 
 use trawl_text::quote;
 
@@ -23,52 +24,55 @@ use crate::traversal::{Follow, Traversal};
 pub struct Program {
     /// Start points as they were spelled; `.` if none was given.
     pub starts: Vec<Vec<u8>>,
-    /// The file that start points are to be read from instead, NUL-ended.
+    /// The file that start points are read from instead, each ended by a NUL.
     pub starts_from: Option<Vec<u8>>,
     /// The files that leaves print to.
     pub files: Vec<OutputFile>,
-    /// What is done about entries that vanish.
+    /// How to treat entries that vanish during the search.
     pub races: Races,
-    /// What is asked of every entry, its actions included.
+    /// The expression that every entry is evaluated with, including its
+    /// actions.
     pub expr: Expr,
     /// Which entries are visited.
     pub traversal: Traversal,
-    /// Remarks for standard error, without the program's name.
+    /// Warnings for standard error, without the program's name.
     pub warnings: Vec<String>,
-    /// True if the words held no action, so that paths are printed.
+    /// True if the words held no action, so that paths are printed by default.
     pub prints_by_default: bool,
-    /// True if the first part of the expression is what the search leaves
-    /// out, and the second one what is asked of the rest.
+    /// True if the expression is a list of two parts: the first one matches
+    /// entries that the search leaves out, the second one is evaluated for the
+    /// rest.
     excludes: bool,
 }
 
 impl Program {
-    /// Lets another action take the place of the default one, if the words
-    /// held no action (`--json`, `-0`). Returns whether it did.
+    /// Replaces the default action by another one (`--json`, `-0`). Returns
+    /// false, and changes nothing, if the words held an action.
     pub fn print_with(&mut self, node: Node) -> bool {
         if !self.prints_by_default {
             return false;
         }
-        // There is no other `-print` than the default one.
+        // The only `-print` of the expression is the default one.
         if let Some(default) = self.expr.find_leaf("-print") {
             *default = node;
         }
         true
     }
 
-    /// What the search leaves out (`-exclude`): prunes what it is true of,
-    /// whatever else is asked.
+    /// The expression of entries that the search leaves out (`-exclude`). It
+    /// prunes the entries that it is true of, whatever the rest of the
+    /// expression says.
     pub(crate) fn exclusion(&self) -> Option<&Expr> {
         self.parts()?.first()
     }
 
-    /// True if entries nearer than `-mindepth` count, too, each in its turn
-    /// (`-unique`).
+    /// True if entries nearer than `-mindepth` have to be evaluated too, each
+    /// in its turn (`-unique`).
     pub(crate) fn notes_all(&self) -> bool {
         self.exclusion().is_some_and(Expr::needs_turns)
     }
 
-    /// What is asked of an entry that is known not to be left out.
+    /// The expression for an entry that is known not to be left out.
     pub(crate) fn inclusion(&self) -> &Expr {
         self.parts().and_then(<[Expr]>::last).unwrap_or(&self.expr)
     }
@@ -81,7 +85,7 @@ impl Program {
     }
 }
 
-/// What the words ask for.
+/// The request that the words make.
 #[derive(Debug)]
 pub enum Parsed {
     /// A search.
@@ -92,10 +96,11 @@ pub enum Parsed {
     Version,
 }
 
-/// Reads the words behind the command's name.
+/// Parses the words after the command's name.
 ///
 /// # Errors
-/// What find would exit with 1 for, in its words.
+/// If GNU find would exit with 1, with GNU find's message and the warnings that
+/// precede it.
 pub fn parse(words: &[Vec<u8>], env: &Environment) -> Result<Parsed, Refusal> {
     let mut warnings = Vec::new();
     read(words, env, &mut warnings).map_err(|error| Refusal { error, warnings })
@@ -146,7 +151,8 @@ fn read(
     reader.finish(starts).map(|p| Parsed::Search(Box::new(p)))
 }
 
-/// Takes `-P`, `-H`, `-L`, `-O…`, `-D …` and `--`.
+/// Takes `-P`, `-H`, `-L`, `-O…`, `-D …` and `--` from the beginning of the
+/// words.
 fn leading_options<'a>(
     mut words: &'a [Vec<u8>],
     env: &Environment,
@@ -204,16 +210,16 @@ fn check_level(level: &[u8]) -> Result<(), FindError> {
     Err(FindError::bad("-O", reason))
 }
 
-/// Where a word stands.
+/// Position of a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Nothing of the expression came yet.
+    /// Before the expression.
     Leading,
     /// Within the expression.
     Within,
 }
 
-/// Whether a word is one of the expression, not a path.
+/// Returns whether a word belongs to the expression rather than being a path.
 fn begins_expression(word: &[u8], place: Place) -> bool {
     match word {
         [b'-', _, ..] => true,
@@ -223,7 +229,8 @@ fn begins_expression(word: &[u8], place: Place) -> bool {
     }
 }
 
-/// `-help` and `-version` win wherever they stand, as predicates do.
+/// Returns the request of `-help` and `-version` if they are the first word of
+/// the expression.
 fn special(words: &[Vec<u8>]) -> Option<Parsed> {
     match words.first().map(Vec::as_slice) {
         Some(b"-help" | b"--help") => Some(Parsed::Help),
@@ -236,9 +243,9 @@ struct Reader<'a> {
     env: &'a Environment,
     settings: Settings,
     warnings: &'a mut Vec<String>,
-    /// The first word that was no option, for a warning.
+    /// The first test or action, for a warning.
     first_test: Option<String>,
-    /// The word of the predicate that was read last.
+    /// The predicate that was read last, as spelled.
     last: Option<String>,
     tokens: Vec<Token>,
 }
@@ -275,8 +282,8 @@ impl Reader<'_> {
             Parse::Option(parse) => {
                 parse(&mut args)?;
                 if matches!(predicate.name, "-daystart" | "-files0-from") {
-                    // It stands for nothing in the expression, but find then
-                    // takes its name for that of the word before it.
+                    // It adds nothing to the expression, but GNU find then
+                    // takes its name for that of the operator before it.
                     let used = args.used();
                     if let Some(Token::Operator(_, last)) = self.tokens.last_mut() {
                         *last = name;
@@ -298,7 +305,7 @@ impl Reader<'_> {
         Ok(used)
     }
 
-    /// Options for the whole search belong before the tests.
+    /// Warns if an option for the whole search comes after a test or an action.
     fn note_order(&mut self, predicate: &Predicate, name: &str) {
         match (predicate.kind, &self.first_test) {
             (Kind::Test | Kind::Action, None) => self.first_test = Some(name.to_owned()),
@@ -317,7 +324,7 @@ impl Reader<'_> {
     }
 
     fn stray_path(&self, word: &[u8]) -> FindError {
-        // A pattern that the shell expanded leaves names of files behind.
+        // A pattern that the shell has expanded leaves file names behind.
         let exists = self.env.references.attributes(word, Follow::Never).is_ok();
         FindError::PathAfterExpression {
             word: String::from_utf8_lossy(word).into_owned(),
@@ -329,7 +336,8 @@ impl Reader<'_> {
         let Joined { expr, mut excluded } = join(self.tokens)?;
         let mut settings = self.settings;
         if settings.is_unique {
-            // It is asked last: what is excluded can be told out of turn.
+            // It comes last, since the exclusions before it can be evaluated
+            // out of turn.
             excluded.push(Expr::Leaf(unique::node()));
         }
         if let (Some(_), Some(start)) = (&settings.starts_from, starts.first()) {
@@ -345,7 +353,7 @@ impl Reader<'_> {
             None => print(),
             Some(expr) if acts => expr,
             Some(mut expr) => {
-                // What is limited is what is printed.
+                // `-limit` limits the number of paths printed.
                 let limits = expr.take_leaves(&limit::LIMIT);
                 let mut parts = vec![expr, print()];
                 parts.extend(limits.into_iter().map(Expr::Leaf));
@@ -372,8 +380,9 @@ impl Reader<'_> {
     }
 }
 
-/// `-delete` turns on `-depth`, with which `-prune` does nothing: that may
-/// delete what was meant to be kept.
+/// Refuses `-delete` with `-prune`. `-delete` turns on `-depth`, with which
+/// `-prune` has no effect, so that files could be deleted that were meant to be
+/// kept.
 fn check_deletion(expr: &Expr, settings: &Settings) -> Result<(), FindError> {
     let mut deletes = false;
     expr.leaves(&mut |node| deletes |= node.predicate.name == "-delete");
@@ -388,7 +397,7 @@ fn check_deletion(expr: &Expr, settings: &Settings) -> Result<(), FindError> {
     Ok(())
 }
 
-/// Answers and start points cannot both be read from standard input.
+/// Refuses to read both answers and start points from standard input.
 fn check_questions(expr: &Expr, settings: &Settings) -> Result<(), FindError> {
     let mut asks = false;
     expr.leaves(&mut |node| asks |= matches!(node.predicate.name, "-ok" | "-okdir"));

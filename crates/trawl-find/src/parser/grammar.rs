@@ -1,6 +1,7 @@
-//! Joins leaves by operators: `!` before `-a` before `-o` before `,`.
+//! Joins leaves by operators: `!` binds tighter than `-a`, `-a` than `-o`, `-o`
+//! than `,`.
 //!
-//! The messages are find's, including what it says of a part that is missing.
+//! The messages are GNU find's, including those about a missing part.
 
 use crate::error::FindError;
 use crate::expr::{Expr, Node};
@@ -17,12 +18,12 @@ pub(super) enum Token {
     Operator(Operator, String),
 }
 
-/// What the tokens make.
+/// The result of joining tokens.
 #[derive(Debug, Default)]
 pub(super) struct Joined {
     /// The expression, if there is one.
     pub(super) expr: Option<Expr>,
-    /// What the search is to leave out.
+    /// The expressions after `-exclude`.
     pub(super) excluded: Vec<Expr>,
 }
 
@@ -63,20 +64,21 @@ fn grammar(reason: impl Into<String>) -> FindError {
 
 struct Words {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
-    /// The operator that was read last, if nothing came behind it yet.
+    /// The operator that was read last, if nothing has followed it yet.
     before: Option<String>,
-    /// Whether there is an action: else find adds one behind the words, and
-    /// has something to say of what is missing before it.
+    /// Whether there is an action. If there is none, GNU find adds one after
+    /// the words, and has another message for a part that is missing before it.
     acts: bool,
-    /// Parentheses that are open.
+    /// Current nesting of parentheses, negations and `-exclude`.
     open: usize,
-    /// What stood behind `-exclude`.
+    /// The expressions after `-exclude`.
     excluded: Vec<Expr>,
-    /// True while that is being read.
+    /// True while the expression after an `-exclude` is read.
     is_excluding: bool,
 }
 
-/// Parentheses and negations nest at most so deep; evaluation recurses.
+/// Maximum nesting of parentheses, negations and `-exclude`; evaluation is
+/// recursive.
 const DEEPEST: usize = 200;
 
 impl Words {
@@ -166,7 +168,8 @@ impl Words {
         }
     }
 
-    /// What stands behind `-exclude` is put aside, and is true here.
+    /// Sets the expression after `-exclude` aside, and returns a leaf that is
+    /// always true in its place.
     fn exclusion(&mut self, name: String) -> Result<Expr, FindError> {
         if std::mem::replace(&mut self.is_excluding, true) {
             return Err(grammar("-exclude is not supported within -exclude"));
@@ -241,7 +244,7 @@ mod tests {
     fn operators_bind_as_in_find() {
         for (words, expected) in [
             ("-true", "true"),
-            // The -print that nobody wrote is a part of the list.
+            // The implied -print is part of the list.
             ("-true -false", "and(true false print)"),
             ("-true -a -false -o -true", "or(and(true false) true)"),
             ("! -true -false", "and(false not(true) print)"),
@@ -261,7 +264,7 @@ mod tests {
         }
     }
 
-    /// What `find . WORDS` says.
+    /// The messages of `find . WORDS`.
     #[test]
     fn mistakes_are_named_as_find_names_them() {
         for (words, expected) in [

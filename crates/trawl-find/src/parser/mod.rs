@@ -1,7 +1,8 @@
-//! From words to a program.
+//! Parses the words of a command line into a program.
 //!
 //! [`command_line`] tells options, start points and expression apart,
-//! [`arguments`] hands predicates their arguments, [`grammar`] joins them.
+//! [`arguments`] gives predicates their arguments, [`grammar`] joins the
+//! leaves.
 
 mod arguments;
 mod command_line;

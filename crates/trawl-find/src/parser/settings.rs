@@ -1,4 +1,4 @@
-//! What options set while the words are read.
+//! Settings that options make while the words are parsed.
 
 use trawl_model::Timestamp;
 
@@ -9,31 +9,32 @@ use crate::order::Order;
 use crate::regex::Dialect;
 use crate::traversal::Traversal;
 
-/// Everything that options can set.
+/// All settings that options can make.
 #[derive(Debug)]
 pub struct Settings {
-    /// The whole search.
+    /// Which entries are visited.
     pub traversal: Traversal,
-    /// For `-regex` and `-iregex` from here on.
+    /// The dialect of `-regex` and `-iregex` from here on.
     pub dialect: Dialect,
-    /// Whether doubtful words are remarked upon from here on.
+    /// Whether to warn of doubtful words from here on.
     pub warnings: Warnings,
-    /// Midnight, once `-daystart` was seen.
+    /// The beginning of today, once `-daystart` was seen.
     pub day_start: Option<Timestamp>,
     /// Start points as they were spelled; `.` if none was given.
     pub starts: Vec<Vec<u8>>,
-    /// What is done about entries that vanish.
+    /// How to treat entries that vanish during the search.
     pub races: Races,
     /// The files that leaves print to.
     pub files: Vec<OutputFile>,
-    /// The file that start points are read from.
+    /// The file that start points are read from, if `-files0-from` was given.
     pub starts_from: Option<Vec<u8>>,
-    /// True once `-depth` was given in words, not by `-delete`.
+    /// True once `-depth` was given explicitly, rather than implied by
+    /// `-delete`.
     pub depth_was_asked: bool,
-    /// What everything that is printed is sorted by.
+    /// The order in which all output is sorted.
     pub order: Option<Order>,
-    /// The least that `-limit` was given.
+    /// The smallest number that `-limit` was given.
     pub limit: Option<usize>,
-    /// True if files are left out that were seen before.
+    /// True if files that were seen before are left out.
     pub is_unique: bool,
 }

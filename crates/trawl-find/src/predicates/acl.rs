@@ -1,5 +1,5 @@
-//! `-acl`: has an access control list that says more than the mode, or a
-//! default one.
+//! `-acl`: has an access control list that adds to the mode bits, or a default
+//! one.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
@@ -8,21 +8,22 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-acl` predicate.
 pub(crate) static ACL: Predicate = Predicate {
     name: "-acl",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "has an access control list beyond its mode, or a default one",
+    help: "has an access control list beyond its mode bits, or a default one",
     cost: Cost::Name,
     columns: ColumnSet::of(&[Column::Mode, Column::Acl, Column::AclDefault]),
     standard: Standard::Bfs,
     parse: Parse::Leaf(|_| Ok(Box::new(HasAcl))),
 };
 
-/// Bytes of a list of owner, group and others, which is what a mode says:
-/// a version and three entries.
+/// Size in bytes of an access control list that holds only the entries of
+/// owner, group and others, that is, the mode bits: a version and three
+/// entries.
 const MINIMAL_BYTES: usize = 4 + 3 * 8;
 
 #[derive(Debug)]

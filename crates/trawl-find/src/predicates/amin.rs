@@ -1,15 +1,15 @@
-//! `-amin`: how many minutes ago the entry was last read.
+//! `-amin`: was last accessed N minutes ago.
 
 use crate::age::{Age, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-amin` predicate.
 pub(crate) static AMIN: Predicate = Predicate {
     name: "-amin",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "was last read N minutes ago",
+    help: "was last accessed N minutes ago",
     cost: Cost::Number,
     columns: Which::Access.columns(),
     standard: Standard::Gnu,

@@ -1,15 +1,15 @@
-//! `-anewer`: whether the entry was read after a named file's content changed.
+//! `-anewer`: was last accessed after a named file was modified.
 
 use crate::age::{Newer, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-anewer` predicate.
 pub(crate) static ANEWER: Predicate = Predicate {
     name: "-anewer",
     aliases: &[],
     args: "FILE",
     kind: Kind::Test,
-    help: "was read after the content of FILE changed",
+    help: "was last accessed after FILE was last modified",
     cost: Cost::Number,
     columns: Which::Access.columns(),
     standard: Standard::Gnu,
@@ -26,7 +26,7 @@ pub(crate) static ANEWER: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// `here` was last changed 100 seconds ago.
+    /// `here` was last modified 100 seconds ago.
     #[test]
     fn the_same_moment_is_not_newer() {
         for (age_secs, expected) in [(99, true), (100, false), (101, false)] {

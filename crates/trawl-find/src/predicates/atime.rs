@@ -1,15 +1,15 @@
-//! `-atime`: how many days ago the entry was last read.
+//! `-atime`: was last accessed N days ago.
 
 use crate::age::{Age, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-atime` predicate.
 pub(crate) static ATIME: Predicate = Predicate {
     name: "-atime",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "was last read N days ago",
+    help: "was last accessed N days ago",
     cost: Cost::Number,
     columns: Which::Access.columns(),
     standard: Standard::Posix,

@@ -1,15 +1,15 @@
-//! `-cmin`: how many minutes ago the entry last changed status.
+//! `-cmin`: had its status last changed N minutes ago.
 
 use crate::age::{Age, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-cmin` predicate.
 pub(crate) static CMIN: Predicate = Predicate {
     name: "-cmin",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "last changed status N minutes ago",
+    help: "had its status last changed N minutes ago",
     cost: Cost::Number,
     columns: Which::Change.columns(),
     standard: Standard::Gnu,

@@ -1,15 +1,15 @@
-//! `-cnewer`: whether the entry changed status after a named file's content changed.
+//! `-cnewer`: had its status last changed after a named file was modified.
 
 use crate::age::{Newer, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-cnewer` predicate.
 pub(crate) static CNEWER: Predicate = Predicate {
     name: "-cnewer",
     aliases: &[],
     args: "FILE",
     kind: Kind::Test,
-    help: "changed status after the content of FILE changed",
+    help: "had its status last changed after FILE was last modified",
     cost: Cost::Number,
     columns: Which::Change.columns(),
     standard: Standard::Gnu,
@@ -26,7 +26,7 @@ pub(crate) static CNEWER: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// `here` was last changed 100 seconds ago.
+    /// `here` was last modified 100 seconds ago.
     #[test]
     fn the_same_moment_is_not_newer() {
         for (age_secs, expected) in [(99, true), (100, false), (101, false)] {

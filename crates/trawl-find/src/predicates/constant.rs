@@ -10,26 +10,26 @@ use crate::expr::Node;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate that holds of everything.
+/// The predicate that is true of every entry.
 pub(crate) static TRUE: Predicate = Predicate {
     name: "-true",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "always",
+    help: "is always true",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
     parse: Parse::Leaf(|_| Ok(always())),
 };
 
-/// The predicate that holds of nothing.
+/// The predicate that is true of no entry.
 pub(crate) static FALSE: Predicate = Predicate {
     name: "-false",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "never",
+    help: "is always false",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -42,7 +42,7 @@ struct Always;
 #[derive(Debug)]
 struct Never;
 
-/// The leaf that stands for a word without a value of its own.
+/// The leaf for a word that has no value of its own.
 pub(crate) fn node() -> Node {
     Node::new(&TRUE, always())
 }
@@ -58,13 +58,13 @@ impl Leaf for Never {
         false
     }
 
-    /// No row has it.
+    /// A condition that no row fulfils.
     fn filter(&self) -> Filter {
         between(trawl_model::Column::Nlink, 1, 0)
     }
 }
 
-/// The leaf that is always true, as options are.
+/// A leaf that is always true, as options are.
 pub(crate) fn always() -> Box<dyn Leaf> {
     Box::new(Always)
 }

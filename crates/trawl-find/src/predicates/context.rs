@@ -1,18 +1,18 @@
-//! `-context`: the security context matches PATTERN, which only
-//! SELinux has; the index does not keep it.
+//! `-context`: has an SELinux security context that matches PATTERN. Always
+//! refused, since the index does not store security contexts.
 
 use trawl_model::ColumnSet;
 
 use crate::error::FindError;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-context` predicate.
 pub(crate) static CONTEXT: Predicate = Predicate {
     name: "-context",
     aliases: &[],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "the SELinux context matches PATTERN (refused: contexts are not kept)",
+    help: "has an SELinux context that matches PATTERN (refused: contexts are not stored)",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

@@ -1,15 +1,15 @@
-//! `-ctime`: how many days ago the entry last changed status.
+//! `-ctime`: had its status last changed N days ago.
 
 use crate::age::{Age, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-ctime` predicate.
 pub(crate) static CTIME: Predicate = Predicate {
     name: "-ctime",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "last changed status N days ago",
+    help: "had its status last changed N days ago",
     cost: Cost::Number,
     columns: Which::Change.columns(),
     standard: Standard::Posix,

@@ -1,16 +1,17 @@
-//! `-daystart`: ages count from midnight, not from now.
+//! `-daystart`: measures times from the beginning of today rather than from 24
+//! hours ago.
 
 use trawl_model::{ColumnSet, Timestamp};
 
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-daystart` predicate.
 pub(crate) static DAYSTART: Predicate = Predicate {
     name: "-daystart",
     aliases: &[],
     args: "",
     kind: Kind::PositionalOption,
-    help: "count ages from midnight in the tests behind it",
+    help: "measure times in later tests from the beginning of today, not from 24 hours ago",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

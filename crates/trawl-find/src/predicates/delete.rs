@@ -1,5 +1,6 @@
-//! `-delete`: removes the entry; turns on `-depth`, so that a directory's
-//! content goes before it. `.` is left alone.
+//! `-delete`: removes the entry. It turns on `-depth`, so that a directory's
+//! contents are removed before the directory. The start point `.` is never
+//! removed.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
@@ -13,13 +14,13 @@ use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::Place;
 use crate::reference::error_text;
 
-/// The predicate.
+/// The `-delete` predicate.
 pub(crate) static DELETE: Predicate = Predicate {
     name: "-delete",
     aliases: &[],
     args: "",
     kind: Kind::Action,
-    help: "remove the file or empty directory; turns on -depth; true if that succeeded",
+    help: "delete the file or empty directory; true if that succeeded; turns on -depth",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name, Column::Mode]),
     standard: Standard::Gnu,
@@ -69,7 +70,7 @@ fn remove(row: &Row<'_>, place: &Place<'_>) -> Result<(), SysError> {
         return remove_directory(place.dir, &place.name);
     }
     match remove_file(place.dir, &place.name) {
-        // Its type was not known.
+        // The row did not have the entry's type.
         Err(error) if error.errno == Errno::ISDIR => remove_directory(place.dir, &place.name),
         other => other,
     }

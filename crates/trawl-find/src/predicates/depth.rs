@@ -1,16 +1,17 @@
-//! `-depth` and its old spelling `-d`: contents before their directory.
+//! `-depth` and its old spelling `-d`: a directory's contents come before the
+//! directory.
 
 use trawl_model::ColumnSet;
 
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-depth` predicate.
 pub(crate) static DEPTH: Predicate = Predicate {
     name: "-depth",
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "list what a directory holds before the directory",
+    help: "process each directory's contents before the directory itself",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Posix,
@@ -21,13 +22,13 @@ pub(crate) static DEPTH: Predicate = Predicate {
     }),
 };
 
-/// The predicate.
+/// The `-d` predicate.
 pub(crate) static D: Predicate = Predicate {
     name: "-d",
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "the same, as other systems spell it",
+    help: "do the same as -depth, for compatibility with other systems",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

@@ -1,4 +1,4 @@
-//! `-empty`: a regular file without bytes, or a directory without entries.
+//! `-empty`: is a regular file of 0 bytes or a directory without entries.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
@@ -8,13 +8,13 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-empty` predicate.
 pub(crate) static EMPTY: Predicate = Predicate {
     name: "-empty",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "is a regular file of 0 bytes or a directory without entries",
+    help: "is an empty regular file or an empty directory",
     cost: Cost::Look,
     columns: ColumnSet::of(&[Column::Mode, Column::Size, Column::Name, Column::Dev]),
     standard: Standard::Gnu,
@@ -38,7 +38,7 @@ impl Leaf for Empty {
     }
 }
 
-/// find opens the directory here, and says so if it may not.
+/// GNU find opens the directory here, and reports an error if it may not.
 fn is_empty(row: &Row<'_>, cx: &mut Context<'_>) -> bool {
     let path = cx.path(row).to_vec();
     cx.probe

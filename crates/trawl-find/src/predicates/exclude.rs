@@ -1,8 +1,8 @@
-//! `-exclude`: what it matches is left out of the search, with everything in
-//! it. How what stands behind it is read: `parser::grammar`.
+//! `-exclude`: leaves entries that match out of the search, and everything
+//! below them. [`crate::parser`]'s `grammar` reads its operand.
 //!
-//! A search asks for it before anything else, of entries nearer than
-//! `-mindepth` and of directories that `-depth` puts off, too.
+//! A search evaluates exclusions before anything else, including for entries
+//! nearer than `-mindepth` and for directories that `-depth` puts off.
 
 use trawl_model::ColumnSet;
 
@@ -10,20 +10,21 @@ use super::prune;
 use crate::expr::Expr;
 use crate::predicate::{Cost, Kind, Operator, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-exclude` predicate.
 pub(crate) static EXCLUDE: Predicate = Predicate {
     name: "-exclude",
     aliases: &[],
     args: "EXPR",
     kind: Kind::Operator,
-    help: "leave out what EXPR matches and do not go into it, wherever this stands; true",
+    help: "leave out entries that match EXPR and everything below them, wherever this stands; always true",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Bfs,
     parse: Parse::Operator(Operator::Exclude),
 };
 
-/// Keeps the search out of what one of these matches, and is true of it.
+/// An expression that is true of entries that match one of `excluded`, and
+/// prunes them.
 pub(crate) fn exclusion(excluded: Vec<Expr>) -> Expr {
     Expr::And(vec![Expr::Or(excluded), Expr::Leaf(prune::node())])
 }

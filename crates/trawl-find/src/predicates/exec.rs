@@ -5,13 +5,13 @@ use trawl_model::{Column, ColumnSet};
 use crate::command::{self, Consent, Where};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-exec` predicate.
 pub(crate) static EXEC: Predicate = Predicate {
     name: "-exec",
     aliases: &[],
     args: "COMMAND {} ; or COMMAND {} +",
     kind: Kind::Action,
-    help: "run COMMAND with the path for {}; true if it ends with 0; with + once for many paths, always true",
+    help: "run COMMAND with {} replaced by the path; true if it exits with 0; with +, once for many paths, always true",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Posix,

@@ -1,17 +1,17 @@
-//! `-execdir`: runs a command in the directory of the entry. See [`crate::command`].
+//! `-execdir`: runs a command in the entry's directory. See [`crate::command`].
 
 use trawl_model::{Column, ColumnSet};
 
 use crate::command::{self, Consent, Where};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-execdir` predicate.
 pub(crate) static EXECDIR: Predicate = Predicate {
     name: "-execdir",
     aliases: &[],
     args: "COMMAND {} ; or COMMAND {} +",
     kind: Kind::Action,
-    help: "the same in the directory of the entry, with ./NAME for {}",
+    help: "run COMMAND as -exec does, but in the entry's directory, with {} replaced by ./NAME",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,

@@ -1,16 +1,17 @@
-//! `-executable`: the asker may execute it, or search the directory.
+//! `-executable`: the current user may execute the file or search the
+//! directory.
 
 use super::readable::leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::{ACCESS_COLUMNS, Access};
 
-/// The predicate.
+/// The `-executable` predicate.
 pub(crate) static EXECUTABLE: Predicate = Predicate {
     name: "-executable",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "the asker may execute it, or search the directory, links followed",
+    help: "is executable, or searchable if a directory, by the current user; follows symbolic links",
     cost: Cost::LookUp,
     columns: ACCESS_COLUMNS,
     standard: Standard::Gnu,
@@ -21,7 +22,7 @@ pub(crate) static EXECUTABLE: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// The probe of tests allows everything.
+    /// The probe of tests permits every access.
     #[test]
     fn it_takes_no_argument() {
         assert!(matches("-executable", &Spec::default()));

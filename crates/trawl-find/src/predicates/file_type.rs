@@ -1,4 +1,5 @@
-//! `-type`: what kind of object the entry is, one letter or a list.
+//! `-type`: has the type that a letter, or one of a list of letters, stands
+//! for.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -11,13 +12,13 @@ use crate::leaf::{Facts, Leaf};
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-type` predicate.
 pub(crate) static TYPE: Predicate = Predicate {
     name: "-type",
     aliases: &[],
     args: "[fdlpsbc,…]",
     kind: Kind::Test,
-    help: "is a file, directory, symbolic link, pipe, socket, block or character device",
+    help: "is a regular file, directory, symbolic link, pipe, socket, block or character device",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Mode]),
     standard: Standard::Posix,
@@ -51,7 +52,7 @@ impl Leaf for Type {
     }
 }
 
-/// The type's bits of a mode.
+/// The bits of a mode that give the type.
 pub(super) fn type_bits(kind: FileType) -> u32 {
     (0..16)
         .map(|bits| bits << 12)

@@ -1,16 +1,16 @@
-//! `-files0-from`: start points are read from a file.
+//! `-files0-from`: reads start points from a file.
 
 use trawl_model::ColumnSet;
 
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-files0-from` predicate.
 pub(crate) static FILES0_FROM: Predicate = Predicate {
     name: "-files0-from",
     aliases: &[],
     args: "FILE",
     kind: Kind::GlobalOption,
-    help: "read start points, each with a NUL behind it, from FILE (- for standard input)",
+    help: "read NUL-terminated starting points from FILE (- for standard input)",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

@@ -1,15 +1,15 @@
-//! `-fls`: `-ls` into a file.
+//! `-fls`: like `-ls`, but writes to a file.
 
 use super::ls;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-fls` predicate.
 pub(crate) static FLS: Predicate = Predicate {
     name: "-fls",
     aliases: &[],
     args: "FILE",
     kind: Kind::Action,
-    help: "print a line as -ls does to FILE",
+    help: "print a line to FILE, as -ls does",
     cost: Cost::Output,
     columns: ls::COLUMNS,
     standard: Standard::Gnu,

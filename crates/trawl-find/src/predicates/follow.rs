@@ -5,7 +5,7 @@ use trawl_model::ColumnSet;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::traversal::Follow;
 
-/// The predicate.
+/// The `-follow` predicate.
 pub(crate) static FOLLOW: Predicate = Predicate {
     name: "-follow",
     aliases: &[],

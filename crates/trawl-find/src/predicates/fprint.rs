@@ -1,17 +1,17 @@
-//! `-fprint`: `-print` into a file.
+//! `-fprint`: like `-print`, but writes to a file.
 
 use trawl_model::{Column, ColumnSet};
 
 use super::print;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-fprint` predicate.
 pub(crate) static FPRINT: Predicate = Predicate {
     name: "-fprint",
     aliases: &[],
     args: "FILE",
     kind: Kind::Action,
-    help: "print the path on a line of FILE, which is made or emptied at the start",
+    help: "print the path and a newline to FILE, which is created or truncated at the start",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,

@@ -1,11 +1,11 @@
-//! `-fprint0`: `-print0` into a file.
+//! `-fprint0`: like `-print0`, but writes to a file.
 
 use trawl_model::{Column, ColumnSet};
 
 use super::print0;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-fprint0` predicate.
 pub(crate) static FPRINT0: Predicate = Predicate {
     name: "-fprint0",
     aliases: &[],

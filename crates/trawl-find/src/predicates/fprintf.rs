@@ -1,17 +1,17 @@
-//! `-fprintf`: `-printf` into a file.
+//! `-fprintf`: like `-printf`, but writes to a file.
 
 use trawl_model::ColumnSet;
 
 use super::printf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-fprintf` predicate.
 pub(crate) static FPRINTF: Predicate = Predicate {
     name: "-fprintf",
     aliases: &[],
     args: "FILE FORMAT",
     kind: Kind::Action,
-    help: "print FORMAT as -printf does to FILE",
+    help: "print FORMAT to FILE, as -printf does",
     cost: Cost::Output,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

@@ -1,4 +1,4 @@
-//! `-fstype`: the kind of file system that the entry lies on.
+//! `-fstype`: lies on a file system of a given type.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
@@ -7,14 +7,14 @@ use crate::context::Context;
 use crate::leaf::{Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-fstype` predicate.
 pub(crate) static FSTYPE: Predicate = Predicate {
     name: "-fstype",
     aliases: &[],
     args: "TYPE",
     kind: Kind::Test,
-    help: "lies on a file system of TYPE, as mounted now",
-    // It looks at the entry itself, and only where it has to.
+    help: "is on a file system of type TYPE, as mounted now",
+    // It looks at the entry itself, but only where it has to.
     cost: Cost::Look,
     columns: ColumnSet::of(&[Column::Dev]),
     standard: Standard::Gnu,
@@ -24,7 +24,7 @@ pub(crate) static FSTYPE: Predicate = Predicate {
     }),
 };
 
-/// The kind of a file system that is mounted nowhere.
+/// The type that find reports for a file system that is not mounted.
 const UNKNOWN: &str = "unknown";
 
 #[derive(Debug)]
@@ -35,11 +35,13 @@ struct FsType {
 impl Leaf for FsType {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         let file_systems = &cx.world.file_systems;
-        // find knows of what is mounted nowhere without a look.
+        // GNU find rejects types that are mounted nowhere without looking at
+        // the entry.
         if !file_systems.has_kind(&self.kind) {
             return false;
         }
-        // What is mounted nowhere is only in the index: GNU find takes no look for it.
+        // Only the index has entries of file systems that are not mounted: GNU
+        // find does not look at an entry to find this type.
         if self.kind == UNKNOWN {
             return cx.known == Facts::Attributes && file_systems.kind(row.dev()) == UNKNOWN;
         }

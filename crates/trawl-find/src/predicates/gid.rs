@@ -1,4 +1,4 @@
-//! `-gid`: belongs to the group with number N.
+//! `-gid`: has the numeric group ID N.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -9,13 +9,13 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-gid` predicate.
 pub(crate) static GID: Predicate = Predicate {
     name: "-gid",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "belongs to the group with number N",
+    help: "has numeric group ID N",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Gid]),
     standard: Standard::Gnu,

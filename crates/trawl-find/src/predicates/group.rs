@@ -1,4 +1,4 @@
-//! `-group`: belongs to the group NAME, a name or a number.
+//! `-group`: belongs to the group NAME, given as a name or a number.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -11,13 +11,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-group` predicate.
 pub(crate) static GROUP: Predicate = Predicate {
     name: "-group",
     aliases: &[],
     args: "NAME",
     kind: Kind::Test,
-    help: "belongs to the group NAME, a name or a number",
+    help: "belongs to group NAME (a numeric group ID is allowed)",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Gid]),
     standard: Standard::Posix,

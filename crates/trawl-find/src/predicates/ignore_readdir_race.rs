@@ -1,18 +1,18 @@
-//! `-ignore_readdir_race` and its opposite: whether what vanishes while it is
-//! looked at is passed over in silence.
+//! `-ignore_readdir_race` and its opposite: whether entries that vanish while
+//! the search looks at them are ignored silently.
 
 use trawl_model::ColumnSet;
 
 use crate::context::Races;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-ignore_readdir_race` predicate.
 pub(crate) static IGNORE_READDIR_RACE: Predicate = Predicate {
     name: "-ignore_readdir_race",
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "say nothing of files that vanish during the search",
+    help: "report no error for files that vanish during the search",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -22,13 +22,13 @@ pub(crate) static IGNORE_READDIR_RACE: Predicate = Predicate {
     }),
 };
 
-/// The predicate.
+/// The `-noignore_readdir_race` predicate.
 pub(crate) static NOIGNORE_READDIR_RACE: Predicate = Predicate {
     name: "-noignore_readdir_race",
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "say so (the default)",
+    help: "report an error for files that vanish during the search (the default)",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

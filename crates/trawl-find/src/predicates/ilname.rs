@@ -1,4 +1,4 @@
-//! `-ilname`: the same in either case.
+//! `-ilname`: like `-lname`, but ignores case.
 
 use trawl_model::{Column, ColumnSet};
 use trawl_text::glob::Case;
@@ -6,13 +6,13 @@ use trawl_text::glob::Case;
 use super::lname;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-ilname` predicate.
 pub(crate) static ILNAME: Predicate = Predicate {
     name: "-ilname",
     aliases: &[],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "the same in either case",
+    help: "matches as -lname does, ignoring case",
     cost: Cost::Name,
     columns: ColumnSet::of(&[Column::Mode, Column::LinkTarget]),
     standard: Standard::Gnu,

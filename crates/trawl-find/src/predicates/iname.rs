@@ -1,4 +1,4 @@
-//! `-iname`: the same in either case.
+//! `-iname`: like `-name`, but ignores case.
 
 use trawl_model::{Column, ColumnSet};
 use trawl_text::glob::Case;
@@ -6,13 +6,13 @@ use trawl_text::glob::Case;
 use super::name;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-iname` predicate.
 pub(crate) static INAME: Predicate = Predicate {
     name: "-iname",
     aliases: &[],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "the same in either case",
+    help: "matches as -name does, ignoring case",
     cost: Cost::Name,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,

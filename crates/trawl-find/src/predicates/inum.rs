@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-inum` predicate.
 pub(crate) static INUM: Predicate = Predicate {
     name: "-inum",
     aliases: &[],

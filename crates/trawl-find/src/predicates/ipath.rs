@@ -1,4 +1,4 @@
-//! `-ipath`: the same in either case.
+//! `-ipath`: like `-path`, but ignores case.
 
 use trawl_model::{Column, ColumnSet};
 use trawl_text::glob::Case;
@@ -6,13 +6,13 @@ use trawl_text::glob::Case;
 use super::path;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-ipath` predicate.
 pub(crate) static IPATH: Predicate = Predicate {
     name: "-ipath",
     aliases: &["-iwholename"],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "the same in either case",
+    help: "matches as -path does, ignoring case",
     cost: Cost::Path,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,
@@ -23,7 +23,7 @@ pub(crate) static IPATH: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, matches};
 
-    /// Rows of these tests lie in `./top`.
+    /// Rows of these tests lie in the directory `./top`.
     #[test]
     fn the_whole_path_is_matched() {
         for (words, name, expected) in [

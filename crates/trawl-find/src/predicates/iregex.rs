@@ -1,4 +1,4 @@
-//! `-iregex`: the same in either case.
+//! `-iregex`: like `-regex`, but ignores case.
 
 use trawl_model::{Column, ColumnSet};
 use trawl_text::glob::Case;
@@ -6,13 +6,13 @@ use trawl_text::glob::Case;
 use super::regex;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-iregex` predicate.
 pub(crate) static IREGEX: Predicate = Predicate {
     name: "-iregex",
     aliases: &[],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "the same in either case",
+    help: "matches as -regex does, ignoring case",
     cost: Cost::Regex,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,
@@ -23,7 +23,7 @@ pub(crate) static IREGEX: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, matches};
 
-    /// Rows of these tests lie in `./top`.
+    /// Rows of these tests lie in the directory `./top`.
     #[test]
     fn the_whole_path_is_matched() {
         for (words, name, expected) in [

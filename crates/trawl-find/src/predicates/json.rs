@@ -1,4 +1,4 @@
-//! `-json`: the entry as a JSON object on a line ([`crate::record`]).
+//! `-json`: prints the entry as one line of JSON ([`crate::record`]).
 
 use trawl_model::rows::Row;
 
@@ -8,20 +8,20 @@ use crate::leaf::{Effect, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::record;
 
-/// The predicate.
+/// The `-json` predicate.
 pub(crate) static JSON: Predicate = Predicate {
     name: "-json",
     aliases: &[],
     args: "",
     kind: Kind::Action,
-    help: "print the entry's path and attributes as a JSON object on a line",
+    help: "print the entry's path and attributes as a JSON object on one line",
     cost: Cost::Output,
     columns: record::COLUMNS,
     standard: Standard::Trawl,
     parse: Parse::Leaf(|_| Ok(Box::new(Json))),
 };
 
-/// The action.
+/// Returns a node that performs the action.
 pub(crate) fn node() -> Node {
     Node::new(&JSON, Box::new(Json))
 }

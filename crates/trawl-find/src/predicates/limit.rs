@@ -1,5 +1,5 @@
-//! `-limit`: ends the search once it was reached so often. Without another
-//! action, it is reached when something was printed.
+//! `-limit`: ends the search once it has been evaluated N times. Without
+//! another action, it is evaluated after each path that is printed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,13 +10,13 @@ use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-limit` predicate.
 pub(crate) static LIMIT: Predicate = Predicate {
     name: "-limit",
     aliases: &[],
     args: "N",
     kind: Kind::Action,
-    help: "end the search when this is reached for the Nth time, as in -print -limit 10; \
+    help: "end the search when this is evaluated for the Nth time, as in -print -limit 10; \
            without another action, print N paths",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
@@ -44,7 +44,8 @@ struct Limit {
 
 impl Leaf for Limit {
     fn eval(&self, _: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        // One thread has its turn: nothing is lost between the two steps.
+        // Only one thread evaluates this at a time, so no count is lost between
+        // the two steps.
         let left = self.left.load(Ordering::Relaxed).saturating_sub(1);
         self.left.store(left, Ordering::Relaxed);
         cx.acted = true;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-links` predicate.
 pub(crate) static LINKS: Predicate = Predicate {
     name: "-links",
     aliases: &[],

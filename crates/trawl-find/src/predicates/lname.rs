@@ -10,7 +10,7 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-lname` predicate.
 pub(crate) static LNAME: Predicate = Predicate {
     name: "-lname",
     aliases: &[],

@@ -1,4 +1,4 @@
-//! `-ls`: one line per entry, much as `ls -dils` prints it.
+//! `-ls`: prints one line per entry, much as `ls -dils` does.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
@@ -11,7 +11,7 @@ use crate::output::{LsColumn, Sink};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::reference::error_text;
 
-/// What a line is made from.
+/// Columns that a line is made from.
 pub(super) const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Ino,
@@ -27,13 +27,13 @@ pub(super) const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::LinkTarget,
 ]);
 
-/// The predicate.
+/// The `-ls` predicate.
 pub(crate) static LS: Predicate = Predicate {
     name: "-ls",
     aliases: &[],
     args: "",
     kind: Kind::Action,
-    help: "print inode, blocks, mode, links, owner, group, size, time and path on a line",
+    help: "print the entry in `ls -dils` format: inode, blocks, mode, links, owner, group, size, time, path",
     cost: Cost::Output,
     columns: COLUMNS,
     standard: Standard::Gnu,
@@ -45,7 +45,7 @@ struct Ls {
     sink: Sink,
 }
 
-/// Prints a line for the entry to this sink.
+/// A leaf that prints a line for the entry to this sink.
 pub(super) fn leaf(sink: Sink) -> Box<dyn Leaf> {
     Box::new(Ls { sink })
 }
@@ -80,16 +80,17 @@ fn push_line(row: &Row<'_>, cx: &mut Context<'_>) {
     cx.out.bytes.push(b'\n');
 }
 
-/// find puts no quotation marks around the path here.
+/// Complains about a link whose target cannot be read. GNU find puts no
+/// quotation marks around the path here.
 fn cannot_read(path: &[u8], cx: &mut Context<'_>, error: SysError) {
     quote::find_ls(&mut cx.complaints, path);
     cx.complain(&format!(": {}", error_text(&error.into())));
 }
 
-/// Inode, blocks, mode and links.
+/// Prints inode number, blocks, mode and link count.
 fn push_inode(row: &Row<'_>, cx: &mut Context<'_>) {
     let number = |n: u64| n.to_string().into_bytes();
-    // Blocks are counted in 512 bytes.
+    // `row.blocks()` counts blocks of 512 bytes.
     let in_one = (cx.world.ls_block_bytes / 512).max(1);
     let out = &mut cx.out;
     out.push_right(LsColumn::Inode, &number(row.ino()));
@@ -110,9 +111,9 @@ fn push_owners(row: &Row<'_>, cx: &mut Context<'_>) {
             cx.out.bytes.push(b' ');
         }
         None => {
-            // An owner's number takes eight places whatever the column has,
-            // and the blank behind it counts for the column: find's own
-            // arithmetic.
+            // A numeric owner ID takes eight places whatever the width of the
+            // column, and the space after it counts towards the column's width.
+            // This is GNU find's own arithmetic.
             let text = format!("{:<8} ", uid.0);
             cx.out.bytes.extend_from_slice(text.as_bytes());
             cx.out.widen(LsColumn::Owner, text.len());
@@ -124,7 +125,7 @@ fn push_owners(row: &Row<'_>, cx: &mut Context<'_>) {
     cx.out.bytes.push(b' ');
 }
 
-/// The size, or the two numbers of a device.
+/// Prints the size, or the major and minor number of a device.
 fn push_size(row: &Row<'_>, cx: &mut Context<'_>) {
     let out = &mut cx.out;
     match row.file_type() {

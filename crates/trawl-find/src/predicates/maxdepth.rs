@@ -1,4 +1,4 @@
-//! `-maxdepth`: go at most N levels below the start points.
+//! `-maxdepth`: descends at most N levels below the start points.
 
 use trawl_model::ColumnSet;
 
@@ -6,13 +6,13 @@ use crate::error::FindError;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-maxdepth` predicate.
 pub(crate) static MAXDEPTH: Predicate = Predicate {
     name: "-maxdepth",
     aliases: &[],
     args: "N",
     kind: Kind::GlobalOption,
-    help: "go at most N levels below the start points",
+    help: "descend at most N levels below the starting points",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -22,7 +22,7 @@ pub(crate) static MAXDEPTH: Predicate = Predicate {
     }),
 };
 
-/// Reads a depth, as `-maxdepth` and `-mindepth` take it.
+/// Parses a depth, the argument of `-maxdepth` and `-mindepth`.
 pub(super) fn parse(args: &mut Arguments<'_>, name: &'static str) -> Result<usize, FindError> {
     let text = args.value()?;
     let digits = std::str::from_utf8(text)
@@ -34,7 +34,7 @@ pub(super) fn parse(args: &mut Arguments<'_>, name: &'static str) -> Result<usiz
             format!("Expected a positive decimal integer argument to {name}, but got {quoted}");
         return Err(FindError::bad(name, reason));
     };
-    // find keeps depths in an int.
+    // GNU find keeps depths in an int.
     let depth = digits
         .parse::<i32>()
         .ok()

@@ -1,17 +1,17 @@
-//! `-mindepth`: skip what lies less than N levels below the start points.
+//! `-mindepth`: skips entries less than N levels below the start points.
 
 use trawl_model::ColumnSet;
 
 use super::maxdepth;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-mindepth` predicate.
 pub(crate) static MINDEPTH: Predicate = Predicate {
     name: "-mindepth",
     aliases: &[],
     args: "N",
     kind: Kind::GlobalOption,
-    help: "skip what lies less than N levels below the start points",
+    help: "apply no tests or actions at levels less than N below the starting points",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

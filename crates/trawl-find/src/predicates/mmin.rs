@@ -1,15 +1,15 @@
-//! `-mmin`: how many minutes ago the entry last changed content.
+//! `-mmin`: was last modified N minutes ago.
 
 use crate::age::{Age, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-mmin` predicate.
 pub(crate) static MMIN: Predicate = Predicate {
     name: "-mmin",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "last changed content N minutes ago",
+    help: "was last modified N minutes ago",
     cost: Cost::Number,
     columns: Which::Modification.columns(),
     standard: Standard::Gnu,

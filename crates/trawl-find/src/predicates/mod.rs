@@ -1,9 +1,10 @@
-//! One file per predicate; those that differ in a word share one.
+//! The predicates, one file each; predicates that differ in a word share a
+//! file.
 //!
-//! A file holds the predicate's row of the registry, the leaf that it
-//! becomes, and its tests. To add one, write the file (`links.rs` is a
-//! short example), name it here and list its row in [`crate::registry`]; the
-//! compiler warns of a row that is not listed.
+//! A file holds the predicate's row of the registry, the leaf that the
+//! predicate becomes, and its tests. To add a predicate, write a file
+//! (`links.rs` is a short example), name it here and list its row in
+//! [`crate::registry`]. The compiler warns of a row that is not listed.
 
 pub(crate) mod acl;
 pub(crate) mod amin;

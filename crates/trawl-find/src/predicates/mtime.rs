@@ -1,15 +1,15 @@
-//! `-mtime`: how many days ago the entry last changed content.
+//! `-mtime`: was last modified N days ago.
 
 use crate::age::{Age, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-mtime` predicate.
 pub(crate) static MTIME: Predicate = Predicate {
     name: "-mtime",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "last changed content N days ago",
+    help: "was last modified N days ago",
     cost: Cost::Number,
     columns: Which::Modification.columns(),
     standard: Standard::Posix,

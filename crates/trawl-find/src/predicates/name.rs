@@ -1,4 +1,4 @@
-//! `-name`: has a name that matches PATTERN.
+//! `-name`: has a base name that matches PATTERN.
 
 use trawl_model::filter::Filter;
 use trawl_model::need::Within;
@@ -12,13 +12,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-name` predicate.
 pub(crate) static NAME: Predicate = Predicate {
     name: "-name",
     aliases: &[],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "has a name that matches PATTERN",
+    help: "has a base name that matches PATTERN",
     cost: Cost::Name,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Posix,
@@ -40,7 +40,7 @@ impl Leaf for Name {
     }
 }
 
-/// Reads the pattern of `-name` and `-iname`.
+/// Parses the pattern of `-name` and `-iname`.
 pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
     let pattern = args.value()?;
     if pattern.contains(&b'/') && pattern != b"/" {

@@ -1,15 +1,15 @@
-//! `-newer`: whether the entry changed content after a named file's content changed.
+//! `-newer`: was modified after a named file was modified.
 
 use crate::age::{Newer, Which};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-newer` predicate.
 pub(crate) static NEWER: Predicate = Predicate {
     name: "-newer",
     aliases: &[],
     args: "FILE",
     kind: Kind::Test,
-    help: "changed content after the content of FILE changed",
+    help: "was last modified after FILE was last modified",
     cost: Cost::Number,
     columns: Which::Modification.columns(),
     standard: Standard::Posix,
@@ -26,7 +26,7 @@ pub(crate) static NEWER: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// `here` was last changed 100 seconds ago.
+    /// `here` was last modified 100 seconds ago.
     #[test]
     fn the_same_moment_is_not_newer() {
         for (age_secs, expected) in [(99, true), (100, false), (101, false)] {

@@ -1,4 +1,4 @@
-//! `-newerXY`: time X of the entry is later than time Y of a named file.
+//! `-newerXY`: has a time X that is later than time Y of a named file.
 
 use trawl_model::{ColumnSet, Timestamp};
 use trawl_text::date;
@@ -9,13 +9,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate. Its name stands for all letters X and Y.
+/// The `-newerXY` predicate. Its name stands for every pair of letters X and Y.
 pub(crate) static NEWER_XY: Predicate = Predicate {
     name: "-newerXY",
     aliases: &[],
     args: "FILE",
     kind: Kind::Test,
-    help: "time X (a, B, c, m) is later than time Y of FILE; for Y = t, FILE is a date in words",
+    help: "has time X (a, B, c, m) later than time Y of FILE; if Y is t, FILE is a date",
     cost: Cost::Number,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -58,7 +58,7 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     }))
 }
 
-/// A time given in words.
+/// Parses the argument as a date.
 fn moment(args: &mut Arguments<'_>) -> Result<Timestamp, FindError> {
     let name = args.spelled();
     let text = args.value().map_err(|_| {
@@ -76,7 +76,8 @@ fn moment(args: &mut Arguments<'_>) -> Result<Timestamp, FindError> {
 mod tests {
     use crate::testing::{NOW, Spec, error_of, matches};
 
-    /// `here` was last changed 100 seconds ago and last read 50 seconds ago.
+    /// `here` was last modified 100 seconds ago and last accessed 50 seconds
+    /// ago.
     #[test]
     fn any_time_is_compared_with_any() {
         let moment = NOW.secs - 10;

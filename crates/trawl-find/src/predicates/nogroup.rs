@@ -1,4 +1,4 @@
-//! `-nogroup`: no group has the number that the entry belongs to.
+//! `-nogroup`: has a numeric group ID that no group has.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
@@ -7,13 +7,13 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-nogroup` predicate.
 pub(crate) static NOGROUP: Predicate = Predicate {
     name: "-nogroup",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "belongs to a group that has no name",
+    help: "has a numeric group ID that no group has",
     cost: Cost::LookUp,
     columns: ColumnSet::of(&[Column::Gid]),
     standard: Standard::Posix,

@@ -1,16 +1,17 @@
-//! `-noleaf`: for file systems without link counts; changes nothing here.
+//! `-noleaf`: meant for file systems without usable link counts; has no effect
+//! here.
 
 use trawl_model::ColumnSet;
 
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-noleaf` predicate.
 pub(crate) static NOLEAF: Predicate = Predicate {
     name: "-noleaf",
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "accepted, changes nothing",
+    help: "do nothing (accepted for compatibility)",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

@@ -1,4 +1,4 @@
-//! `-nouser`: no user has the number that the entry belongs to.
+//! `-nouser`: has a numeric user ID that no user has.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
@@ -7,13 +7,13 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-nouser` predicate.
 pub(crate) static NOUSER: Predicate = Predicate {
     name: "-nouser",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "belongs to a user that has no name",
+    help: "has a numeric user ID that no user has",
     cost: Cost::LookUp,
     columns: ColumnSet::of(&[Column::Uid]),
     standard: Standard::Posix,

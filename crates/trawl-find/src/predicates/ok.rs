@@ -1,17 +1,17 @@
-//! `-ok`: asks, and then runs a command. See [`crate::command`].
+//! `-ok`: asks the user, then runs a command. See [`crate::command`].
 
 use trawl_model::{Column, ColumnSet};
 
 use crate::command::{self, Consent, Where};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-ok` predicate.
 pub(crate) static OK: Predicate = Predicate {
     name: "-ok",
     aliases: &[],
     args: "COMMAND {} ;",
     kind: Kind::Action,
-    help: "the same as -exec, asking first; the command reads nothing",
+    help: "run COMMAND as -exec does, but ask first; its standard input is empty",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Posix,

@@ -1,17 +1,18 @@
-//! `-okdir`: asks, and then runs a command in the directory of the entry. See [`crate::command`].
+//! `-okdir`: asks the user, then runs a command in the entry's directory. See
+//! [`crate::command`].
 
 use trawl_model::{Column, ColumnSet};
 
 use crate::command::{self, Consent, Where};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-okdir` predicate.
 pub(crate) static OKDIR: Predicate = Predicate {
     name: "-okdir",
     aliases: &[],
     args: "COMMAND {} ;",
     kind: Kind::Action,
-    help: "the same as -execdir, asking first; the command reads nothing",
+    help: "run COMMAND as -execdir does, but ask first; its standard input is empty",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,

@@ -1,4 +1,5 @@
-//! The operators and parentheses. How they bind: `parser::grammar`.
+//! The operators and parentheses. `parser::grammar` implements their
+//! precedence.
 
 use trawl_model::ColumnSet;
 
@@ -23,25 +24,25 @@ macro_rules! operator {
 
 operator!(
     /// Opens a group.
-    OPEN, "(", &[], "EXPR )", Posix, "EXPR as one", Open
+    OPEN, "(", &[], "EXPR )", Posix, "groups EXPR", Open
 );
 operator!(
     /// Closes a group.
-    CLOSE, ")", &[], "", Posix, "closes a group", Close
+    CLOSE, ")", &[], "", Posix, "ends a group", Close
 );
 operator!(
     /// Negation.
-    NOT, "!", &["-not"], "EXPR", Posix, "true if EXPR is false", Not
+    NOT, "!", &["-not"], "EXPR", Posix, "is true if EXPR is false", Not
 );
 operator!(
-    /// Conjunction; also understood between two words without it.
-    AND, "-a", &["-and"], "EXPR", Posix, "true if both sides are; may be left out", And
+    /// Conjunction; also implied between two words without an operator.
+    AND, "-a", &["-and"], "EXPR", Posix, "is true if both sides are; may be left out", And
 );
 operator!(
     /// Disjunction.
-    OR, "-o", &["-or"], "EXPR", Posix, "true if one side is", Or
+    OR, "-o", &["-or"], "EXPR", Posix, "is true if either side is", Or
 );
 operator!(
     /// Sequence.
-    COMMA, ",", &[], "EXPR", Gnu, "does both sides; the last one counts", Comma
+    COMMA, ",", &[], "EXPR", Gnu, "evaluates both sides; has the value of the second", Comma
 );

@@ -1,4 +1,4 @@
-//! `-path`: has a path, spelled from the start point, that matches PATTERN.
+//! `-path`: has a path, as spelled from the start point, that matches PATTERN.
 
 use trawl_model::filter::Filter;
 use trawl_model::need::Within;
@@ -12,13 +12,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-path` predicate.
 pub(crate) static PATH: Predicate = Predicate {
     name: "-path",
     aliases: &["-wholename"],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "has a path, spelled from the start point, that matches PATTERN",
+    help: "has a path, as spelled from the starting point, that matches PATTERN",
     cost: Cost::Path,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Posix,
@@ -40,7 +40,7 @@ impl Leaf for PathTest {
     }
 }
 
-/// Reads the pattern of `-path` and `-ipath`.
+/// Parses the pattern of `-path` and `-ipath`.
 pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
     let pattern = args.value()?;
     let glob = args.glob(pattern, case);
@@ -62,7 +62,7 @@ pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf
 mod tests {
     use crate::testing::{Spec, matches};
 
-    /// Rows of these tests lie in `./top`.
+    /// Rows of these tests lie in the directory `./top`.
     #[test]
     fn the_whole_path_is_matched() {
         for (words, name, expected) in [

@@ -1,4 +1,5 @@
-//! `-perm`: permission bits exactly, at least (`-`) or any of them (`/`).
+//! `-perm`: has exactly the given permission bits, all of them (`-`) or any of
+//! them (`/`).
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
@@ -10,13 +11,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-perm` predicate.
 pub(crate) static PERM: Predicate = Predicate {
     name: "-perm",
     aliases: &[],
     args: "[-/]MODE",
     kind: Kind::Test,
-    help: "has exactly the bits of MODE, all of them (-MODE) or any of them (/MODE)",
+    help: "has exactly the permission bits MODE, all of them (-MODE) or any of them (/MODE)",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Mode]),
     standard: Standard::Posix,
@@ -33,7 +34,7 @@ enum How {
 #[derive(Debug)]
 struct Perm {
     how: How,
-    /// For directories `X` means something else.
+    /// `X` stands for other bits in the mode of a directory.
     of_files: u32,
     of_directories: u32,
 }
@@ -64,7 +65,7 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
         [b'/', rest @ ..] => (How::Any, rest),
         _ => (How::Exactly, text),
     };
-    // `+7` once meant `/7`; find refuses it since it could mean either.
+    // `+7` once meant `/7`; GNU find refuses it because it could mean either.
     let ambiguous = matches!(text, [b'+', b'0'..=b'7', ..]);
     let Some(change) = ModeChange::parse(mode).filter(|_| !ambiguous) else {
         let reason = format!("invalid mode {}", args.quoted(text));
@@ -72,7 +73,7 @@ fn parse(args: &mut Arguments<'_>) -> Result<Box<dyn Leaf>, FindError> {
     };
     let (of_files, of_directories) = (change.apply(0, false, 0), change.apply(0, true, 0));
     if how == How::Any && of_files == 0 && of_directories == 0 {
-        // find says so even after -nowarn.
+        // GNU find prints this warning even after -nowarn.
         args.warn_always(format!(
             "warning: you have specified a mode pattern {} (which is equivalent to /000). The \
              meaning of -perm /000 has now been changed to be consistent with -perm -000; that \

@@ -1,4 +1,4 @@
-//! `-print`: the path on a line, as find does without any action.
+//! `-print`: prints the path and a newline; the default action.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
@@ -9,13 +9,13 @@ use crate::leaf::{Effect, Leaf};
 use crate::output::Sink;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-print` predicate.
 pub(crate) static PRINT: Predicate = Predicate {
     name: "-print",
     aliases: &[],
     args: "",
     kind: Kind::Action,
-    help: "print the path on a line (the default); `?` for control characters on a terminal",
+    help: "print the path and a newline (the default); on a terminal, with ? for control characters",
     cost: Cost::Output,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Posix,
@@ -43,12 +43,12 @@ impl Leaf for Print {
     }
 }
 
-/// Prints the path on a line of this sink.
+/// A leaf that prints the path and a newline to this sink.
 pub(super) fn leaf(sink: Sink) -> Box<dyn Leaf> {
     Box::new(Print { sink })
 }
 
-/// The action that is understood where there is none.
+/// A node for the default action.
 pub(crate) fn node() -> Node {
     Node::new(&PRINT, leaf(Sink::Stdout))
 }

@@ -1,4 +1,4 @@
-//! `-print0`: the path and a NUL, for programs to read.
+//! `-print0`: prints the path and a NUL byte, for other programs.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
@@ -9,7 +9,7 @@ use crate::leaf::{Effect, Leaf};
 use crate::output::Sink;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-print0` predicate.
 pub(crate) static PRINT0: Predicate = Predicate {
     name: "-print0",
     aliases: &[],
@@ -29,7 +29,7 @@ struct Print0 {
 
 impl Leaf for Print0 {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        // Never escaped, not even on a terminal.
+        // The path is never escaped, not even on a terminal.
         cx.print_to(self.sink, |cx| cx.print_path(row, 0, Terminal::Absent));
         true
     }
@@ -43,7 +43,7 @@ impl Leaf for Print0 {
     }
 }
 
-/// Prints the path and a NUL to this sink.
+/// A leaf that prints the path and a NUL byte to this sink.
 pub(super) fn leaf(sink: Sink) -> Box<dyn Leaf> {
     Box::new(Print0 { sink })
 }

@@ -1,4 +1,4 @@
-//! `-printf`: whatever the format says. The directives: [`crate::format`].
+//! `-printf`: prints a format. [`crate::format`] implements the directives.
 
 use trawl_model::ColumnSet;
 use trawl_model::rows::Row;
@@ -11,13 +11,13 @@ use crate::output::Sink;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-printf` predicate.
 pub(crate) static PRINTF: Predicate = Predicate {
     name: "-printf",
     aliases: &[],
     args: "FORMAT",
     kind: Kind::Action,
-    help: "print FORMAT, with %-directives and \\\\-escapes filled in",
+    help: "print FORMAT, interpreting %-directives and \\\\-escapes",
     cost: Cost::Output,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -52,7 +52,7 @@ impl Leaf for Printf {
     }
 }
 
-/// Prints what the format `text` says to this sink.
+/// A leaf that prints the format `text` to this sink.
 pub(super) fn leaf(
     args: &mut Arguments<'_>,
     text: &[u8],
@@ -62,7 +62,7 @@ pub(super) fn leaf(
     let format = Format::parse(text, &mut remarks)
         .map_err(|reason| FindError::bad("-printf", reason.to_string()))?;
     for remark in remarks {
-        // find prints these whether or not warnings are on.
+        // GNU find prints these whether or not warnings are on.
         args.warn_always(format!("warning: {remark}"));
     }
     Ok(Box::new(Printf { format, sink }))

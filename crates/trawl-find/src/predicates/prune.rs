@@ -1,4 +1,4 @@
-//! `-prune`: keeps the search out of a directory.
+//! `-prune`: keeps the search from descending into a directory.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet, FileType};
@@ -8,13 +8,13 @@ use crate::expr::Node;
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-prune` predicate.
 pub(crate) static PRUNE: Predicate = Predicate {
     name: "-prune",
     aliases: &[],
     args: "",
     kind: Kind::Action,
-    help: "do not go into the directory (nothing with -depth); always true",
+    help: "do not descend into the directory (no effect with -depth); always true",
     cost: Cost::Free,
     columns: ColumnSet::of(&[Column::Mode]),
     standard: Standard::Posix,
@@ -26,11 +26,11 @@ pub(crate) static PRUNE: Predicate = Predicate {
 
 #[derive(Debug)]
 struct Prune {
-    /// Behind `-depth` there is nothing to look at.
+    /// True after `-depth`, where the action has no effect and needs no facts.
     is_idle: bool,
 }
 
-/// Prunes.
+/// A node that prunes.
 pub(crate) fn node() -> Node {
     Node::new(&PRUNE, Box::new(Prune { is_idle: false }))
 }
@@ -44,7 +44,7 @@ impl Leaf for Prune {
             cx.pruned = true;
             return true;
         }
-        // find looks at it first, and is false of what cannot be looked at.
+        // GNU find looks at the entry first; the action is false if that fails.
         cx.is_there(row)
     }
 

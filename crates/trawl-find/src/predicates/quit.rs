@@ -1,4 +1,4 @@
-//! `-quit`: ends the search at once.
+//! `-quit`: ends the search.
 
 use trawl_model::ColumnSet;
 use trawl_model::rows::Row;
@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-quit` predicate.
 pub(crate) static QUIT: Predicate = Predicate {
     name: "-quit",
     aliases: &[],

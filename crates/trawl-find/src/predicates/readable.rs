@@ -1,4 +1,4 @@
-//! `-readable`: the asker may read it.
+//! `-readable`: the current user may read the entry.
 
 use trawl_model::rows::Row;
 
@@ -7,26 +7,26 @@ use crate::leaf::{Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::{ACCESS_COLUMNS, Access};
 
-/// The predicate.
+/// The `-readable` predicate.
 pub(crate) static READABLE: Predicate = Predicate {
     name: "-readable",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "the asker may read it, links followed",
+    help: "is readable by the current user; follows symbolic links",
     cost: Cost::LookUp,
     columns: ACCESS_COLUMNS,
     standard: Standard::Gnu,
     parse: Parse::Leaf(|_| Ok(leaf(Access::Read))),
 };
 
-/// Whether the asker may do something with the entry.
+/// A test of whether the current user has some access to the entry.
 #[derive(Debug)]
 struct May {
     access: Access,
 }
 
-/// The test for one kind of access.
+/// A leaf that tests one kind of access.
 pub(super) fn leaf(access: Access) -> Box<dyn Leaf> {
     Box::new(May { access })
 }
@@ -40,7 +40,8 @@ impl Leaf for May {
         cx.probe.may(row, &path, self.access)
     }
 
-    /// The kernel is asked by name, where attributes may be out of reach.
+    /// The kernel is asked by name, even where the entry's attributes cannot be
+    /// read.
     fn facts(&self) -> Option<Facts> {
         Some(Facts::Name)
     }
@@ -50,7 +51,7 @@ impl Leaf for May {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// The probe of tests allows everything.
+    /// The probe of tests permits every access.
     #[test]
     fn it_takes_no_argument() {
         assert!(matches("-readable", &Spec::default()));

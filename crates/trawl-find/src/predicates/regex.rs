@@ -12,13 +12,13 @@ use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::regex::Regex;
 
-/// The predicate.
+/// The `-regex` predicate.
 pub(crate) static REGEX: Predicate = Predicate {
     name: "-regex",
     aliases: &[],
     args: "PATTERN",
     kind: Kind::Test,
-    help: "has a path that matches the regular expression PATTERN as a whole",
+    help: "has a path that matches the regular expression PATTERN from start to end",
     cost: Cost::Regex,
     columns: ColumnSet::of(&[Column::Name]),
     standard: Standard::Gnu,
@@ -40,7 +40,7 @@ impl Leaf for RegexTest {
     }
 }
 
-/// Reads the expression of `-regex` and `-iregex`.
+/// Parses the expression of `-regex` and `-iregex`.
 pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf>, FindError> {
     let pattern = args.value()?;
     let regex = Regex::new(pattern, args.settings.dialect, case, args.env.locale);
@@ -55,7 +55,7 @@ pub(super) fn parse(args: &mut Arguments<'_>, case: Case) -> Result<Box<dyn Leaf
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// Rows of these tests lie in `./top`.
+    /// Rows of these tests lie in the directory `./top`.
     #[test]
     fn the_whole_path_is_matched() {
         for (words, name, expected) in [

@@ -1,4 +1,4 @@
-//! `-regextype`: the dialect of the regular expressions behind it.
+//! `-regextype`: sets the dialect of the regular expressions that follow it.
 
 use trawl_model::ColumnSet;
 
@@ -6,13 +6,13 @@ use crate::error::FindError;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::regex::Dialect;
 
-/// The predicate.
+/// The `-regextype` predicate.
 pub(crate) static REGEXTYPE: Predicate = Predicate {
     name: "-regextype",
     aliases: &[],
     args: "TYPE",
     kind: Kind::PositionalOption,
-    help: "read the regular expressions behind it as TYPE: emacs (the default), egrep, posix-basic, …",
+    help: "set the syntax of later regular expressions to TYPE: emacs (the default), egrep, posix-basic, …",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

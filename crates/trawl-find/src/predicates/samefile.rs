@@ -1,4 +1,4 @@
-//! `-samefile`: the same inode as a named file.
+//! `-samefile`: has the same device and inode number as a named file.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -9,13 +9,13 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-samefile` predicate.
 pub(crate) static SAMEFILE: Predicate = Predicate {
     name: "-samefile",
     aliases: &[],
     args: "FILE",
     kind: Kind::Test,
-    help: "is a hard link to the same file as FILE",
+    help: "refers to the same inode as FILE",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Ino, Column::Dev]),
     standard: Standard::Gnu,

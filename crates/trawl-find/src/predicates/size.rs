@@ -1,4 +1,4 @@
-//! `-size`: the entry's size in units, rounded up.
+//! `-size`: has a size of N units, rounded up.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -11,13 +11,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-size` predicate.
 pub(crate) static SIZE: Predicate = Predicate {
     name: "-size",
     aliases: &[],
     args: "N[bcwkMG]",
     kind: Kind::Test,
-    help: "has a size of N units, rounded up: 512 bytes, or c bytes, w words, k, M, G",
+    help: "has a size of N units, rounded up: b (512 bytes, the default), c (bytes), w (2 bytes), k, M, G",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Size]),
     standard: Standard::Posix,
@@ -38,7 +38,7 @@ impl Leaf for Size {
     fn filter(&self) -> Filter {
         let unit = i128::from(self.unit_bytes);
         let number = i128::from(self.wanted.number);
-        // The sizes that round up to `number` end there.
+        // The largest size that rounds up to `number` is `number * unit`.
         let (low, high) = match self.wanted.relation {
             Relation::Less => (0, (number - 1) * unit),
             Relation::Equal => ((number - 1) * unit + 1, number * unit),
@@ -48,7 +48,7 @@ impl Leaf for Size {
     }
 }
 
-/// The unit that a letter behind the number stands for.
+/// The unit, in bytes, that a letter after the number stands for.
 pub(crate) fn unit_bytes(letter: u8) -> Option<u64> {
     Some(match letter {
         b'b' => 512,

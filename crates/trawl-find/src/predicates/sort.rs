@@ -1,5 +1,6 @@
-//! `-sort`: the whole output in the order of columns. What is printed is held
-//! until the search has ended; beside `-limit`, as much as that needs.
+//! `-sort`: prints the whole output in the order of columns. Output is held in
+//! memory until the search has ended; with `-limit N`, only the first N rows of
+//! it.
 
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
@@ -16,17 +17,17 @@ use crate::output::{Mark, Output};
 use crate::parser::Settings;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// So much is written at once.
+/// Number of bytes written at once.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The predicate.
+/// The `-sort` predicate.
 pub(crate) static SORT: Predicate = Predicate {
     name: "-sort",
     aliases: &[],
     args: "[-]COLUMN,...",
     kind: Kind::Action,
-    help: "print everything in the order of these columns, -COLUMN backwards, then of paths, as \
-           in -sort -size,name; held in memory, but with -limit N only the first N",
+    help: "sort all output by these columns (-COLUMN: descending), then by path, as in \
+           -sort -size,name; held in memory, with -limit N only the first N",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Trawl,
@@ -40,8 +41,11 @@ pub(crate) static SORT: Predicate = Predicate {
     }),
 };
 
-/// The expression, such that what it prints is held until the end, if that
-/// was asked for. Refuses what cannot be held.
+/// Returns the expression so that its output is held and sorted, if `-sort` was
+/// given.
+///
+/// # Errors
+/// If the expression has an effect that cannot be put off to the end.
 pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, FindError> {
     let Some(order) = settings.order.take() else {
         return Ok(expr);
@@ -52,7 +56,7 @@ pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, Fi
                       actions that run, change or write files";
         return Err(FindError::bad("-sort", reason));
     }
-    // What it limits is what is kept.
+    // The limit bounds the rows that are held.
     expr.take_leaves(&super::limit::LIMIT);
     let leaf = Sort {
         order,
@@ -63,7 +67,7 @@ pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, Fi
     Ok(Expr::Sorted(node, Box::new(expr)))
 }
 
-/// What was printed of a row.
+/// The output of one row.
 #[derive(Debug)]
 struct Held {
     rank: Rank,
@@ -93,9 +97,9 @@ impl Ord for Held {
 #[derive(Debug)]
 struct Sort {
     order: Order,
-    /// How many are kept.
+    /// The maximum number of rows held.
     most: Option<usize>,
-    /// The last one on top.
+    /// A heap whose top is the row that comes last.
     held: Mutex<BinaryHeap<Held>>,
 }
 

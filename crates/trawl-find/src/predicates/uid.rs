@@ -1,4 +1,4 @@
-//! `-uid`: belongs to the user with number N.
+//! `-uid`: has the numeric user ID N.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -9,13 +9,13 @@ use crate::context::Context;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-uid` predicate.
 pub(crate) static UID: Predicate = Predicate {
     name: "-uid",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "belongs to the user with number N",
+    help: "has numeric user ID N",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Uid]),
     standard: Standard::Gnu,

@@ -1,9 +1,10 @@
-//! `-unique`: each file once, however many names lead to it. What was seen is
-//! not gone into again, which matters where links are followed.
+//! `-unique`: reaches each file once, however many paths lead to it. The search
+//! does not descend into a directory again, which matters where links are
+//! followed.
 //!
-//! It is an option: every entry counts, whatever else is asked, and what was
-//! seen is left out as `-exclude` leaves things out. What `-exclude` left out
-//! does not count as seen; to bfs it does.
+//! It is an option: it counts every entry, whatever the rest of the expression
+//! says, and leaves files that it has seen out as `-exclude` does. Entries that
+//! `-exclude` leaves out do not count as seen; in bfs they do.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -16,13 +17,13 @@ use crate::expr::Node;
 use crate::leaf::{Effect, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-unique` predicate.
 pub(crate) static UNIQUE: Predicate = Predicate {
     name: "-unique",
     aliases: &[],
     args: "",
     kind: Kind::GlobalOption,
-    help: "leave out what was reached before under another name; remembers every file",
+    help: "skip files already reached under another path; remembers every file",
     cost: Cost::LookUp,
     columns: ColumnSet::of(&[Column::Dev, Column::Ino, Column::Mode]),
     standard: Standard::Bfs,
@@ -32,12 +33,12 @@ pub(crate) static UNIQUE: Predicate = Predicate {
     }),
 };
 
-/// True of what was seen before.
+/// A node that is true of files seen before.
 pub(crate) fn node() -> Node {
     Node::new(&UNIQUE, Box::new(Seen::default()))
 }
 
-/// Devices and inodes of what was seen.
+/// Device and inode numbers of the files seen so far.
 #[derive(Debug, Default)]
 struct Seen {
     files: Mutex<HashSet<(u64, u64)>>,

@@ -1,4 +1,4 @@
-//! `-used`: how many days after its status changed the entry was read.
+//! `-used`: was last accessed N days after its status was last changed.
 
 use trawl_model::rows::Row;
 
@@ -9,13 +9,13 @@ use crate::error::FindError;
 use crate::leaf::Leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-used` predicate.
 pub(crate) static USED: Predicate = Predicate {
     name: "-used",
     aliases: &[],
     args: "N",
     kind: Kind::Test,
-    help: "was read N days after its status last changed",
+    help: "was last accessed N days after its status was last changed",
     cost: Cost::Number,
     columns: Which::Access.columns().union(Which::Change.columns()),
     standard: Standard::Gnu,
@@ -44,7 +44,8 @@ struct Used {
 impl Leaf for Used {
     fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
         let nanos = row.atime().as_nanos() - row.ctime().as_nanos();
-        // What was not read since matches nothing, whatever the sign.
+        // An entry that was not accessed since then never matches, whatever the
+        // sign.
         nanos >= 0
             && match self.relation {
                 Relation::Less => nanos < self.span_nanos,
@@ -61,7 +62,8 @@ impl Leaf for Used {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// From find over files whose access times were set so.
+    /// Expected values were obtained from GNU find, with access times set
+    /// accordingly.
     #[test]
     fn whole_days_begin_the_next_one() {
         let hour = 3_600;

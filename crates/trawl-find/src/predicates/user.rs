@@ -1,4 +1,4 @@
-//! `-user`: belongs to the user NAME, a name or a number.
+//! `-user`: belongs to the user NAME, given as a name or a number.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -11,13 +11,13 @@ use crate::leaf::Leaf;
 use crate::parser::Arguments;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-user` predicate.
 pub(crate) static USER: Predicate = Predicate {
     name: "-user",
     aliases: &[],
     args: "NAME",
     kind: Kind::Test,
-    help: "belongs to the user NAME, a name or a number",
+    help: "belongs to user NAME (a numeric user ID is allowed)",
     cost: Cost::Number,
     columns: ColumnSet::of(&[Column::Uid]),
     standard: Standard::Posix,

@@ -1,17 +1,17 @@
-//! `-warn` and `-nowarn`: remarks on doubtful words.
+//! `-warn` and `-nowarn`: turn warnings on and off.
 
 use trawl_model::ColumnSet;
 
 use crate::environment::Warnings;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-warn` predicate.
 pub(crate) static WARN: Predicate = Predicate {
     name: "-warn",
     aliases: &[],
     args: "",
     kind: Kind::PositionalOption,
-    help: "remark upon doubtful words from here on",
+    help: "turn warnings on for the words that follow",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,
@@ -21,13 +21,13 @@ pub(crate) static WARN: Predicate = Predicate {
     }),
 };
 
-/// The predicate.
+/// The `-nowarn` predicate.
 pub(crate) static NOWARN: Predicate = Predicate {
     name: "-nowarn",
     aliases: &[],
     args: "",
     kind: Kind::PositionalOption,
-    help: "do not",
+    help: "turn warnings off for the words that follow",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Gnu,

@@ -1,16 +1,16 @@
-//! `-writable`: the asker may write to it.
+//! `-writable`: the current user may write to the entry.
 
 use super::readable::leaf;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::{ACCESS_COLUMNS, Access};
 
-/// The predicate.
+/// The `-writable` predicate.
 pub(crate) static WRITABLE: Predicate = Predicate {
     name: "-writable",
     aliases: &[],
     args: "",
     kind: Kind::Test,
-    help: "the asker may write to it, links followed",
+    help: "is writable by the current user; follows symbolic links",
     cost: Cost::LookUp,
     columns: ACCESS_COLUMNS,
     standard: Standard::Gnu,
@@ -21,7 +21,7 @@ pub(crate) static WRITABLE: Predicate = Predicate {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// The probe of tests allows everything.
+    /// The probe of tests permits every access.
     #[test]
     fn it_takes_no_argument() {
         assert!(matches("-writable", &Spec::default()));

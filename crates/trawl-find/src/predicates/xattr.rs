@@ -1,5 +1,6 @@
-//! `-xattr`: has an extended attribute whose name, and whose value if one is
-//! given, matches. A value counts only if the asker may read it.
+//! `-xattr`: has an extended attribute whose name matches, and whose value
+//! matches if one is given. A value counts only if the current user may read
+//! it.
 
 use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
@@ -10,13 +11,13 @@ use crate::leaf::Leaf;
 use crate::lookups::{AttributeName, AttributeTest};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-xattr` predicate.
 pub(crate) static XATTR: Predicate = Predicate {
     name: "-xattr",
     aliases: &[],
     args: "NAME[=VALUE]",
     kind: Kind::Test,
-    help: "has an extended attribute that matches NAME, with a value that may be read and matches VALUE",
+    help: "has an extended attribute whose name matches NAME and, if given, whose readable value matches VALUE",
     cost: Cost::Path,
     columns: COLUMNS,
     standard: Standard::Trawl,
@@ -36,7 +37,7 @@ pub(crate) static XATTR: Predicate = Predicate {
     }),
 };
 
-/// What [`HasAttribute`] reads.
+/// Columns that [`HasAttribute`] reads.
 pub(super) const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::XattrNames,

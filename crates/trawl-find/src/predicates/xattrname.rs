@@ -1,17 +1,17 @@
-//! `-xattrname`: has the extended attribute NAME.
+//! `-xattrname`: has an extended attribute of exactly this name.
 
 use crate::lookups::{AttributeName, AttributeTest};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
 use super::xattr::{COLUMNS, HasAttribute};
 
-/// The predicate.
+/// The `-xattrname` predicate.
 pub(crate) static XATTRNAME: Predicate = Predicate {
     name: "-xattrname",
     aliases: &[],
     args: "NAME",
     kind: Kind::Test,
-    help: "has the extended attribute NAME, which is no pattern",
+    help: "has an extended attribute with exactly the name NAME",
     cost: Cost::Name,
     columns: COLUMNS,
     standard: Standard::Bfs,

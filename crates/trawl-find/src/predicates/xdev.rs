@@ -1,16 +1,16 @@
-//! `-xdev`: stay on the file system of each start point.
+//! `-xdev`: stays on the file system of each start point.
 
 use trawl_model::ColumnSet;
 
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 
-/// The predicate.
+/// The `-xdev` predicate.
 pub(crate) static XDEV: Predicate = Predicate {
     name: "-xdev",
     aliases: &["-mount"],
     args: "",
     kind: Kind::GlobalOption,
-    help: "stay on the file system of the start point",
+    help: "do not descend into directories on other file systems",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Posix,

@@ -1,5 +1,5 @@
-//! `-xtype`: the type that `-type` does not see: of what a link leads to, or of
-//! the link itself where links are followed.
+//! `-xtype`: tests the type that `-type` does not see: that of a link's target
+//! or, where links are followed, that of the link itself.
 
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
@@ -14,13 +14,13 @@ use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use crate::probe::Target;
 use crate::traversal::Follow;
 
-/// The predicate.
+/// The `-xtype` predicate.
 pub(crate) static XTYPE: Predicate = Predicate {
     name: "-xtype",
     aliases: &[],
     args: "[fdlpsbc,…]",
     kind: Kind::Test,
-    help: "the same as -type, of what a link leads to; with -L, of the link itself",
+    help: "has the type after following a symbolic link; with -L, the type of the link itself",
     cost: Cost::Look,
     columns: ColumnSet::of(&[Column::Name, Column::Mode]),
     standard: Standard::Gnu,
@@ -35,7 +35,7 @@ struct OtherType {
     wanted: Vec<FileType>,
 }
 
-/// The other type of the row.
+/// Returns the type that `-type` does not see.
 fn look(row: &Row<'_>, path: &[u8], cx: &Context<'_>) -> Target {
     let is_followed = match cx.world.follow {
         Follow::Always => true,
@@ -54,7 +54,7 @@ impl Leaf for OtherType {
         let path = cx.path(row).to_vec();
         let why = match look(row, &path, cx) {
             Target::Is(kind) => return self.wanted.contains(&kind),
-            // A link that leads nowhere stands for itself.
+            // A link whose target does not exist has its own type.
             Target::Missing => return self.wanted.contains(&row.file_type()),
             Target::Loop => "Too many levels of symbolic links".to_owned(),
             Target::Unknown(cause) => cause.0,
@@ -69,7 +69,8 @@ impl Leaf for OtherType {
     }
 }
 
-/// It complains if a link's target cannot be looked at.
+/// The rows that the test may complain of: links, whose target may be out of
+/// reach.
 fn of_links() -> Filter {
     let bits = i128::from(file_type::type_bits(FileType::Symlink));
     between(Column::Mode, bits, bits + 0o7777)
@@ -79,7 +80,7 @@ fn of_links() -> Filter {
 mod tests {
     use crate::testing::{Spec, error_of, matches};
 
-    /// Links of tests lead nowhere.
+    /// In these tests, the targets of links do not exist.
     #[test]
     fn what_is_no_link_has_one_type() {
         let link = Spec {

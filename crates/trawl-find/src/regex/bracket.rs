@@ -1,4 +1,4 @@
-//! Bracket expressions: `[a-z]`, `[^[:space:]]`, `[]]`.
+//! Parses bracket expressions: `[a-z]`, `[^[:space:]]`, `[]]`.
 
 use trawl_text::glob::Case;
 
@@ -16,7 +16,8 @@ enum Element {
     Class(&'static str),
 }
 
-/// Reads what is behind a `[`; the set and how many units it took.
+/// Parses the units after a `[`. Returns the set and the number of units it
+/// took.
 pub(super) fn parse(
     units: &[Unit],
     syntax: Syntax,
@@ -39,7 +40,7 @@ pub(super) fn parse(
         }
         let (element, next) = element(units, at, syntax)?;
         at = next;
-        // A range goes on unless its minus is the last of the set.
+        // A minus makes a range unless it is the last unit of the set.
         let is_range = is(units, at, b'-') && !is(units, at + 1, b']');
         if !is_range {
             match element {
@@ -64,7 +65,7 @@ fn ordered(low: Unit, high: Unit, case: Case) -> bool {
     fold(low, case) <= fold(high, case)
 }
 
-/// Ends of ranges are capitals where case does not matter.
+/// Ends of ranges are compared as capitals if case is ignored.
 fn fold(unit: Unit, case: Case) -> Unit {
     match (unit, case) {
         (Unit::Char(c), Case::Folded) => {
@@ -108,7 +109,7 @@ fn element(units: &[Unit], at: usize, syntax: Syntax) -> Result<(Element, usize)
     }
 }
 
-/// The name up to `mark` and `]`, and where that ends.
+/// Returns the name up to `mark` and `]`, and the position after these.
 fn name(units: &[Unit], start: usize, mark: u8) -> Result<(&[Unit], usize), RegexError> {
     let end = (start..units.len()).find(|at| is(units, *at, mark) && is(units, at + 1, b']'));
     let end = end.ok_or(RegexError::Bracket)?;

@@ -1,13 +1,13 @@
-//! The dialects of `-regextype`, by their names.
+//! The dialects of `-regextype`, by name.
 
 use super::syntax::Syntax;
 
 /// A dialect of regular expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// `emacs`, and what is meant without `-regextype`.
+    /// `emacs`, the default without `-regextype`.
     Emacs,
-    /// `findutils-default`: where it is asked for, `.` matches a newline.
+    /// `findutils-default`: like `emacs`, but `.` matches a newline.
     Findutils,
     /// `gnu-awk`
     GnuAwk,
@@ -27,7 +27,7 @@ pub enum Dialect {
     PosixMinimalBasic,
 }
 
-/// In the order in which find lists them.
+/// Names, in the order in which GNU find lists them.
 const NAMES: &[(&str, Dialect)] = &[
     ("findutils-default", Dialect::Findutils),
     ("ed", Dialect::PosixBasic),
@@ -45,18 +45,18 @@ const NAMES: &[(&str, Dialect)] = &[
 ];
 
 impl Dialect {
-    /// The dialect of a name.
+    /// Returns the dialect with this name.
     pub fn parse(name: &str) -> Option<Dialect> {
         let row = NAMES.iter().find(|(known, _)| *known == name)?;
         Some(row.1)
     }
 
-    /// Every name.
+    /// Returns every name.
     pub fn names() -> impl Iterator<Item = &'static str> {
         NAMES.iter().map(|(name, _)| *name)
     }
 
-    /// Its rules.
+    /// Returns the dialect's rules.
     pub(super) fn syntax(self) -> Syntax {
         match self {
             Dialect::Emacs => Syntax::EMACS,

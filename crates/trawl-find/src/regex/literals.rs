@@ -1,4 +1,4 @@
-//! What every path holds that an expression matches: its runs of plain
+//! Finds literals that every path has that an expression matches: runs of plain
 //! characters.
 
 use trawl_model::need::{At, Letters, Literal, Need, Within};
@@ -6,19 +6,19 @@ use trawl_text::glob::Case;
 
 use super::tree::{Anchor, Node, Set, Unit};
 
-/// Repetitions that are written out.
+/// Maximum number of repetitions that are expanded.
 const TIMES_MOST: u32 = 8;
 
-/// How an expression is put to a path.
+/// The extent of a path that an expression has to match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// It must match all of it.
+    /// The whole path.
     Whole,
-    /// It may match a part.
+    /// Any part of the path.
     Part,
 }
 
-/// What a path needs to match the expression.
+/// Returns a condition that a path must fulfil to match the expression.
 pub(super) fn need(node: &Node, case: Case, extent: Extent, within: Within) -> Need {
     let mut finder = Finder {
         case,
@@ -35,7 +35,7 @@ pub(super) fn need(node: &Node, case: Case, extent: Extent, within: Within) -> N
 struct Finder {
     case: Case,
     within: Within,
-    /// Plain characters so far.
+    /// Plain characters collected so far.
     run: Vec<u8>,
     /// True if the run begins where the path does.
     starts: bool,
@@ -43,7 +43,7 @@ struct Finder {
 }
 
 impl Finder {
-    /// What comes next follows what came before without anything between.
+    /// Visits a node that directly follows the one visited before.
     fn visit(&mut self, node: &Node) {
         match node {
             Node::Empty => {}
@@ -84,7 +84,8 @@ impl Finder {
             (Unit::Char(c), Case::Folded) if c.is_ascii() => {
                 self.run.push(c.to_ascii_lowercase() as u8);
             }
-            // In either case other characters may be the same.
+            // If case is ignored, other characters beyond ASCII may match as
+            // well.
             (_, Case::Folded) => self.flush(false),
             (Unit::Char(c), Case::Sensitive) => {
                 self.run
@@ -117,7 +118,7 @@ impl Finder {
     }
 }
 
-/// The one character of a set such as `[.]`.
+/// Returns the only character of a set such as `[.]`.
 fn single(set: &Set) -> Option<Unit> {
     match set.ranges.as_slice() {
         [(low, high)] if low == high && !set.negated && set.classes.is_empty() => Some(*low),

@@ -1,14 +1,14 @@
-//! Regular expressions of find's dialects, matched against whole paths or
-//! looked for in them.
+//! Regular expressions in find's dialects, matched against whole paths or
+//! searched in them.
 //!
-//! A pattern is read by the rules of its dialect (`parse`) into a tree, and
-//! the tree is written down for the regex-automata engine (`write`), which
-//! matches bytes in linear time. Back-references have no such translation:
-//! patterns with them are left to the C library's own matcher.
+//! `parse` reads a pattern into a tree by the rules of its dialect, and `write`
+//! translates the tree for the regex-automata engine, which matches bytes in
+//! linear time. Back-references cannot be translated: patterns with them are
+//! left to the C library's own matcher.
 //!
-//! Where this differs from find: a range of characters beyond ASCII goes by
-//! their codes, in every UTF-8 locale (find asks the locale for their order,
-//! and `C.UTF-8` has none to tell).
+//! Difference from GNU find: a range of characters beyond ASCII is ordered by
+//! code points in every UTF-8 locale. GNU find asks the locale for the order,
+//! and `C.UTF-8` defines none.
 
 mod bracket;
 mod dialect;
@@ -37,7 +37,7 @@ use steps::Steps;
 
 pub use dialect::Dialect;
 
-/// Why a pattern cannot be used; in the C library's words where it has some.
+/// Why a pattern cannot be used, with the C library's message where it has one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegexError {
@@ -50,19 +50,19 @@ pub enum RegexError {
     /// `[` without `]`.
     #[error("Unmatched [, [^, [:, [., or [=")]
     Bracket,
-    /// A `[` at the very end.
+    /// A `[` at the very end of the pattern.
     #[error("Invalid regular expression")]
     LoneBracket,
     /// `{` without `}`.
     #[error("Unmatched \\{{")]
     Brace,
-    /// Numbers in braces that make no sense.
+    /// Invalid numbers in braces.
     #[error("Invalid content of \\{{\\}}")]
     Repetition,
-    /// A repetition of nothing.
+    /// A repetition with nothing before it.
     #[error("Invalid preceding regular expression")]
     NothingToRepeat,
-    /// A range that runs backwards.
+    /// A range whose end precedes its start.
     #[error("Invalid range end")]
     Range,
     /// `[:foo:]`
@@ -74,13 +74,13 @@ pub enum RegexError {
     /// A backslash at the end.
     #[error("Trailing backslash")]
     Backslash,
-    /// Numbers in braces, or a whole, that take too much memory.
+    /// Numbers in braces, or an expression, that would take too much memory.
     #[error("Regular expression too big")]
     TooBig,
-    /// `\2` where no second group is complete.
+    /// `\2` before a second group is complete.
     #[error("Invalid back reference")]
     InvalidBackReference,
-    /// The engine, or the C library, does not take it.
+    /// The engine, or the C library, refuses the expression.
     #[error("{0}")]
     Engine(String),
 }
@@ -98,33 +98,34 @@ enum Engine {
     Library(Pattern),
 }
 
-/// An expression of the engine's.
+/// An expression for the regex-automata engine.
 #[derive(Debug)]
 struct Automaton {
     engine: meta::Regex,
-    /// As it is written for the engine, and how that reads it.
+    /// The expression in the engine's syntax, and the options that it is parsed
+    /// with.
     text: String,
     syntax: Config,
-    /// Made when it has been asked for often enough.
+    /// Tables, created once the expression has been asked for often enough.
     steps: [OnceLock<Option<Steps>>; 2],
     asked: AtomicU32,
 }
 
-/// Memory that a compiled expression may take.
+/// Maximum memory of a compiled expression, in bytes.
 const SIZE_LIMIT_BYTES: usize = 32 << 20;
-/// Parts that an expression for the C library may have when its repetitions
-/// are written out, as the library does.
+/// Maximum number of parts of an expression for the C library with its
+/// repetitions expanded, which the library does.
 const LIBRARY_PARTS_MOST: u64 = 100_000;
-/// For fewer directories a table is not worth to be made.
+/// Number of directories before a table is worth creating.
 const DIRECTORIES: u32 = 64;
-/// Groups may nest so deep.
+/// Maximum nesting of groups.
 const NEST_LIMIT: u32 = 100;
 
 impl Regex {
     /// Compiles a pattern that matches whole paths.
     ///
     /// # Errors
-    /// If it is none in this dialect, or is too big.
+    /// If the pattern is invalid in this dialect, or is too big.
     pub fn new(
         pattern: &[u8],
         dialect: Dialect,
@@ -143,11 +144,11 @@ impl Regex {
         Ok(Regex { engine, need })
     }
 
-    /// Compiles a pattern that is looked for in names or paths, of which `^`
-    /// and `$` are the ends, as regcomp(3) has it.
+    /// Compiles a pattern that is searched in names or paths. `^` and `$` match
+    /// their ends, as in regcomp(3).
     ///
     /// # Errors
-    /// If it is none in this dialect, or is too big.
+    /// If the pattern is invalid in this dialect, or is too big.
     pub fn part(
         pattern: &[u8],
         dialect: Dialect,
@@ -168,7 +169,7 @@ impl Regex {
         Ok(Regex { engine, need })
     }
 
-    /// Whether the whole of `path` matches.
+    /// Returns whether the expression matches the whole of `path`.
     pub fn matches(&self, path: &[u8]) -> bool {
         match &self.engine {
             Engine::Automaton(automaton) => {
@@ -179,7 +180,7 @@ impl Regex {
         }
     }
 
-    /// Whether it matches somewhere in `text`.
+    /// Returns whether the expression matches anywhere in `text`.
     pub fn is_in(&self, text: &[u8]) -> bool {
         match &self.engine {
             Engine::Automaton(automaton) => automaton.engine.is_match(text),
@@ -187,13 +188,13 @@ impl Regex {
         }
     }
 
-    /// What is in everything that matches.
+    /// A condition that every text fulfils that matches.
     pub fn need(&self) -> &Need {
         &self.need
     }
 
-    /// What is known of the paths below a directory, whose path has a slash
-    /// behind it, if they are tested in this way.
+    /// Returns what is known of the paths below a directory, tested in this
+    /// manner. The directory's path has a slash at its end.
     pub fn begin(&self, manner: Manner, directory: &[u8], trail: &mut Trail) -> Beginning {
         match self.steps(manner) {
             Some(steps) => steps.begin(directory, trail),
@@ -201,8 +202,9 @@ impl Regex {
         }
     }
 
-    /// Whether a path matches that goes on with a name from a place that
-    /// [`Regex::begin`] gave; `None` if it has to be tested whole.
+    /// Returns whether a path matches that continues with a name from a place
+    /// that [`Regex::begin`] returned; `None` if the whole path has to be
+    /// tested.
     #[inline]
     pub fn goes_on(&self, manner: Manner, place: u8, name: &[u8]) -> Option<bool> {
         let steps = self.steps(manner)?;
@@ -236,13 +238,13 @@ impl Regex {
 /// How a text is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// As by [`Regex::matches`].
+    /// Like [`Regex::matches`].
     Whole,
-    /// As by [`Regex::is_in`].
+    /// Like [`Regex::is_in`].
     Part,
 }
 
-/// An expression without back-references.
+/// Compiles an expression without back-references.
 fn automaton(text: &str, case: Case, locale: Locale) -> Result<Engine, RegexError> {
     let syntax = Config::new()
         .unicode(locale.is_utf8())
@@ -270,7 +272,7 @@ fn automaton(text: &str, case: Case, locale: Locale) -> Result<Engine, RegexErro
     })))
 }
 
-/// An expression with back-references.
+/// Compiles an expression with back-references.
 fn library(
     pattern: &[u8],
     tree: &tree::Node,

@@ -1,4 +1,4 @@
-//! Reads a pattern by the rules of its dialect.
+//! Parses a pattern by the rules of its dialect.
 
 use trawl_text::glob::Case;
 
@@ -7,19 +7,19 @@ use super::bracket;
 use super::syntax::*;
 use super::tree::{Anchor, Node, Set, Unit, Word};
 
-/// The most that braces may ask for (`RE_DUP_MAX`).
+/// Maximum number in braces (`RE_DUP_MAX`).
 const REPEAT_MAX: u32 = 0x7fff;
-/// Groups may nest so deep.
+/// Maximum nesting of groups.
 const DEEPEST: usize = super::NEST_LIMIT as usize;
-/// Repetitions of one part.
+/// Maximum number of repetitions of one part.
 const MOST_REPEATS: usize = 50;
 
-/// A piece of a pattern, as the rules see it.
+/// A token of a pattern, by the rules of the dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     End,
     Literal(Unit),
-    /// Matches nothing.
+    /// Matches no text.
     Never,
     Or,
     Star,
@@ -41,17 +41,17 @@ struct Reader<'a> {
     units: &'a [Unit],
     syntax: Syntax,
     case: Case,
-    /// Where the token at hand begins, and where the next one does.
+    /// Positions of the current token and of the next one.
     at: usize,
     next: usize,
     token: Token,
     depth: usize,
-    /// Groups so far, and which of the first nine are complete.
+    /// Number of groups so far, and which of the first nine are complete.
     groups: u32,
     closed: u16,
 }
 
-/// Reads a whole pattern.
+/// Parses a whole pattern.
 pub(super) fn parse(units: &[Unit], syntax: Syntax, case: Case) -> Result<Node, RegexError> {
     let mut reader = Reader {
         units,
@@ -68,7 +68,7 @@ pub(super) fn parse(units: &[Unit], syntax: Syntax, case: Case) -> Result<Node, 
     reader.alternatives()
 }
 
-/// Where a token stands, for `^`.
+/// Position of a token; it decides the meaning of `^`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// At the start of the pattern, of a group or of an alternative.
@@ -88,7 +88,7 @@ impl Reader<'_> {
         self.next = self.at + length;
     }
 
-    /// The token at a position and its length.
+    /// Returns the token at a position, and its length.
     fn peek(&self, at: usize, place: Place) -> (Token, usize) {
         let Some(unit) = self.units.get(at).copied() else {
             return (Token::End, 0);
@@ -122,10 +122,11 @@ impl Reader<'_> {
         (token, 1)
     }
 
-    /// The token of a backslash and a unit.
+    /// Returns the token of a backslash and a unit.
     fn quoted(&self, unit: Unit) -> Token {
         match self.quoted_special(unit) {
-            // The C library folds what it matches to capitals, but not this.
+            // If case is ignored, the C library folds the text to capitals but
+            // not this unit, so it never matches.
             Token::Literal(unit)
                 if self.case == Case::Folded && unit.ascii().is_ascii_lowercase() =>
             {
@@ -245,7 +246,8 @@ impl Reader<'_> {
         self.repeats(node)
     }
 
-    /// A repetition with nothing before it; `None` where it is passed over.
+    /// Parses a repetition with nothing before it; `None` if the repetition is
+    /// ignored.
     fn stray_repeat(&mut self) -> Result<Option<Node>, RegexError> {
         let strict_braces = self.has(NO_STRAY_INTERVALS);
         if self.token == Token::OpenBrace && strict_braces {
@@ -263,9 +265,9 @@ impl Reader<'_> {
             }
             return match self.token {
                 Token::End | Token::Or => Ok(None),
-                // A `)` here is itself, as the C library has it.
+                // A `)` here is a literal, as in the C library.
                 _ => self.expression().map(|node| {
-                    // The caller advances once more; step back onto the end.
+                    // The caller advances once more, so step back onto the end.
                     self.next = self.at;
                     Some(node)
                 }),
@@ -274,7 +276,7 @@ impl Reader<'_> {
         Ok(Some(Node::Literal(self.last_unit())))
     }
 
-    /// The last unit of the token at hand, as itself.
+    /// Returns the last unit of the current token as a literal.
     fn last_unit(&self) -> Unit {
         let last = self.next.checked_sub(1).and_then(|at| self.units.get(at));
         last.copied().unwrap_or(Unit::Byte(0))
@@ -302,7 +304,7 @@ impl Reader<'_> {
         Ok(Node::Group(Box::new(inner)))
     }
 
-    /// Repetitions behind a part.
+    /// Parses the repetitions after a part.
     fn repeats(&mut self, mut node: Node) -> Result<Node, RegexError> {
         for _ in 0..MOST_REPEATS {
             let (least, most) = match self.token {
@@ -311,7 +313,7 @@ impl Reader<'_> {
                 Token::Question => (0, Some(1)),
                 Token::OpenBrace => match self.braces()? {
                     Some(bounds) => bounds,
-                    // It was no repetition: the brace stands for itself.
+                    // It is not a repetition: the brace is a literal.
                     None => {
                         self.token = Token::Literal(self.last_unit());
                         return Ok(node);
@@ -320,7 +322,7 @@ impl Reader<'_> {
                 _ => return Ok(node),
             };
             self.advance(Place::Within);
-            // A star over a star says nothing new.
+            // A star over a star has no effect.
             let is_star = |node: &Node| {
                 matches!(
                     node,
@@ -346,8 +348,9 @@ impl Reader<'_> {
         Err(RegexError::TooBig)
     }
 
-    /// Numbers in braces; stands on the closing brace then. `None` if they
-    /// make no sense and the brace is to stand for itself.
+    /// Parses numbers in braces up to the closing brace, which becomes the
+    /// current token. Returns `None` if they are invalid and the brace is a
+    /// literal.
     fn braces(&mut self) -> Result<Option<(u32, Option<u32>)>, RegexError> {
         let start = (self.at, self.next, self.token);
         self.advance(Place::Within);
@@ -381,7 +384,7 @@ impl Reader<'_> {
         }
     }
 
-    /// True if neither a brace nor a comma ends the number at hand.
+    /// Returns true if neither a brace nor a comma ends the current number.
     fn rest_lacks_close(&self) -> bool {
         let mut at = self.at;
         loop {

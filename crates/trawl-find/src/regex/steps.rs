@@ -1,9 +1,10 @@
-//! An expression as one small table of bytes: what is known after the path of
-//! a directory holds for all names in it, and a name costs one look-up a byte.
+//! An expression as one small table of bytes. The state after the path of a
+//! directory is valid for all names in it, and a name costs one look-up per
+//! byte.
 //!
-//! States are what the engine's automaton is made of, numbered as they are
-//! met; an expression with more than a byte can number, or with what the
-//! automaton cannot do, has no table.
+//! States are those of the engine's automaton, numbered as they are found. An
+//! expression has no table if a byte cannot number its states, or if the
+//! automaton cannot handle it.
 
 use std::collections::HashMap;
 
@@ -13,20 +14,20 @@ use regex_automata::util::syntax::Config;
 use regex_automata::{Anchored, Input, MatchKind};
 use trawl_query::{Beginning, Trail};
 
-/// A match was met: whatever follows, it is there.
+/// A match was found: every continuation matches.
 const MATCHED: u8 = 0;
-/// There will be none.
+/// No continuation matches.
 const DEAD: u8 = 1;
 /// The automaton gave up.
 const UNKNOWN: u8 = 2;
-/// States of all three kinds that stay what they are.
+/// Number of states that never change: the three above.
 const FIXED: usize = 3;
-/// States in all.
+/// Number of states.
 const STATES: usize = 256;
-/// Memory of the automaton that the table is made from.
+/// Memory, in bytes, of the automaton that the table is made from.
 const CACHE_BYTES: usize = 4 << 20;
 
-/// Whether a text of which all was seen matches.
+/// Whether a text matches that ends in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Match,
@@ -34,7 +35,7 @@ enum End {
     Unknown,
 }
 
-/// The table.
+/// A table of transitions.
 pub(super) struct Steps {
     next: Box<[[u8; 256]; STATES]>,
     ends: [End; STATES],
@@ -48,8 +49,8 @@ impl std::fmt::Debug for Steps {
 }
 
 impl Steps {
-    /// The table of an expression that is looked for from the text's start, or
-    /// anywhere; `None` if it has none.
+    /// Creates the table of an expression that is searched from the text's
+    /// start, or anywhere. Returns `None` if the expression has no table.
     pub(super) fn new(text: &str, syntax: Config, anchored: Anchored) -> Option<Steps> {
         let config = DFA::config()
             .match_kind(MatchKind::All)
@@ -83,7 +84,7 @@ impl Steps {
         Some(steps)
     }
 
-    /// Fills in what follows a state.
+    /// Fills in the transitions of a state.
     fn fill(
         &mut self,
         dfa: &DFA,
@@ -112,7 +113,7 @@ impl Steps {
         Some(())
     }
 
-    /// What is known behind the path of a directory and a slash.
+    /// Returns what is known after the path of a directory and a slash.
     pub(super) fn begin(&self, directory: &[u8], trail: &mut Trail) -> Beginning {
         match trail.enter(self.start, directory, |place, text| self.go(place, text)) {
             MATCHED => Beginning::Decided(true),
@@ -122,14 +123,15 @@ impl Steps {
         }
     }
 
-    /// Behind some more of a text.
+    /// Returns the state after some more text.
     #[inline]
     pub(super) fn go(&self, place: u8, text: &[u8]) -> u8 {
         let next = |state: u8, byte: &u8| self.next[usize::from(state)][usize::from(*byte)];
         text.iter().fold(place, next)
     }
 
-    /// Whether the text matches that ends here; `None` if that is not known.
+    /// Returns whether a text that ends in this state matches; `None` if that
+    /// is not known.
     #[inline]
     pub(super) fn is_match(&self, place: u8) -> Option<bool> {
         match self.ends[usize::from(place)] {
@@ -140,7 +142,7 @@ impl Steps {
     }
 }
 
-/// States by the order in which they were met.
+/// Numbers of states, in the order in which they were found.
 #[derive(Default)]
 struct Numbers {
     states: Vec<LazyStateID>,
@@ -148,7 +150,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// A state's number; `None` if there are too many.
+    /// Returns a state's number; `None` if there are too many states.
     fn of(&mut self, state: LazyStateID) -> Option<u8> {
         if state.is_match() {
             return Some(MATCHED);
@@ -159,7 +161,7 @@ impl Numbers {
         if state.is_quit() {
             return Some(UNKNOWN);
         }
-        // The same state may be marked as the start.
+        // The same state may also be marked as a start state.
         if let Some(number) = self.known.get(&state) {
             return Some(*number);
         }

@@ -1,15 +1,15 @@
 //! The rules in which dialects differ: the GNU C library's syntax bits
-//! (`<regex.h>`, "Regular Expression Syntaxes" of its manual), under names of
-//! our own. The numbers are the library's, which is told them for patterns
-//! that it matches itself.
+//! (`<regex.h>`, "Regular Expression Syntaxes" in its manual), under names of
+//! our own. The bit numbers are the library's, since it receives them for
+//! patterns that it matches itself.
 
 use trawl_text::glob::Case;
 
-/// Rules of a dialect.
+/// The rules of a dialect.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syntax(u32);
 
-/// One rule.
+/// One rule, as a bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule(u32);
 
@@ -20,43 +20,43 @@ macro_rules! rules {
 }
 
 rules! {
-    /// A backslash quotes within brackets.
+    /// A backslash escapes within brackets.
     ESCAPE_IN_BRACKETS = 0;
-    /// `\+` and `\?` repeat, not `+` and `?`.
+    /// `\+` and `\?` are repetitions, `+` and `?` are not.
     BACKSLASH_PLUS = 1;
-    /// `[:alpha:]` is a class.
+    /// `[:alpha:]` is a character class.
     CLASSES = 2;
     /// `^` and `$` are anchors everywhere.
     ANCHORS_ANYWHERE = 3;
-    /// A repetition of nothing is passed over.
+    /// A repetition with nothing before it is ignored.
     REPEATS_ANYWHERE = 4;
-    /// A repetition of nothing is an error.
+    /// A repetition with nothing before it is an error.
     NO_STRAY_REPEATS = 5;
     /// `.` matches a newline.
     DOT_NEWLINE = 6;
-    /// Repetitions in braces.
+    /// Braces are repetitions.
     INTERVALS = 9;
-    /// No alternatives, `+` or `?`.
+    /// Alternatives, `+` and `?` do not exist.
     LIMITED = 10;
     /// A newline separates alternatives.
     NEWLINE_IS_OR = 11;
-    /// `{`, not `\{`.
+    /// `{` begins a repetition, not `\{`.
     PLAIN_BRACES = 12;
-    /// `(`, not `\(`.
+    /// `(` begins a group, not `\(`.
     PLAIN_GROUPS = 13;
-    /// No back-references.
+    /// Back-references do not exist.
     NO_REFERENCES = 14;
-    /// `|`, not `\|`.
+    /// `|` separates alternatives, not `\|`.
     PLAIN_OR = 15;
-    /// A range that runs backwards is an error.
+    /// A range whose end precedes its start is an error.
     NO_REVERSED_RANGES = 16;
-    /// A stray `)` is itself.
+    /// A stray `)` is a literal.
     STRAY_CLOSE = 17;
-    /// No `\w`, `\<` and so on.
+    /// `\w`, `\<` and other GNU operators do not exist.
     NO_GNU = 19;
-    /// A brace that begins no repetition is itself.
+    /// A brace that begins no valid repetition is a literal.
     STRAY_BRACES = 21;
-    /// Stray repetitions in braces are errors, and `**` is, too.
+    /// Stray repetitions in braces are errors, and so is `**`.
     NO_STRAY_INTERVALS = 24;
     /// `[^x]` does not match a newline.
     NEGATION_NO_NEWLINE = 8;
@@ -111,7 +111,7 @@ impl Syntax {
         NO_GNU,
     ]);
 
-    /// The bits that the C library's matcher takes.
+    /// Returns the bits for the C library's matcher.
     pub(super) fn library(self, case: Case) -> u32 {
         /// `RE_ICASE`
         const EITHER_CASE: u32 = 1 << 22;

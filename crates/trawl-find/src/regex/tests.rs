@@ -1,4 +1,4 @@
-//! Dialects against GNU find itself: the same patterns over the same names.
+//! Compares dialects with GNU find: the same patterns over the same names.
 
 use super::*;
 use std::os::unix::ffi::OsStrExt;
@@ -169,7 +169,7 @@ const PATTERNS: &[&str] = &[
     "\\(.\\)\\1{2}",
 ];
 
-/// What find says of each pattern: the names it prints, or its complaint.
+/// Returns GNU find's answer to a pattern: the names it prints, or its message.
 fn ask_find(
     folder: &std::path::Path,
     dialect: &str,
@@ -206,7 +206,7 @@ fn ask_find(
     (names, complaint.to_owned())
 }
 
-/// A directory with a file of each name.
+/// Creates a directory with a file of each name.
 fn folder_of_names() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in NAMES {
@@ -215,7 +215,7 @@ fn folder_of_names() -> tempfile::TempDir {
     folder
 }
 
-/// A pattern, and how it is to be read.
+/// A pattern, with its dialect and case.
 #[derive(Debug)]
 struct Question<'a> {
     dialect: &'a str,
@@ -225,7 +225,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// Says how the answers differ, if they do.
+    /// Describes how the answers differ, if they do.
     fn difference(&self, folder: &std::path::Path) -> Option<String> {
         let test = match self.case {
             Case::Sensitive => "-regex",
@@ -293,7 +293,7 @@ fn dialects_agree_with_find() {
     );
 }
 
-/// What random patterns are made of.
+/// Pieces of random patterns.
 const PIECES: &[&str] = &[
     "a",
     "a",

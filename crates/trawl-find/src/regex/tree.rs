@@ -1,7 +1,6 @@
-//! A regular expression as a tree.
+//! The syntax tree of a regular expression.
 
-/// What a pattern is made of: a character's code, or a byte that is part of
-/// no character.
+/// A unit of a pattern: a character, or a byte that is not part of a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unit {
     Char(char),
@@ -9,7 +8,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The unit if it is ASCII, else a NUL (which no pattern holds).
+    /// Returns the unit if it is ASCII, else a NUL, which no pattern holds.
     pub(super) fn ascii(self) -> u8 {
         match self {
             Unit::Char(c) if c.is_ascii() => c as u8,
@@ -23,7 +22,7 @@ impl Unit {
 pub(super) enum Node {
     Empty,
     Literal(Unit),
-    /// `.`; the flag is in the variant's name.
+    /// `.` that does not match a newline; `Any` is one that does.
     AnyButNewline,
     Any,
     Set(Set),
@@ -32,7 +31,7 @@ pub(super) enum Node {
     Concat(Vec<Node>),
     Alternate(Vec<Node>),
     Group(Box<Node>),
-    /// What a group before matched. No automaton can tell.
+    /// The text of an earlier group. No automaton can match it.
     Reference,
     Repeat {
         inner: Box<Node>,
@@ -42,7 +41,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// True if a back-reference is somewhere in it.
+    /// Returns true if the expression has a back-reference.
     pub(super) fn has_reference(&self) -> bool {
         match self {
             Node::Reference => true,
@@ -52,7 +51,7 @@ impl Node {
         }
     }
 
-    /// Anchors of lines become anchors of the whole text.
+    /// Turns anchors of lines into anchors of the whole text.
     pub(super) fn anchor_to_text(&mut self) {
         match self {
             Node::Anchor(anchor) => match anchor {
@@ -68,7 +67,7 @@ impl Node {
         }
     }
 
-    /// How many parts it has when repetitions are written out.
+    /// Number of parts when repetitions are expanded.
     pub(super) fn parts(&self) -> u64 {
         match self {
             Node::Concat(parts) | Node::Alternate(parts) => {
@@ -85,7 +84,7 @@ impl Node {
     }
 }
 
-/// Places that match nothing but themselves.
+/// Anchors: positions in a text, which match no characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     LineStart,
@@ -98,7 +97,7 @@ pub(super) enum Anchor {
     NotWordBoundary,
 }
 
-/// Classes that a letter behind a backslash stands for.
+/// Character classes that a backslash and a letter stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     Letter,
@@ -111,7 +110,7 @@ pub(super) enum Word {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Set {
     pub(super) negated: bool,
-    /// `[^x]` that leaves out newlines, too.
+    /// `[^x]` that does not match a newline either.
     pub(super) without_newline: bool,
     pub(super) ranges: Vec<(Unit, Unit)>,
     /// Names of POSIX classes.

@@ -1,7 +1,7 @@
-//! Writes a tree down in the syntax of the regex-automata engine.
+//! Translates a tree to the syntax of the regex-automata engine.
 //!
-//! By characters in a UTF-8 locale (a byte that is part of none matches only
-//! itself), by bytes elsewhere.
+//! The translation matches characters in a UTF-8 locale, where a byte that is
+//! not part of a character matches only itself, and bytes in other locales.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use trawl_text::locale::Locale;
 
 use super::tree::{Anchor, Node, Set, Unit, Word};
 
-/// The units of a pattern.
+/// Splits a pattern into units.
 pub(super) fn units(pattern: &[u8], locale: Locale) -> Vec<Unit> {
     if !locale.is_utf8() {
         let unit = |byte: &u8| match byte.is_ascii() {
@@ -27,7 +27,7 @@ pub(super) fn units(pattern: &[u8], locale: Locale) -> Vec<Unit> {
     units
 }
 
-/// The tree as the engine reads it.
+/// Returns the tree in the engine's syntax.
 pub(super) fn write(node: &Node, case: Case, locale: Locale) -> String {
     let mut out = String::new();
     Writer {
@@ -42,15 +42,17 @@ pub(super) fn write(node: &Node, case: Case, locale: Locale) -> String {
     out
 }
 
-/// What would be characters beyond U+10FFFF; the C library decodes them.
+/// Sequences that would encode characters beyond U+10FFFF; the C library
+/// decodes them.
 const BEYOND_UNICODE: &str =
     "(?-u:\\xf4[\\x90-\\xbf][\\x80-\\xbf]{2}|[\\xf5-\\xf7][\\x80-\\xbf]{3})";
 
-/// Surrogates, which UTF-8 forbids. The C library's `.` takes them, too,
-/// where the pattern is so plain that it matches bytes instead of characters.
+/// Surrogates, which UTF-8 forbids. The C library's `.` matches them, too, if
+/// the pattern is simple enough for the library to match bytes instead of
+/// characters.
 const SURROGATES: &str = "(?-u:\\xed[\\xa0-\\xbf][\\x80-\\xbf])";
 
-/// Whether the C library can match the expression byte by byte.
+/// Returns whether the C library can match the expression byte by byte.
 fn is_plain(node: &Node) -> bool {
     match node {
         Node::Set(set) => {
@@ -72,7 +74,7 @@ fn is_plain(node: &Node) -> bool {
 struct Writer<'a> {
     out: &'a mut String,
     locale: Locale,
-    /// Sequences that are no characters and yet taken for some.
+    /// Byte sequences that are not characters but match like one.
     beyond: String,
 }
 
@@ -114,7 +116,7 @@ impl Writer<'_> {
         self.out.push(')');
     }
 
-    /// A part of a sequence: alternatives need a group.
+    /// Writes a part of a sequence; alternatives need a group.
     fn wrapped(&mut self, node: &Node) {
         match node {
             Node::Alternate(_) => self.group(node),
@@ -157,7 +159,7 @@ impl Writer<'_> {
         }
         match (inner.is_empty(), set.negated) {
             (_, true) => self.negated(&inner),
-            // Nothing but ranges that run backwards.
+            // The set holds only ranges whose end precedes their start.
             (true, false) => self.out.push_str("[a&&b]"),
             (false, false) => {
                 let _ = write!(self.out, "[{inner}]");
@@ -165,7 +167,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Any character but these.
+    /// Writes any character except these.
     fn negated(&mut self, inner: &str) {
         let all_but = match inner {
             "" => "(?s:.)".to_owned(),
@@ -186,8 +188,8 @@ impl Writer<'_> {
                     self.character(high);
                 }
             }
-            // Bytes stand for themselves where bytes are all there is;
-            // in a set of characters there are none.
+            // In a byte locale, bytes stand for themselves. A set of characters
+            // holds no bytes.
             (low, high) if !self.locale.is_utf8() => {
                 let byte = |unit: Unit| match unit {
                     Unit::Byte(byte) => byte,
@@ -213,7 +215,7 @@ fn anchor_text(anchor: Anchor) -> &'static str {
     }
 }
 
-/// As iswalnum(3) has letters and digits, which leaves marks out.
+/// Letters and digits are those of iswalnum(3), which excludes marks.
 fn word_text(word: Word, locale: Locale) -> &'static str {
     match (word, locale) {
         (Word::Letter, Locale::Utf8) => "[\\p{Alphabetic}\\p{N}_]",
@@ -225,7 +227,7 @@ fn word_text(word: Word, locale: Locale) -> &'static str {
     }
 }
 
-/// A POSIX class inside brackets.
+/// Returns a POSIX class in the engine's syntax, inside brackets.
 fn class_text(name: &str, locale: Locale) -> &'static str {
     if !locale.is_utf8() {
         return match name {

@@ -1,5 +1,5 @@
-//! Tests of times, over files whose times lie on, just before and just behind
-//! every limit, and at the ends of what a file system keeps.
+//! Tests of times, over files whose times lie on, just before and just after
+//! every limit, and at the ends of the range that a file system stores.
 
 use std::fs::{File, FileTimes};
 use std::io;
@@ -12,7 +12,7 @@ const DAY_NS: i128 = 86_400_000_000_000;
 const MINUTE_NS: i128 = 60_000_000_000;
 const SECOND_NS: i128 = 1_000_000_000;
 
-/// Not `nan`, at which find fails an assertion.
+/// `nan` is left out, since GNU find fails an assertion at it.
 const NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -83,7 +83,7 @@ const NUMBERS: &[&str] = &[
     "- 1",
 ];
 
-/// Nanoseconds since 1970 that files have.
+/// The modification times of the files, in nanoseconds since 1970.
 fn moments(now: i128) -> Vec<i128> {
     let midnight = now - now.rem_euclid(DAY_NS);
     let around = [-SECOND_NS, -1, 0, 1, SECOND_NS / 2, SECOND_NS];
@@ -134,24 +134,26 @@ fn time(nanos: i128) -> SystemTime {
     }
 }
 
-/// A file each for the time of reading, and of change.
+/// Creates files whose access and modification times lie around the limits.
 fn build(root: &Path) -> io::Result<()> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = since.map_err(io::Error::other)?.as_nanos() as i128;
     for (at, moment) in moments(now).into_iter().enumerate() {
         let file = File::create(root.join(format!("f{at}")))?;
-        // Read one day and a half after the change, on and before the limit.
+        // Accessed from just before the modification to just over a day after
+        // it.
         let read = moment + [0, DAY_NS / 2, DAY_NS, DAY_NS + 1, -1][at % 5];
         let times = FileTimes::new().set_modified(time(moment));
         file.set_times(times.set_accessed(time(read)))?;
     }
-    // Equal to the nanosecond, and one off.
+    // Equal to the nanosecond, and off by one.
     for (name, nanos) in [("a", 5), ("b", 5), ("c", 6), ("d", 4)] {
         let file = File::create(root.join(name))?;
         let moment = time(now - 3 * DAY_NS / 2 + nanos);
         file.set_times(FileTimes::new().set_modified(moment).set_accessed(moment))?;
     }
-    // Read after the status last changed, by about a limit or exactly so.
+    // Accessed after the last status change, by about a limit or by exactly a
+    // limit.
     for hours in [-1, 1, 23, 24, 25, 47, 48, 49] {
         let path = root.join(format!("used{hours}"));
         let file = File::create(&path)?;

@@ -1,4 +1,4 @@
-//! Random words of the find language.
+//! Random command lines of the find language.
 
 use trawl_testkit::Prng;
 
@@ -127,7 +127,7 @@ fn pick<'a>(prng: &mut Prng, list: &[&'a str]) -> &'a str {
 }
 
 impl Words {
-    /// Start points, options, an expression and what to print.
+    /// Returns start points, options, an expression and a final action.
     pub(crate) fn random(prng: &mut Prng, site: &Site) -> Words {
         let mut words = Vec::new();
         for _ in 0..1 + prng.below(5) / 4 {
@@ -198,9 +198,9 @@ impl Words {
                 self.push("-o");
                 self.expression(prng, site, depth - 1);
             }
-            // find moves cheap tests to the front of a list, too, and takes
-            // the value of what is then its last; so keep to lists of which
-            // the last is no cheaper than the rest.
+            // GNU find also moves cheap tests to the front of a list of `,`,
+            // and takes the value of the part that is then last. Only use lists
+            // whose last part is no cheaper than the others.
             _ => {
                 self.push("(");
                 self.pair("-name", pick(prng, GLOBS));
@@ -268,7 +268,8 @@ impl Words {
                         "-newermc",
                     ],
                 );
-                // find opens the file of -samefile, and a pipe would wait.
+                // GNU find opens the file of -samefile, and would wait on a
+                // pipe.
                 let meta = std::fs::symlink_metadata(site.path().join(file_name(&file)));
                 let opens = meta.is_ok_and(|meta| meta.is_file() || meta.is_dir());
                 self.push(if opens { name } else { "-newer" });
@@ -289,7 +290,7 @@ impl Words {
         }
     }
 
-    /// An action in the middle, with records like those of the last one.
+    /// Adds an action whose records end like those of the last action.
     fn print(&mut self) {
         if self.by_line {
             self.pair("-printf", "%i\\n");
@@ -298,8 +299,8 @@ impl Words {
         }
     }
 
-    /// Directories and links are read by both programs, which may change
-    /// when they were read last; anything else is not.
+    /// Adds a test of access times, for entries other than directories and
+    /// links: both programs read those, which may change their access times.
     fn access_time(&mut self, prng: &mut Prng, _: &Site) {
         self.push("(");
         self.push("!");

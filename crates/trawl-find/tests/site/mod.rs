@@ -1,4 +1,4 @@
-//! A tree, its index, and both programs run over it.
+//! A tree and its index, and both programs run over them.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,13 +24,13 @@ use trawl_text::zone::Zone;
 
 /// A directory with `tree` in it, and an index of `tree`.
 pub(crate) struct Site {
-    /// Paths of everything in the tree, from the directory.
+    /// Paths of all entries of the tree, relative to the directory.
     pub(crate) paths: Vec<Vec<u8>>,
     scratch: Scratch,
     index: Index,
 }
 
-/// Exit code, output, messages.
+/// Exit code, output and messages.
 type Answer = (i32, Vec<u8>, Vec<u8>);
 
 impl Site {
@@ -40,7 +40,8 @@ impl Site {
         let root = scratch.join("tree");
         std::fs::create_dir(&root).unwrap();
         tree(&root).unwrap();
-        // Listing a directory may set its access time: once, here.
+        // Listing a directory may set its access time, so list all of them here
+        // first.
         trawl_testkit::tick();
         let listed = gnu(
             "find",
@@ -64,8 +65,8 @@ impl Site {
         self.scratch.path()
     }
 
-    /// How the answers to these words differ, if they do so twice: a time
-    /// may pass a limit between one program and the other.
+    /// Describes how the answers to these words differ, if they differ twice:
+    /// time may pass a limit between the two programs.
     pub(crate) fn difference(&self, words: &[Vec<u8>]) -> Option<String> {
         self.difference_now(words)
             .and_then(|_| self.difference_now(words))
@@ -168,7 +169,7 @@ impl Site {
     }
 }
 
-/// Files named relative to a directory.
+/// Attributes of files named relative to a directory.
 #[derive(Debug)]
 struct FilesOf(PathBuf);
 
@@ -182,8 +183,8 @@ impl References for FilesOf {
     }
 }
 
-/// Records in order. Columns of `-ls` widen in the order of printing, which
-/// differs, so runs of blanks count as one there.
+/// Splits output into sorted records. Columns of `-ls` widen in the order of
+/// printing, which differs, so a run of blanks counts as one there.
 fn sorted(output: &[u8], ending: u8) -> Vec<Vec<u8>> {
     let mut records: Vec<Vec<u8>> = output
         .split(|b| *b == ending)

@@ -1,10 +1,10 @@
-//! What the words of a date say, item by item.
+//! Parses the words of a date into items.
 
 use trawl_model::Timestamp;
 
 use super::words::{Half, Number, Unit, Word};
 
-/// What is to be added in the end.
+/// Amounts to add to the time at the end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shift {
     pub(super) years: i64,
@@ -16,7 +16,7 @@ pub(super) struct Shift {
     pub(super) nanos: i64,
 }
 
-/// A time of day, not yet checked.
+/// A time of day, not yet validated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     pub(super) hour: i64,
@@ -26,14 +26,14 @@ pub(super) struct Clock {
     pub(super) half: Option<Half>,
 }
 
-/// A month and a day, not yet checked.
+/// A month and a day, not yet validated.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Date {
     pub(super) month: i64,
     pub(super) day: i64,
 }
 
-/// How often there was something of a kind; no kind may come twice.
+/// Number of items of each kind. Only `shifts` may occur more than once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) dates: u32,
@@ -44,13 +44,13 @@ pub(super) struct Seen {
     pub(super) shifts: u32,
 }
 
-/// All that a text says.
+/// All items of a text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Said {
     pub(super) year: Option<Number>,
     pub(super) date: Option<Date>,
     pub(super) clock: Option<Clock>,
-    /// Which of them, and which weekday.
+    /// The count of a weekday, such as 1 for `next`, and the weekday.
     pub(super) weekday: (i64, i64),
     pub(super) zone_secs: i64,
     pub(super) is_summer: bool,
@@ -65,7 +65,7 @@ pub(super) enum Text {
     Items(Said),
 }
 
-/// Reads all words; `None` if they make no sense together.
+/// Parses all words; `None` if they are not a valid date.
 pub(super) fn read(words: &[Word]) -> Option<Text> {
     if let [Word::Other(b'@'), seconds] = words {
         return Some(Text::Seconds(match seconds {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         word
     }
 
-    /// Takes the next word if it is this.
+    /// Takes the next word if it is `word`.
     fn takes(&mut self, word: Word) -> bool {
         let is_it = self.peek() == Some(word);
         if is_it {
@@ -182,7 +182,7 @@ impl Reader<'_> {
         self.add(unit, count.checked_mul(sign)?)
     }
 
-    /// Only seconds have fractions.
+    /// Adds a number with a fraction; only seconds can have one.
     fn fraction(&mut self, time: Timestamp) -> Option<()> {
         if !self.takes(Word::Unit(Unit::Second)) {
             return None;
@@ -193,7 +193,7 @@ impl Reader<'_> {
         self.add(Unit::Second, time.secs.checked_mul(sign)?)
     }
 
-    /// A signed number that is at hand and the unit behind it.
+    /// Takes the current word, a signed number, and the unit after it.
     fn signed_unit(&mut self, number: Number) -> Option<()> {
         self.skip();
         let unit = self.unit()?;
@@ -275,8 +275,8 @@ impl Reader<'_> {
         }
     }
 
-    /// `2021-02-03`, `20210203 +1 day`, or an hour and its zone. The second
-    /// number is at hand.
+    /// Parses `2021-02-03`, `20210203 +1 day`, or an hour and its offset. The
+    /// second number is the current word.
     fn behind_two_numbers(&mut self, first: Number, second: Number) -> Option<()> {
         match self.rest.get(1).copied() {
             Some(Word::Signed(third)) => {
@@ -303,7 +303,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The rest of a time behind its hour.
+    /// Parses the rest of a time after its hour.
     fn time(&mut self, hour: Number, halves: Halves) -> Option<()> {
         if !self.takes(Word::Other(b':')) {
             let is_distance = matches!(self.peek(), Some(Word::Signed(_)));
@@ -339,7 +339,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A distance from Greenwich that is at hand, beside that of a zone.
+    /// Parses an offset from UTC at the current word, and adds it to that of a
+    /// zone.
     fn distance(&mut self, zone_secs: i64) -> Option<()> {
         let Word::Signed(number) = self.next()? else {
             return None;
@@ -384,7 +385,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `3/14`, `3/14/2021`, `2021/3/14`
+    /// Parses `3/14`, `3/14/2021` and `2021/3/14`.
     fn slashes(&mut self, first: Number) -> Option<()> {
         self.skip();
         let Word::Number(second) = self.next()? else {
@@ -410,13 +411,13 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// A year, of which a sign is a dash.
+    /// Parses a year; the sign before it may be a dash.
     fn dashed_year(&mut self) -> Option<Number> {
         match self.next()? {
             Word::Number(year) => Some(year),
             Word::Signed(year) => Some(Number {
                 value: year.value.checked_abs()?,
-                // Behind a plus it is one of the first century.
+                // After a plus sign, it is a year of the first century.
                 digits: if year.is_negative { year.digits } else { 4 },
                 ..year
             }),
@@ -446,7 +447,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A number that stands alone.
+    /// Interprets a number that stands alone.
     fn digits(&mut self, number: Number) {
         let (value, digits) = (number.value, number.digits);
         let Seen {
@@ -475,7 +476,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a time may have `am` or `pm` behind it.
+/// Whether a time may be followed by `am` or `pm`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Halves {
     Allowed,

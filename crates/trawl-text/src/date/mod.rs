@@ -1,12 +1,12 @@
-//! Dates as people write them, read as `date -d` and `find -newermt` read
-//! them: `2021-02-03 04:05 +0100`, `@1612345678.5`, `2 weeks ago`, `next
-//! friday`, `TZ="Asia/Tokyo" 9:00`.
+//! Parses dates as people write them, like `date -d` and `find -newermt`:
+//! `2021-02-03 04:05 +0100`, `@1612345678.5`, `2 weeks ago`, `next friday`,
+//! `TZ="Asia/Tokyo" 9:00`.
 //!
-//! A text is cut into words and numbers (`words`), these are read as items in
-//! any order (`items`), and what the items say is made a time (`moment`). The
-//! grammar is the one of the GNU tools ("Date input formats" in the manual of
-//! coreutils), surprises included: in `10:30 +90 minutes` the number belongs
-//! to the time, as its distance from Greenwich.
+//! A text is split into words and numbers (`words`), these are parsed as items
+//! in any order (`items`), and the items are converted to a time (`moment`).
+//! The grammar is that of the GNU tools ("Date input formats" in the coreutils
+//! manual), including its surprises: in `10:30 +90 minutes` the number belongs
+//! to the time, as its offset from UTC.
 
 mod items;
 mod moment;
@@ -16,7 +16,7 @@ use trawl_model::Timestamp;
 
 use crate::zone::Zone;
 
-/// The time that a text names, if it names one.
+/// Returns the time that a text stands for; `None` if it is not a valid date.
 pub fn parse(text: &[u8], now: Timestamp, zone: &Zone) -> Option<Timestamp> {
     let text = text.trim_ascii_start();
     match text.strip_prefix(b"TZ=\"") {
@@ -36,7 +36,7 @@ fn parse_in(text: &[u8], now: Timestamp, zone: &Zone) -> Option<Timestamp> {
     }
 }
 
-/// What stands before a quotation mark, and what behind it.
+/// Returns the text before a quotation mark, and the text after it.
 fn quoted(text: &[u8]) -> Option<(String, &[u8])> {
     let mut name = Vec::new();
     let mut bytes = text.iter();
@@ -60,7 +60,7 @@ mod tests {
     use proptest::prelude::*;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    /// Separated by bars.
+    /// Texts, separated by bars.
     const TEXTS: &[&str] = &[
         "now|today|yesterday|tomorrow|midnight|noon|2 weeks ago|next friday|last month|foo",
         "|   |@0|@-5.5|@1.25|@1234567890.123456789|@-0.25|@99999999999|@ 5|@5x|@5 UTC|@1 2 days ago",
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// What date(1) says.
+    /// Asks date(1).
     fn ask_date(text: &str, zone: &str) -> Option<Timestamp> {
         let mut date = trawl_testkit::oracle::command("date");
         let date = date.args(["-d", text, "+%s %N"]).env("TZ", zone);
@@ -132,10 +132,10 @@ mod tests {
 
     const ZONES: [&str; 4] = ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata"];
 
-    /// Says how the answers differ, if they do.
+    /// Describes how the answers differ, if they do.
     fn difference(text: &str, name: &str) -> Option<String> {
         let zone = Zone::named(name);
-        // Its clock lies between these.
+        // The clock of date(1) lies between these.
         let before = parse(text.as_bytes(), now(), &zone);
         let theirs = ask_date(text, name);
         let after = parse(text.as_bytes(), now(), &zone);
@@ -143,7 +143,8 @@ mod tests {
         differs.then(|| format!("{name} {text:?}: {before:?}, date {theirs:?}"))
     }
 
-    /// What random texts are made of, and in how many of eight each comes.
+    /// Items of random texts, each with the number of texts in eight that
+    /// contain it.
     const ITEMS: &[(u64, &str)] = &[
         (
             2,
@@ -196,7 +197,7 @@ mod tests {
         assert!(read > count / 2, "{read} of {count}");
     }
 
-    /// date(1) cannot show these, find(1) takes them.
+    /// date(1) cannot show these times, but find(1) accepts them.
     #[test]
     fn the_ends_of_time_are_read() {
         let zone = Zone::utc();

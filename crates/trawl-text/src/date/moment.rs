@@ -1,4 +1,4 @@
-//! The time that a date's items mean.
+//! Computes the time that the items of a date stand for.
 
 use trawl_model::Timestamp;
 
@@ -8,8 +8,8 @@ use crate::zone::{Zone, seconds_of};
 
 const DAY_SECS: i64 = 86_400;
 
-/// A date and a time of day on a calendar; a month or a day may be outside
-/// its bounds.
+/// A date and a time of day on a calendar. The month or the day may be out of
+/// range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Local {
     year: i64,
@@ -18,19 +18,20 @@ struct Local {
     of_day: i64,
 }
 
-/// How the distance from Greenwich is found.
+/// How to determine the offset from UTC.
 #[derive(Clone, Copy)]
 enum Distance {
-    /// As the zone has it at that time.
+    /// The zone's offset at that time.
     Asked,
-    /// Seconds east, whatever the season.
+    /// This many seconds east of UTC, whatever the season.
     Fixed(i64),
-    /// As the zone has it at that time, if it is summer time there or not as is
-    /// said; otherwise so many seconds east, as in that season of this year.
+    /// The zone's offset at that time, if the zone is then in the season that
+    /// `is_summer` says. Otherwise `east` seconds east of UTC, the zone's
+    /// offset in that season of this year.
     Season { is_summer: bool, east: i64 },
 }
 
-/// The time.
+/// Returns the time.
 pub(super) fn of(said: &Said, now: Timestamp, zone: &Zone) -> Option<Timestamp> {
     let seen = said.seen;
     let (of_day, nanos) = time_of_day(said, now, zone)?;
@@ -50,8 +51,8 @@ pub(super) fn of(said: &Said, now: Timestamp, zone: &Zone) -> Option<Timestamp> 
     add_clock(secs, nanos, &said.shift)
 }
 
-/// Seconds since midnight, and nanoseconds: midnight if nothing was said, but
-/// now's where the text just counts from now.
+/// Returns seconds since midnight, and nanoseconds. Without a time of day it is
+/// midnight, or the current time if the text only counts from now.
 fn time_of_day(said: &Said, now: Timestamp, zone: &Zone) -> Option<(i64, u32)> {
     match &said.clock {
         Some(clock) => Some((of_day(clock)?, clock.nanos)),
@@ -76,19 +77,19 @@ fn date(said: &Said, now: Timestamp, of_day: i64, zone: &Zone) -> Option<Local> 
     })
 }
 
-/// A time on its way.
+/// A time that is being computed.
 struct Moment<'a> {
     zone: &'a Zone,
     local: Local,
     distance: Distance,
     secs: i64,
-    /// Seconds that `local` is taken to be east of Greenwich.
+    /// Seconds that `local` is assumed to be east of UTC.
     east: i64,
 }
 
 impl Moment<'_> {
-    /// `None` if no clock of the zone, or of one that the text names, shows
-    /// this.
+    /// Returns `None` if this is not a valid time in the zone, nor in a zone
+    /// that the text names.
     fn at<'a>(local: Local, said: &Said, now: Timestamp, zone: &'a Zone) -> Option<Moment<'a>> {
         let seen = said.seen;
         let distance = if seen.locals > 0 {
@@ -99,7 +100,7 @@ impl Moment<'_> {
         } else if seen.dates + seen.days + seen.times > 0 {
             Distance::Asked
         } else {
-            // What counts from now keeps the season.
+            // A text that only counts from now keeps the season.
             Distance::Fixed(zone.civil(now.secs).offset_secs.into())
         };
         let (secs, east) = match check(local, distance, zone) {
@@ -152,7 +153,7 @@ impl Moment<'_> {
     }
 }
 
-/// Hours and less are added to the time itself.
+/// Adds hours and smaller units, which are added to the time itself.
 fn add_clock(secs: i64, nanos: u32, shift: &Shift) -> Option<Timestamp> {
     let minutes = shift.hours.checked_mul(60)?.checked_add(shift.minutes)?;
     let secs = secs
@@ -165,7 +166,7 @@ fn add_clock(secs: i64, nanos: u32, shift: &Shift) -> Option<Timestamp> {
     })
 }
 
-/// Two digits are a year from 1969 to 2068.
+/// Returns the year; two digits stand for 1969 to 2068.
 fn year_of(year: Number) -> Option<i64> {
     let century = match (year.digits, year.value) {
         (2, 0..69) => 2000,
@@ -175,7 +176,7 @@ fn year_of(year: Number) -> Option<i64> {
     year.value.checked_add(century)
 }
 
-/// Seconds since midnight; `None` if no clock shows that.
+/// Returns seconds since midnight; `None` if the time of day is invalid.
 fn of_day(clock: &Clock) -> Option<i64> {
     let hour = match (clock.half, clock.hour) {
         (None, hour @ 0..=23) => hour,
@@ -189,7 +190,7 @@ fn of_day(clock: &Clock) -> Option<i64> {
     is_shown.then_some((hour * 60 + clock.minute) * 60 + clock.second)
 }
 
-/// The zone's distance from Greenwich in summer, or in winter.
+/// Returns the zone's offset from UTC in summer, or in winter.
 fn season(is_summer: bool, now: i64, zone: &Zone) -> i64 {
     let quarters = (0..4).map(|quarter| now.saturating_add(quarter * 90 * DAY_SECS));
     let mut found = quarters.filter(|at| zone.is_summer(*at) == is_summer);
@@ -197,7 +198,7 @@ fn season(is_summer: bool, now: i64, zone: &Zone) -> i64 {
     zone.civil(at).offset_secs.into()
 }
 
-/// The seconds of a time that there is.
+/// Returns the seconds since 1970 of a local time; `None` if it does not exist.
 fn check(local: Local, distance: Distance, zone: &Zone) -> Option<i64> {
     if !is_on_calendar(local) {
         return None;
@@ -215,7 +216,7 @@ fn is_on_calendar(local: Local) -> bool {
     (local.year, local.month, local.day) == (civil.year, civil.month.into(), civil.day.into())
 }
 
-/// The seconds since 1970 that a clock in Greenwich would make of it.
+/// Returns the seconds since 1970 if the local time were UTC.
 fn flat(local: Local) -> Option<i64> {
     let month = local.month.checked_sub(1)?;
     let year = local.year.checked_add(month.div_euclid(12))?;
@@ -224,8 +225,9 @@ fn flat(local: Local) -> Option<i64> {
     first.checked_add(days)?.checked_add(local.of_day)
 }
 
-/// The seconds of a local time. Of two, the one that is found first from
-/// Greenwich; where clocks were put forward, as if they had not been.
+/// Returns the seconds since 1970 of a local time. Of two such times, returns
+/// the one that is found first starting from UTC. In the gap where clocks were
+/// put forward, the result is as if they had not been.
 fn resolve(local: Local, distance: Distance, zone: &Zone) -> Option<i64> {
     let flat = flat(local)?;
     match distance {
@@ -239,7 +241,7 @@ fn resolve(local: Local, distance: Distance, zone: &Zone) -> Option<i64> {
     }
 }
 
-/// The seconds of a time that a clock of the zone shows so.
+/// Returns the seconds since 1970 at which clocks of the zone show this time.
 fn as_shown(flat: i64, zone: &Zone) -> Option<i64> {
     let (mut guess, mut latest) = (flat, i64::MIN);
     for _ in 0..4 {
@@ -257,7 +259,7 @@ fn as_shown(flat: i64, zone: &Zone) -> Option<i64> {
     Some(latest)
 }
 
-/// Days from the day of `secs` to the weekday that is meant.
+/// Returns the number of days from the day of `secs` to the given weekday.
 fn days_to((count, weekday): (i64, i64), secs: i64, zone: &Zone) -> Option<i64> {
     let today = i64::from(zone.civil(secs).weekday);
     let weeks = match count > 0 && today != weekday {

@@ -1,4 +1,4 @@
-//! The words of a date.
+//! Splits a date into words.
 
 use trawl_model::Timestamp;
 
@@ -7,39 +7,39 @@ use crate::zone::Zone;
 /// A number as it was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Number {
-    /// With its sign.
+    /// The value, including its sign.
     pub(super) value: i64,
     pub(super) digits: usize,
     pub(super) is_negative: bool,
 }
 
-/// A unit that time is counted in.
+/// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Year,
     Month,
-    /// So many days.
+    /// This many days.
     Days(i64),
     Hour,
     Minute,
     Second,
 }
 
-/// The two halves of a day.
+/// The halves of a day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Half {
     Am,
     Pm,
 }
 
-/// A piece of a date.
+/// A word of a date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// Digits without a sign.
     Number(Number),
     /// A sign and digits.
     Signed(Number),
-    /// The same with a fraction: rounded down.
+    /// Digits with a fraction; the value is rounded down.
     Fraction(Timestamp),
     SignedFraction(Timestamp),
     Half(Half),
@@ -47,11 +47,11 @@ pub(super) enum Word {
     Month(i64),
     /// 0 to 6, from Sunday.
     Weekday(i64),
-    /// A zone, seconds east of Greenwich.
+    /// A zone, in seconds east of UTC.
     Zone(i64),
-    /// The same in summer, which adds an hour.
+    /// A summer time zone, in seconds east of UTC without the added hour.
     SummerZone(i64),
-    /// A name of the zone at hand, and whether it is that of summer.
+    /// The current zone's abbreviation, and whether it is that of summer time.
     Local {
         is_summer: bool,
     },
@@ -61,14 +61,14 @@ pub(super) enum Word {
     Day(i64),
     /// `next`, `third`
     Ordinal(i64),
-    /// `ago`: what counts is multiplied by this.
+    /// `ago` or `hence`: the factor for the amount before it.
     Ago(i64),
-    /// Of a date and a time, or a zone.
+    /// `T` between a date and a time, or a zone.
     T,
     Other(u8),
 }
 
-/// What the zone at hand calls itself, about now.
+/// The abbreviations of the current zone, about now.
 pub(super) struct Local(Vec<(String, bool)>);
 
 impl Local {
@@ -146,7 +146,8 @@ const UNITS: &[(&str, Unit)] = &[
 
 const MINUTE_SECS: i64 = 60;
 
-/// Zones' names, minutes east of Greenwich in winter, and whether it is summer.
+/// Names of zones, minutes east of UTC in winter, and whether the name is that
+/// of summer time.
 const ZONES: &[(&str, i64, bool)] = &[
     ("WET", 0, false),
     ("WEST", 0, true),
@@ -197,7 +198,7 @@ const ZONES: &[(&str, i64, bool)] = &[
     ("NZDT", 720, true),
 ];
 
-/// The text's words; `None` if one of them has no meaning.
+/// Returns the text's words; `None` if one of them is unknown.
 pub(super) fn split(text: &[u8], local: &Local) -> Option<Vec<Word>> {
     let mut words = Vec::new();
     let mut rest = text;
@@ -213,7 +214,7 @@ pub(super) fn split(text: &[u8], local: &Local) -> Option<Vec<Word>> {
                 let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
                 let blanks = after.iter().take_while(|byte| is_blank(byte)).count();
                 rest = &after[blanks..];
-                // A sign before anything else says nothing.
+                // A sign before anything else is ignored.
                 if rest.first().is_some_and(u8::is_ascii_digit) {
                     let (word, behind) = number(rest, Some(*first == b'-'))?;
                     words.push(word);
@@ -240,8 +241,8 @@ pub(super) fn split(text: &[u8], local: &Local) -> Option<Vec<Word>> {
     Some(words)
 }
 
-/// What is behind a comment; comments nest, and one without an end goes to the
-/// end of the text.
+/// Returns the text after a comment. Comments nest; one that is not closed
+/// extends to the end of the text.
 fn comment(text: &[u8]) -> &[u8] {
     let mut depth = 0u64;
     for (at, byte) in text.iter().enumerate() {
@@ -310,7 +311,7 @@ fn with_fraction(secs: i64, fraction: &[u8], is_negative: bool) -> Option<Timest
     }
 }
 
-/// What a word of capitals and full stops means.
+/// Returns the meaning of a word of capitals and full stops.
 fn meaning(word: &str, local: &Local) -> Option<Word> {
     let unit = |word: &str| find(UNITS, word).map(Word::Unit);
     let plural = || word.strip_suffix('S').and_then(unit);
@@ -379,7 +380,7 @@ fn relative(word: &str) -> Option<Word> {
     }
 }
 
-/// Zones of one letter.
+/// Returns the zone of a single letter.
 fn military(word: &str) -> Option<Word> {
     let [letter] = word.as_bytes() else {
         return None;

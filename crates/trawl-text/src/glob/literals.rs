@@ -1,4 +1,4 @@
-//! What every name holds that a pattern matches: the pattern's runs of plain
+//! Finds literals that every name has that a pattern matches: runs of plain
 //! characters.
 
 use trawl_model::need::{At, Letters, Literal, Need, Within};
@@ -7,7 +7,7 @@ use super::parse::Token;
 use super::{Case, General, Glob, Program};
 
 impl Glob {
-    /// What a name, or a whole path, must hold to match.
+    /// Returns a condition that a name, or a whole path, must fulfil to match.
     pub fn need(&self, within: Within) -> Need {
         let exact = |bytes: &[u8], at| {
             let literal = Literal {
@@ -34,8 +34,8 @@ impl Glob {
 }
 
 impl Glob {
-    /// The literal that a name, or a whole path, must hold, if it need do
-    /// nothing else to match.
+    /// Returns the literal that a name, or a whole path, must hold, if every
+    /// name that holds it matches.
     pub fn literal_search(&self, within: Within) -> Option<Literal> {
         match (&self.program, self.need(within)) {
             (Program::General(_) | Program::Nothing, _) => None,
@@ -59,7 +59,8 @@ impl General {
     }
 }
 
-/// Adds what the unit stands for; false if it is not one run of bytes.
+/// Appends the bytes of a unit; returns false if the unit does not stand for
+/// one run of bytes.
 type Spell = fn(u32, &mut Vec<u8>) -> bool;
 
 fn as_byte(unit: u32, out: &mut Vec<u8>) -> bool {
@@ -78,7 +79,8 @@ fn need(tokens: &[Token], spell: Spell, case: Case, within: Within) -> Need {
     let (mut literals, mut run, mut start) = (Vec::new(), Vec::new(), 0);
     for at in 0..=tokens.len() {
         let is_plain = match tokens.get(at) {
-            // In either case other characters may be the same.
+            // If case is ignored, other characters beyond ASCII may match as
+            // well.
             Some(Token::One(unit)) if case == Case::Folded && *unit > 0x7f => false,
             Some(Token::One(unit)) => spell(*unit, &mut run),
             _ => false,

@@ -1,19 +1,19 @@
-//! Runs tokens over a name. Only the last `*` is ever tried again, so the
-//! time is at most the product of both lengths.
+//! Matches tokens against a name. Only the last `*` is ever retried, so the
+//! time is at most proportional to the product of both lengths.
 
 use super::Case;
 use super::parse::Token;
 
-/// What one unit of a name is.
+/// The units that a name consists of.
 pub(super) trait Units {
-    /// The first unit of `name`, as a number and as a character, and its
+    /// Returns the first unit of `name` as a number and as a character, and its
     /// length in bytes.
     fn next(name: &[u8]) -> Option<(u32, Option<char>, usize)>;
-    /// The unit in small letters.
+    /// Returns the unit in lower case.
     fn fold(unit: u32) -> u32;
 }
 
-/// Every byte is a unit; only ASCII has letters.
+/// Units are bytes; only ASCII bytes are letters.
 pub(super) struct Bytes;
 
 impl Units for Bytes {
@@ -28,12 +28,12 @@ impl Units for Bytes {
     }
 }
 
-/// Every character is a unit. The name must be UTF-8.
+/// Units are characters. The name must be UTF-8.
 pub(super) struct Chars;
 
 impl Units for Chars {
     fn next(name: &[u8]) -> Option<(u32, Option<char>, usize)> {
-        // Decoding one character needs its bytes only.
+        // Decoding a character needs no more than its own bytes.
         let length = match name.first()? {
             0..0x80 => 1,
             0x80..0xe0 => 2,
@@ -52,18 +52,18 @@ impl Units for Chars {
         let mut lower = c.to_lowercase();
         match (lower.next(), lower.next()) {
             (Some(small), None) => u32::from(small),
-            // A dotted capital I is an i, as towlower(3) has it.
+            // U+0130, a capital I with a dot, folds to i, as in towlower(3).
             (Some(small), Some(_)) if c == '\u{130}' => u32::from(small),
             _ => unit,
         }
     }
 }
 
-/// Whether the tokens match the whole name.
+/// Returns whether the tokens match the whole name.
 pub(super) fn matches<U: Units>(tokens: &[Token], name: &[u8], case: Case) -> bool {
     let (mut token, mut at) = (0, 0);
-    // Where to go on if what follows the last `*` does not fit: the token
-    // behind it, and where its run ends so far.
+    // Where to continue if the tokens after the last `*` do not match: the
+    // token after it, and the end of the run that it matches so far.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         match tokens.get(token) {
@@ -97,7 +97,7 @@ pub(super) fn matches<U: Units>(tokens: &[Token], name: &[u8], case: Case) -> bo
     }
 }
 
-/// How many bytes of `name` the token takes, if it matches.
+/// Returns the number of bytes of `name` that the token matches.
 fn step<U: Units>(token: &Token, name: &[u8], case: Case) -> Option<usize> {
     let (unit, c, length) = U::next(name)?;
     let matched = match token {

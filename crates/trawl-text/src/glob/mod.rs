@@ -1,16 +1,17 @@
-//! Shell patterns with the meaning that fnmatch(3) without flags gives them:
-//! `*` any run, `?` one character, `[…]` one of a set, `\` quotes. Slashes
-//! and leading dots are nothing special.
+//! Shell patterns with the meaning of fnmatch(3) without flags: `*` matches any
+//! run, `?` one character, `[…]` one of a set, and `\` escapes. Slashes and
+//! leading dots are not special.
 //!
-//! In a UTF-8 locale a pattern is tried by characters and by bytes, and
-//! either is a match: so `?` matches `é` and a stray byte, as it does in
-//! find(1). Where POSIX leaves a bracket expression undefined, the rules are:
-//! a range cannot end in a class (`[a-[:digit:]`), whose `[` is then its end;
-//! `[:` and `[=` that begin no class or element are two characters; a class
-//! or a `[.…]` that there is not makes a pattern that matches nothing.
+//! In a UTF-8 locale a pattern is matched by characters and by bytes, and
+//! either counts as a match: so `?` matches `é` and also a stray byte, as in
+//! find(1). Where POSIX leaves a bracket expression undefined, these rules
+//! apply: a range cannot end in a class (`[a-[:digit:]`), and its end is then
+//! the class's `[`; a `[:` or `[=` that begins no class or element is two
+//! characters; a pattern with an unknown class or an unknown `[.…]` matches
+//! nothing.
 //!
-//! A pattern is compiled once; those that are a literal, a prefix,
-//! a suffix or a substring are found by searching for bytes.
+//! A pattern is compiled once. A pattern that is a literal, a prefix, a suffix
+//! or a substring is matched by a search for bytes.
 
 mod literals;
 mod matcher;
@@ -25,12 +26,12 @@ use crate::locale::Locale;
 use matcher::matches;
 use parse::{Token, parse};
 
-/// Whether letters match in either case.
+/// Whether matching ignores case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Case {
-    /// Only themselves.
+    /// A letter matches only itself.
     Sensitive,
-    /// In either case.
+    /// A letter matches in either case.
     Folded,
 }
 
@@ -53,19 +54,19 @@ enum Program {
 
 #[derive(Debug)]
 struct General {
-    /// `None` where the pattern can match nothing.
+    /// The pattern's tokens by bytes; `None` if it can match nothing.
     by_bytes: Option<Vec<Token>>,
     by_chars: Option<Vec<Token>>,
     case: Case,
-    /// Bytes that a match must contain; empty if none are known.
+    /// Bytes that every match contains, if any are known.
     required: Option<Box<Finder<'static>>>,
-    /// True if the pattern itself has bytes beyond ASCII.
+    /// True if the pattern holds bytes beyond ASCII.
     is_wide: bool,
 }
 
-/// A pattern as fnmatch(3) of the GNU C library reads it: where
-/// `POSIXLY_CORRECT` is set, only `!` makes a list of characters one of all
-/// others, and `^` is a character of the list.
+/// Returns the pattern as fnmatch(3) of the GNU C library reads it. If
+/// `POSIXLY_CORRECT` is set, only `!` negates a bracket expression, and `^` is
+/// an ordinary member.
 pub fn for_fnmatch(pattern: &[u8], is_posix: bool) -> Cow<'_, [u8]> {
     if !is_posix || !pattern.windows(2).any(|two| two == b"[^") {
         return Cow::Borrowed(pattern);
@@ -81,15 +82,15 @@ pub fn for_fnmatch(pattern: &[u8], is_posix: bool) -> Cow<'_, [u8]> {
 }
 
 impl Glob {
-    /// Compiles a pattern as fnmatch(3) does in this process's environment:
-    /// its locale, and `POSIXLY_CORRECT`.
+    /// Compiles a pattern as fnmatch(3) does in this process's environment,
+    /// that is, its locale and `POSIXLY_CORRECT`.
     pub fn of_environment(pattern: &[u8], case: Case) -> Glob {
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
         let pattern = for_fnmatch(pattern, is_posix);
         Glob::new(&pattern, case, Locale::from_env())
     }
 
-    /// Compiles a pattern. Every pattern is valid; some match nothing.
+    /// Compiles a pattern. Every pattern is valid, but some match nothing.
     pub fn new(pattern: &[u8], case: Case, locale: Locale) -> Glob {
         let by_bytes = parse(pattern, None, case);
         if case == Case::Sensitive
@@ -119,7 +120,7 @@ impl Glob {
         }
     }
 
-    /// Whether the whole of `name` matches.
+    /// Returns whether the whole of `name` matches.
     pub fn matches(&self, name: &[u8]) -> bool {
         match &self.program {
             Program::Nothing => false,
@@ -132,7 +133,7 @@ impl Glob {
         }
     }
 
-    /// The one name that matches, if the pattern has no choice in it.
+    /// Returns the only name that matches, if the pattern is a literal.
     pub fn literal(&self) -> Option<&[u8]> {
         match &self.program {
             Program::Literal(literal) => Some(literal),
@@ -140,7 +141,8 @@ impl Glob {
         }
     }
 
-    /// True if no name can match (a trailing backslash, an unknown class).
+    /// Returns true if no name can match (a trailing backslash, an unknown
+    /// class).
     pub fn is_hopeless(&self) -> bool {
         matches!(self.program, Program::Nothing)
     }
@@ -158,7 +160,7 @@ impl General {
         {
             return true;
         }
-        // Where everything is ASCII, characters are bytes.
+        // If everything is ASCII, characters and bytes are the same.
         if !self.is_wide && name.is_ascii() {
             return false;
         }
@@ -168,7 +170,8 @@ impl General {
     }
 }
 
-/// Patterns that are a search for bytes: literals with `*` before or behind.
+/// Returns the program of a pattern that is a search for bytes: a literal with
+/// `*` before or after it.
 fn simple(tokens: &[Token]) -> Option<Program> {
     let is_star = |token: Option<&Token>| matches!(token, Some(Token::Star));
     let leading = tokens.iter().take_while(|t| **t == Token::Star).count();
@@ -192,8 +195,8 @@ fn simple(tokens: &[Token]) -> Option<Program> {
     })
 }
 
-/// A search for the longest run of bytes that every match contains, if it is
-/// long enough to be worth it.
+/// Returns a search for the longest run of bytes that every match contains, if
+/// it is long enough to be worthwhile.
 fn longest_literal(tokens: &[Token]) -> Option<Box<Finder<'static>>> {
     let runs = tokens.split(|token| token.as_byte().is_none());
     let run = runs
@@ -229,10 +232,10 @@ mod tests {
             .prop_map(|parts| parts.concat())
     }
 
-    /// Whether a bracket expression holds what POSIX (XBD 9.3.5) leaves
-    /// undefined: a `[:`, `[=` or `[.` that begins nothing valid, or a class
-    /// as the end of a range. The C library's answer then depends on whether
-    /// an earlier member has matched already.
+    /// Returns whether POSIX (XBD 9.3.5) leaves a bracket expression undefined:
+    /// it has a `[:`, `[=` or `[.` that begins nothing valid, or a class as the
+    /// end of a range. The C library's answer then depends on whether an
+    /// earlier member has already matched.
     fn is_undefined(pattern: &[u8]) -> bool {
         let mut at = 0;
         while at < pattern.len() {
@@ -250,7 +253,7 @@ mod tests {
         false
     }
 
-    /// The same of one expression, behind its `[`.
+    /// Like `is_undefined`, for one expression after its `[`.
     fn bracket_is_undefined(mut rest: &[u8]) -> bool {
         if let [b'!' | b'^', behind @ ..] = rest {
             rest = behind;
@@ -277,7 +280,8 @@ mod tests {
         }
     }
 
-    /// find -name over names of one character, with POSIXLY_CORRECT set.
+    /// Expected values are from find -name over names of one character, with
+    /// `POSIXLY_CORRECT` set.
     #[test]
     fn a_caret_negates_nothing_for_posix() {
         for (pattern, expected) in [
@@ -324,7 +328,8 @@ mod tests {
         }
     }
 
-    /// What find(1) does in a UTF-8 locale, one name after the other.
+    /// Expected values are from find(1) in a UTF-8 locale, one name after the
+    /// other.
     #[test]
     fn characters_and_bytes_both_count() {
         for (pattern, name, case, expected) in [

@@ -1,24 +1,24 @@
-//! From a pattern's text to tokens, by bytes or by characters.
+//! Parses a pattern into tokens, by bytes or by characters.
 
 use super::Case;
 use super::matcher::{Bytes, Chars, Units};
 use super::set::{Bound, Member, Set};
 
-/// One step of a pattern.
+/// One token of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
-    /// This unit (a byte, or a character's code).
+    /// This unit: a byte, or a character's code.
     One(u32),
-    /// Any one unit.
+    /// Any unit.
     Any,
     /// Any run of units.
     Star,
-    /// One unit of a set.
+    /// Any unit of a set.
     OneOf(Set),
 }
 
 impl Token {
-    /// The byte that the token stands for, if it is one.
+    /// Returns the byte that the token matches, if it matches just one.
     pub(super) fn as_byte(&self) -> Option<u8> {
         match self {
             Token::One(unit) => u8::try_from(*unit).ok(),
@@ -27,8 +27,8 @@ impl Token {
     }
 }
 
-/// Tokens of a pattern; by characters if its `text` is given. `None` if it
-/// can match nothing.
+/// Returns the tokens of a pattern: by characters if its `text` is given, else
+/// by bytes. Returns `None` if the pattern can match nothing.
 pub(super) fn parse(pattern: &[u8], text: Option<&str>, case: Case) -> Option<Vec<Token>> {
     let units: Vec<u32> = match text {
         Some(text) => text.chars().map(u32::from).collect(),
@@ -73,34 +73,37 @@ pub(super) fn parse(pattern: &[u8], text: Option<&str>, case: Case) -> Option<Ve
     Some(tokens)
 }
 
-/// The unit as a byte to compare with; 0 for what is beyond ASCII.
+/// Returns the unit if it is ASCII, else 0.
 fn ascii(unit: u32) -> u8 {
     u8::try_from(unit).ok().filter(u8::is_ascii).unwrap_or(0)
 }
 
 enum Bracket {
-    /// A set and how many units it took behind its `[`.
+    /// A set, and the number of units after its `[`.
     Set(Set, usize),
-    /// No `]` closes it: `[` stands for itself.
+    /// No `]` closes it: the `[` is a literal.
     Literal,
     /// No `]` closes it, and it ends in a range without an end. The C library
-    /// takes its `[` for itself only if what stands before has a `[` in it.
+    /// takes the `[` as a literal only if the members before the range include
+    /// a `[`.
     Cut(Set),
-    /// It has a class or an element that there is not.
+    /// It holds an unknown class or collating element, so the pattern matches
+    /// nothing.
     Hopeless,
 }
 
-/// One element of a bracket expression.
+/// An element of a bracket expression.
 enum Element {
     Unit(u32),
-    /// `[.x.]`: as a range's end it stands for itself in either case.
+    /// `[.x.]`. As the end of a range it keeps its case even if case is
+    /// ignored.
     Collating(u32),
     /// `[=x=]`
     Equivalent(u32),
     Class(String),
 }
 
-/// Reads a bracket expression behind its `[`.
+/// Parses a bracket expression after its `[`.
 fn parse_set(units: &[u32]) -> Bracket {
     let mut at = 0;
     let negated = matches!(units.first().map(|u| ascii(*u)), Some(b'!' | b'^'));
@@ -133,12 +136,12 @@ fn parse_set(units: &[u32]) -> Bracket {
     Bracket::Set(Set { negated, members }, at + 1)
 }
 
-/// What was read, or an error for what there is not; and where it ends.
+/// A parsed value, or an error for an unknown class or element; and its end.
 type Parsed<T> = (Result<T, ()>, usize);
 
-/// The member at `at`: an element or a range. `None` where the pattern ends
-/// in it; where only a range's end is missing its beginning, which then ends
-/// behind the pattern.
+/// Parses the member at `at`: an element or a range. Returns `None` if the
+/// pattern ends within it. If only the end of a range is missing, returns its
+/// beginning, and an end past the pattern's end.
 fn parse_member(units: &[u32], at: usize) -> Option<Parsed<Member>> {
     let (element, next) = parse_element(units, at)?;
     let Ok(element) = element else {
@@ -161,8 +164,8 @@ fn parse_member(units: &[u32], at: usize) -> Option<Parsed<Member>> {
     Some((high.map(|high| Member::Range(low, high)), end))
 }
 
-/// The element behind a range's `-`. Of those in brackets only `[.x.]` can
-/// end a range: the `[` of another is itself the end.
+/// Parses the element after a range's `-`. Of the bracketed elements only
+/// `[.x.]` can end a range: the `[` of any other is itself the end.
 fn parse_range_end(units: &[u32], at: usize) -> Option<Parsed<Bound>> {
     let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
     if is(at, b'[') && !is(at + 1, b'.') {
@@ -177,8 +180,8 @@ fn parse_range_end(units: &[u32], at: usize) -> Option<Parsed<Bound>> {
     Some((bound, end))
 }
 
-/// Reads one element at `at`; where it ends. `None` where the pattern ends
-/// in it, an inner error for an element that there is not.
+/// Parses the element at `at`, and returns it with its end. Returns `None` if
+/// the pattern ends within it, an inner error for an unknown element.
 fn parse_element(units: &[u32], at: usize) -> Option<Parsed<Element>> {
     let unit = *units.get(at)?;
     match (ascii(unit), units.get(at + 1).map(|u| ascii(*u))) {
@@ -189,7 +192,7 @@ fn parse_element(units: &[u32], at: usize) -> Option<Parsed<Element>> {
     }
 }
 
-/// `[:name:]`; anything else that begins so is a `[` of its own.
+/// Parses `[:name:]`. If it is malformed, its `[` is a literal.
 fn parse_class(units: &[u32], at: usize) -> Parsed<Element> {
     let mut name = String::new();
     for (index, unit) in units.iter().enumerate().skip(at + 2) {
@@ -204,7 +207,7 @@ fn parse_class(units: &[u32], at: usize) -> Parsed<Element> {
     (Ok(Element::Unit(u32::from(b'['))), at + 1)
 }
 
-/// `[.x.]` and `[=x=]` of one unit.
+/// Parses `[.x.]` and `[=x=]` of one unit.
 fn parse_collating(units: &[u32], at: usize, mark: u8) -> Option<Parsed<Element>> {
     let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
     let unit = *units.get(at + 2)?;

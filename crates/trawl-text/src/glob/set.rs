@@ -1,4 +1,4 @@
-//! Sets of characters: what a bracket expression stands for.
+//! Sets of characters, the meaning of bracket expressions.
 
 use super::Case;
 
@@ -11,11 +11,11 @@ pub(super) struct Set {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Member {
-    /// This unit, in either case where case is folded.
+    /// This unit; in either case if case is ignored.
     One(u32),
-    /// This unit and, even where case is folded, no other: `[.x.]`, `[=x=]`.
+    /// This unit only, even if case is ignored: `[.x.]`, `[=x=]`.
     Exact(u32),
-    /// Units from the first to the second; nothing if they are reversed.
+    /// Units from the first to the second; none if they are reversed.
     Range(Bound, Bound),
     Class(Class),
 }
@@ -23,9 +23,9 @@ pub(super) enum Member {
 /// An end of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// In small letters where case is folded.
+    /// Folded to lower case if case is ignored.
     Plain(u32),
-    /// As it stands: `[.x.]`.
+    /// Never folded: `[.x.]`.
     Exact(u32),
 }
 
@@ -75,8 +75,9 @@ impl Member {
 }
 
 impl Class {
-    /// As `isalpha(3)` and its like for ASCII, `iswalpha(3)` beyond. `c` is
-    /// `None` for a byte that is no character.
+    /// Returns whether the class contains `c`: as isalpha(3) and related
+    /// functions for ASCII, as iswalpha(3) and related functions beyond. `c` is
+    /// `None` for a byte that is not a character.
     pub(super) fn contains(self, c: Option<char>) -> bool {
         let Some(c) = c else { return false };
         let printable = !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
@@ -97,14 +98,16 @@ impl Class {
     }
 }
 
-/// White space but for spaces that do not break, as the C library has it.
+/// Returns whether `c` is white space for the C library, which excludes
+/// non-breaking spaces.
 fn is_space(c: char) -> bool {
     (c.is_whitespace() || c == '\u{b}')
         && !matches!(c, '\u{85}' | '\u{a0}' | '\u{2007}' | '\u{202f}')
 }
 
 impl Set {
-    /// Whether `unit`, which is the character `c` if it is one, is in the set.
+    /// Returns whether `unit` is in the set. `c` is its character, if it is
+    /// one.
     pub(super) fn contains(&self, unit: u32, c: Option<char>, case: Case, fold: Fold) -> bool {
         let folded = |unit: u32| match case {
             Case::Sensitive => unit,
@@ -121,5 +124,5 @@ impl Set {
     }
 }
 
-/// How a unit becomes small.
+/// Folds a unit to lower case.
 pub(super) type Fold = fn(u32) -> u32;
