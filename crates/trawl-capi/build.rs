@@ -1,4 +1,4 @@
-//! Gives the shared library the name that programs look for when they start.
+//! Sets the soname, the name by which programs load the shared library.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

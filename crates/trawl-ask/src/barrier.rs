@@ -1,8 +1,8 @@
-//! Asks the daemons that watch an index, before it is opened, to bring it up to date; those of
-//! sources to which only a path leads, before these are opened. What a daemon says the index has,
-//! what is opened then must have.
+//! Asks the daemons that watch an index to bring it up to date before the index is opened. The
+//! daemons of sources that are only known by a path are asked before those sources are opened. An
+//! opened index must contain whatever its daemon has promised.
 //!
-//! Where no daemon watches anything, this costs one look for a file.
+//! Where no daemon watches the index, this costs a single lookup of a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,22 +14,24 @@ use trawl_query::{Promise, Promises};
 use trawl_serve::client;
 use trawl_serve::protocol::{Answer, Outcome, Seen};
 
-/// How long a question waits for a daemon unless it is said.
+/// Default time that a question waits for a daemon.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Daemons that are asked at the same time.
+/// Maximum number of daemons that are asked at the same time.
 const AT_ONCE: usize = 16;
 
-/// A source and what its daemon said.
+/// A source and its daemon's answer.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Where its index lies.
+    /// Directory of the index.
     pub index: PathBuf,
-    /// The source's root.
+    /// Root of the source.
     pub root: Vec<u8>,
-    /// `None` if nobody watches it; why it could not be asked.
+    /// The daemon's answer, or the reason why it could not be asked; `None` if no daemon watches
+    /// the source.
     pub answer: Option<Result<Answer, String>>,
-    /// Up to when the index has what was changed, where a daemon that watched it was killed.
+    /// Time up to which the index has all changes, if the daemon that watched the source was
+    /// killed.
     pub left_at: Option<Timestamp>,
 }
 
@@ -38,12 +40,12 @@ impl Asked {
         self.index == index && self.root == root
     }
 
-    /// What the daemon said.
+    /// Returns the daemon's answer.
     pub fn answered(&self) -> Option<&Answer> {
         self.answer.as_ref()?.as_ref().ok()
     }
 
-    /// Whether the index has everything that was changed before the daemon was asked.
+    /// Returns whether the index has every change that was made before the daemon was asked.
     pub fn is_as_of_now(&self) -> bool {
         self.answered().is_some_and(|answer| {
             answer.outcome == Outcome::Fresh && matches!(answer.seen, Seen::Now)
@@ -51,13 +53,13 @@ impl Asked {
     }
 }
 
-/// Whether daemons may watch an index: one look for a file.
+/// Returns whether daemons may watch an index. Costs a single lookup of a file.
 pub fn is_watched(index: &Path) -> bool {
     IndexDir::is_watched(index)
 }
 
-/// The daemons of some indexes and what they said. Each is asked once: those of sources that can be
-/// listed when this is made, those of others when a path leads to them.
+/// The daemons of some indexes and their answers. Each daemon is asked once: for sources that can
+/// be listed, on creation; for other sources, when a path leads to them.
 #[derive(Debug)]
 pub struct Daemons {
     indexes: Vec<PathBuf>,
@@ -67,8 +69,9 @@ pub struct Daemons {
 }
 
 impl Daemons {
-    /// Asks all daemons of some indexes at once for everything that was changed before this call,
-    /// or at most `max_age` ago. What is wrong with an index, whoever opens it is told.
+    /// Asks all daemons of some indexes in parallel to publish every change that was made before
+    /// this call, or up to `max_age` before it. Errors of an index are ignored here; opening the
+    /// index reports them.
     pub fn ask(indexes: &[PathBuf], deadline: Duration, max_age: Duration) -> Arc<Daemons> {
         let sources = |path: &PathBuf| IndexDir::open(path).and_then(|index| index.sources());
         let sources = indexes
@@ -84,20 +87,21 @@ impl Daemons {
         })
     }
 
-    /// What was said so far.
+    /// Returns all answers so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.lock().clone()
     }
 
-    /// Whether this index has everything of the source with this root that was changed before its
-    /// daemon was asked.
+    /// Returns whether this index has every change to the source with this root that was made
+    /// before its daemon was asked.
     pub fn is_as_of_now(&self, index: &Path, root: &[u8]) -> bool {
         let asked = self.lock();
         let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
         asked.next().is_some_and(Asked::is_as_of_now)
     }
 
-    /// As of when a daemon said that a source is true, by its index's place and its root.
+    /// Returns the time as of which a daemon vouched for a source, given its index's directory and
+    /// its root.
     pub fn known(&self, index: &Path, root: &[u8]) -> Option<Timestamp> {
         let asked = self.lock();
         let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
@@ -133,7 +137,7 @@ impl Promises for Daemons {
         let asked = self.lock();
         let mut of_it = asked.iter().filter(|one| one.is_of(&index, source.root()));
         let answer = of_it.next()?.answered()?;
-        // Of anything else is told that it may be out of date.
+        // Any other outcome promises nothing: the answer may be out of date.
         let answer = Some(answer).filter(|answer| answer.outcome == Outcome::Fresh)?;
         Some(Promise {
             snapshot: answer.snapshot?,
@@ -142,8 +146,8 @@ impl Promises for Daemons {
     }
 }
 
-/// Asks the daemons of sources that a path lies in, for everything that was changed before this
-/// call.
+/// Asks the daemons of the sources that a path lies in to publish every change that was made before
+/// this call.
 pub fn ask_around(index: &Path, path: &[u8], deadline: Duration) -> Vec<Asked> {
     let sources = IndexDir::open(index).and_then(|index| index.sources_around(path));
     let indexes = [index.to_path_buf()];
@@ -155,7 +159,7 @@ pub fn ask_around(index: &Path, path: &[u8], deadline: Duration) -> Vec<Asked> {
     )
 }
 
-/// Which of these indexes a source lies in.
+/// Returns the index that a source lies in.
 fn index_of(indexes: &[PathBuf], source: &Source) -> PathBuf {
     let around = indexes
         .iter()
@@ -175,8 +179,8 @@ fn ask_one(index: PathBuf, source: &Source, deadline: Duration, max_age: Duratio
     }
 }
 
-/// Up to when a source was watched by a daemon that was killed. A scan since then is no answer of
-/// that daemon's any more.
+/// Returns the time up to which a daemon that was killed watched the source. `None` after a later
+/// scan, which that daemon does not vouch for.
 fn left_at(source: &Source) -> Option<Timestamp> {
     if !client::is_left(source) {
         return None;
@@ -198,7 +202,7 @@ fn ask_all(
     if let [source] = sources {
         return vec![ask(source)];
     }
-    // Many are asked in turns: each costs a thread for as long as it takes.
+    // Many daemons are asked in groups, since each one occupies a thread.
     let ask_some = |some: &[Source]| -> Vec<Asked> {
         std::thread::scope(|scope| {
             let threads = some.iter().map(|source| scope.spawn(|| ask(source)));

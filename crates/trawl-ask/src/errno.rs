@@ -1,4 +1,4 @@
-//! What went wrong as a number of errno(3), for interfaces that have numbers.
+//! Maps errors to numbers of errno(3), for interfaces that report numbers.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use trawl_query::QueryError;
 
 use crate::error::AskError;
 
-/// Why a search has no answer, or ended early.
+/// Returns the errno for a search that has no answer or ended early.
 pub fn of_call(error: &CallError) -> i32 {
     match error {
         CallError::Pattern(_)
@@ -26,7 +26,7 @@ pub fn of_call(error: &CallError) -> i32 {
     }
 }
 
-/// Why nobody could be asked.
+/// Returns the errno for a failure to find or open an index.
 pub fn of_ask(error: &AskError) -> i32 {
     match error {
         AskError::NoHome => libc::ENOENT,

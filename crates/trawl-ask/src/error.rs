@@ -1,4 +1,4 @@
-//! Why nobody can be asked.
+//! Errors that prevent asking an index.
 
 use trawl_query::QueryError;
 use trawl_sys::SysError;
@@ -7,11 +7,11 @@ use trawl_sys::SysError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// No default index, for want of a home directory.
-    #[error("cannot tell where the index is, because HOME is not set: say it with TRAWL_INDEX")]
+    /// There is no default index, because `HOME` is not set.
+    #[error("cannot find the default index, because HOME is not set: set TRAWL_INDEX")]
     NoHome,
-    /// Who asks cannot be told.
-    #[error("cannot tell this user's groups: {0}")]
+    /// The asking user's groups cannot be read.
+    #[error("cannot read this user's groups: {0}")]
     Groups(SysError),
     /// The index cannot be opened.
     #[error(transparent)]

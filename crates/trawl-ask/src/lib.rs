@@ -1,13 +1,15 @@
-//! How a program of a user's comes to an answer: which index is asked, whether it is as of now,
-//! and who answers a search. What the command line and the C library must do alike is here.
+//! Decides how a user's program gets its answer: which index it asks, whether that index is as of
+//! now, and which executor answers a search. The command line and the C library share this code, so
+//! that they behave alike.
 //!
-//! - [`place`]: where the user's index lies, or the administrator's; who asks.
+//! - [`place`]: the location of the user's index or the administrator's, and the asking user's
+//!   credentials.
 //! - [`barrier`]: asks the daemons of an index to bring it up to date.
-//! - [`search`]: who answers the search call.
-//! - [`mounts`]: the servers behind Trawl's own mounts, asked for what lies there.
-//! - [`errno`]: what went wrong, as a number.
+//! - [`search`]: chooses the executor for the search call.
+//! - [`mounts`]: the servers behind Trawl's own mounts, which are asked about the mounted trees.
+//! - [`errno`]: errors as errno numbers.
 //!
-//! Knows nothing of arguments, output, or exit codes.
+//! This crate knows nothing of arguments, output, or exit codes.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,9 @@
-//! Trawl's own mounts, of which a search asks the server behind them: one request instead of what
-//! the mount would ask for.
+//! Finds Trawl's own mounts, so that a search asks the server behind a mount with one request
+//! instead of the many requests of the mount.
 //!
-//! A mount says in the kernel's table which server it is of. That is believed of mounts that this
-//! user has made, and only where nothing has to be run for it but ssh(1), which may ask nobody
-//! anything: a table's line must not be able to start programs.
+//! The kernel's mount table names the server of each mount. Only mounts of this user are believed,
+//! and only where asking the server starts no program but ssh(1), which must not prompt: an entry
+//! of the mount table must not be able to start other programs.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -16,20 +16,20 @@ use trawl_remote::{Address, Remote};
 use trawl_sys::identity::effective_uid;
 use trawl_sys::mount_table::{self, Mount};
 
-/// The type of Trawl's mounts.
+/// File system type of Trawl's mounts.
 const KIND: &[u8] = b"fuse.trawl";
 
-/// The same executor, but servers answer for their mounts.
+/// Wraps an executor so that servers answer about their mounts.
 pub fn with_servers(here: Box<dyn Executor>) -> Box<dyn Executor> {
-    // Without the table the mounts are walked like others.
+    // If the table cannot be read, the mounts are walked like any other directories.
     match table().map(|table| mounts(&table)) {
         Some(mounts) if !mounts.is_empty() => Box::new(Spread::new(here, mounts, ids())),
         _ => here,
     }
 }
 
-/// Whether this process sees ids as they are, or is in a user namespace that maps them; where that
-/// cannot be told, the latter.
+/// Returns whether this process sees ids unmapped, or is in a user namespace that maps them; mapped
+/// if that cannot be determined.
 ///
 /// Source: <https://man7.org/linux/man-pages/man7/user_namespaces.7.html>
 fn ids() -> Ids {
@@ -47,20 +47,20 @@ fn ids() -> Ids {
     }
 }
 
-/// Whether a search may come to a server by itself, and so wait for one.
+/// Returns whether a search may reach a server's mount by itself, and so wait for a server.
 pub fn are_there() -> bool {
     table().is_some()
 }
 
-/// The table of mounts if one of them is Trawl's. It can be long, so it is searched before it is
-/// read line by line.
+/// Returns the mount table if it contains a mount of Trawl's. The table can be long, so it is
+/// searched before it is parsed.
 fn table() -> Option<Vec<u8>> {
     let table = std::fs::read(mount_table::PATH).ok()?;
     let has_one = table.windows(KIND.len()).any(|some| some == KIND);
     has_one.then_some(table)
 }
 
-/// The mounts whose servers can be asked, and others that lie below those.
+/// Returns the mounts whose servers can be asked, and other mounts below those.
 fn mounts(table: &[u8]) -> Vec<spread::Mount> {
     let mut mounts: Vec<spread::Mount> = Vec::new();
     for mount in mount_table::parse(table) {
@@ -83,7 +83,7 @@ fn mounts(table: &[u8]) -> Vec<spread::Mount> {
     mounts
 }
 
-/// The server behind a mount.
+/// Returns the server behind a mount.
 fn server(mount: &Mount) -> Option<Server> {
     let (address, path) = place(&mount.source)?;
     Some(Server {
@@ -92,28 +92,28 @@ fn server(mount: &Mount) -> Option<Server> {
     })
 }
 
-/// Whether a mount's options say that this user has made it.
+/// Returns whether the mount's options say that this user made it.
 fn is_own(mount: &Mount, uid: u32) -> bool {
     mount.option(b"user_id") == Some(uid.to_string().as_bytes())
 }
 
-/// The server and the path there, from what a mount is said to be of: `SERVER:/PATH`, where odd
-/// bytes of the path are written as Rust's `escape_ascii` does, and a comma as `\\054`.
+/// Parses a mount's source into the server's address and the path there. The source is
+/// `SERVER:/PATH`, where the path is escaped as by Rust's `escape_ascii`, and a comma as `\\054`.
 fn place(source: &[u8]) -> Option<(Address, Vec<u8>)> {
     let cut = source.windows(2).rposition(|two| two == b":/")?;
     let (server, path) = (&source[..cut], unescape(&source[cut + 1..])?);
-    // A comma in a server's name, escaped, is not one that is asked.
+    // A server whose name contains an escaped comma is not asked.
     if server.contains(&b'\\') {
         return None;
     }
-    // A path with `:/` in it cannot be told from a server.
+    // A `:/` in the path makes the boundary between server and path ambiguous.
     let (_, rest) = server.split_at(server.iter().position(|byte| *byte == b':')? + 1);
     if rest.windows(2).any(|two| two == b":/") {
         return None;
     }
     let address = match Address::parse(OsStr::from_bytes(server)).ok()? {
         Address::Command(_) => return None,
-        // There is nobody to ask for a password.
+        // There is no terminal to ask for a password.
         Address::Ssh(host) => {
             let words = ["ssh", "-T", "-x", "-o", "BatchMode=yes", "--"].map(OsString::from);
             let trawld = ["trawld", "--stdio"].map(OsString::from);
@@ -124,7 +124,7 @@ fn place(source: &[u8]) -> Option<(Address, Vec<u8>)> {
     Some((address, path))
 }
 
-/// Undoes `escape_ascii` and the escaped comma; `None` for what they do not write.
+/// Undoes `escape_ascii` and the escaping of commas; `None` for text that they cannot produce.
 fn unescape(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let (mut bytes, mut rest) = (Vec::new(), text);

@@ -1,4 +1,5 @@
-//! Which index a user writes, which indexes a user asks, and who asks.
+//! Finds the index that a user writes, the indexes that a user asks, and the asking user's
+//! credentials.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -10,14 +11,14 @@ use trawl_model::{Gid, Uid};
 
 use crate::error::AskError;
 
-/// Where the administrator's index lies, which everyone may ask.
+/// Directory of the administrator's index, which everyone may ask.
 const SHARED: &str = "/var/lib/trawl";
 
-/// The index directory to write: the given one, else the first of `TRAWL_INDEX`, else the default
-/// of this user.
+/// Returns the index directory to write: the given one, else the first in `TRAWL_INDEX`, else this
+/// user's default.
 ///
 /// # Errors
-/// [`AskError::NoHome`] if the default cannot be told.
+/// [`AskError::NoHome`] if there is no default.
 pub fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, AskError> {
     let named = named(given, variable).into_iter().next();
     let uid = trawl_sys::identity::effective_uid();
@@ -27,10 +28,10 @@ pub fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, AskError> {
     }
 }
 
-/// The index directories to ask, which answer together: the given one; else those of
-/// `TRAWL_INDEX`, separated by colons, an empty one of which stands for the default; else the
-/// default: the user's own and the administrator's, as far as there are any that may be opened.
-/// There is always at least one, which may not be there.
+/// Returns the index directories to ask; they answer together. These are the given one; else the
+/// elements of `TRAWL_INDEX`, separated by colons, where an empty element stands for the default;
+/// else the default. The default is the user's own index and the administrator's, as far as they
+/// exist and may be opened. There is always at least one directory, which may not exist.
 ///
 /// # Errors
 /// As [`index_dir`].
@@ -40,7 +41,7 @@ pub fn indexes_to_ask(given: Option<PathBuf>) -> Result<Vec<PathBuf>, AskError> 
     together(named, own, is_index).map(without_repeats)
 }
 
-/// True if the user says which index.
+/// Returns whether the user names an index.
 pub fn is_named(given: &Option<PathBuf>) -> bool {
     given.is_some() || variable("TRAWL_INDEX").is_some()
 }
@@ -49,11 +50,11 @@ pub fn is_named(given: &Option<PathBuf>) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 enum Named {
     At(PathBuf),
-    /// Whatever is asked where nothing is named.
+    /// The default, as if no index were named.
     Default,
 }
 
-/// What the user names, on the command line or else in the environment.
+/// Returns the indexes that the user names, on the command line or else in the environment.
 fn named(given: Option<PathBuf>, get: impl Fn(&str) -> Option<OsString>) -> Vec<Named> {
     if let Some(path) = given {
         return vec![Named::At(path)];
@@ -69,8 +70,8 @@ fn named(given: Option<PathBuf>, get: impl Fn(&str) -> Option<OsString>) -> Vec<
     parts.map(part).collect()
 }
 
-/// The indexes to ask. What the user names has to be there, whoever opens it says so; of the
-/// default ones those are asked that are.
+/// Returns the indexes to ask. A named index must exist, and opening it reports if it does not;
+/// default indexes are left out if they do not exist.
 fn together(
     named: Vec<Named>,
     own: Result<PathBuf, AskError>,
@@ -91,13 +92,13 @@ fn together(
         all = default;
     }
     match all.is_empty() {
-        // It is said of this one that it is not there.
+        // Opening this index reports that it does not exist.
         true => own.map(|own| vec![own]),
         false => Ok(all),
     }
 }
 
-/// Leaves out directories that come a second time, perhaps by another path.
+/// Leaves out repeated directories, even under another path.
 fn without_repeats(all: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     let is_new = |path: &PathBuf| {
@@ -107,10 +108,10 @@ fn without_repeats(all: Vec<PathBuf>) -> Vec<PathBuf> {
     all.into_iter().filter(is_new).collect()
 }
 
-/// Who this process is to the kernel.
+/// Returns this process's effective credentials.
 ///
 /// # Errors
-/// [`AskError::Groups`].
+/// [`AskError::Groups`] if the groups cannot be read.
 pub fn asker() -> Result<Credentials, AskError> {
     let mut groups = trawl_sys::identity::groups().map_err(AskError::Groups)?;
     groups.push(trawl_sys::identity::effective_gid());
@@ -124,17 +125,17 @@ fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// True if there is an index that may be opened.
+/// Returns whether there is an index that may be opened.
 fn is_index(path: &Path) -> bool {
     std::fs::File::open(path.join(trawl_index::layout::FORMAT_FILE)).is_ok()
 }
 
-/// The index of this user.
+/// Returns the default index directory of this user.
 fn own(uid: u32, get: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, AskError> {
     if uid == 0 {
         return Ok(PathBuf::from(SHARED));
     }
-    // The XDG specification: a relative path is to be ignored.
+    // The XDG specification says to ignore a relative path.
     if let Some(data) = get("XDG_DATA_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

@@ -1,5 +1,5 @@
-//! Who answers the search call: the index where a daemon's barrier was answered, and the file
-//! system elsewhere.
+//! Chooses the executor of the search call: the index where a daemon answered a barrier, and the
+//! file system elsewhere.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::error::AskError;
 use crate::mounts::with_servers;
 use crate::place::{asker, indexes_to_ask, is_named};
 
-/// Who a program asks.
+/// Which executor a program asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Who {
     /// The index where it is as of now, servers about their mounts, and the file system elsewhere.
@@ -25,34 +25,34 @@ pub enum Who {
     Auto,
     /// The file system.
     Live,
-    /// The index as it is, behind the daemons that could be asked.
+    /// The index as it is, after the daemons were asked.
     Index,
 }
 
-/// What a program says of who is to answer.
+/// A program's choice of executor.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// Who is asked.
+    /// The executor to ask.
     pub who: Who,
-    /// Which index; `None`: those of the user's settings.
+    /// The index directory; `None` for the indexes of the user's settings.
     pub index: Option<PathBuf>,
-    /// How long daemons are waited for; `None`: they are not asked.
+    /// Maximum time to wait for daemons; `None` to ask no daemons.
     pub wait: Option<Duration>,
 }
 
 impl Choice {
-    /// Who answers a search for this pattern. Daemons are asked here, so this may take as long as
-    /// they are waited for; it never does where [`is_quick`].
+    /// Returns the executor for a search for this pattern. This asks daemons and waits for them up
+    /// to `wait`, except where [`is_quick`] holds.
     ///
     /// # Errors
-    /// If there is something wrong with an index that has to be asked.
+    /// Fails if an index that has to be asked cannot be found or opened.
     pub fn executor(self, pattern: &Pattern) -> Result<Box<dyn Executor>, AskError> {
         match self.who {
             Who::Index => {
                 let dirs = indexes_to_ask(self.index)?;
                 let is_watched = || dirs.iter().any(|dir| barrier::is_watched(dir));
                 let wait = self.wait.filter(|_| is_watched());
-                // What is behind is asked as it is.
+                // An index that is out of date is asked as it is.
                 let daemons = wait.map(|wait| Daemons::ask(&dirs, wait, Duration::ZERO));
                 Ok(Box::new(index(&dirs, daemons)?))
             }
@@ -65,38 +65,40 @@ impl Choice {
     }
 }
 
-/// Whether names can simply be looked for: that costs less than asking a daemon.
+/// Returns whether names can simply be looked up, which costs less than asking a daemon.
 pub fn is_quick(pattern: &Pattern) -> bool {
     pattern.names(pattern.start()).is_some()
 }
 
-/// Asks the index at `given`, or those of the user's settings, where daemons say within `deadline`
-/// that they are as of now, else the file system. Without a deadline nobody is asked.
+/// Returns an executor that asks the index at `given`, or the indexes of the user's settings, where
+/// daemons say within `deadline` that they are as of now, and the file system elsewhere. Without a
+/// deadline no daemon is asked.
 ///
 /// # Errors
-/// If there is something wrong with an index that somebody named.
+/// Fails if an index that the user named cannot be found or opened.
 pub fn auto(given: Option<PathBuf>, deadline: Option<Duration>) -> Result<Auto, AskError> {
     let is_named = is_named(&given);
     let index = match indexes_to_ask(given).and_then(|dirs| if_fresh(dirs, deadline)) {
-        // Nobody said that there is one.
+        // The user named no index, so a missing default is no error.
         Err(_) if !is_named => None,
         index => index?,
     };
     Ok(Auto::new(index, LiveWalk::default()))
 }
 
-/// Asks the indexes in some directories as they are, or as these daemons bring them up to date.
+/// Opens the indexes in these directories as they are, or as these daemons bring them up to date.
 ///
 /// # Errors
-/// If one of them cannot be opened.
+/// Fails if one of them cannot be opened.
 pub fn index(dirs: &[PathBuf], daemons: Option<Arc<Daemons>>) -> Result<IndexRead, AskError> {
     Ok(read(Arc::new(open(dirs, daemons, asker()?, AsOf::Now)?)))
 }
 
-/// Opens indexes so that they answer together, as of a time, as these daemons bring them up to date.
+/// Opens indexes so that they answer together, as of a time, as these daemons bring them up to
+/// date.
 ///
 /// # Errors
-/// If one of them cannot be opened.
+/// Fails if one of them cannot be opened.
 pub fn open(
     dirs: &[PathBuf],
     daemons: Option<Arc<Daemons>>,
@@ -117,7 +119,7 @@ fn read(index: Arc<Index>) -> IndexRead {
     IndexRead::of_all(index, &places)
 }
 
-/// The indexes of which a daemon has brought at least one source up to date.
+/// Opens those indexes of which a daemon has brought at least one source up to date.
 fn if_fresh(
     mut dirs: Vec<PathBuf>,
     deadline: Option<Duration>,
@@ -143,7 +145,8 @@ fn if_fresh(
         AsOf::Now,
     )?);
     let opened = Arc::clone(&index);
-    // Another index may have a source of the same root that is not fresh, and answer.
+    // Another index may have a source with the same root that is not fresh, and may be the one that
+    // answers.
     let is_fresh: IsFresh = Arc::new(move |root: &[u8]| {
         let by = opened.path_of(root);
         by.is_some_and(|by| daemons.is_as_of_now(by, root))

@@ -1,4 +1,4 @@
-//! Takes the index where it is known to be as of now, and walks the file system elsewhere.
+//! Answers from the index where it is known to be as of now, and walks the file system elsewhere.
 
 use crate::error::CallError;
 use crate::executor::{Executor, Stream};
@@ -7,11 +7,12 @@ use crate::live::LiveWalk;
 use crate::request::Request;
 use crate::rescued::Rescued;
 
-/// Says of a source, by its root, whether the index has everything that was changed before the
-/// index was opened: whether a daemon's barrier was answered for it.
+/// Tells whether the index of a source, named by its root, has every change that was made before
+/// the index was opened, that is, whether a daemon answered a barrier for the source.
 pub type IsFresh = std::sync::Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Answers each root from the index, if that is as of now and can, else from the file system.
+/// Answers each root from the index if the index is fresh and able to, and otherwise from the file
+/// system.
 pub struct Auto {
     index: Option<(IndexRead, IsFresh)>,
     live: LiveWalk,
@@ -24,7 +25,7 @@ impl std::fmt::Debug for Auto {
 }
 
 impl Auto {
-    /// Asks this index, and without one the file system alone.
+    /// Creates an executor over this index, or over the file system alone if `index` is `None`.
     pub fn new(index: Option<(IndexRead, IsFresh)>, live: LiveWalk) -> Auto {
         Auto { index, live }
     }
@@ -45,7 +46,8 @@ impl Executor for Auto {
     }
 }
 
-/// The answer about one root from the index, if that is as good as any.
+/// Returns the index's answer about the request's only root. `None` if the index cannot answer, is
+/// not fresh, or is not worth opening.
 fn from_index(
     index: &IndexRead,
     is_fresh: &IsFresh,
@@ -53,12 +55,12 @@ fn from_index(
 ) -> Option<Result<Box<dyn Stream>, CallError>> {
     let root = &request.roots()[0];
     let pattern = root.pattern();
-    // A few looks for names cost less than opening a snapshot.
+    // Looking up a few names costs less than opening a snapshot.
     if pattern.names(pattern.start()).is_some() {
         return None;
     }
     let place = canonical(root).ok()?;
-    // Whatever is wrong with the index, the file system is there.
+    // An index that fails is no error here: the file system can answer instead.
     let prepared = index.prepare(request, 0, &place).ok()?;
     is_fresh(prepared.source()).then(|| prepared.begin())
 }

@@ -1,8 +1,9 @@
-//! Roots that lie in a tree which nothing leads out of: what a server gives to others.
+//! Roots in a tree that no path may leave, as a server exports it.
 //!
-//! Links within are resolved as if the tree were all there is (`RESOLVE_IN_ROOT`); whatever is
-//! looked at through a link is looked at so. Paths that lead through links to directories are
-//! opened from the top, so they may have at most 4,095 bytes.
+//! Links inside the tree are resolved as if the tree were the whole file system
+//! (`RESOLVE_IN_ROOT`), and so are the targets of links that are looked at. Paths that pass through
+//! links to directories are opened from the top of the tree, so such a path may have at most 4,095
+//! bytes.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -12,17 +13,17 @@ use trawl_model::relative_path::join;
 use trawl_sys::directory::{Links, Purpose};
 use trawl_sys::{Errno, Op, SysError, confined};
 
-/// A place in a tree that nothing leads out of.
+/// A place in a tree that no path may leave.
 #[derive(Clone, Debug)]
 pub struct Confined {
-    /// Why it cannot be reached, if so.
+    /// The top of the tree, or the reason why it cannot be reached.
     top: Result<Arc<OwnedFd>, Errno>,
-    /// From the top.
+    /// Path from the top.
     path: Vec<u8>,
 }
 
 impl Confined {
-    /// The place at this path below an open directory.
+    /// Creates the place at this path below an open directory.
     pub fn new(top: Arc<OwnedFd>, path: &[u8]) -> Confined {
         Confined {
             top: Ok(top),
@@ -30,7 +31,7 @@ impl Confined {
         }
     }
 
-    /// A place that cannot be reached.
+    /// Creates a place that cannot be reached; every operation on it fails with `errno`.
     pub fn unreachable(errno: Errno) -> Confined {
         Confined {
             top: Err(errno),
@@ -38,7 +39,7 @@ impl Confined {
         }
     }
 
-    /// The place at a path below it.
+    /// Returns the place at a path below this one.
     pub(crate) fn below(&self, below: &[u8]) -> Confined {
         Confined {
             top: self.top.clone(),
@@ -57,28 +58,28 @@ impl Confined {
         Ok((top, path))
     }
 
-    /// Opens a directory below it.
+    /// Opens a directory below this place.
     ///
     /// # Errors
-    /// Those of openat2(2).
+    /// Fails with the errors of openat2(2).
     pub fn open(&self, below: &[u8], purpose: Purpose) -> Result<OwnedFd, SysError> {
         let (top, path) = self.place(below)?;
         confined::open_directory(top, &path, purpose)
     }
 
-    /// Opens what is there, for stat(2) alone.
+    /// Opens the object at this path below the place with `O_PATH`, for stat(2) alone.
     ///
     /// # Errors
-    /// Those of openat2(2).
+    /// Fails with the errors of openat2(2).
     pub fn look(&self, below: &[u8], links: Links) -> Result<OwnedFd, SysError> {
         let (top, path) = self.place(below)?;
         confined::look(top, &path, links)
     }
 
-    /// Opens a regular file.
+    /// Opens the place as a regular file.
     ///
     /// # Errors
-    /// Those of openat2(2); `EINVAL` for anything else.
+    /// Fails with the errors of openat2(2); `EINVAL` if it is anything but a regular file.
     pub fn open_file(&self) -> Result<OwnedFd, SysError> {
         let (top, path) = self.place(b"")?;
         confined::open_file(top, &path)

@@ -1,8 +1,8 @@
-//! Where a search is, so that it can be gone on with later or by somebody else.
+//! Positions in an answer, from which the search can resume later or in another process.
 //!
-//! The answer's order is fixed, so a place in it is a name, not a number: a search that goes on
-//! gives just the records behind that place, whatever was added or removed before it. Cookies are
-//! untrusted: one of another question is an error.
+//! The order of an answer is fixed, so a position is a name, not a number: a resumed search gives
+//! exactly the records after that position, whatever was added or removed before it. Cookies are
+//! untrusted: a cookie of another question is an error.
 
 use xxhash_rust::xxh3::Xxh3;
 
@@ -11,27 +11,27 @@ use crate::pattern::components;
 use crate::record::{Outcome, RecordRef, Source};
 use crate::request::Request;
 
-/// Which record of a directory's was the last.
+/// The last record given of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
-    /// None: the search begins.
+    /// No record: the search begins.
     Begin,
-    /// A root itself.
+    /// The match of a root itself.
     Itself,
-    /// What is wrong with the directory.
+    /// The error about the directory itself.
     Own,
     /// The entry with this name.
     Name(Vec<u8>),
-    /// The last record of all.
+    /// The last record of the answer.
     End,
 }
 
-/// A place in an answer.
+/// A position in an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cookie {
     question: u64,
     pub(crate) root: u32,
-    /// Below the root; the root itself is empty.
+    /// Path of the directory below the root; empty for the root itself.
     pub(crate) dir: Vec<u8>,
     pub(crate) stage: Stage,
 }
@@ -40,7 +40,7 @@ const VERSION: u8 = 1;
 const HEAD_BYTES: usize = 18;
 
 impl Cookie {
-    /// The beginning of the answer to a request.
+    /// Returns the beginning of the answer to a request.
     pub fn begin(request: &Request) -> Cookie {
         Cookie {
             question: fingerprint(request),
@@ -50,7 +50,7 @@ impl Cookie {
         }
     }
 
-    /// Goes to a record of the answer. One of no root of the request changes nothing.
+    /// Moves to a record of the answer. A record of no root of the request changes nothing.
     pub fn advance(&mut self, request: &Request, record: &RecordRef<'_>) {
         let Some(root) = request.root(record.root) else {
             return;
@@ -79,20 +79,21 @@ impl Cookie {
         }
     }
 
-    /// Whether this place lies behind another one in the same answer.
+    /// Returns whether this position comes after another one in the same answer.
     pub fn is_behind(&self, other: &Cookie) -> bool {
         let order = self.root.cmp(&other.root);
         let order = order.then_with(|| components(&self.dir).cmp(components(&other.dir)));
         order.then_with(|| self.stage.cmp(&other.stage)).is_gt()
     }
 
-    /// Goes to the end.
+    /// Moves to the end.
     pub(crate) fn end(&mut self) {
         self.dir.clear();
         self.stage = Stage::End;
     }
 
-    /// The same place in the answer to a question that has the same records there.
+    /// Returns the same position in the answer to another request, which has the same records
+    /// there.
     pub(crate) fn of_question(&self, request: &Request) -> Cookie {
         Cookie {
             question: fingerprint(request),
@@ -100,7 +101,7 @@ impl Cookie {
         }
     }
 
-    /// The same place, whose directory has this path from where it is seen.
+    /// Returns the same position with another path of its directory, as seen from another root.
     pub(crate) fn seen_from(&self, dir: &[u8]) -> Cookie {
         Cookie {
             dir: dir.to_vec(),
@@ -108,16 +109,16 @@ impl Cookie {
         }
     }
 
-    /// Whether it is of this question.
+    /// Fails if the cookie belongs to another question.
     pub(crate) fn check(&self, request: &Request) -> Result<(), CallError> {
-        let why = "it is of another search";
+        let why = "it belongs to another search";
         match self.question == fingerprint(request) {
             true if self.root == 0 || request.root(self.root).is_some() => Ok(()),
             _ => Err(CallError::Cookie { why }),
         }
     }
 
-    /// The cookie as bytes.
+    /// Returns the cookie's encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         let (stage, name) = match &self.stage {
             Stage::Begin => (0, &b""[..]),
@@ -129,24 +130,24 @@ impl Cookie {
         let mut bytes = vec![VERSION, stage];
         bytes.extend_from_slice(&self.question.to_le_bytes());
         bytes.extend_from_slice(&self.root.to_le_bytes());
-        // Fits: paths have bounds.
+        // The cast is lossless: path lengths are bounded.
         bytes.extend_from_slice(&(self.dir.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&self.dir);
         bytes.extend_from_slice(name);
         bytes
     }
 
-    /// Reads a cookie.
+    /// Decodes a cookie.
     ///
     /// # Errors
-    /// [`CallError::Cookie`] for anything that is none.
+    /// [`CallError::Cookie`] for bytes that are not a valid cookie.
     pub fn from_bytes(bytes: &[u8]) -> Result<Cookie, CallError> {
         let bad = |why| CallError::Cookie { why };
         let (head, rest) = bytes
             .split_first_chunk::<HEAD_BYTES>()
             .ok_or_else(|| bad("it is cut short"))?;
         if head[0] != VERSION {
-            return Err(bad("it is of another version"));
+            return Err(bad("it is of an unknown version"));
         }
         let number =
             |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -171,7 +172,8 @@ impl Cookie {
     }
 }
 
-/// What tells questions apart: who goes on with one needs the same pattern, roots and options.
+/// Hashes all that distinguishes one question from another: pattern, roots and options. A search
+/// can only be resumed with the same ones.
 fn fingerprint(request: &Request) -> u64 {
     let mut hash = Xxh3::new();
     let mut part = |bytes: &[u8]| {

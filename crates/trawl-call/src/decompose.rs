@@ -1,9 +1,9 @@
-//! Which part of a search lies on which mount, and what is left of the pattern there.
+//! Splits a search into one part per mount, and computes the rest of the pattern for each part.
 //!
-//! A search above mount points is cut at each of them: what lies below one is searched for what
-//! is left of the pattern behind the way there, by whoever answers for that mount; the rest is
-//! searched without it. A pure function: no file system is asked. [`Request::for_part`] asks about a
-//! part; its records name paths as those of the whole do.
+//! A search above mount points is cut at each of them. The executor for a mount searches the tree
+//! below its mount point for the rest of the pattern; the other part of the search leaves that tree
+//! out. A pure function: it does not access the file system. [`Request::for_part`] makes a request
+//! of a part; its records have the paths that they have in the whole search.
 
 use trawl_model::path;
 
@@ -14,26 +14,26 @@ use crate::request::{Request, Root};
 /// A part of a search that one executor answers.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Which mount it lies on: its place in the list; `None` for what lies on none.
+    /// Index of the mount in the list; `None` for the part that lies on no listed mount.
     pub mount: Option<usize>,
-    /// What is searched there, by the path that it has on this machine.
+    /// The part's root, with its path on this machine.
     pub root: Root,
 }
 
-/// Cuts one root's search at these mount points, which are absolute and normal paths, as the
-/// root's own path `at` is (see [`trawl_model::path::normalize`]). Parts below which nothing can
-/// match are left out, and so are those at mount points that are not crossed.
+/// Cuts one root's search at these mount points. Mount points and the root's own path `at` are
+/// absolute and normalized (see [`trawl_model::path::normalize`]). Parts below which nothing can
+/// match are left out, and so are mount points that the search does not cross.
 ///
-/// Together the parts give just the matches that the whole has.
+/// Together the parts give exactly the matches of the whole search.
 pub fn decompose(request: &Request, root: &Root, at: &[u8], mounts: &[Vec<u8>]) -> Vec<Part> {
     let home = home_of(at, mounts);
     if request.options().mounts == Mounts::Stay {
-        // What is mounted below is not gone into; the mount points themselves may match.
+        // The search does not enter mounts below, but the mount points themselves may match.
         let root = root.clone();
         return vec![Part { mount: home, root }];
     }
     let mut below = mounts_below(root, at, mounts);
-    // What is too deep is not gone into, and told as that, by whoever answers for what is above.
+    // A mount point beyond the maximum depth is not entered; the part above reports it as too deep.
     let depth = |path: &[u8]| crate::pattern::components(path).count();
     below.retain(|(_, path)| depth(path) <= request.options().max_depth);
     let whole = root.pattern();
@@ -46,7 +46,8 @@ pub fn decompose(request: &Request, root: &Root, at: &[u8], mounts: &[Vec<u8>]) 
     parts
 }
 
-/// The mounts that a search of a root comes to, by their paths below it, in path order.
+/// Returns the mounts that a search of a root reaches, with their paths below the root, in path
+/// order.
 fn mounts_below<'m>(root: &Root, at: &[u8], mounts: &'m [Vec<u8>]) -> Vec<(usize, &'m [u8])> {
     let relative = |mount: &'m Vec<u8>| mount.strip_prefix(at)?.strip_prefix(b"/");
     let mut below: Vec<(usize, &[u8])> = Vec::new();
@@ -58,13 +59,13 @@ fn mounts_below<'m>(root: &Root, at: &[u8], mounts: &'m [Vec<u8>]) -> Vec<(usize
             below.push((index, path));
         }
     }
-    // Of those mounted on the same path the last one is on top.
+    // Of several mounts on the same path, the last one is on top.
     below.sort_by(|a, b| path::cmp(a.1, b.1).then(b.0.cmp(&a.0)));
     below.dedup_by(|later, top| later.1 == top.1);
     below
 }
 
-/// The mount that a path lies on.
+/// Returns the mount that a path lies on.
 fn home_of(at: &[u8], mounts: &[Vec<u8>]) -> Option<usize> {
     let around = mounts.iter().enumerate();
     let around = around.filter(|(_, mount)| path::is_within(at, root_as_empty(mount)));
@@ -80,7 +81,7 @@ fn is_inside_any(relative: &[u8], paths: &[Vec<u8>]) -> bool {
     paths.iter().any(|path| path::is_within(relative, path))
 }
 
-/// The part of a root at a path below it, without the mounts below that.
+/// Returns the part of a root at a path below it, without the mounts below that path.
 fn part(
     root: &Root,
     mount: Option<usize>,
@@ -100,7 +101,7 @@ fn part(
     let mut skip: Vec<Vec<u8>> = others.collect();
     skip.extend(root.skip().iter().filter_map(|path| inside(path)));
     skip.sort_by(|a, b| path::cmp(a, b));
-    // What lies within another is gone with it.
+    // A path within another skipped path is skipped with it.
     skip.dedup_by(|later, earlier| path::is_within(later, earlier));
     let place = match relative {
         b"" => root.path().to_vec(),

@@ -1,88 +1,88 @@
-//! Why a search could not be begun or ended early. What cannot be read on the way is not here: it
-//! is a record of the answer.
+//! Errors that prevent a search or end it early. A path that cannot be read is not an error here
+//! but a record of the answer.
 
 use trawl_query::QueryError;
 
 use crate::packed::BadRecord;
 use crate::pattern::PatternError;
 
-/// A search that has no answer, or whose answer ends early.
+/// Why a search has no answer, or why its answer ends early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The pattern is none.
+    /// The pattern is invalid.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// Flags that there are not.
+    /// Unknown flags were given.
     #[error("unknown flags {bits:#x}: this version knows {known:#x}")]
     Flags {
-        /// Those that are not known.
+        /// The unknown bits.
         bits: u32,
-        /// Those that are.
+        /// All known bits.
         known: u32,
     },
-    /// A limit that was asked for is beyond what is allowed.
+    /// The requested limit exceeds the maximum.
     #[error("a depth of {asked} is too much: at most {most}")]
     Depth {
-        /// What was asked for.
+        /// The requested depth, in levels.
         asked: usize,
-        /// The most there is.
+        /// The maximum depth, in levels.
         most: usize,
     },
-    /// A directory is deeper than the search may go, and that is to end it.
+    /// A directory is deeper than the search may go, and the caller chose to end the search there.
     #[error(
-        "{path} is more than {most} levels down, where the search ends: allow more levels, or have what is too deep told and left out"
+        "{path} is more than {most} levels down, where the search ends: allow more levels, or have deeper directories reported and left out"
     )]
     TooDeep {
-        /// The directory as records have it, escaped.
+        /// The directory's path as in records, escaped.
         path: String,
-        /// How many levels there may be.
+        /// Maximum number of levels.
         most: usize,
     },
-    /// A list of directories that cannot be read.
+    /// The list of directories is invalid.
     #[error("cannot read the list of directories: {why}")]
     Roots {
-        /// What is wrong with it.
+        /// What is wrong with the list.
         why: &'static str,
     },
-    /// A cookie that cannot be used.
-    #[error("cannot go on from this cookie: {why}; begin the search again")]
+    /// The cookie cannot be used.
+    #[error("cannot resume from this cookie: {why}; start the search again")]
     Cookie {
-        /// What is wrong with it.
+        /// What is wrong with the cookie.
         why: &'static str,
     },
-    /// A record that an executor gave makes no sense.
+    /// A record from an executor is invalid.
     #[error("cannot read the answer: {0}")]
     Record(#[from] BadRecord),
-    /// Nobody who was asked can answer this.
+    /// No executor can answer about this directory.
     #[error("cannot answer about {path}: {why}")]
     NotServed {
         /// The directory, escaped.
         path: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do about it.
         why: String,
     },
     /// The index could not be read.
     #[error("cannot read the index: {0}")]
     Index(#[from] QueryError),
     /// A thread could not be started, or ended before its work was done.
-    #[error("cannot go on with the search: {0}")]
+    #[error("cannot continue the search: {0}")]
     Thread(std::io::Error),
     /// A server could not be asked, or its answer ended early.
     #[error(transparent)]
     Remote(Box<dyn std::error::Error + Send + Sync>),
-    /// It ended early before.
+    /// The search ended early, and its error has already been returned.
     #[error(
-        "the search ended before its answer was whole: begin it again, or go on from its cookie"
+        "the search ended before its answer was complete: start it again, or resume from its cookie"
     )]
     Ended,
-    /// The caller ended it.
+    /// The caller cancelled the search.
     #[error("the search was cancelled")]
     Cancelled,
 }
 
 impl CallError {
-    /// Says that nobody answers about a directory.
+    /// Creates a [`CallError::NotServed`] about a directory.
     pub(crate) fn not_served(path: &[u8], why: impl Into<String>) -> CallError {
         CallError::NotServed {
             path: path.escape_ascii().to_string(),

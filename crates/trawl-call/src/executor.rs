@@ -1,25 +1,25 @@
-//! Who answers: one trait for the live walk, the index, and whoever else can.
+//! The trait of everything that answers searches: the live walk, the index, servers.
 
 use crate::error::CallError;
 use crate::request::Request;
 
-/// Who answered.
+/// The kind of executor that answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ServedBy {
-    /// A walk of the file system as it is.
+    /// A walk of the live file system.
     Live,
     /// An index.
     Index,
-    /// A server on another machine, which does not say more.
+    /// A server on another machine, which does not say how it answered.
     Remote,
-    /// A walk on another machine.
+    /// A live walk on another machine.
     RemoteLive,
     /// An index on another machine.
     RemoteIndex,
 }
 
 impl ServedBy {
-    /// Its name.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             ServedBy::Live => "live",
@@ -31,35 +31,36 @@ impl ServedBy {
     }
 }
 
-/// Some records of an answer that follow each other.
+/// Consecutive records of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Who answered.
+    /// The executor that answered.
     pub served_by: ServedBy,
-    /// Whole records, as [`crate::packed`] has them.
+    /// Whole records, encoded as in [`crate::packed`].
     pub packed: Vec<u8>,
 }
 
 /// An answer, block by block.
 ///
-/// Records come root by root; of each root first the root itself if it matches, then its
-/// directories in depth-first path order, and of each directory what is wrong with it and its
-/// matches by name bytes. With [`crate::options::Extent::First`] nothing follows the first match.
-/// Dropping it ends the search.
+/// Records come root by root. For each root: first the root itself if it matches, then its
+/// directories in depth-first path order; for each directory: the error about it, if any, then its
+/// matches ordered by name bytes. With [`crate::options::Extent::First`] nothing follows the first
+/// match. Dropping the stream ends the search.
 pub trait Stream: Send {
-    /// The next block; `None` at the end. Blocks are not empty.
+    /// Returns the next block; `None` at the end. Blocks are never empty.
     ///
     /// # Errors
-    /// [`CallError::Cancelled`], and what keeps an executor from going on.
+    /// [`CallError::Cancelled`], and any error that keeps the executor from going on.
     fn next_block(&mut self) -> Result<Option<Block>, CallError>;
 }
 
 /// Answers searches.
 pub trait Executor: Send + Sync {
-    /// Begins to answer. What is wrong with single roots is in the answer.
+    /// Begins to answer. Errors about single roots are records of the answer.
     ///
     /// # Errors
-    /// If it cannot answer the question at all; [`CallError::NotServed`] if another executor may.
+    /// Fails if the executor cannot answer the request at all: [`CallError::NotServed`] if another
+    /// executor may be able to.
     fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError>;
 }
 

@@ -1,26 +1,29 @@
-//! The search call: one question, a pattern and some directories, for what programs otherwise
-//! find out by opening and listing directory after directory.
+//! The search call: one request, a pattern and a list of directories, replaces the calls by which
+//! programs otherwise open and list directory after directory.
 //!
-//! The call is that of the paper *Search Should Be a System Call* (2013). [`Request`] says what
-//! is asked, an [`Executor`] answers it, [`Search`] reads the answer record by record or into a
-//! buffer. Who answers is said in the answer: a walk of the live file system ([`live`]), or an
-//! index ([`index`]); [`auto`] takes the index where it is known to be as of now.
+//! The call follows the paper *Search Should Be a System Call* (2013). A [`Request`] states the
+//! question, an [`Executor`] answers it, and [`Search`] reads the answer record by record or into a
+//! buffer. Each block of the answer names the executor that served it: a walk of the live file
+//! system ([`live`]) or an index ([`index`]). [`auto`] uses the index where the index is known to
+//! be as of now.
 //!
-//! - [`pattern`]: the language, compiled once; what is left of a pattern below a path.
-//! - [`options`]: what is asked besides, as types and as the bits of the C interface.
-//! - [`request`]: roots, and lists of them as one string; [`confined`]: roots in a tree that
-//!   nothing leads out of.
-//! - [`decompose`]: which part of a search each mount answers; [`spread`] asks the servers of mounts
-//!   for theirs.
-//! - [`record`], [`packed`]: results and errors, and their bytes.
-//! - [`cookie`]: where a search goes on; [`waiter`]: a descriptor that says when.
+//! - [`pattern`]: the pattern language, compiled once, and the rest of a pattern below a path.
+//! - [`options`]: the other parameters of a search, as types and as the flag bits of the C
+//!   interface.
+//! - [`request`]: roots, and lists of roots as one string; [`confined`]: roots in a tree that no
+//!   path may leave.
+//! - [`decompose`]: splits a search into one part per mount; [`spread`] sends each part to the
+//!   server of its mount.
+//! - [`record`], [`packed`]: matches and errors, and their encoding.
+//! - [`cookie`]: the position at which a search resumes; [`waiter`]: a pollable descriptor for
+//!   waiting.
 //!
-//! Invariants: whoever answers, the records and their order are the same (directories in
-//! depth-first path order, each with its matches by name bytes); patterns, packed records and
-//! cookies are untrusted; what cannot be read is a record in the stream; memory is bounded by the
-//! largest directory and by what waits to be read.
+//! Invariants: every executor gives the same records in the same order (directories in depth-first
+//! path order, the matches of each directory ordered by name bytes); patterns, packed records and
+//! cookies are untrusted; a path that cannot be read becomes an error record in the stream; memory
+//! is bounded by the largest directory and by the bytes that wait to be read.
 //!
-//! Knows nothing of sockets, daemons or output.
+//! This crate knows nothing of sockets, daemons or output.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What is asked besides the pattern: as types, and as the bits that the C interface and the wire
-//! carry.
+//! The parameters of a search besides the pattern: as types, and as the flag bits of the C
+//! interface and the wire.
 
 use trawl_sys::access::Wish;
 
@@ -9,110 +9,110 @@ use crate::pattern::{Language, Mode, Period};
 /// How many matches are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// Every one.
+    /// Every match.
     #[default]
     All,
-    /// The first one: of the earliest root in the list that has one, the first in the order of
-    /// the answer. What fails the access test does not count.
+    /// The first match: the first one in the answer's order, of the earliest root in the list that
+    /// has any. Entries that fail the access test do not count.
     First,
 }
 
-/// Whether records say what stat(2) says.
+/// Whether records carry the attributes that stat(2) returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Metadata {
-    /// No.
+    /// No attributes.
     #[default]
     Omit,
-    /// Of what symbolic links lead to, as stat(2).
+    /// Attributes of the targets of symbolic links, as by stat(2).
     OfTarget,
-    /// Of symbolic links themselves, as lstat(2).
+    /// Attributes of the symbolic links themselves, as by lstat(2).
     OfLink,
 }
 
 /// How paths in records begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RootForm {
-    /// Below the searched directory, which is itself called `.`.
+    /// Relative to the searched directory, which is itself called `.`.
     #[default]
     Omitted,
     /// With the searched directory as it was given.
     Included,
 }
 
-/// Whether links to directories are gone into.
+/// Whether symbolic links to directories are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Links {
     /// No.
     #[default]
     Stay,
-    /// Yes, but not into a directory that the path already leads through.
+    /// Yes, except into a directory that the path already passes through.
     Follow,
 }
 
-/// Whether other file systems are gone into.
+/// Whether other file systems are entered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mounts {
     /// Yes.
     #[default]
     Cross,
-    /// No: what they are mounted on can match, what is in them is not looked at.
+    /// No: mount points can match, but the file systems mounted on them are not searched.
     Stay,
 }
 
-/// What the asking user must be allowed to do with a match: any of reading, writing, executing.
+/// Rights that the asking user must have on a match: all of the chosen ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Access(u8);
 
 const WISHES: [(Wish, u8); 3] = [(Wish::Read, 4), (Wish::Write, 2), (Wish::Execute, 1)];
 
 impl Access {
-    /// Nothing is asked.
+    /// No rights are required.
     pub const NONE: Access = Access(0);
 
-    /// The same and this.
+    /// Adds a required right.
     #[must_use]
     pub fn and(self, wish: Wish) -> Access {
         let more = WISHES.iter().filter(|(known, _)| *known == wish);
         Access(more.fold(self.0, |bits, (_, bit)| bits | bit))
     }
 
-    /// Whether nothing is asked.
+    /// Returns whether no rights are required.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// What is asked, one by one.
+    /// Returns the required rights one by one.
     pub fn wishes(self) -> impl Iterator<Item = Wish> {
         let asked = WISHES.into_iter().filter(move |(_, bit)| self.0 & bit != 0);
         asked.map(|(wish, _)| wish)
     }
 }
 
-/// How far below a root a search goes unless it is said: directories further down are an error
-/// record each.
+/// Default maximum depth of a search, in levels below the root. A directory further down becomes an
+/// error record.
 pub const DEPTH_DEFAULT: usize = 8192;
-/// How far a search goes in the paper's implementation, which ends with an error there
+/// Maximum depth in the paper's implementation, which ends with an error there
 /// ([`crate::Search::ending_where_too_deep`]).
 pub const DEPTH_PAPER: usize = 16;
-/// The most that may be asked for.
+/// Greatest depth that a caller may request.
 pub const DEPTH_MAX: usize = 32_768;
 
-/// What is asked besides the pattern.
+/// The parameters of a search besides the pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// How many.
+    /// How many matches are wanted.
     pub extent: Extent,
-    /// Whether with what stat(2) says.
+    /// Whether records carry attributes, and whose.
     pub metadata: Metadata,
-    /// How paths begin.
+    /// How paths in records begin.
     pub root_form: RootForm,
-    /// What must be allowed.
+    /// Rights that the asking user must have on a match.
     pub access: Access,
-    /// Whether links are followed.
+    /// Whether symbolic links to directories are followed.
     pub links: Links,
-    /// Whether other file systems are gone into.
+    /// Whether other file systems are entered.
     pub mounts: Mounts,
-    /// Directories may lie so many levels below a root; at most [`DEPTH_MAX`].
+    /// Maximum depth of searched directories, in levels below a root; at most [`DEPTH_MAX`].
     pub max_depth: usize,
 }
 
@@ -130,7 +130,7 @@ impl Default for Options {
     }
 }
 
-/// Flags as they are in C. The first eight have the numbers of the paper's implementation.
+/// Flag bits as in C. The first eight have the numbers of the paper's implementation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u32);
 
@@ -149,7 +149,7 @@ impl Flags {
     pub const W_OK: u32 = 1 << 6;
     /// Matches must be executable.
     pub const X_OK: u32 = 1 << 7;
-    /// Makes METADATA that of links themselves.
+    /// Makes [`Flags::METADATA`] that of symbolic links themselves.
     pub const NOFOLLOW: u32 = 1 << 8;
     /// [`Links::Follow`].
     pub const FOLLOW: u32 = 1 << 9;
@@ -164,7 +164,7 @@ impl Flags {
         (Flags::X_OK, Wish::Execute),
     ];
 
-    /// All that there are.
+    /// All known flags.
     pub const ALL: u32 = Flags::STOPATFIRST
         | Flags::METADATA
         | Flags::INCLUDEROOT
@@ -181,10 +181,10 @@ impl Flags {
         self.0 & bit != 0
     }
 
-    /// What the bits mean.
+    /// Decodes the bits.
     ///
     /// # Errors
-    /// [`CallError::Flags`] for bits that there are not.
+    /// [`CallError::Flags`] for unknown bits.
     pub fn read(self) -> Result<(Language, Options), CallError> {
         let unknown = self.0 & !Flags::ALL;
         if unknown != 0 {
@@ -212,7 +212,7 @@ impl Flags {
         Ok((language, options))
     }
 
-    /// The bits for this.
+    /// Returns the bits for a language and options.
     pub fn of(language: Language, options: &Options) -> Flags {
         let bits = [
             (Flags::STOPATFIRST, options.extent == Extent::First),
@@ -244,7 +244,7 @@ mod tests {
                 continue;
             };
             let mut expected = bits;
-            // NOFOLLOW is about METADATA alone.
+            // NOFOLLOW only changes METADATA.
             if bits & Flags::METADATA == 0 {
                 expected &= !Flags::NOFOLLOW;
             }

@@ -1,31 +1,31 @@
-//! Records as bytes: what the C interface fills buffers with and what goes over the wire.
+//! Encodes records as bytes, for the buffers of the C interface and for the wire.
 //!
 //! All numbers are little-endian; a record begins at a multiple of eight bytes:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 4 | length of the record, a multiple of 8 |
 //! | 1 | kind: 0 match, 1 match with attributes, 2 error |
-//! | 1 | what failed ([`Source`]), for an error, else 0 |
+//! | 1 | the operation that failed ([`Source`]) for an error, else 0 |
 //! | 2 | 0 |
-//! | 4 | errno, for an error, else 0 |
-//! | 4 | the root's place in the list |
+//! | 4 | errno for an error, else 0 |
+//! | 4 | the root's index in the list of roots |
 //! | 4 | length of the path |
 //! | 4 | 0 |
 //! | 104 | attributes, for kind 1 alone: dev, ino, nlink, rdev, size, blocks (8 each), mode, uid, gid, blksize (4 each), seconds of atime, mtime, ctime (8 each), their nanoseconds (4 each), 4 zeros |
 //! | | the path, without NUL bytes, then 1 to 8 NUL bytes |
 //!
-//! Invariants: bytes are untrusted. [`decode`] believes no length that it has not checked,
-//! allocates nothing, and accepts just what [`encode`] writes.
+//! Invariants: bytes are untrusted. [`decode`] checks every length before it uses it, allocates
+//! nothing, and accepts exactly the bytes that [`encode`] writes.
 
 use trawl_sys::stat::Time;
 
 use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
 
-/// The longest path in a record.
+/// Maximum length of a record's path, in bytes.
 pub const PATH_MAX_BYTES: usize = 16 << 20;
 
-/// The least that a record has.
+/// Length of the shortest record, in bytes.
 pub const LENGTH_MIN: usize = HEAD_BYTES + ALIGNMENT;
 
 const HEAD_BYTES: usize = 24;
@@ -36,22 +36,22 @@ const MATCH: u8 = 0;
 const MATCH_WITH_ATTRIBUTES: u8 = 1;
 const ERROR: u8 = 2;
 
-/// Bytes that are no record.
+/// Bytes that are not a valid record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadRecord {
-    /// There are fewer bytes than the record has.
+    /// The buffer ends before the record does.
     #[error("the record is cut short: {missing} bytes are missing")]
     Short {
-        /// How many more are needed, at least.
+        /// Number of bytes that are missing, at least.
         missing: usize,
     },
-    /// A part has a value that it cannot have.
-    #[error("the record's {0} makes no sense")]
+    /// A field has a value that no valid record has.
+    #[error("the record's {0} is invalid")]
     Field(&'static str),
 }
 
-/// How many bytes a record has.
+/// Returns the encoded length of a record, in bytes.
 pub fn packed_length(record: &RecordRef<'_>) -> usize {
     let attributes = match record.outcome {
         Outcome::Match(Some(_)) => ATTRIBUTES_BYTES,
@@ -64,7 +64,8 @@ fn whole_length(attributes: usize, path: usize) -> usize {
     (HEAD_BYTES + attributes + path + 1).next_multiple_of(ALIGNMENT)
 }
 
-/// Appends a record. Its path has no NUL byte and at most [`PATH_MAX_BYTES`].
+/// Appends a record to `out`. Its path must contain no NUL byte and have at most
+/// [`PATH_MAX_BYTES`].
 pub fn encode(record: &RecordRef<'_>, out: &mut Vec<u8>) {
     let begin = out.len();
     let length = packed_length(record);
@@ -74,7 +75,7 @@ pub fn encode(record: &RecordRef<'_>, out: &mut Vec<u8>) {
         Outcome::Error(Trouble { source, errno }) => (ERROR, source as u8, errno),
     };
     out.reserve(length);
-    // Fits: paths are no longer than 16 MiB.
+    // The cast is lossless: paths have at most 16 MiB.
     out.extend_from_slice(&(length as u32).to_le_bytes());
     out.extend_from_slice(&[kind, source, 0, 0]);
     out.extend_from_slice(&errno.to_le_bytes());
@@ -105,7 +106,7 @@ fn encode_attributes(of: &Attributes, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0; 4]);
 }
 
-/// Takes numbers from bytes whose length was checked.
+/// Reads numbers from bytes whose length was checked before.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
@@ -132,7 +133,7 @@ impl Numbers<'_> {
     }
 }
 
-/// What stands at the beginning of a record, checked.
+/// The checked fields at the beginning of a record.
 struct Head {
     length: usize,
     kind: u8,
@@ -173,10 +174,11 @@ fn decode_head(bytes: &[u8]) -> Result<Head, BadRecord> {
     })
 }
 
-/// Reads the record at the beginning of `bytes`, and how many bytes it has.
+/// Decodes the record at the beginning of `bytes`, and returns it with its length in bytes.
 ///
 /// # Errors
-/// What makes no sense; [`BadRecord::Short`] if more bytes may make it a record.
+/// [`BadRecord::Short`] if more bytes may complete the record, [`BadRecord::Field`] if a field is
+/// invalid.
 pub fn decode(bytes: &[u8]) -> Result<(RecordRef<'_>, usize), BadRecord> {
     let missing = |wanted: usize| BadRecord::Short {
         missing: wanted - bytes.len(),
@@ -322,7 +324,7 @@ mod tests {
             prop_assert!(rest.is_empty());
         }
 
-        /// Whatever bytes are read as a record are just those that it is written as.
+        /// Bytes that decode to a record are exactly the bytes that the record encodes to.
         #[test]
         fn nothing_else_is_read(path in proptest::collection::vec(1u8.., 0..9), outcome in outcome(), at: usize, value: u8) {
             let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! What an answer is made of: matches and errors.
+//! The records of an answer: matches and errors.
 
 use trawl_sys::stat::{Stat, Time};
 
-/// What failed about a path.
+/// The operation on a path that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Source {
@@ -10,13 +10,13 @@ pub enum Source {
     Open = 1,
     /// A directory could not be read to its end.
     Read = 2,
-    /// A directory could not be closed. The Linux executors never say it.
+    /// A directory could not be closed. The Linux executors never report it.
     Close = 3,
-    /// What stat(2) says of a match could not be had, as of a link that leads nowhere.
+    /// stat(2) failed for a match, for example for a link that leads nowhere.
     Stat = 4,
-    /// A directory lies deeper than was asked for, and was not gone into.
+    /// A directory lies deeper than the search may go, and was not entered.
     Depth = 5,
-    /// A directory that the path already leads through was not gone into again.
+    /// A directory that the path already passes through was not entered again.
     Loop = 6,
 }
 
@@ -30,14 +30,14 @@ impl Source {
         Source::Loop,
     ];
 
-    /// The source with this number.
+    /// Returns the source with this number.
     pub fn from_number(number: u8) -> Option<Source> {
         Source::ALL
             .into_iter()
             .find(|source| *source as u8 == number)
     }
 
-    /// What could not be done, in a word.
+    /// Returns the operation's name, one word.
     pub const fn name(self) -> &'static str {
         match self {
             Source::Open => "open",
@@ -50,16 +50,16 @@ impl Source {
     }
 }
 
-/// Something that could not be done.
+/// A failure about one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Trouble {
-    /// What.
+    /// The operation that failed.
     pub source: Source,
-    /// Why: an errno, never 0.
+    /// The errno of the failure, never 0.
     pub errno: i32,
 }
 
-/// What stat(2) says. Device numbers are as makedev(3) has them.
+/// The result of stat(2). Device numbers are encoded as by makedev(3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// `st_dev`
@@ -110,39 +110,41 @@ impl From<&Stat> for Attributes {
     }
 }
 
-/// What became of a path.
+/// The result for one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It matches; with what stat(2) says, if that was asked for.
+    /// The path matches; with its attributes if they were requested.
     Match(Option<Attributes>),
-    /// Something about it could not be done.
+    /// An operation on the path failed.
     Error(Trouble),
 }
 
-/// A record whose path lies somewhere else.
+/// A record whose path is borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordRef<'a> {
-    /// The root's place in the list of roots.
+    /// Index of the root in the list of roots.
     pub root: u32,
-    /// Below the root, or with it, as was asked for.
+    /// Path below the root, or including the root, as the request's [`crate::options::RootForm`]
+    /// says.
     pub path: &'a [u8],
-    /// What became of it.
+    /// The result for the path.
     pub outcome: Outcome,
 }
 
-/// A record.
+/// A record that owns its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The root's place in the list of roots.
+    /// Index of the root in the list of roots.
     pub root: u32,
-    /// Below the root, or with it, as was asked for.
+    /// Path below the root, or including the root, as the request's [`crate::options::RootForm`]
+    /// says.
     pub path: Vec<u8>,
-    /// What became of it.
+    /// The result for the path.
     pub outcome: Outcome,
 }
 
 impl RecordRef<'_> {
-    /// A copy that stays.
+    /// Copies the record into one that owns its path.
     pub fn to_owned(&self) -> Record {
         Record {
             root: self.root,

@@ -1,4 +1,4 @@
-//! A question: roots, each with its pattern, and what is asked besides.
+//! Search requests: roots, each with its pattern, and options.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,22 +11,22 @@ use crate::error::CallError;
 use crate::options::{DEPTH_MAX, Extent, Options, RootForm};
 use crate::pattern::Pattern;
 
-/// Ends a search from anywhere, at any time.
+/// A shared switch that cancels a search from any thread at any time.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Ends the search soon.
+    /// Cancels the search; it ends soon afterwards.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the search is to end.
+    /// Returns whether the search was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag itself.
+    /// Returns the flag itself.
     pub(crate) fn flag(&self) -> &AtomicBool {
         &self.0
     }
@@ -47,12 +47,12 @@ pub struct Root {
     shown: Vec<u8>,
     prefix: Vec<u8>,
     pattern: Pattern,
-    /// In path order.
+    /// Paths below the root, in path order.
     skip: Vec<Vec<u8>>,
     confined: Option<Confined>,
 }
 
-/// What a root is made of: each is what the function of its name says.
+/// The parts of a root; each field is documented at the function of the same name.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "see the functions of Root")]
 pub struct RootParts {
@@ -65,8 +65,8 @@ pub struct RootParts {
 }
 
 impl Root {
-    /// A root whose parts somebody else has told; where it is is what `confined` says, if that is
-    /// given, and its path is only a name.
+    /// Creates a root from parts that another program sent. With `confined`, the root is at that
+    /// place, and its path is only a name.
     pub fn of_parts(parts: RootParts, confined: Option<Confined>) -> Root {
         Root {
             number: parts.number,
@@ -79,48 +79,49 @@ impl Root {
         }
     }
 
-    /// Where it is, if nothing may lead out of there.
+    /// Returns the root's place in a tree that no path may leave, if the root is confined.
     pub fn confined(&self) -> Option<&Confined> {
         self.confined.as_ref()
     }
 
-    /// Its place in the caller's list.
+    /// Returns the root's index in the caller's list.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Where it is, absolute or from the working directory.
+    /// Returns the root's path, absolute or relative to the working directory.
     pub fn path(&self) -> &[u8] {
         &self.path
     }
 
-    /// As the caller gave it.
+    /// Returns the root as the caller gave it.
     pub fn shown(&self) -> &[u8] {
         &self.shown
     }
 
-    /// How far it lies below what the caller gave, if it is a part of that.
+    /// Returns the path of this part below the caller's root; empty for a whole root.
     pub fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// What is looked for there.
+    /// Returns the pattern that is searched for in this root.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// Paths below it that somebody else answers about, with all that is below them.
+    /// Returns the paths below the root that other executors answer about, each with everything
+    /// below it.
     pub fn skip(&self) -> &[Vec<u8>] {
         &self.skip
     }
 
-    /// Whether somebody else answers about this path below the root.
+    /// Returns whether another executor answers about this path below the root.
     pub(crate) fn is_elsewhere(&self, below: &[u8]) -> bool {
         self.skip.iter().any(|path| path == below)
     }
 
-    /// The part of it at a path below it, without what is below the paths in `skip` (which are
-    /// relative to that part).
+    /// Returns the part of the root at a path below it, without the paths in `skip` (which are
+    /// relative to that part) and everything below them.
     pub(crate) fn part(
         &self,
         below: &[u8],
@@ -140,7 +141,7 @@ impl Root {
     }
 }
 
-/// A question.
+/// A search request.
 #[derive(Clone, Debug)]
 pub struct Request {
     roots: Vec<Root>,
@@ -149,15 +150,15 @@ pub struct Request {
     cancel: Cancel,
 }
 
-/// The most roots of one question.
+/// Maximum number of roots in one request.
 pub const ROOTS_MAX: usize = 1 << 20;
 
 impl Request {
-    /// Asks for what matches `pattern` in each of these directories.
+    /// Creates a request for the entries that match `pattern` in each of these directories.
     ///
     /// # Errors
-    /// For a directory that is the empty string or has a NUL byte, and for limits beyond what is
-    /// allowed.
+    /// Fails for a directory that is the empty string or contains a NUL byte, for more than
+    /// [`ROOTS_MAX`] directories, and for a depth beyond [`DEPTH_MAX`].
     pub fn new<P: AsRef<[u8]>>(
         pattern: &Pattern,
         roots: &[P],
@@ -176,7 +177,7 @@ impl Request {
         Request::of_roots(roots, options)
     }
 
-    /// Asks about these roots, each with its own pattern.
+    /// Creates a request for these roots, each with its own pattern.
     ///
     /// # Errors
     /// As [`Request::new`].
@@ -205,61 +206,61 @@ impl Request {
         })
     }
 
-    /// The same, from a place in its answer on.
+    /// Makes the answer begin at a position in it.
     ///
     /// # Errors
-    /// If the cookie is of another question.
+    /// Fails if the cookie belongs to another question.
     pub fn resume_at(mut self, cookie: Cookie) -> Result<Request, CallError> {
         cookie.check(&self)?;
         self.resume = Some(cookie);
         Ok(self)
     }
 
-    /// The same, from a place on that is known to be in its answer.
+    /// Makes the answer begin at a position that is known to be in it.
     #[must_use]
     pub(crate) fn begun_at(mut self, place: Option<Cookie>) -> Request {
         self.resume = place;
         self
     }
 
-    /// The same with this switch.
+    /// Makes this switch cancel the request.
     #[must_use]
     pub fn cancelled_by(mut self, cancel: Cancel) -> Request {
         self.cancel = cancel;
         self
     }
 
-    /// The root with this number.
+    /// Returns the root with this number.
     pub fn root(&self, number: u32) -> Option<&Root> {
         let is_it = |root: &&Root| root.number == number;
         let at = self.roots.get(number as usize).filter(is_it);
         at.or_else(|| self.roots.iter().find(is_it))
     }
 
-    /// The directories.
+    /// Returns the directories to search.
     pub fn roots(&self) -> &[Root] {
         &self.roots
     }
 
-    /// What is asked besides.
+    /// Returns the options.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// Where to begin, if not at the beginning.
+    /// Returns the position to begin at, if it is not the beginning.
     pub fn resume(&self) -> Option<&Cookie> {
         self.resume.as_ref()
     }
 
-    /// What ends it.
+    /// Returns the switch that cancels the request.
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// The same question about a part of it.
+    /// Returns the request for one part of this request.
     ///
     /// # Errors
-    /// None for a part that [`crate::decompose`] made of this request.
+    /// Never fails for a part that [`crate::decompose`] made of this request.
     pub fn for_part(&self, part: &crate::decompose::Part) -> Result<Request, CallError> {
         let mut options = self.options;
         let above = crate::pattern::components(part.root.prefix()).count();
@@ -268,7 +269,8 @@ impl Request {
         Ok(request.cancelled_by(self.cancel.clone()))
     }
 
-    /// The same question about one root alone, with the place to begin at if it is in that.
+    /// Returns the request for one root alone. It keeps the position to begin at if that is in this
+    /// root.
     pub(crate) fn only(&self, at: usize) -> Request {
         let resume = self.resume.as_ref();
         Request {
@@ -281,7 +283,8 @@ impl Request {
         }
     }
 
-    /// The same question about some of its roots, with the place to begin at if it is in these.
+    /// Returns the request for some of the roots. It keeps the position to begin at if that is in
+    /// one of these roots.
     pub(crate) fn some(&self, roots: std::ops::Range<usize>) -> Request {
         let roots = self.roots[roots].to_vec();
         let resume = self.resume.as_ref();
@@ -294,12 +297,13 @@ impl Request {
         }
     }
 
-    /// Whether one match is enough.
+    /// Returns whether the first match ends the search.
     pub(crate) fn is_first(&self) -> bool {
         self.options.extent == Extent::First
     }
 
-    /// The path in a record of what lies `below` a root; the empty path is the root itself.
+    /// Returns the path that records have for the path `below` of a root; the empty path is the
+    /// root itself.
     pub fn spell(&self, root: &Root, below: &[u8]) -> Vec<u8> {
         let below = join(&root.prefix, below);
         match (self.options.root_form, &below[..]) {
@@ -317,7 +321,7 @@ impl Request {
         }
     }
 
-    /// The reverse.
+    /// Returns the path below the root for a path in a record; the inverse of [`Request::spell`].
     pub(crate) fn unspell<'p>(&self, root: &Root, path: &'p [u8]) -> &'p [u8] {
         let mut rest = path;
         if self.options.root_form == RootForm::Included {
@@ -331,11 +335,12 @@ impl Request {
     }
 }
 
-/// Reads a list of directories as the call has it: separated by `:`; a `\` quotes what follows
-/// it, so that `\:` is in a name; an empty one is the working directory, as in `PATH`.
+/// Parses a list of directories in the form of the search call: separated by `:`; a `\` quotes the
+/// next byte, so that `\:` is part of a name; an empty element is the working directory, as in
+/// `PATH`.
 ///
 /// # Errors
-/// For a NUL byte, and for a backslash that quotes nothing.
+/// Fails for a NUL byte, and for a backslash at the end.
 pub fn parse_roots(list: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
     let bad = |why| Err(CallError::Roots { why });
     let (mut roots, mut root) = (Vec::new(), Vec::new());
@@ -363,7 +368,7 @@ pub fn parse_roots(list: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
     Ok(roots)
 }
 
-/// The list that [`parse_roots`] reads as these directories.
+/// Returns the list that [`parse_roots`] parses as these directories.
 pub fn join_roots<P: AsRef<[u8]>>(roots: &[P]) -> Vec<u8> {
     let mut list = Vec::new();
     for (at, root) in roots.iter().enumerate() {

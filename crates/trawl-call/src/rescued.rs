@@ -1,5 +1,6 @@
-//! An answer from an index or a server that is gone on with by a walk when it fails: the index's
-//! files may go under who reads them, when somebody takes a right away, and a server may be gone.
+//! Continues an answer from an index or a server by a live walk when the index or the server fails:
+//! index files may disappear under a reader when somebody takes a right away, and a server may be
+//! gone.
 
 use crate::cookie::Cookie;
 use crate::error::CallError;
@@ -12,17 +13,17 @@ use trawl_query::QueryError;
 /// A stream whose records a live walk would give in the same order.
 pub(crate) struct Rescued {
     stream: Box<dyn Stream>,
-    /// What is asked, until the walk has taken over.
+    /// The request, until the walk has taken over.
     request: Option<Request>,
     live: LiveWalk,
-    /// Where it began; the last record that was given lies behind, if there is one.
+    /// Position at which the stream began; the records in `last`, if any, lie after it.
     place: Cookie,
-    /// The last block of records that was given.
+    /// The last block of records that was returned.
     last: Vec<u8>,
 }
 
 impl Rescued {
-    /// `stream` answers `request`.
+    /// Wraps `stream`, which answers `request`.
     pub(crate) fn new(stream: Box<dyn Stream>, request: Request, live: LiveWalk) -> Rescued {
         let place = match request.resume() {
             Some(cookie) => cookie.clone(),
@@ -37,7 +38,7 @@ impl Rescued {
         }
     }
 
-    /// Walks on behind the last record that was given.
+    /// Replaces the stream by a live walk that begins after the last record returned.
     fn walk_on(&mut self, request: Request) -> Result<(), CallError> {
         let mut rest = &self.last[..];
         while !rest.is_empty() {
@@ -91,7 +92,8 @@ mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
 
-    /// Gives these records, so many in a block, and then the index cannot be read.
+    /// Gives these records, `in_block` of them in a block, and then fails as an unreadable index
+    /// does.
     #[derive(Clone)]
     struct Fails {
         records: Vec<Vec<u8>>,
@@ -125,7 +127,7 @@ mod tests {
         }
     }
 
-    /// The packed records of an answer, and who gave the last one.
+    /// Returns the packed records of an answer, and the executor that served the last one.
     fn all(executor: &dyn Executor, request: &Request) -> (Vec<Vec<u8>>, Option<ServedBy>) {
         let mut search = Search::open(executor, request.clone()).unwrap();
         let mut records = Vec::new();

@@ -1,4 +1,4 @@
-//! A search that is under way: its records one by one, or as many as a buffer holds.
+//! A running search: reads its records one by one, or as many as fit into a buffer.
 
 use crate::cookie::{Cookie, Stage};
 use crate::error::CallError;
@@ -7,63 +7,63 @@ use crate::packed::{LENGTH_MIN, decode};
 use crate::record::{Outcome, RecordRef, Source};
 use crate::request::{Cancel, Request};
 
-/// What [`Search::fill`] has put into a buffer.
+/// The result of [`Search::fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// Bytes of the buffer that are used.
+    /// Number of bytes written to the buffer.
     pub bytes: usize,
-    /// Records in them.
+    /// Number of records in these bytes.
     pub records: usize,
-    /// What is behind them.
+    /// The rest of the answer.
     pub rest: Rest,
 }
 
-/// How long records are waited for.
+/// How long [`Search::fill`] waits for records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Patience {
     /// Until the buffer is full.
     Full,
-    /// Until there is one.
+    /// Until there is one record.
     First,
 }
 
-/// What becomes of a directory that is too deep.
+/// How a directory that is too deep is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Depth {
-    /// It is an error record.
+    /// It becomes an error record.
     Told,
     /// It ends the search.
     Ends,
 }
 
-/// What is left of an answer.
+/// The rest of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     /// Nothing.
     Nothing,
-    /// Records, of which the next has so many bytes, or an error, if they are 0.
+    /// More records, the next of which has `next_bytes` bytes; or an error, if `next_bytes` is 0.
     More {
-        /// What a buffer needs at least.
+        /// Minimum size of the next buffer, in bytes.
         next_bytes: usize,
     },
 }
 
-/// A search that is under way.
+/// A running search.
 pub struct Search {
     request: Request,
     stream: Box<dyn Stream>,
     block: Block,
-    /// Where the next record of the block begins.
+    /// Offset of the next record in the block.
     at: usize,
-    /// Where the record begins that was given last, if it is in the block.
+    /// Offset of the record returned last, if it is in the block.
     last: Option<usize>,
-    /// The place behind the block before.
+    /// Position after the previous block.
     place: Cookie,
     served_by: Option<ServedBy>,
     is_over: bool,
-    /// It ended early, and is not to look as if it were whole.
+    /// The search ended early; later reads must not report a complete answer.
     has_failed: bool,
-    /// Why, if that was not said yet.
+    /// The error that ended the search, until it has been returned.
     failure: Option<CallError>,
     depth: Depth,
 }
@@ -77,7 +77,7 @@ impl std::fmt::Debug for Search {
     }
 }
 
-/// The answer to what was at its end before.
+/// The stream of a search that resumes at its end.
 struct Nothing;
 
 impl Stream for Nothing {
@@ -87,10 +87,10 @@ impl Stream for Nothing {
 }
 
 impl Search {
-    /// Asks an executor.
+    /// Starts a search with an executor.
     ///
     /// # Errors
-    /// If it cannot answer the question at all.
+    /// Fails if the executor cannot answer the request at all.
     pub fn open(executor: &dyn Executor, request: Request) -> Result<Search, CallError> {
         let place = match request.resume() {
             Some(cookie) => cookie.clone(),
@@ -119,18 +119,19 @@ impl Search {
         })
     }
 
-    /// The same, which ends with [`CallError::TooDeep`] where a directory is too deep, as in the
-    /// paper, instead of telling of it and going on.
+    /// Makes the search fail with [`CallError::TooDeep`] at a directory that is too deep, as in the
+    /// paper, instead of reporting the directory and going on.
     #[must_use]
     pub fn ending_where_too_deep(mut self) -> Search {
         self.depth = Depth::Ends;
         self
     }
 
-    /// The next record; `None` at the end.
+    /// Returns the next record; `None` at the end.
     ///
     /// # Errors
-    /// What ends the search early. What could not be read is a record.
+    /// Returns the error that ends the search early. A path that cannot be read is a record, not an
+    /// error.
     pub fn next_record(&mut self) -> Result<Option<RecordRef<'_>>, CallError> {
         match self.advance()? {
             true => self.record(),
@@ -138,10 +139,10 @@ impl Search {
         }
     }
 
-    /// Goes to the next record, which [`Search::record`] then has; false at the end.
+    /// Advances to the next record, which [`Search::record`] then returns; false at the end.
     ///
     /// # Errors
-    /// What ends the search early.
+    /// Returns the error that ends the search early.
     pub fn advance(&mut self) -> Result<bool, CallError> {
         if !self.is_loaded()? {
             return Ok(false);
@@ -153,10 +154,10 @@ impl Search {
         Ok(true)
     }
 
-    /// The record that the search went to.
+    /// Returns the current record, to which [`Search::advance`] went last.
     ///
     /// # Errors
-    /// None, where [`Search::advance`] had none.
+    /// Never fails where [`Search::advance`] succeeded.
     pub fn record(&self) -> Result<Option<RecordRef<'_>>, CallError> {
         match self.last {
             Some(last) => Ok(Some(decode(&self.block.packed[last..])?.0)),
@@ -164,31 +165,32 @@ impl Search {
         }
     }
 
-    /// Whether the next record may have to be waited for.
+    /// Returns whether reading the next record may block.
     pub fn is_waiting(&self) -> bool {
         self.at >= self.block.packed.len()
     }
 
-    /// Waits until there is a next record, the end, or what ends the search early; whoever reads
-    /// next is told which.
+    /// Waits until there is a next record, the end, or an error that ends the search early; the
+    /// next read returns it.
     pub fn wait(&mut self) {
         if let Err(error) = self.is_loaded() {
             self.failure = Some(error);
         }
     }
 
-    /// Puts whole records into a buffer until it is full or there are no more. A buffer too small
-    /// for the next record gets none: [`Rest::More`] says how large it must be.
+    /// Writes whole records to a buffer until the buffer is full or the answer ends. If the next
+    /// record does not fit into an empty buffer, nothing is written and [`Rest::More`] says how
+    /// large the buffer must be.
     ///
     /// # Errors
-    /// What ends the search early. If there were records before that, they are given first, and
-    /// the next call has the error.
+    /// Returns the error that ends the search early. Records that precede it are returned first;
+    /// then the next call returns the error.
     pub fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, CallError> {
         self.fill_with(buffer, Patience::Full)
     }
 
-    /// The same, but waits for the first record alone: [`Rest::More`] then says the least that a
-    /// record has, where the next one is not there yet.
+    /// Like [`Search::fill`], but waits for the first record only. Where the next record is not
+    /// there yet, [`Rest::More`] gives the length of the shortest record.
     ///
     /// # Errors
     /// As [`Search::fill`].
@@ -235,7 +237,7 @@ impl Search {
         Ok(filled)
     }
 
-    /// Whether there is a next record; waits for it.
+    /// Waits for the next record; false at the end.
     fn is_loaded(&mut self) -> Result<bool, CallError> {
         if self.has_failed {
             return Err(self.failure.take().unwrap_or(CallError::Ended));
@@ -266,7 +268,7 @@ impl Search {
         Ok(false)
     }
 
-    /// Whether the next record lets the search go on.
+    /// Fails if the next record is a directory that is too deep and that is to end the search.
     fn check_depth(&self) -> Result<(), CallError> {
         if self.depth == Depth::Told {
             return Ok(());
@@ -281,7 +283,7 @@ impl Search {
         }
     }
 
-    /// Where the search is: behind the record that was given last.
+    /// Returns the search's position: after the record returned last.
     pub fn cookie(&self) -> Cookie {
         let mut place = self.place.clone();
         if self.is_over {
@@ -292,18 +294,18 @@ impl Search {
         place
     }
 
-    /// Who gave the last record; `None` before the first one.
+    /// Returns the executor that served the last record; `None` before the first one.
     pub fn served_by(&self) -> Option<ServedBy> {
         self.served_by
     }
 
-    /// Ends it from anywhere.
+    /// Returns a handle that ends the search from any thread.
     pub fn cancel(&self) -> Cancel {
         self.request.cancel().clone()
     }
 }
 
-/// Whether nothing is wanted behind this record.
+/// Returns whether this record completes the answer.
 fn is_enough(request: &Request, record: &RecordRef<'_>) -> bool {
     request.is_first() && matches!(record.outcome, Outcome::Match(_))
 }

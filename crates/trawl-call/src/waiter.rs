@@ -1,7 +1,8 @@
-//! The thread behind a pollable descriptor: what has to be waited for goes to it and comes back
-//! when it is done; the descriptor is readable while it is back.
+//! A thread behind a pollable descriptor. It runs work that blocks and hands the result back; the
+//! descriptor is readable while a result is ready.
 //!
-//! For callers that must not wait themselves: event loops, and threads that have signals to heed.
+//! For callers that must not block themselves: event loops, and threads that have to handle
+//! signals.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,8 +16,8 @@ use crate::error::CallError;
 
 type Work<T> = Box<dyn FnOnce() -> T + Send>;
 
-/// Waits in the caller's place, most likely for a search. Dropping it waits for what it does; who
-/// wants that to end soon cancels it before.
+/// A thread that runs blocking work, usually a step of a search, in the caller's place. Dropping
+/// the `Waiter` waits for the current work; cancel that work first to end the wait early.
 pub struct Waiter<T> {
     waker: Arc<Waker>,
     to: Option<Sender<Work<T>>>,
@@ -34,7 +35,7 @@ impl<T: Send + 'static> Waiter<T> {
     /// Starts the thread.
     ///
     /// # Errors
-    /// [`CallError::Thread`] for want of threads or descriptors.
+    /// [`CallError::Thread`] if the thread or its descriptor cannot be created.
     pub fn start() -> Result<Waiter<T>, CallError> {
         let of_system = |error: trawl_sys::SysError| {
             CallError::Thread(std::io::Error::from_raw_os_error(error.errno.0))
@@ -55,17 +56,18 @@ impl<T: Send + 'static> Waiter<T> {
         })
     }
 
-    /// The descriptor's number.
+    /// Returns the descriptor's number.
     pub fn descriptor(&self) -> RawFd {
         self.waker.as_fd().as_raw_fd()
     }
 
-    /// Something can be read without waiting.
+    /// Makes the descriptor readable: something can be read without waiting.
     pub fn make_readable(&self) {
         self.waker.wake();
     }
 
-    /// Gives something that has to be waited for. Nothing else is to be given before it is back.
+    /// Hands work to the thread. The caller must take one result back before it hands over more
+    /// work.
     pub fn hand_over(&self, work: impl FnOnce() -> T + Send + 'static) {
         self.waker.reset();
         let is_sent = match &self.to {
@@ -73,19 +75,19 @@ impl<T: Send + 'static> Waiter<T> {
             None => false,
         };
         if !is_sent {
-            // Whoever reads learns that it is lost.
+            // Wakes the reader, so that it learns that the work is lost.
             self.waker.wake();
         }
     }
 
-    /// Leaves what it does to itself, which nobody takes back.
+    /// Abandons the current work: the thread finishes it unattended, and nobody takes the result.
     pub fn leave(mut self) {
         self.to = None;
-        // It is not joined.
+        // Dropping the handle detaches the thread, so that `drop` does not join it.
         self.thread = None;
     }
 
-    /// Waits for it to come back; `None` if it is lost, in a panic.
+    /// Waits for the result and returns it; `None` if the work panicked and its result is lost.
     pub fn take_back(&self) -> Option<T> {
         self.from.recv().ok()
     }
@@ -109,7 +111,8 @@ impl<T> Drop for Waiter<T> {
 fn wait<T>(work: &Receiver<Work<T>>, done: &Sender<T>, waker: &Waker) {
     for work in work {
         let waited = catch_unwind(AssertUnwindSafe(work));
-        // First this, so that it cannot undo a reset by who has it back.
+        // Wakes before sending, so that this wake-up cannot undo a reset by the reader of the
+        // result.
         waker.wake();
         let Ok(waited) = waited else { return };
         if done.send(waited).is_err() {

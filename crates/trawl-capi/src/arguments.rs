@@ -1,4 +1,4 @@
-//! What callers in C give, read and checked.
+//! Reads and checks the arguments of C callers.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -18,19 +18,19 @@ use crate::layout::{
     trawl_search_options,
 };
 
-/// What is asked besides pattern and flags.
+/// The options of a search, besides pattern and flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
     served_by: c_int,
     max_depth: usize,
     index: Option<PathBuf>,
     pub(crate) cookie: Option<Vec<u8>>,
-    /// `None` if no daemon is to be asked.
+    /// How long to wait for daemons.
     wait: Wait,
     remote: Option<Address>,
 }
 
-/// How long a daemon is waited for.
+/// Maximum time to wait for a daemon; `None` to ask no daemons.
 #[derive(Clone, Copy, Debug)]
 struct Wait(Option<Duration>);
 
@@ -40,19 +40,19 @@ impl Default for Wait {
     }
 }
 
-/// A string.
+/// Reads a string.
 ///
 /// # Safety
-/// NULL, or NUL-ended and there as long as the result.
+/// The pointer is NULL, or its string is NUL-terminated and valid as long as the result.
 pub(crate) unsafe fn text<'a>(given: *const c_char, what: &str) -> Result<&'a [u8], Failure> {
     if given.is_null() {
         return Err(Failure::invalid(format_args!("{what} is NULL")));
     }
-    // SAFETY: not NULL, and the caller promises the rest.
+    // SAFETY: the pointer is not NULL, and the caller promises the rest.
     Ok(unsafe { CStr::from_ptr(given) }.to_bytes())
 }
 
-/// A list of directories in one string.
+/// Reads a list of directories in one string.
 ///
 /// # Safety
 /// As [`text`].
@@ -62,10 +62,11 @@ pub(crate) unsafe fn paths(given: *const c_char) -> Result<Vec<Vec<u8>>, Failure
     Ok(parse_roots(list)?)
 }
 
-/// A list of directories as an array.
+/// Reads a list of directories from an array.
 ///
 /// # Safety
-/// NULL, or `count` strings that are NULL or NUL-ended.
+/// The pointer is NULL, or points to `count` pointers that are NULL or lead to NUL-terminated
+/// strings.
 pub(crate) unsafe fn path_array(
     given: *const *const c_char,
     count: usize,
@@ -79,17 +80,17 @@ pub(crate) unsafe fn path_array(
         return Err(Failure::invalid("the array of directories is NULL"));
     }
     let one = |at| {
-        // SAFETY: the caller promises that there are so many strings.
+        // SAFETY: the caller promises that the array has `count` strings.
         let path = unsafe { text(*given.add(at), "a directory") }?;
         Ok(path.to_vec())
     };
     (0..count).map(one).collect()
 }
 
-/// Bytes of the caller's.
+/// Returns the caller's memory as a slice.
 ///
 /// # Safety
-/// NULL, or memory of so many bytes that is there as long as the result.
+/// The pointer is NULL, or its memory has `length` bytes and is valid as long as the result.
 pub(crate) unsafe fn bytes<'a>(
     given: *const c_void,
     length: usize,
@@ -99,58 +100,59 @@ pub(crate) unsafe fn bytes<'a>(
         (_, Ok(0)) => Ok(&[]),
         (true, _) => Err(Failure::invalid(format_args!("{what} is NULL"))),
         (_, Err(_)) => Err(Failure::invalid(format_args!("{what} is too long"))),
-        // SAFETY: neither NULL nor longer than memory is, and the caller promises the rest.
+        // SAFETY: the pointer is not NULL, the length fits in `isize`, and the caller promises the
+        // rest.
         (false, Ok(_)) => Ok(unsafe { std::slice::from_raw_parts(given.cast(), length) }),
     }
 }
 
-/// The same to write to.
+/// Returns the caller's memory as a mutable slice.
 ///
 /// # Safety
-/// As [`bytes`], and nobody else uses the memory meanwhile.
+/// As [`bytes`], and nothing else uses the memory meanwhile.
 pub(crate) unsafe fn bytes_mut<'a>(
     given: *mut c_void,
     length: usize,
     what: &str,
 ) -> Result<&'a mut [u8], Failure> {
-    // SAFETY: the caller promises it; it is only looked at whether it can be.
+    // SAFETY: the caller promises it; the slice is dropped at once, only its checks matter.
     unsafe { bytes(given, length, what) }?;
     match length {
         0 => Ok(&mut []),
-        // SAFETY: as above, and nobody else uses it.
+        // SAFETY: as above, and nothing else uses the memory.
         _ => Ok(unsafe { std::slice::from_raw_parts_mut(given.cast(), length) }),
     }
 }
 
-/// Options, of whatever version the caller knows: what it does not know is as if it were zero,
-/// and what it knows more must be.
+/// Reads the options of any version of the structure: members that the caller does not know count
+/// as zero, and members that this version does not know must be zero.
 ///
 /// # Safety
-/// NULL, or a structure of as many bytes as its first member says, whose pointers are NULL or
-/// lead to what the header says.
+/// The pointer is NULL, or the structure has as many bytes as its first member says, and its
+/// pointers are NULL or valid as the header says.
 pub(crate) unsafe fn wishes(given: *const trawl_search_options) -> Result<Wishes, Failure> {
     if given.is_null() {
         return Ok(Wishes::default());
     }
-    // SAFETY: the caller promises at least the size.
+    // SAFETY: the caller promises at least the first member.
     let size = unsafe { (&raw const (*given).size).read() };
     if size < size_of::<usize>() {
         return Err(Failure::invalid(
             "the size of the options is not set: write sizeof(struct trawl_search_options)",
         ));
     }
-    // SAFETY: the caller promises so many bytes.
+    // SAFETY: the caller promises `size` bytes.
     let theirs = unsafe { bytes(given.cast(), size, "the options") }?;
     let known = size.min(size_of::<trawl_search_options>());
     if theirs[known..].iter().any(|byte| *byte != 0) {
         let text = "options that this version of the library does not know";
         return Err(Failure::new(libc::E2BIG, text));
     }
-    // SAFETY: the structure is numbers and pointers, for which zeros are values.
+    // SAFETY: the structure consists of numbers and pointers, for which zero is a valid value.
     let mut ours: trawl_search_options = unsafe { std::mem::zeroed() };
-    // SAFETY: both have at least so many bytes, and ours is nobody else's.
+    // SAFETY: both structures have at least `known` bytes, and only this function uses `ours`.
     unsafe { std::ptr::copy_nonoverlapping(theirs.as_ptr(), (&raw mut ours).cast(), known) };
-    // SAFETY: the caller promises what the pointers lead to.
+    // SAFETY: the caller promises that the pointers are valid.
     unsafe { read(&ours) }
 }
 
@@ -159,7 +161,7 @@ pub(crate) unsafe fn wishes(given: *const trawl_search_options) -> Result<Wishes
 unsafe fn read(given: &trawl_search_options) -> Result<Wishes, Failure> {
     if !(TRAWL_AUTO..=TRAWL_REMOTE).contains(&given.served_by) || given.reserved != 0 {
         return Err(Failure::invalid(
-            "served_by is none of TRAWL_AUTO, TRAWL_LIVE, TRAWL_INDEX, TRAWL_REMOTE, or reserved is not 0",
+            "served_by is not TRAWL_AUTO, TRAWL_LIVE, TRAWL_INDEX or TRAWL_REMOTE, or reserved is not 0",
         ));
     }
     let remote = match given.remote.is_null() {
@@ -206,12 +208,12 @@ unsafe fn read(given: &trawl_search_options) -> Result<Wishes, Failure> {
     })
 }
 
-/// Whether a signal is to end waits.
+/// Returns whether signals end waits.
 pub(crate) fn is_interruptible(flags: c_int) -> bool {
     flags & TRAWL_INTR != 0
 }
 
-/// Begins a search.
+/// Opens a search.
 pub(crate) fn open(
     roots: &[Vec<u8>],
     pattern: &[u8],
@@ -220,7 +222,7 @@ pub(crate) fn open(
 ) -> Result<Search, Failure> {
     let ends_where_deep = flags & TRAWL_DEPTH16 != 0;
     let flags = flags & !(TRAWL_INTR | TRAWL_DEPTH16);
-    // The same bits: a negative number has one that there is not.
+    // The cast keeps the bits: a negative number has an unknown bit set.
     let (language, options) = Flags(flags as u32).read()?;
     let max_depth = match wishes.max_depth {
         0 if ends_where_deep => DEPTH_PAPER,
@@ -244,10 +246,10 @@ pub(crate) fn open(
     })
 }
 
-/// Who is asked.
+/// Returns the executor to ask.
 fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Failure> {
     if let Some(address) = wishes.remote {
-        // Others are reached with programs and files of the user's settings.
+        // Other servers are reached with programs and files that the user's settings name.
         if is_secure() && !matches!(address, Address::Unix(_)) {
             return Err(Failure::new(
                 libc::EPERM,
@@ -256,7 +258,7 @@ fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Fail
         }
         return Ok(Box::new(Remote::new(address)));
     }
-    // A program with more rights than its user does not do as that user's environment says.
+    // A program with more rights than its user must not obey that user's environment.
     let ignores_settings = is_secure() && wishes.index.is_none();
     let who = match wishes.served_by {
         TRAWL_LIVE => Who::Live,
@@ -278,10 +280,10 @@ fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Fail
     Ok(choice.executor(pattern)?)
 }
 
-/// Whether the kernel says that the environment is somebody else's.
+/// Returns whether the kernel says that the environment is untrusted.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/secure_getenv.3.html>
 fn is_secure() -> bool {
-    // SAFETY: reads a number that the kernel gave the process.
+    // SAFETY: this reads a number that the kernel gave the process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -1,4 +1,4 @@
-//! A record as C reads it: a structure whose parts lie beside it.
+//! A record in the form that C reads: a structure, and the memory that its pointers lead to.
 
 use std::ptr;
 
@@ -6,14 +6,14 @@ use trawl_call::{Attributes, Outcome, RecordRef};
 
 use crate::layout::trawl_searchent;
 
-/// The record that a handle gave last.
+/// The record that a handle returned last.
 pub(crate) struct Entry {
     seen: trawl_searchent,
     path: Vec<u8>,
     stat: libc::stat,
 }
 
-// SAFETY: its pointers lead to its own parts, and only callers in C follow them.
+// SAFETY: the pointers lead to the entry's own parts, and only C callers follow them.
 unsafe impl Send for Entry {}
 
 impl Entry {
@@ -33,7 +33,8 @@ impl Entry {
         }
     }
 
-    /// Takes a record over. The pointers hold until the next one, as long as this is not moved.
+    /// Stores a record. Its pointers are valid until the next call, as long as the entry is not
+    /// moved.
     pub(crate) fn set(&mut self, record: &RecordRef<'_>) {
         self.path.clear();
         self.path.extend_from_slice(record.path);
@@ -60,18 +61,18 @@ impl Entry {
         };
     }
 
-    /// What C reads.
+    /// Returns the structure that C reads.
     pub(crate) fn seen(&mut self) -> *mut trawl_searchent {
         &raw mut self.seen
     }
 }
 
 fn nothing() -> libc::stat {
-    // SAFETY: the structure is numbers, for which zeros are values.
+    // SAFETY: the structure consists of numbers, for which zero is a valid value.
     unsafe { std::mem::zeroed() }
 }
 
-/// The structure that stat(2) would fill.
+/// Returns the structure that stat(2) would fill.
 #[allow(clippy::unnecessary_cast)] // Types differ between processors.
 fn stat(of: &Attributes) -> libc::stat {
     let mut stat = nothing();

@@ -1,5 +1,5 @@
-//! The functions of the header. Each reads what C gives, calls what is safe, and says what went
-//! wrong; `errno` is touched only then, and at the end of a search.
+//! The functions of the header. Each reads the C arguments, calls safe code, and reports errors;
+//! `errno` changes only on errors and at the end of a search.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,17 +18,17 @@ use crate::layout::{
     trawl_searchent,
 };
 
-/// The version, NUL-ended.
+/// The version, NUL-terminated.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
 
-/// Does it, and gives `failed` with `errno` set where that fails or panics.
+/// Runs `body`. If it fails or panics, sets `errno` and returns `failed`.
 fn border<T>(failed: T, body: impl FnOnce() -> Result<T, c_int>) -> T {
     let before = errno();
     let (result, errno) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(result)) => (result, before),
         Ok(Err(errno)) => (failed, errno),
         Err(panic) => {
-            // Dropping it may panic again.
+            // Dropping the payload may panic again.
             std::mem::forget(panic);
             (failed, libc::EIO)
         }
@@ -37,7 +37,7 @@ fn border<T>(failed: T, body: impl FnOnce() -> Result<T, c_int>) -> T {
     result
 }
 
-/// A failure of which no handle keeps the text.
+/// Keeps the text of a failure that has no handle, and returns its errno.
 fn kept_failure(failure: Failure) -> c_int {
     keep(failure.text);
     failure.errno
@@ -48,13 +48,13 @@ fn no_handle() -> c_int {
 }
 
 /// # Safety
-/// NULL, or a search that is open as long as the result is used.
+/// The pointer is NULL, or a search that is open as long as the result is used.
 unsafe fn handle<'a>(search: *const Handle) -> Result<&'a Handle, c_int> {
     // SAFETY: the caller promises it.
     unsafe { search.as_ref() }.ok_or_else(no_handle)
 }
 
-/// Opens a search, whose threads get no signals if those are to end the caller's waits.
+/// Opens a search. With [`crate::layout::TRAWL_INTR`] its threads block all signals.
 fn opened(
     flags: c_int,
     open: impl FnOnce() -> Result<Search, Failure>,
@@ -66,10 +66,10 @@ fn opened(
     Ok(Box::into_raw(Box::new(handle.map_err(kept_failure)?)))
 }
 
-/// Begins a search of a list of directories, separated by `:`.
+/// Opens a search of a list of directories, separated by `:`.
 ///
 /// # Safety
-/// Both strings are NULL or NUL-ended.
+/// Both strings are NULL or NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_opensearch(
     paths: *const c_char,
@@ -91,10 +91,10 @@ pub unsafe extern "C" fn trawl_opensearch(
     })
 }
 
-/// Begins a search of an array of directories.
+/// Opens a search of an array of directories.
 ///
 /// # Safety
-/// Strings are NULL or NUL-ended, the array has `count` of them, and options are as their
+/// Strings are NULL or NUL-terminated, the array has `count` of them, and the options are as their
 /// structure says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_opensearch_array(
@@ -120,16 +120,16 @@ pub unsafe extern "C" fn trawl_opensearch_array(
     })
 }
 
-/// The next record. At the end NULL, with `errno` 0.
+/// Returns the next record; NULL with `errno` 0 at the end.
 ///
 /// # Safety
-/// NULL, or an open search.
+/// The pointer is NULL, or an open search.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_readsearch(search: *mut Handle) -> *mut trawl_searchent {
     border(ptr::null_mut(), || {
         // SAFETY: the caller promises it.
         let handle = unsafe { handle(search) }?;
-        // 0 is how the end is told.
+        // An `errno` of 0 tells the end.
         handle.read()?.ok_or(0)
     })
 }
@@ -137,23 +137,24 @@ pub unsafe extern "C" fn trawl_readsearch(search: *mut Handle) -> *mut trawl_sea
 /// Closes a search.
 ///
 /// # Safety
-/// NULL, or an open search that nobody uses.
+/// The pointer is NULL, or an open search that no other thread uses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_closesearch(search: *mut Handle) -> c_int {
     border(-1, || {
         if search.is_null() {
             return Err(no_handle());
         }
-        // SAFETY: it was made by `opened`, and the caller gives it back.
+        // SAFETY: `opened` made the handle, and the caller gives it back.
         unsafe { Box::from_raw(search) }.close();
         Ok(0)
     })
 }
 
-/// Puts whole records into a buffer.
+/// Writes whole records to a buffer, and returns their size in bytes.
 ///
 /// # Safety
-/// NULL or an open search; memory of so many bytes; NULL or a number's place.
+/// The search is NULL or open; the buffer has `size` bytes; `next_bytes` is NULL or points to a
+/// number.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_fillsearch(
     search: *mut Handle,
@@ -167,7 +168,7 @@ pub unsafe extern "C" fn trawl_fillsearch(
         // SAFETY: as above.
         let buffer = unsafe { arguments::bytes_mut(buffer, size, "the buffer") };
         let filled = handle.fill(buffer.map_err(kept_failure)?)?;
-        // SAFETY: the caller promises that it is NULL or a place for a number.
+        // SAFETY: the caller promises that it is NULL or points to a number.
         if let Some(next_bytes) = unsafe { next_bytes.as_mut() } {
             *next_bytes = next(filled);
         }
@@ -183,10 +184,10 @@ fn next(filled: Filled) -> usize {
     }
 }
 
-/// A search in one call, from a place on and up to one.
+/// Runs a search in one call: from the position in `place` until the buffer is full.
 ///
 /// # Safety
-/// As of [`trawl_opensearch_array`] and [`trawl_fillsearch`]; the place is NULL or as its
+/// As for [`trawl_opensearch_array`] and [`trawl_fillsearch`]; the place is NULL or as its
 /// structure says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_search(
@@ -212,7 +213,7 @@ pub unsafe extern "C" fn trawl_search(
             };
             if let Some(place) = place.as_deref().filter(|place| place.used > 0) {
                 let used = place.used.min(place.room);
-                // SAFETY: the caller promises that there is so much room.
+                // SAFETY: the caller promises that there are `room` bytes.
                 let cookie = unsafe { arguments::bytes(place.cookie, used, "the cookie") }?;
                 wishes.cookie = Some(cookie.to_vec());
             }
@@ -231,19 +232,19 @@ pub unsafe extern "C" fn trawl_search(
     })
 }
 
-/// Fills a buffer as a search does, but a signal ends the wait: the answer is then what there is,
-/// or `EINTR` if there is nothing.
+/// Fills a buffer like [`Search::fill`], but a signal ends the wait: the answer is then the records
+/// so far, or `EINTR` if there are none.
 fn fill_interruptibly(
     open: impl FnOnce() -> Result<Search, Failure>,
     buffer: &mut [u8],
 ) -> Result<(Filled, Vec<u8>), Failure> {
     let handle = Box::new(without_signals(|| Handle::interruptible(open()?))?);
     let filled = fill_whole(&handle, buffer).map_err(|errno| {
-        // SAFETY: the text belongs to the handle, which nobody else uses.
+        // SAFETY: the text belongs to the handle, which only this function uses.
         let text = unsafe { std::ffi::CStr::from_ptr(handle.text()) };
         Failure::new(errno, text.to_string_lossy())
     });
-    // Ends the search, if a signal ended the wait.
+    // Ends the search if a signal ended the wait.
     handle.close();
     filled
 }
@@ -261,14 +262,15 @@ fn fill_whole(handle: &Handle, buffer: &mut [u8]) -> Result<(Filled, Vec<u8>), c
                 all.rest = more.rest;
                 break;
             }
-            // The next call has it.
+            // The next call returns the error.
             Err(_) => break,
         }
     }
     Ok((all, handle.cookie()?))
 }
 
-/// Says where a search in one call ended.
+/// Stores the position at which a search in one call ended, and returns the number of bytes
+/// written.
 ///
 /// # Safety
 /// The place has as much room as it says.
@@ -282,7 +284,7 @@ unsafe fn end(
             Rest::Nothing => Ok(filled.bytes as isize),
             Rest::More { .. } => Err(Failure::new(
                 libc::ERANGE,
-                "the buffer is too small for the answer: give a place to go on from",
+                "the buffer is too small for the answer: pass a place to resume from",
             )),
         };
     };
@@ -299,10 +301,10 @@ unsafe fn end(
     Ok(filled.bytes as isize)
 }
 
-/// The cookie of where a search is; its length.
+/// Writes the cookie of a search's position, and returns its length.
 ///
 /// # Safety
-/// NULL or an open search; memory of so many bytes.
+/// The search is NULL or open; the buffer has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_search_cookie(
     search: *mut Handle,
@@ -325,11 +327,10 @@ pub unsafe extern "C" fn trawl_search_cookie(
     })
 }
 
-/// Ends a search soon. For signal handlers, too: nothing is allocated, locked or waited for, and
-/// nothing can panic.
+/// Cancels a search. Safe in signal handlers: it does not allocate, lock, wait or panic.
 ///
 /// # Safety
-/// NULL, or an open search.
+/// The pointer is NULL, or an open search.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_search_cancel(search: *mut Handle) -> c_int {
     // SAFETY: the caller promises it.
@@ -345,20 +346,20 @@ pub unsafe extern "C" fn trawl_search_cancel(search: *mut Handle) -> c_int {
     }
 }
 
-/// A descriptor that is readable when a record can be read without waiting.
+/// Returns a descriptor that is readable while a record can be read without waiting.
 ///
 /// # Safety
-/// NULL, or an open search.
+/// The pointer is NULL, or an open search.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_searchfd(search: *mut Handle) -> c_int {
     // SAFETY: the caller promises it.
     border(-1, || unsafe { handle(search) }?.descriptor())
 }
 
-/// Who gave the last record; 0 before the first one.
+/// Returns who gave the last record; 0 before the first one.
 ///
 /// # Safety
-/// NULL, or an open search.
+/// The pointer is NULL, or an open search.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_search_served_by(search: *mut Handle) -> c_int {
     border(-1, || {
@@ -372,10 +373,11 @@ pub unsafe extern "C" fn trawl_search_served_by(search: *mut Handle) -> c_int {
     })
 }
 
-/// What went wrong last with a search, or in this thread where there is none.
+/// Returns the text of the last failure of a search, or of this thread's last failure without a
+/// search.
 ///
 /// # Safety
-/// NULL, or an open search.
+/// The pointer is NULL, or an open search.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_strerror(search: *mut Handle) -> *const c_char {
     border(c"the library failed".as_ptr(), || {
@@ -384,10 +386,10 @@ pub unsafe extern "C" fn trawl_strerror(search: *mut Handle) -> *const c_char {
     })
 }
 
-/// The length of the record at the beginning of these bytes, if it is one.
+/// Returns the length of the record at the beginning of these bytes, if it is valid.
 ///
 /// # Safety
-/// NULL, or memory of so many bytes.
+/// The pointer is NULL, or its memory has `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trawl_record_check(record: *const c_void, size: usize) -> isize {
     border(-1, || {
@@ -400,7 +402,7 @@ pub unsafe extern "C" fn trawl_record_check(record: *const c_void, size: usize) 
     })
 }
 
-/// The library's version.
+/// Returns the library's version.
 #[unsafe(no_mangle)]
 pub extern "C" fn trawl_version() -> *const c_char {
     VERSION.as_ptr().cast()

@@ -1,4 +1,4 @@
-//! Errors as C has them: a number in `errno`, and a text for who asks.
+//! Errors in the form that C reads: a number in `errno`, and a text on request.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -47,15 +47,15 @@ impl From<SysError> for Failure {
     }
 }
 
-/// This thread's `errno`.
+/// Returns this thread's `errno`.
 pub(crate) fn errno() -> c_int {
-    // SAFETY: the C library gives a place that is there as long as the thread.
+    // SAFETY: the C library returns a pointer that is valid as long as the thread.
     unsafe { *libc::__errno_location() }
 }
 
 /// Sets this thread's `errno`.
 pub(crate) fn set_errno(errno: c_int) {
-    // SAFETY: as above, and nobody else writes to this thread's.
+    // SAFETY: as above, and no other thread writes to it.
     unsafe { *libc::__errno_location() = errno }
 }
 
@@ -63,23 +63,23 @@ thread_local! {
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Keeps the text of a failure that no handle can keep, until the thread's next one.
+/// Keeps the text of a failure without a handle, until the thread's next such failure.
 pub(crate) fn keep(text: CString) {
     let _ = LAST.try_with(|last| last.replace(text));
 }
 
-/// The text that was kept last.
+/// Returns the text that was kept last.
 pub(crate) fn kept() -> *const c_char {
     let text = LAST.try_with(|last| last.borrow().as_ptr());
-    text.unwrap_or(c"the thread is at its end".as_ptr())
+    text.unwrap_or(c"the thread is ending".as_ptr())
 }
 
-/// What is said of a handle after a panic.
+/// Text for a handle after a panic.
 pub(crate) const BROKEN: &CStr = c"the library failed in this search: close it";
-/// What is said of a handle that is used by another thread right now.
-pub(crate) const BUSY: &CStr = c"another thread uses this search right now";
-/// What is said where a signal ended a wait.
-pub(crate) const INTERRUPTED: &CStr = c"a signal came while the search waited: call again to go on";
-/// What is said of a handle in another process than its own.
+/// Text for a handle that another thread is using.
+pub(crate) const BUSY: &CStr = c"another thread is using this search";
+/// Text for a wait that a signal ended.
+pub(crate) const INTERRUPTED: &CStr = c"a signal interrupted the wait: call again to continue";
+/// Text for a handle that belongs to another process.
 pub(crate) const FOREIGN: &CStr =
     c"this search belongs to the process that this one was forked from";

@@ -1,4 +1,4 @@
-//! A search under way: what a `TRAWL_SEARCH` is, and who may call what when.
+//! The implementation of `TRAWL_SEARCH`: a running search, and which calls on it may overlap.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::fd::{AsFd, RawFd};
@@ -14,10 +14,10 @@ use crate::failure::{BROKEN, BUSY, FOREIGN, Failure, INTERRUPTED};
 use crate::fork;
 use crate::layout::trawl_searchent;
 
-/// A search under way. Only [`Handle::cancel`] may be called while another thread calls something.
+/// A running search. Only [`Handle::cancel`] may be called while another thread is in a call.
 pub struct Handle {
     cancel: Cancel,
-    /// The process that opened it.
+    /// Identifies the process that opened it.
     generation: u64,
     state: Mutex<State>,
 }
@@ -29,17 +29,17 @@ impl std::fmt::Debug for Handle {
 }
 
 struct State {
-    /// `None` while the helper has it.
+    /// The search; `None` while the helper thread has it.
     search: Option<Search>,
     helper: Option<Waiter<Search>>,
     entry: Entry,
-    /// Behind the record that was given last, while the helper has the search.
+    /// Position after the last record returned, while the helper thread has the search.
     place: Cookie,
     served_by: Option<ServedBy>,
     is_at_end: bool,
-    /// Signals end waits: whatever has to be waited for, the helper waits for.
+    /// Signals end waits: the helper thread does all waiting.
     is_interruptible: bool,
-    /// What ended the search early.
+    /// The errno of the error that ended the search early.
     failed: Option<c_int>,
     text: CString,
 }
@@ -63,7 +63,7 @@ impl Handle {
         }
     }
 
-    /// One whose waits end where a signal is handled. Called with all signals blocked.
+    /// Creates a handle whose waits end when a signal is handled. Call it with all signals blocked.
     pub(crate) fn interruptible(search: Search) -> Result<Handle, Failure> {
         let mut handle = Handle::new(search);
         let state = match handle.state.get_mut() {
@@ -76,22 +76,22 @@ impl Handle {
         Ok(handle)
     }
 
-    /// Ends the search, from any thread and from signal handlers: it is one atomic flag.
+    /// Cancels the search, from any thread and from signal handlers: it only sets an atomic flag.
     pub(crate) fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Goes to the next record; `None` at the end.
+    /// Returns the next record; `None` at the end.
     pub(crate) fn read(&self) -> Result<Option<*mut trawl_searchent>, c_int> {
         self.go_on(State::read)
     }
 
-    /// Puts whole records into a buffer.
+    /// Writes whole records to a buffer.
     pub(crate) fn fill(&self, buffer: &mut [u8]) -> Result<Filled, c_int> {
         self.go_on(|state| state.fill(buffer))
     }
 
-    /// A descriptor that is readable when something can be read without waiting.
+    /// Returns a descriptor that is readable while something can be read without waiting.
     pub(crate) fn descriptor(&self) -> Result<RawFd, c_int> {
         let mut state = self.lock().map_err(|(errno, _)| errno)?;
         match state.descriptor() {
@@ -104,7 +104,7 @@ impl Handle {
         }
     }
 
-    /// Where the search is, also after it failed.
+    /// Returns the cookie of the search's position, also after an error.
     pub(crate) fn cookie(&self) -> Result<Vec<u8>, c_int> {
         let state = self.lock().map_err(|(errno, _)| errno)?;
         Ok(match &state.search {
@@ -113,13 +113,13 @@ impl Handle {
         })
     }
 
-    /// Who gave the last record.
+    /// Returns who gave the last record.
     pub(crate) fn served_by(&self) -> Result<Option<ServedBy>, c_int> {
         let state = self.lock().map_err(|(errno, _)| errno)?;
         Ok(state.served_by)
     }
 
-    /// What went wrong last.
+    /// Returns the text of the last error.
     pub(crate) fn text(&self) -> *const c_char {
         match self.lock() {
             Ok(state) => state.text.as_ptr(),
@@ -127,8 +127,8 @@ impl Handle {
         }
     }
 
-    /// Closes it. In a child of fork(2), which has no part of the search but its memory and
-    /// descriptors, the memory stays.
+    /// Closes the search. In a child of fork(2), which has the search's memory and descriptors but
+    /// not its threads, the memory stays allocated.
     pub(crate) fn close(self: Box<Handle>) {
         self.cancel();
         if self.generation != fork::generation() {
@@ -146,7 +146,7 @@ impl Handle {
         })
     }
 
-    /// Does something that gives records. What fails once fails ever after.
+    /// Runs a step that returns records. After a failure every further call fails the same way.
     fn go_on<T>(&self, step: impl FnOnce(&mut State) -> Result<T, Stop>) -> Result<T, c_int> {
         let mut state = self.lock().map_err(|(errno, _)| errno)?;
         if let Some(errno) = state.failed {
@@ -157,7 +157,7 @@ impl Handle {
             false => step(&mut state),
         };
         done.map_err(|stop| match stop {
-            // Its handler cancelled it.
+            // The signal's handler cancelled the search.
             Stop::Interrupted if self.cancel.is_cancelled() => {
                 state.stop(CallError::Cancelled.into())
             }
@@ -166,7 +166,7 @@ impl Handle {
     }
 }
 
-/// Why there is nothing now.
+/// Why a step returns nothing.
 enum Stop {
     /// The search ended early.
     Failed(CallError),
@@ -180,7 +180,7 @@ impl From<CallError> for Stop {
     }
 }
 
-/// What the next call has to expect.
+/// The next result that callers expect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Record,
@@ -205,7 +205,7 @@ impl State {
     }
 
     fn fill(&mut self, buffer: &mut [u8]) -> Result<Filled, Stop> {
-        // Who polls does not wait here.
+        // A polling caller does not wait here.
         let is_polled = self.helper.is_some();
         let search = self.search()?;
         let filled = match is_polled {
@@ -219,7 +219,7 @@ impl State {
         Ok(filled)
     }
 
-    /// The search, which may have to come back first.
+    /// Returns the search, and takes it back from the helper thread first if necessary.
     fn search(&mut self) -> Result<&mut Search, Stop> {
         if self.search.is_none() {
             if self.is_interruptible {
@@ -230,7 +230,7 @@ impl State {
         self.search.as_mut().ok_or_else(|| lost().into())
     }
 
-    /// Waits until the search is back, or a signal was handled.
+    /// Waits until the helper thread is done, or a signal was handled.
     fn wait(&self) -> Result<(), Stop> {
         let Some(helper) = &self.helper else {
             return Ok(());
@@ -244,7 +244,8 @@ impl State {
         }
     }
 
-    /// Notes what is known now. What has to be waited for next, the helper waits for.
+    /// Updates the state after a step. If the next record has to be waited for, hands the search to
+    /// the helper thread.
     fn settle(&mut self, next: Next) {
         self.is_at_end = next == Next::End;
         let Some(search) = &self.search else { return };
@@ -298,7 +299,7 @@ impl State {
     }
 }
 
-/// The helper ended in a panic, with the search.
+/// The error for a search that was lost because the helper thread panicked.
 fn lost() -> CallError {
     CallError::Thread(std::io::Error::from_raw_os_error(libc::EIO))
 }
@@ -315,7 +316,7 @@ mod tests {
     use trawl_call::packed::encode;
     use trawl_call::{Options, Outcome, Pattern, RecordRef, Request};
 
-    /// What comes next is what the test says, when it says so.
+    /// Steps of a stream; the test sends each one when it is due.
     enum Act {
         Give(&'static [&'static str]),
         Fail,
@@ -373,7 +374,7 @@ mod tests {
 
     fn path(handle: &Handle) -> Option<String> {
         let entry = handle.read().unwrap()?;
-        // SAFETY: the handle has it until the next call.
+        // SAFETY: the handle keeps the path until the next call.
         let path = unsafe { CStr::from_ptr((*entry).path) };
         Some(path.to_str().unwrap().to_owned())
     }
@@ -388,13 +389,13 @@ mod tests {
             acts.send(Act::Give(&["one", "two"])).unwrap();
             assert!(is_readable(descriptor, None));
             assert_eq!(path(&handle).as_deref(), Some("one"));
-            // The other one is there, too.
+            // The second record is ready, too.
             assert!(is_readable(descriptor, now));
             let here = handle.cookie().unwrap();
             assert_eq!(path(&handle).as_deref(), Some("two"));
             assert_ne!(handle.cookie().unwrap(), here);
         }
-        // Who does not poll waits.
+        // A caller that does not poll waits.
         acts.send(Act::Give(&["three"])).unwrap();
         assert_eq!(path(&handle).as_deref(), Some("three"));
         assert!(!is_readable(descriptor, now));
@@ -439,7 +440,7 @@ mod tests {
         acts.send(Act::Panic).unwrap();
         assert!(catch_unwind(AssertUnwindSafe(|| handle.read())).is_err());
         assert_eq!(handle.read(), Err(libc::EIO));
-        // SAFETY: a text of the library's.
+        // SAFETY: the text belongs to the library.
         assert_eq!(unsafe { CStr::from_ptr(handle.text()) }, BROKEN);
         handle.close();
 

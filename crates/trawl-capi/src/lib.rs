@@ -1,18 +1,18 @@
-//! `libtrawl`: the search call for C. `include/trawl.h` is the interface and says what each
-//! function does; here is what keeps its promises.
+//! `libtrawl`: the search call for C. `include/trawl.h` is the interface and documents each
+//! function; this crate implements it.
 //!
 //! - `exports`: the functions of the header.
-//! - [`layout`]: its structures and numbers.
-//! - `arguments`: what C gives, read and checked.
-//! - `handle`: a search under way, and who may call what when.
-//! - `entry`: a record as C reads it.
-//! - `failure`: errors as numbers and texts.
-//! - `fork`: which processes are copies of which.
+//! - [`layout`]: the structures and constants of the header.
+//! - `arguments`: reads and checks the arguments of C callers.
+//! - `handle`: a running search, and which calls on it may overlap.
+//! - `entry`: a record in the form that C reads.
+//! - `failure`: errors as errno numbers and texts.
+//! - `fork`: distinguishes a process from its forked children.
 //!
-//! Invariants: a panic ends at the border, as `EIO`, and its handle answers nothing more; what is
-//! given to a caller belongs to the handle and stays until the next call on it; one handle used by
-//! two threads at once is an error, not a race; `unsafe` is what reads and writes the caller's
-//! memory, and nothing else.
+//! Invariants: a panic ends at the C boundary, as `EIO`, and its handle answers nothing more;
+//! memory returned to a caller belongs to the handle and stays valid until the next call on it; use
+//! of one handle by two threads at once is an error, not a race; `unsafe` code only reads and
+//! writes the caller's memory.
 
 #![cfg(target_os = "linux")]
 

@@ -1,36 +1,36 @@
-//! Why a remote tree cannot be mounted.
+//! Errors that prevent mounting a remote tree.
 
 use std::io;
 use std::path::PathBuf;
 
 use trawl_remote::RemoteError;
 
-/// What went wrong before a tree could be used.
+/// Why a tree cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
     /// The server cannot be asked.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// What is to be mounted cannot be.
+    /// The server has no such tree, or does not show it.
     #[error("cannot mount {tree}: {source}")]
     Tree {
         /// The server and the path there.
         tree: String,
-        /// What the server says.
+        /// The error of the server.
         source: io::Error,
     },
-    /// It cannot be mounted there.
+    /// The tree cannot be mounted at this point.
     #[error("cannot mount on {}: {source}{advice}", point.display())]
     Point {
-        /// Where.
+        /// The mount point.
         point: PathBuf,
-        /// What the kernel says.
+        /// The error of the kernel.
         source: io::Error,
-        /// What to do, if that is known.
+        /// Advice on what to do, if there is any.
         advice: &'static str,
     },
-    /// No thread can be started.
+    /// A thread cannot be started.
     #[error("cannot serve a mount: {0}")]
     Thread(io::Error),
 }

@@ -1,11 +1,11 @@
-//! The tree as the kernel asks for it (FUSE).
+//! Answers the kernel's requests about the tree (FUSE).
 //!
-//! The kernel keeps what it is told as long as that may be told, so most questions never come
-//! here; those that do are answered from memory where the bulk answers have it. Directories are
-//! not opened (`ENOSYS`): the kernel keeps their names, and an offset says which listing it is
-//! of, so that one that is replaced meanwhile is read to its end.
+//! The kernel caches answers as long as they are valid, so most system calls do not get here;
+//! requests that do are answered from memory where the bulk answers suffice. Directories are not
+//! opened (`ENOSYS`), so that the kernel caches their names. An offset in a directory identifies
+//! its listing, so that a listing that is replaced meanwhile is read to its end.
 //!
-//! Permissions are the kernel's to check (`default_permissions`), after the server's own.
+//! The kernel checks permissions (`default_permissions`), after the server has checked its own.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -28,8 +28,8 @@ use crate::nodes::{Nodes, TOP};
 use crate::serving::Mounted;
 use crate::tree::{Asking, Entry, Known, Listing, Tree, is_directory};
 
-/// What is asked of the kernel: names of directories and targets of links are kept, attributes
-/// come with names, contents that have changed are read again.
+/// Requested capabilities: the kernel caches directory entries and link targets, gets attributes
+/// together with names, and drops cached contents that have changed.
 const CAPABILITIES: [InitFlags; 6] = [
     InitFlags::FUSE_NO_OPENDIR_SUPPORT,
     InitFlags::FUSE_DO_READDIRPLUS,
@@ -38,29 +38,29 @@ const CAPABILITIES: [InitFlags; 6] = [
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_CACHE_SYMLINKS,
 ];
-/// Reads that may be on their way.
+/// Maximum number of reads in flight.
 const BACKGROUND: u16 = 32;
-/// Where in an offset the listing's number is.
+/// Position of the listing's number in an offset.
 const NUMBER_SHIFT: u32 = 32;
 const NUMBER_MASK: u64 = 0x7fff_ffff;
 const PLACE_MASK: u64 = 0xffff_ffff;
 
-/// So often what is told is asked for once more because the file was opened meanwhile.
+/// Number of attempts to answer when the file is opened meanwhile.
 const TRIES: usize = 3;
 
-/// What is shown as the number of a name of which nothing else is known.
+/// The inode number that is shown for a name without known attributes.
 const UNKNOWN: u64 = u64::MAX;
 
-/// A tree, for the kernel.
+/// A tree, as a FUSE file system.
 pub(crate) struct RemoteFiles {
     tree: Tree,
     nodes: Arc<Nodes>,
     is_probed: Arc<AtomicBool>,
     files: Arc<Files>,
-    /// What is open, and how it is read.
+    /// Open handles, and how each is read.
     handles: Mutex<HashMap<u64, (Handle, Reading)>>,
     next_handle: AtomicU64,
-    /// Whether files can be read past what the kernel keeps, and mapped all the same.
+    /// Whether files may be read with `FOPEN_DIRECT_IO` and still be mapped.
     may_be_direct: bool,
 }
 
@@ -72,7 +72,7 @@ fn errno(errno: trawl_sys::Errno) -> Errno {
     Errno::from_i32(errno.0)
 }
 
-/// Gives the bytes, or how many they are if there is no room for any.
+/// Replies with the bytes, or with their number if the caller's buffer has size 0.
 fn answer_sized(found: Result<Vec<u8>, Errno>, room: u32, reply: ReplyXattr) {
     match found {
         Err(errno) => reply.error(errno),
@@ -95,7 +95,7 @@ impl RemoteFiles {
         }
     }
 
-    /// What is open of it.
+    /// Returns the opened files.
     pub(crate) fn files(&self) -> &Arc<Files> {
         &self.files
     }
@@ -104,7 +104,7 @@ impl RemoteFiles {
         self.nodes.path(number.0).ok_or(Errno::ESTALE)
     }
 
-    /// The number of a file that the kernel is told of now.
+    /// Returns the number for a file that is now told to the kernel.
     fn number(&self, path: &[u8], attributes: &Attributes) -> u64 {
         let (number, stale) = self.nodes.tell(path, attributes);
         if let Some(stale) = stale {
@@ -113,7 +113,7 @@ impl RemoteFiles {
         number
     }
 
-    /// Tells of a name in a directory.
+    /// Replies to the lookup of a name in a directory.
     fn find(&self, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.path(parent).and_then(|dir| {
             let known = self.tree.lookup(&dir, name.as_bytes()).map_err(errno)?;
@@ -136,7 +136,7 @@ impl RemoteFiles {
                 Some(Ok(open)) => open,
                 Some(Err(_)) | None => Known { what, at, asked },
             };
-            // What is open may turn out to be another file, which then keeps the number.
+            // The open file may prove to be another file, which then keeps the number.
             if !is_directory(&what) && !self.nodes.is_of(number, &path, &what) {
                 self.nodes.forget(number, 1);
                 number = self.number(&path, &what);
@@ -150,7 +150,7 @@ impl RemoteFiles {
         reply.fail(Errno::ESTALE);
     }
 
-    /// Tells what is known of a number, which has a name in a directory.
+    /// Replies with the attributes of a number, which has a name in a directory.
     fn tell<R: Answer + Send + 'static>(
         &self,
         (number, dir, name): (u64, &[u8], &[u8]),
@@ -159,7 +159,7 @@ impl RemoteFiles {
     ) {
         let attr = file_attr(number, &known.what);
         if !is_at_once {
-            // What may have changed when that is done is asked for once more.
+            // The attributes may change until the pages are dropped, so the kernel must ask again.
             let then = move || reply.tell(&attr, Duration::ZERO);
             return self.files.tell(number, Box::new(then));
         }
@@ -167,7 +167,7 @@ impl RemoteFiles {
         reply.tell(&attr, telling.entry(name, &known.what));
     }
 
-    /// Tells what stat(2) says of a number.
+    /// Replies with the attributes of a number.
     fn attributes(&self, number: INodeNo, handle: Option<FileHandle>, reply: ReplyAttr) {
         let handle = handle.and_then(|fh| lock(&self.handles).get(&fh.0).cloned());
         for _ in 0..TRIES {
@@ -198,7 +198,7 @@ impl RemoteFiles {
         reply.fail(Errno::ESTALE);
     }
 
-    /// The listing that an offset is of, and where in it.
+    /// Returns the listing that an offset belongs to, and the position in it.
     fn listing(&self, number: INodeNo, offset: u64) -> Result<(Directory, u64), Errno> {
         let path = self.path(number)?;
         let listing = match offset {
@@ -208,7 +208,7 @@ impl RemoteFiles {
                 let found = self
                     .tree
                     .again(&path, |it| it.names() & NUMBER_MASK == wanted);
-                // Better an error than names left out.
+                // An error is better than missing names.
                 found.ok_or(Errno::ESTALE)?
             }
         };
@@ -239,7 +239,7 @@ impl RemoteFiles {
             true => FopenFlags::FOPEN_DIRECT_IO,
             false => FopenFlags::FOPEN_KEEP_CACHE,
         };
-        // What is made up when it is read is read to its end as it was made up.
+        // A file that the server generates on reading is read to its end as it was first generated.
         let way = match is_direct && is_now && !opened.is_made_up {
             true => Reading::Now,
             false => Reading::Kept,
@@ -254,7 +254,7 @@ impl RemoteFiles {
     }
 }
 
-/// An answer that tells of a file.
+/// A reply that contains attributes.
 trait Answer {
     fn tell(self, attr: &FileAttr, lasts: Duration);
     fn fail(self, errno: Errno);
@@ -280,7 +280,7 @@ impl Answer for ReplyAttr {
     }
 }
 
-/// The numbers that a directory shows of itself and of the one above.
+/// Returns the inode numbers of a directory and its parent, as shown for `.` and `..`.
 pub(crate) fn dots(tree: &Tree, nodes: &Nodes, path: &[u8]) -> Result<[u64; 2], trawl_sys::Errno> {
     let above = path.iter().rposition(|byte| *byte == b'/');
     let shown = |path: &[u8]| {
@@ -300,17 +300,17 @@ pub(crate) fn below(dir: &[u8], name: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A directory that is read.
+/// A directory that is being read.
 struct Directory {
     path: Vec<u8>,
-    /// Its number and that of the directory above.
+    /// Its inode number and its parent's.
     dots: [u64; 2],
     listing: Arc<Listing>,
 }
 
-/// What stands at a place in a directory.
+/// An item of a directory.
 enum Item<'a> {
-    /// `.` or `..`, and its number.
+    /// `.` or `..`, and its inode number.
     Dots(&'static str, u64),
     Entry(&'a Entry),
 }
@@ -327,7 +327,7 @@ impl Directory {
         }
     }
 
-    /// What an offset behind a place is.
+    /// Returns the offset after a position.
     fn behind(&self, place: u64) -> u64 {
         (self.listing.names() & NUMBER_MASK) << NUMBER_SHIFT | (place + 1)
     }
@@ -370,28 +370,28 @@ pub(crate) fn file_attr(number: u64, of: &Attributes) -> FileAttr {
         nlink: u32::try_from(of.nlink).unwrap_or(u32::MAX),
         uid: of.uid,
         gid: of.gid,
-        // The kernel's packing: the lower half of makedev(3)'s.
+        // The kernel's 32-bit encoding: the lower half of makedev(3)'s.
         rdev: of.rdev as u32,
         blksize: of.blksize,
         flags: 0,
     }
 }
 
-/// What a listing says of a name.
+/// Returns the attributes of a name as of a listing.
 fn of(listing: &Listing, what: Attributes) -> Known<Attributes> {
     let (at, asked) = (listing.at, listing.asked);
     Known { what, at, asked }
 }
 
-/// Of this the kernel takes nothing but the name, because it has a size that no file can have: it
-/// asks when it must.
+/// Returns attributes with an impossible file size: the kernel takes only the name, and asks for
+/// the attributes when it needs them.
 fn unsaid() -> (FileAttr, Duration) {
     let size = u64::MAX;
     let plain = file_attr(UNKNOWN, &Attributes::default());
     (FileAttr { size, ..plain }, Duration::ZERO)
 }
 
-/// What says that there is no such name.
+/// Returns the attributes that mean that the name does not exist.
 fn absent() -> FileAttr {
     file_attr(0, &Attributes::default())
 }
@@ -400,11 +400,11 @@ impl Filesystem for RemoteFiles {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         let is_plus = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO;
         for capability in CAPABILITIES {
-            // Call by call, names come alone.
+            // In the mode that asks call by call, names come without attributes.
             if self.tree.asking() == Asking::Each && is_plus.contains(capability) {
                 continue;
             }
-            // An older kernel asks more often.
+            // An older kernel without the capability asks more often.
             let _ = config.add_capabilities(capability);
         }
         let mapped = InitFlags::FUSE_DIRECT_IO_ALLOW_MMAP;
@@ -449,7 +449,7 @@ impl Filesystem for RemoteFiles {
     fn listxattr(&self, req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         let found = self.path(ino).and_then(|path| {
             let all = self.tree.xattrs(&path).map_err(errno)?;
-            // As the kernel has it elsewhere: others may not have these, so they are not told.
+            // Like other file systems, hides these names from other users, who may not read them.
             let is_shown = |name: &[u8]| req.uid() == 0 || !name.starts_with(b"trusted.");
             let shown = all.iter().filter(|(name, _)| is_shown(name));
             let names = shown.map(|(name, _)| [&name[..], b"\0"].concat());
@@ -518,7 +518,7 @@ impl Filesystem for RemoteFiles {
         let telling = self.tree.telling(&directory.path, times);
         while let Some(item) = directory.get(place) {
             let (name, attr, lasts) = match item {
-                // The kernel takes nothing but the names of these.
+                // The kernel ignores all but the names of these.
                 Item::Dots(name, number) => {
                     let plain = file_attr(number, &Attributes::default());
                     let kind = FileType::Directory;

@@ -1,15 +1,14 @@
-//! Files that were opened, and which version of each the kernel keeps pages and attributes of.
+//! Opened files, and the version of each whose pages and attributes the kernel caches.
 //!
-//! Invariants: before the kernel is told another version of a file, or is given bytes of one, what
-//! it keeps of the one before is no longer taken for it: its pages are dropped before it hears of
-//! new attributes, and its attributes before it gets bytes that are of others. Pages that a program
-//! has mapped are looked after as well, without anybody asking. As long as somebody has a file open
-//! its number is that file's, and nothing that is said of a name is taken for it that may be of
-//! another file.
+//! Invariants: before the kernel gets attributes of another version of a file, its cached pages of
+//! the previous version are dropped; before it gets bytes of another version, its cached attributes
+//! are. Mapped pages are checked without any request from a program. While a file is open, its
+//! inode number stands for that file only, and an answer about a name that may belong to another
+//! file is not used for it.
 //!
-//! Dropping pages waits for reads of them that are under way. So a thread of its own does it, which
-//! answers no request, and then gives the answer that waits for it. Forgetting a name waits for all
-//! that is looked up in its directory: a thread of its own does that, too, and no answer waits for it.
+//! Dropping pages waits for running reads of them. So a separate thread does it, which answers no
+//! requests, and which then sends the reply that waits for it. Forgetting a name waits for all
+//! lookups in its directory: another separate thread does that, and no reply waits for it.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -28,30 +27,31 @@ use trawl_sys::stat::Time;
 use crate::nodes::{Nodes, Stale};
 use crate::tree::{Content, Held, Known, MAPPED_LEAST, Seen, Tree, Version};
 
-/// Opened files of which it is known what the kernel keeps; at so many those that nobody has open
-/// are forgotten.
+/// Maximum number of opened files whose cached versions are remembered; at this number, files that
+/// are not open are forgotten.
 const OPENED_MAX: usize = 16 << 10;
-/// Small files whose contents are kept when nobody has them open; at so many all are forgotten.
+/// Maximum number of small files whose contents are kept after closing; at this number, all are
+/// dropped.
 const KEPT_MAX: usize = 1024;
-/// So many open files are asked about at once.
+/// Number of open files that are checked in parallel.
 const LOOKS: usize = 4;
 
-/// The kernel keeps no contents for read(2) of what changed more lately: while it learns of a
-/// file's new size, others who read what it keeps of the file may be given zeros.
+/// A file that changed within this time is not cached by the kernel for read(2): while the kernel
+/// learns of a new size, concurrent readers of its cache may get zeros.
 const STABLE: Duration = Duration::from_secs(60);
-/// So often bytes are read once more because the kernel knows of a later version.
+/// Number of attempts to read bytes while the kernel knows a later version.
 const TRIES: usize = 3;
 
 /// How bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// As they were read before, if the file has not changed.
+    /// From memory, if the file has not changed.
     Kept,
-    /// As they are now.
+    /// From the server, each time.
     Now,
 }
 
-/// Which version the kernel's pages of a file are of.
+/// The version of the kernel's cached pages of a file.
 #[derive(Clone, Copy)]
 enum Pages {
     None,
@@ -60,36 +60,36 @@ enum Pages {
 }
 
 struct Kernel {
-    /// How often it is open.
+    /// Number of open handles.
     handles: usize,
-    /// How many are about to open it.
+    /// Number of opens in progress.
     opening: usize,
-    /// The version whose attributes the kernel was told last, and when that was asked for.
+    /// The version whose attributes the kernel was last told, and when they were requested.
     told: Option<(Version, Instant)>,
     pages: Pages,
-    /// Pages are about to be dropped so often.
+    /// Number of pending drops of pages.
     drops: usize,
 }
 
-/// A file that was opened.
+/// An opened file.
 pub(crate) struct File {
     number: u64,
     held: Held,
     kernel: Mutex<Kernel>,
 }
 
-/// How a file was opened.
+/// The result of opening a file.
 pub(crate) struct Opened {
     pub(crate) handle: Handle,
-    /// What the kernel keeps of it is what is in it.
+    /// Whether the kernel's cached pages have the file's current contents.
     pub(crate) is_kept: bool,
-    /// Its size says nothing of what is in it, as in `/proc`.
+    /// Whether the size says nothing about the contents, as in `/proc`.
     pub(crate) is_made_up: bool,
-    /// It has not changed for a while.
+    /// Whether the file has not changed for a while.
     pub(crate) is_stable: bool,
 }
 
-/// A file as one of those who have it open.
+/// An open handle of a file.
 #[derive(Clone)]
 pub(crate) struct Handle {
     file: Arc<File>,
@@ -101,19 +101,19 @@ struct Job {
     then: Box<dyn FnOnce() + Send>,
 }
 
-/// The way to the kernel.
+/// The channels to the kernel.
 struct Way {
     notifier: Notifier,
     jobs: Mutex<Sender<Job>>,
     names: Mutex<Sender<Stale>>,
 }
 
-/// Files by number.
+/// Opened files by inode number.
 pub(crate) struct Files {
     tree: Tree,
     nodes: Arc<Nodes>,
     known: Mutex<HashMap<u64, Arc<File>>>,
-    /// What is in small files that nobody has open.
+    /// Contents of small files that are not open.
     kept: Mutex<HashMap<u64, Content>>,
     way: OnceLock<Way>,
 }
@@ -127,7 +127,7 @@ impl File {
         lock(&self.kernel)
     }
 
-    /// Whether the kernel keeps what was read of it.
+    /// Returns whether the kernel caches what was read of it.
     fn is_kept(&self) -> bool {
         let last = self.held.last();
         last.is_some_and(|last| is_stable(last.attributes.ctime))
@@ -136,19 +136,20 @@ impl File {
 }
 
 impl Kernel {
-    /// Whether it is of this one file and no other, whatever has its number.
+    /// Returns whether the number stands for this file only, because the file is open or being
+    /// opened.
     fn is_used(&self) -> bool {
         self.handles > 0 || self.opening > 0
     }
 
-    /// Whether the kernel knows of a later version than this one: with bytes of this one it would
-    /// show zeros at their end.
+    /// Returns whether the kernel knows a later version than this one. Bytes of this one would then
+    /// appear to end in zeros.
     fn is_past(&self, seen: &Seen) -> bool {
         self.told
             .is_some_and(|(told, asked)| told != seen.version() && asked > seen.asked)
     }
 
-    /// Whether pages that the kernel keeps are not those of a file with these attributes.
+    /// Returns whether the kernel caches pages that are not those of a file with these attributes.
     fn has_others(&self, now: &Attributes) -> bool {
         match &self.pages {
             _ if self.drops > 0 => true,
@@ -170,16 +171,16 @@ impl Files {
         })
     }
 
-    /// Begins to tell the kernel what to forget, before it asks anything.
+    /// Starts the threads that tell the kernel what to forget, before its first request.
     pub(crate) fn start(self: &Arc<Self>, notifier: Notifier) -> io::Result<()> {
         let (jobs, ours) = channel::<Job>();
         let drops = notifier.clone();
         let thread = std::thread::Builder::new().name("pages".into());
         thread.spawn(move || {
             for Job { file, then } in ours {
-                // Reads that are answered meanwhile count.
+                // Set before the drop, so that reads answered meanwhile count.
                 file.kernel().pages = Pages::None;
-                // What the kernel does not know any more it need not forget.
+                // An error only says that the kernel does not know the file any more.
                 let _ = drops.inval_inode(INodeNo(file.number), 0, 0);
                 file.kernel().drops -= 1;
                 then();
@@ -213,12 +214,12 @@ impl Files {
         lock(&self.known).get(&number).cloned()
     }
 
-    /// Whether it was opened.
+    /// Returns whether the file was opened.
     pub(crate) fn is_known(&self, number: u64) -> bool {
         lock(&self.known).contains_key(&number)
     }
 
-    /// A file that is about to be opened.
+    /// Returns the file for a number and path that is about to be opened.
     fn file(&self, number: u64, path: &[u8]) -> Arc<File> {
         let mut known = lock(&self.known);
         if let Some(file) = known.get(&number) {
@@ -246,7 +247,7 @@ impl Files {
         file
     }
 
-    /// Opens a file: the server is asked, unless it would have said that something has changed.
+    /// Opens a file. Asks the server, unless the server would already have reported a change.
     pub(crate) fn open(&self, number: u64, path: &[u8]) -> Result<Opened, Errno> {
         let file = self.file(number, path);
         let content = self.take_kept(&file);
@@ -264,7 +265,7 @@ impl Files {
             Ok(_) | Err(_) => return Err(self.lose(&file, path)),
         };
         let is_kept = !file.kernel().has_others(&seen.attributes);
-        // It may believe earlier ones, also if it was told of these a moment ago.
+        // The kernel may still cache older attributes, even if it was told these a moment ago.
         self.forget_attributes(number);
         Ok(Opened {
             handle: Handle { file, content },
@@ -274,7 +275,7 @@ impl Files {
         })
     }
 
-    /// Whether a file was opened: nobody has lost it meanwhile.
+    /// Ends an opening; returns false if the number was taken from the file meanwhile.
     fn end_opening(&self, file: &Arc<File>, is_opened: bool) -> bool {
         let known = lock(&self.known);
         let is_opened = is_opened && is_known(&known, file);
@@ -284,8 +285,9 @@ impl Files {
         is_opened
     }
 
-    /// The name leads to another file by now, or to none: the kernel is to look once more. Another
-    /// one may have the number of the one before, which somebody has open still and keeps.
+    /// Handles a name that leads to another file by now, or to none, and makes the kernel look it
+    /// up again. If the new file has the number of the old one, which is still open, the old file
+    /// keeps the number.
     fn lose(&self, file: &Arc<File>, path: &[u8]) -> Errno {
         let other = self.tree.held(path);
         let there = other.look().ok().filter(|_| !other.is_of(&file.held));
@@ -306,14 +308,14 @@ impl Files {
         self.tree.look_again(path).err().unwrap_or(Errno::STALE)
     }
 
-    /// Contents as whoever had the file open before has left them.
+    /// Returns the contents that were kept when the file was last closed.
     fn take_kept(&self, file: &File) -> Content {
         let kept = lock(&self.kept).remove(&file.number);
         let ours = kept.filter(|content| content.is_of(&file.held));
         ours.unwrap_or_else(|| Content::new(file.held.clone()))
     }
 
-    /// Somebody has closed it. What is in a small file is kept for whoever opens it next.
+    /// Closes a handle. Keeps the contents of a small file for the next open.
     pub(crate) fn close(&self, handle: &Handle) {
         let mut kernel = handle.file.kernel();
         kernel.handles = kernel.handles.saturating_sub(1);
@@ -328,20 +330,20 @@ impl Files {
         }
     }
 
-    /// The kernel asks for attributes before it believes any. This waits for nothing.
+    /// Makes the kernel ask for the attributes again. Does not block.
     pub(crate) fn forget_attributes(&self, number: u64) {
         if let Some(way) = self.way.get() {
             let _ = way.notifier.inval_inode(INodeNo(number), -1, 0);
         }
     }
 
-    /// Has the kernel forget a name whose number is another one's by now.
+    /// Makes the kernel forget a name whose number now belongs to another name.
     pub(crate) fn part(&self, stale: Stale) {
         let unsent = match self.way.get() {
             Some(way) => lock(&way.names).send(stale).err().map(|unsent| unsent.0),
             None => Some(stale),
         };
-        // Nobody takes it when the mount is gone.
+        // The receiver is gone if the mount is.
         if let Some(stale) = unsent {
             self.nodes.parted(&stale);
         }
@@ -349,8 +351,8 @@ impl Files {
 
     fn forget_name(&self, stale: &Stale) {
         let (dir, name) = split(&stale.path);
-        // Whoever looks for it next is told what is there now. If the server cannot be asked, what
-        // is known gets old.
+        // The next lookup must find what is there now. If the server cannot be asked, the known
+        // answer expires.
         let _ = self.tree.look_again(&stale.path);
         if let (Some(way), Some(dir)) = (self.way.get(), self.nodes.number_at(dir)) {
             let name = OsStr::from_bytes(name);
@@ -359,7 +361,7 @@ impl Files {
         self.nodes.parted(stale);
     }
 
-    /// Bytes of an open file, which the kernel is about to be given.
+    /// Reads bytes of an open file, to be given to the kernel.
     pub(crate) fn read(
         &self,
         handle: &Handle,
@@ -379,7 +381,8 @@ impl Files {
         }
     }
 
-    /// The kernel is about to be given bytes of this version; false if it knows of a later one.
+    /// Records that the kernel is about to get bytes of this version; false if it knows a later
+    /// version.
     fn give(&self, handle: &Handle, seen: &Seen) -> bool {
         let file = &handle.file;
         let mut kernel = file.kernel();
@@ -392,7 +395,7 @@ impl Files {
         kernel.pages = match kernel.pages {
             Pages::None => Pages::Of(*seen),
             Pages::Of(before) if before.is_of(&seen.attributes) => Pages::Of(before),
-            // Bytes of one version that might be two are of the first moment.
+            // Bytes of a version that is not settled count as read at the first moment.
             Pages::Of(before) if before.version() == seen.version() => Pages::Of(before),
             _ => Pages::Mixed,
         };
@@ -408,7 +411,7 @@ impl Files {
         file.kernel().drops += 1;
         let job = Job { file, then };
         match self.way.get() {
-            // Nobody takes it when the mount is gone.
+            // The receiver is gone if the mount is.
             Some(way) => drop(lock(&way.jobs).send(job)),
             None => {
                 job.file.kernel().drops -= 1;
@@ -417,12 +420,12 @@ impl Files {
         }
     }
 
-    /// Has the kernel told that a file is open once it has forgotten what it keeps of it.
+    /// Runs `then`, which replies to the open, once the kernel has dropped its pages of the file.
     pub(crate) fn opened(&self, handle: &Handle, then: Box<dyn FnOnce() + Send>) {
         self.drop_pages(Arc::clone(&handle.file), then);
     }
 
-    /// What is told of an open file: what was said of it last.
+    /// Returns the last known attributes of an open file.
     pub(crate) fn of_handle(
         &self,
         handle: &Handle,
@@ -440,7 +443,7 @@ impl Files {
         }
     }
 
-    /// The same of a number, if it is open.
+    /// The same for an inode number, if it is open.
     pub(crate) fn of_open(
         &self,
         number: u64,
@@ -451,10 +454,11 @@ impl Files {
         is_open.then(|| self.of_file(&file, path))
     }
 
-    /// What the kernel is told of a file, which is the newer one of this and what was said when the
-    /// file was opened or read, and whether it may be told that at once; otherwise [`Files::tell`]
-    /// is to. From now on it is given no bytes of an earlier version. `None` if this may be of
-    /// another file than the one that is open: see [`Files::of_open`].
+    /// Returns the attributes to tell the kernel about a file: the newer of `known` and the
+    /// attributes from its last opening or reading. The flag says whether they may be told at once;
+    /// otherwise [`Files::tell`] must be used. From now on the kernel gets no bytes of an earlier
+    /// version. `None` if `known` may belong to another file than the open one: see
+    /// [`Files::of_open`].
     pub(crate) fn to_tell(
         &self,
         number: u64,
@@ -467,7 +471,7 @@ impl Files {
         let known = match file.held.newer(known) {
             Some(known) => known,
             None if kernel.is_used() => return None,
-            // Whoever opens it opens what is there then.
+            // The next open opens whatever file is there then.
             None => {
                 file.held.forget();
                 known
@@ -477,7 +481,7 @@ impl Files {
         Some((known, !kernel.has_others(&known.what)))
     }
 
-    /// Has the kernel told once it has forgotten the pages that it keeps of another version.
+    /// Runs `then`, which replies, once the kernel has dropped its pages of another version.
     pub(crate) fn tell(&self, number: u64, then: Box<dyn FnOnce() + Send>) {
         match self.get(number) {
             Some(file) => self.drop_pages(file, then),
@@ -485,7 +489,7 @@ impl Files {
         }
     }
 
-    /// Looks whether open files of which the kernel keeps pages have changed.
+    /// Checks whether open files with pages in the kernel's cache have changed.
     fn look_after(&self, age: Duration) {
         let is_due = |file: &Arc<File>| {
             let kernel = file.kernel();
@@ -517,7 +521,7 @@ impl Files {
                 self.forget_attributes(file.number);
                 self.drop_pages(Arc::clone(file), Box::new(|| ()));
             }
-            // What is mapped of it stays: nothing can come in its place.
+            // Mapped pages of a file that is gone remain: nothing can replace them.
             Err(Errno::STALE) => {
                 self.forget_attributes(file.number);
             }
@@ -526,13 +530,13 @@ impl Files {
     }
 }
 
-/// Whether what is known of its number is known of this file.
+/// Returns whether this file still owns its inode number.
 fn is_known(known: &HashMap<u64, Arc<File>>, file: &Arc<File>) -> bool {
     let now = known.get(&file.number);
     now.is_some_and(|now| Arc::ptr_eq(now, file))
 }
 
-/// Until nobody needs the files any more.
+/// Checks open files periodically until the mount is gone.
 fn look_after(files: &Weak<Files>, pause: Duration) {
     loop {
         std::thread::sleep(pause);
@@ -543,14 +547,14 @@ fn look_after(files: &Weak<Files>, pause: Duration) {
     }
 }
 
-/// Whether what changed then has not changed for a while.
+/// Returns whether a file with this time of change has not changed for a while.
 fn is_stable(changed: Time) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.unwrap_or_default().as_secs();
     now.saturating_sub(STABLE.as_secs()).cast_signed() > changed.secs
 }
 
-/// Whether a name leads elsewhere, or nowhere.
+/// Returns whether an error says that the name leads to another file, or to none.
 fn is_elsewhere(errno: Errno) -> bool {
     matches!(
         errno,

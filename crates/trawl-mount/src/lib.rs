@@ -1,19 +1,19 @@
-//! A tree on another machine as a file system of this one, read-only: what unmodified programs
-//! ask is answered from bulk answers of the search call.
+//! A tree on another machine as a read-only file system on this one: bulk answers of the search
+//! call supply what unmodified programs ask for.
 //!
 //! - [`tree`]: names, attributes, links and contents, as of a moment ago, in bounded memory.
 //! - `nodes`: inode numbers.
-//! - `files`: open files, and which version of them the kernel keeps.
-//! - `notices`: what the kernel is told when the server says that something changed.
-//! - `file_system`: the tree as the kernel asks for it (FUSE).
-//! - [`tables`]: the tree as programs are told of it that ask the bulk service.
-//! - [`serving`]: mounting it, and serving a mount until it is gone.
+//! - `files`: open files, and the version of each that the kernel caches.
+//! - `notices`: tells the kernel to forget what the server reports as changed.
+//! - `file_system`: the tree in the form that the kernel asks for (FUSE).
+//! - [`tables`]: the tree in the form that programs get from the bulk service.
+//! - [`serving`]: mounts the tree, and serves a mount until it is gone.
 //!
-//! Invariants: what the server cannot be asked is an error, never an empty directory or a name
-//! that is not there; nothing is told that is older than was agreed on; memory is bounded; what
-//! the server says is untrusted.
+//! Invariants: if the server cannot be asked, the result is an error, never an empty directory or a
+//! missing name; nothing older than the agreed age is told; memory is bounded; everything from the
+//! server is untrusted.
 //!
-//! Knows nothing of commands, namespaces or output.
+//! This crate knows nothing of commands, namespaces or output.
 
 #![forbid(unsafe_code)]
 

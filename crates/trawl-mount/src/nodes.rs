@@ -1,16 +1,19 @@
-//! Inode numbers and what they stand for, as long as the kernel remembers them.
+//! Inode numbers and the files that they stand for, as long as the kernel remembers them.
 //!
-//! A file's number is the one it has on the server, so it is the same every time and names of one
-//! file are known as such. What lies on another device there, or has a number that means
-//! something here, gets a number made of both; so does a directory that can be reached on two
-//! paths, since the kernel lets a directory have one, and a file whose number somebody has open as
-//! another file, which is gone on the server: the kernel asks by number, and each is told of its
-//! own. For a moment that is so, too, for a file of one name that the kernel knows by another: it
-//! was renamed, or is a new one with the number of one that is gone. Opening says no name, so the
-//! kernel has to forget the one before it is told of this one.
+//! A file has its inode number on the server, so the number is stable, and hard links are
+//! recognizable. A number is made up instead in these cases:
 //!
-//! Tables tell numbers, too, and the kernel must tell the same ones later: a directory's number
-//! that a table has told is its path's from then on.
+//! - The file lies on another device on the server, or its number is reserved here: the number is
+//!   made of device and inode number.
+//! - A directory can be reached by two paths: the kernel allows a directory one path only.
+//! - A file's number belongs to a different file that is still open here but gone on the server:
+//!   the kernel asks by number, and each file must get its own answers.
+//! - The kernel still knows the file's number by another name, because the file was renamed or has
+//!   the number of one that is gone: opening does not tell the name, so the kernel has to forget
+//!   the old name first. This lasts for a moment only.
+//!
+//! Tables tell inode numbers, too, and the kernel must later tell the same ones: once a table has
+//! told a directory's number, the number stays with the directory's path.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,42 +24,42 @@ use trawl_model::relative_path::is_within;
 
 use crate::tree::is_directory;
 
-/// The number of the top.
+/// Inode number of the top.
 pub(crate) const TOP: u64 = 1;
-/// Numbers that are made have this bit.
+/// The bit that is set in numbers that are made up.
 const MADE: u64 = 1 << 63;
 
 struct Node {
     path: Arc<[u8]>,
-    /// How often the kernel was told.
+    /// The kernel's lookup count.
     lookups: u64,
 }
 
-/// So many directories tables may tell of.
+/// Maximum number of directories that tables may tell.
 const CLAIMS_MAX: usize = 1 << 20;
 
 #[derive(Default)]
 struct Told {
     nodes: HashMap<u64, Node>,
-    /// The number that the kernel was told last for a path.
+    /// For each path, the number that the kernel was last told.
     numbers: HashMap<Arc<[u8]>, u64>,
-    /// The hash of the path that a directory's number is for, of those that tables told.
+    /// For each directory number told by a table, the hash of the path that the number stays with.
     claims: HashMap<u64, u64>,
-    /// How often the number of an open file that is gone was another one's: by what would be the
-    /// first one's number.
+    /// How often the number of an open file that is gone was assigned to another file, keyed by the
+    /// number that the first one has.
     reused: HashMap<u64, u64>,
-    /// Numbers of which the kernel is about to forget a name.
+    /// Numbers for which the kernel is about to forget a name.
     parting: HashSet<u64>,
 }
 
 impl Told {
-    /// The name by which the kernel knows a number.
+    /// Returns the path by which the kernel knows a number.
     fn name_of(&self, number: u64) -> Option<Arc<[u8]>> {
         let path = &self.nodes.get(&number)?.path;
         (self.numbers.get(path) == Some(&number)).then(|| Arc::clone(path))
     }
 
-    /// Whether a directory's number is for another path than this one.
+    /// Returns whether a directory's number belongs to a path other than this one.
     fn is_anothers(&self, number: u64, path: &[u8]) -> bool {
         let node = self.nodes.get(&number);
         let claim = self.claims.get(&number);
@@ -64,14 +67,14 @@ impl Told {
     }
 }
 
-/// A name that the kernel has to forget, and the number that it knows it by.
+/// A name that the kernel has to forget, and the number by which it knows the name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stale {
     pub(crate) number: u64,
     pub(crate) path: Arc<[u8]>,
 }
 
-/// Numbers that the kernel remembers, and that tables have told.
+/// The numbers that the kernel remembers and those that tables have told.
 pub(crate) struct Nodes {
     device: u64,
     told: Mutex<Told>,
@@ -89,7 +92,7 @@ impl Nodes {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The path of a number that the kernel was told.
+    /// Returns the path for a number that the kernel was told.
     pub(crate) fn path(&self, number: u64) -> Option<Vec<u8>> {
         match number {
             TOP => Some(Vec::new()),
@@ -101,8 +104,8 @@ impl Nodes {
         }
     }
 
-    /// The number of a file that the kernel is told of now, and a name that it has to forget because
-    /// of that: see [`Nodes::parted`].
+    /// Returns the number for a file that is now told to the kernel, and counts the lookup. Also
+    /// returns a name that the kernel has to forget because of it, see [`Nodes::parted`].
     pub(crate) fn tell(&self, path: &[u8], attributes: &Attributes) -> (u64, Option<Stale>) {
         let mut told = self.told();
         let mut number = self.number_now(&told, attributes);
@@ -125,7 +128,7 @@ impl Nodes {
             lookups: 0,
         });
         if *node.path != *path {
-            // A name that it had before, unless that is another's by now.
+            // Removes the number's former path, unless that path has another number by now.
             if numbers.get(&node.path) == Some(&number) {
                 numbers.remove(&node.path);
             }
@@ -138,7 +141,8 @@ impl Nodes {
         (number, stale)
     }
 
-    /// The kernel has forgotten a name: its number is free for another one.
+    /// Records that the kernel has forgotten a name, so that its number may be told under another
+    /// one.
     pub(crate) fn parted(&self, stale: &Stale) {
         let mut told = self.told();
         told.parting.remove(&stale.number);
@@ -147,21 +151,23 @@ impl Nodes {
         }
     }
 
-    /// Whether a number that the kernel was told at a path is that of a file.
+    /// Returns whether a number that the kernel was told for a path belongs to the file with these
+    /// attributes.
     pub(crate) fn is_of(&self, number: u64, path: &[u8], attributes: &Attributes) -> bool {
         let now = self.number(attributes);
         number == now || number == apart(now, path)
     }
 
-    /// Another file has the number of this one, which somebody has open: it gets a new one.
+    /// Makes the file with these attributes get a new number, because its own belongs to a
+    /// different open file.
     pub(crate) fn reuse(&self, attributes: &Attributes) {
         let mut told = self.told();
         let times = told.reused.entry(self.first(attributes)).or_default();
         *times = times.wrapping_add(1);
     }
 
-    /// The number of a file that a table tells of now, which the kernel will be told, too; `None`
-    /// if there are too many directories to remember.
+    /// Returns the number for a file that a table tells now and that the kernel will be told later;
+    /// `None` if there are too many directories to remember.
     pub(crate) fn claim(&self, path: &[u8], attributes: &Attributes) -> Option<u64> {
         let mut told = self.told();
         let number = self.number_now(&told, attributes);
@@ -173,7 +179,7 @@ impl Nodes {
             if told.claims.len() >= CLAIMS_MAX {
                 return None;
             }
-            // Whoever has it now keeps it, also when the kernel forgets.
+            // The current owner keeps the number, even after the kernel forgets it.
             let owner = told.nodes.get(&number);
             let owner = hash(owner.map_or(path, |node| &node.path));
             told.claims.insert(number, owner);
@@ -184,7 +190,7 @@ impl Nodes {
         })
     }
 
-    /// The number that a listing shows for a file of which the kernel is told nothing.
+    /// Returns the number that a listing shows for a file that is not told to the kernel.
     pub(crate) fn number(&self, attributes: &Attributes) -> u64 {
         self.number_now(&self.told(), attributes)
     }
@@ -192,13 +198,13 @@ impl Nodes {
     fn number_now(&self, told: &Told, attributes: &Attributes) -> u64 {
         let first = self.first(attributes);
         match told.reused.get(&first) {
-            // No path begins so.
+            // No path begins with a slash, so this cannot collide with a path.
             Some(times) => made(attributes, &[b"/", &times.to_le_bytes()[..]].concat()),
             None => first,
         }
     }
 
-    /// The number of what was the first to have it on the server.
+    /// Returns the number of the first file that had this device and inode number on the server.
     fn first(&self, attributes: &Attributes) -> u64 {
         let is_plain = attributes.dev == self.device && attributes.ino > TOP;
         match is_plain && attributes.ino & MADE == 0 {
@@ -207,7 +213,7 @@ impl Nodes {
         }
     }
 
-    /// The kernel forgets that it was told so often.
+    /// Decreases the kernel's lookup count by `lookups`.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
         let mut told = self.told();
         let Told { nodes, numbers, .. } = &mut *told;
@@ -222,7 +228,7 @@ impl Nodes {
         }
     }
 
-    /// The number that the kernel knows a path by, if it does.
+    /// Returns the number by which the kernel knows a path, if it does.
     pub(crate) fn number_at(&self, path: &[u8]) -> Option<u64> {
         match path {
             b"" => Some(TOP),
@@ -230,7 +236,8 @@ impl Nodes {
         }
     }
 
-    /// All that the kernel knows at and below a path: numbers, and paths relative to the top.
+    /// Returns everything that the kernel knows at and below a path, as numbers and paths relative
+    /// to the top.
     pub(crate) fn at_and_below(&self, top: &[u8]) -> Vec<(u64, Arc<[u8]>)> {
         let told = self.told();
         let nodes = told.nodes.iter();
@@ -247,8 +254,8 @@ fn hash(path: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// FNV-1a: nothing depends on nobody being able to make two numbers alike, since who could do so
-/// says what the tree is anyway.
+/// Makes a number by FNV-1a. It need not resist collisions: only those who control the tree could
+/// construct one.
 fn made(attributes: &Attributes, path: &[u8]) -> u64 {
     let numbers = [attributes.dev, attributes.ino];
     let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
@@ -260,7 +267,8 @@ fn made(attributes: &Attributes, path: &[u8]) -> u64 {
     hash | MADE
 }
 
-/// The number of a file at a path while the kernel knows its own by another one.
+/// Returns the number for a file at a path while the kernel knows the file's own number by another
+/// path.
 fn apart(number: u64, path: &[u8]) -> u64 {
     let bytes = [&number.to_le_bytes()[..], path].concat();
     hash(&bytes) | MADE
@@ -293,7 +301,7 @@ mod tests {
         let (apart, stale) = nodes.tell(b"b", &of);
         let stale = stale.expect("a name to forget");
         assert!(apart > MADE && (stale.number, &*stale.path) == (100, b"a"));
-        // Whoever opens what was at `a` is not given what is at `b`.
+        // Opening the file at `a` must not open the file at `b`.
         assert_eq!(nodes.path(100), Some(b"a".to_vec()));
         assert_eq!(nodes.path(apart), Some(b"b".to_vec()));
         assert!(nodes.is_of(apart, b"b", &of) && !nodes.is_of(apart, b"a", &of));
@@ -365,19 +373,19 @@ mod tests {
     fn the_kernel_is_told_what_tables_told_and_the_other_way_round() {
         let nodes = Nodes::new(5);
         let dir = |ino| file(5, ino, 0o040_755);
-        // A table first.
+        // The table tells the number first.
         assert_eq!(nodes.claim(b"a", &dir(7)), Some(7));
         let other = nodes.claim(b"b", &dir(7)).unwrap();
         assert!(other > MADE);
         assert_eq!(tell(&nodes, b"b", &dir(7)), other);
         assert_eq!(tell(&nodes, b"a", &dir(7)), 7);
-        // The kernel first, which then forgets.
+        // The kernel is told first, and then forgets.
         assert_eq!(tell(&nodes, b"c", &dir(8)), 8);
         let other = nodes.claim(b"d", &dir(8)).unwrap();
         nodes.forget(8, 1);
         assert_eq!(tell(&nodes, b"d", &dir(8)), other);
         assert_eq!(nodes.claim(b"c", &dir(8)), Some(8));
-        // Names of one file have one number.
+        // Hard links have the same number.
         let link = file(5, 9, 0o100_644);
         assert_eq!(nodes.claim(b"x", &link), nodes.claim(b"y", &link));
     }

@@ -1,7 +1,8 @@
-//! What the kernel is told when the server says that something changed: to forget it.
+//! Tells the kernel to forget what the server reports as changed.
 //!
-//! Telling the kernel may have to wait for a request that it has under way in the same directory.
-//! So a thread of its own does it, which answers no request and which nobody waits for.
+//! A notification to the kernel may block until the kernel's running request in the same directory
+//! is answered. So a separate thread sends them, which answers no requests and which no other
+//! thread waits for.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,7 +17,7 @@ use trawl_remote::wire::{Happened, News};
 use crate::files::Files;
 use crate::nodes::{Nodes, TOP};
 
-/// The way to that thread, which ends with it.
+/// The sending end of that thread's channel; the thread ends when it is dropped.
 pub(crate) struct Notices(Sender<Vec<News>>);
 
 impl Notices {
@@ -40,9 +41,9 @@ impl Notices {
         Ok(Notices(sender))
     }
 
-    /// Has the kernel told.
+    /// Sends news to the thread.
     pub(crate) fn give(&self, news: Vec<News>) {
-        // Nobody listens when the mount is gone.
+        // The receiver is gone if the mount is.
         let _ = self.0.send(news);
     }
 }
@@ -57,7 +58,7 @@ impl Kernel {
     fn hear(&self, news: &News) {
         match news {
             News::Changed { dir, names } => {
-                // What lies in a directory that the kernel does not know it does not know either.
+                // The kernel knows nothing inside a directory that it does not know.
                 let Some(directory) = self.nodes.number_at(dir) else {
                     return;
                 };
@@ -72,7 +73,8 @@ impl Kernel {
                         self.forget_name(directory, &name.name);
                     }
                     match file {
-                        // Who has the one before open, or runs it, keeps what is here of it.
+                        // A process that has the old file open, or executes it, keeps its cached
+                        // contents.
                         Some(file) if is_replaced => self.forget_unless_open(file),
                         Some(file) => self.forget_attributes(file),
                         None => {}
@@ -84,7 +86,7 @@ impl Kernel {
         }
     }
 
-    /// With a name goes all that is known below it, names that are not there included.
+    /// Forgetting a name also forgets everything cached below it, including negative entries.
     fn forget_below(&self, path: &[u8]) {
         let known = self.nodes.at_and_below(path);
         if path.is_empty() {
@@ -97,14 +99,14 @@ impl Kernel {
                 self.forget_name(above, name);
             }
         }
-        // Who has it open still sees it.
+        // An open file stays usable.
         known
             .iter()
             .for_each(|(number, _)| self.forget_unless_open(*number));
     }
 
-    /// What is kept of the contents of a file that was opened goes once it is known to be another
-    /// version's.
+    /// The cached contents of an opened file are dropped later, once they are known to be of
+    /// another version.
     fn forget_unless_open(&self, number: u64) {
         match self.files.upgrade() {
             Some(files) if files.is_known(number) => files.forget_attributes(number),
@@ -113,13 +115,14 @@ impl Kernel {
     }
 
     fn forget_name(&self, directory: u64, name: &[u8]) {
-        // What the kernel does not know any more it need not forget.
+        // An error only says that the kernel does not know the name any more.
         let _ = self
             .notifier
             .inval_entry(INodeNo(directory), OsStr::from_bytes(name));
     }
 
-    /// Of a file, and what is kept of its contents; of a directory, and its names.
+    /// Makes the kernel forget a file's attributes and cached contents, or a directory's attributes
+    /// and names.
     fn forget_attributes(&self, number: u64) {
         let _ = self.notifier.inval_inode(INodeNo(number), 0, 0);
     }

@@ -1,4 +1,4 @@
-//! Mounting a tree, and serving a mount until it is gone.
+//! Mounts a tree, and serves a mount until it is gone.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,17 +16,18 @@ use crate::nodes::Nodes;
 use crate::notices::Notices;
 use crate::tree::Tree;
 
-/// Threads that answer the kernel: one that waits for the server holds up none of the others.
+/// Number of threads that answer the kernel, so that a request that waits for the server does not
+/// block others.
 const THREADS: usize = 8;
-/// What the type of such a mount is called: `fuse.trawl`.
+/// Subtype of these mounts: their file system type is `fuse.trawl`.
 pub const SUBTYPE: &str = "trawl";
 
-/// A tree with the numbers that its files have where it is mounted.
+/// A tree, with the inode numbers that its files have where it is mounted.
 #[derive(Clone)]
 pub struct Mounted {
     pub(crate) tree: Tree,
     pub(crate) nodes: Arc<Nodes>,
-    /// See [`Mounted::be_probed`].
+    /// Whether the mount is being probed, see [`Mounted::be_probed`].
     pub(crate) is_probed: Arc<AtomicBool>,
 }
 
@@ -37,7 +38,7 @@ impl std::fmt::Debug for Mounted {
 }
 
 impl Mounted {
-    /// A tree that is to be mounted once; no number was told yet.
+    /// Wraps a tree that is to be mounted once; no inode number has been assigned yet.
     pub fn new(tree: Tree) -> Mounted {
         let nodes = Arc::new(Nodes::new(tree.device()));
         Mounted {
@@ -47,19 +48,19 @@ impl Mounted {
         }
     }
 
-    /// From now on until [`Mounted::was_probed`] the kernel is told of the top that it has no
-    /// extended attribute, without asking the server: who mounts it finds out what the kernel makes
-    /// of that. Nobody else may see the mount meanwhile.
+    /// Until [`Mounted::was_probed`], answers the kernel without asking the server that the top has
+    /// no extended attributes. The mounting process thereby finds out how the kernel treats that
+    /// answer. No other process may see the mount meanwhile.
     pub fn be_probed(&self) {
         self.is_probed.store(true, Ordering::SeqCst);
     }
 
-    /// From now on the kernel is told what is so.
+    /// Ends the probing: the kernel gets true answers from now on.
     pub fn was_probed(&self) {
         self.is_probed.store(false, Ordering::SeqCst);
     }
 
-    /// The tree.
+    /// Returns the tree.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
@@ -76,7 +77,7 @@ impl Serving {
     /// Waits until it is unmounted.
     ///
     /// # Errors
-    /// If the kernel can no longer be asked what it wants.
+    /// Fails if the kernel's requests can no longer be read.
     pub fn wait(self) -> io::Result<()> {
         match self.thread.join() {
             Ok(ended) => ended,
@@ -84,24 +85,24 @@ impl Serving {
         }
     }
 
-    /// Whether it is still served.
+    /// Returns whether it is still served.
     pub fn is_served(&self) -> bool {
         !self.thread.is_finished()
     }
 
-    /// Unmounts what [`mount`] mounted, and waits.
+    /// Unmounts a mount made by [`mount`], and waits for its end.
     ///
     /// # Errors
-    /// If it cannot be unmounted: it is in use, say.
+    /// Fails if it cannot be unmounted, for example because it is in use.
     pub fn end(mut self) -> io::Result<()> {
         self.unmounter.unmount()?;
         self.wait()
     }
 
-    /// Unmounts what [`mount`] mounted; it is served until nobody uses it.
+    /// Unmounts a mount made by [`mount`]; it is served until nobody uses it.
     ///
     /// # Errors
-    /// If it cannot be unmounted: it is in use, say.
+    /// Fails if it cannot be unmounted, for example because it is in use.
     pub fn unmount(&mut self) -> io::Result<()> {
         self.unmounter.unmount()
     }
@@ -134,10 +135,10 @@ fn start(
     })
 }
 
-/// Serves a mount of which this is the kernel's end (`/dev/fuse`); `None` if it is gone already.
+/// Serves the mount of this kernel connection (`/dev/fuse`); `None` if the mount is already gone.
 ///
 /// # Errors
-/// If the kernel does not speak to it, or no thread can be started.
+/// Fails if the kernel rejects the session, or no thread can be started.
 pub fn serve(mounted: &Mounted, device: OwnedFd) -> Result<Option<Serving>, MountError> {
     let files = RemoteFiles::new(mounted);
     let open = Arc::clone(files.files());
@@ -148,10 +149,11 @@ pub fn serve(mounted: &Mounted, device: OwnedFd) -> Result<Option<Serving>, Moun
     }
 }
 
-/// Mounts a tree, for all users if the superuser does, else for this user through fusermount3(1).
+/// Mounts a tree: for all users if the superuser calls it, otherwise for this user, through
+/// fusermount3(1).
 ///
 /// # Errors
-/// If it cannot be mounted there.
+/// Fails if it cannot be mounted there.
 pub fn mount(tree: Tree, point: &Path) -> Result<Serving, MountError> {
     let mut config = config();
     config.mount_options = vec![

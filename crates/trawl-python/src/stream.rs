@@ -215,7 +215,7 @@ impl Stream {
         self.check_owner()?;
         self.state.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
-                PyRuntimeError::new_err("another thread uses this search right now")
+                PyRuntimeError::new_err("another thread is using this search")
             }
             TryLockError::Poisoned(_) => Failure::lost().into(),
         })

@@ -1,20 +1,20 @@
-//! Why a server could not be asked, or a client not be served.
+//! Errors of asking a server and of serving a client.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::wire::{BadFrame, Code};
 
-/// What went wrong between two machines.
+/// A failure of communication between two machines.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The address is none.
+    /// The address is invalid.
     #[error(
         "cannot read the address {address}: {why}; write unix:PATH, tls:HOST:PORT, ssh:HOST or command:WORDS"
     )]
     Address {
-        /// As it was given.
+        /// The address as it was given.
         address: String,
         /// What is wrong with it.
         why: &'static str,
@@ -22,109 +22,109 @@ pub enum RemoteError {
     /// The server cannot be reached.
     #[error("cannot reach {server}: {source}")]
     Connect {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// The connection broke.
-    #[error("cannot go on with {server}: {source}; the answer is not whole")]
+    #[error("the connection to {server} broke: {source}; the answer is incomplete")]
     Broken {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// How.
+        /// The cause.
         source: io::Error,
     },
     /// The connection ended before the answer did.
-    #[error("{server} ended before its answer was whole{how}")]
+    #[error("{server} ended before its answer was complete{how}")]
     Cut {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// How its process ended, if that is known.
+        /// How the server's process ended, if that is known.
         how: String,
     },
-    /// The two ends do not trust each other.
-    #[error("cannot be let in at {server}: {why}")]
+    /// One end does not accept the other's certificate.
+    #[error("cannot authenticate with {server}: {why}")]
     Tls {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Nothing came for too long.
-    #[error("{server} has said nothing for {seconds} s; the answer is not whole")]
+    /// The server sent nothing for too long.
+    #[error("{server} has sent nothing for {seconds} s; the answer is incomplete")]
     Silent {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// For how long.
+        /// Length of the silence in seconds.
         seconds: u64,
     },
-    /// What came makes no sense.
-    #[error("cannot read what {server} says: {source}")]
+    /// The server sent invalid bytes.
+    #[error("cannot read the answer of {server}: {source}")]
     Nonsense {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// What is wrong with it.
+        /// What is wrong with them.
         source: BadFrame,
     },
-    /// An answer takes more memory than one to such a question may.
+    /// The answer exceeds the memory that an answer to this request may take.
     #[error(
-        "{server} sends more than the {most} bytes that an answer to this question may take; ask about less at once"
+        "{server} sends more than the {most} bytes that an answer to this request may have; ask about less at once"
     )]
     TooMuch {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// What it may take, bytes.
+        /// Maximum size of the answer in bytes.
         most: usize,
     },
-    /// The server said no.
+    /// The server refused the request.
     #[error("{server} says: {text}")]
     Refused {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// Why, as a number.
+        /// The reason as a code.
         code: Code,
-        /// An errno, or 0.
+        /// The errno of the failed system call, or 0.
         errno: i32,
-        /// In words.
+        /// The reason as text.
         text: String,
     },
-    /// The server is older than the question.
+    /// The server does not know this kind of request.
     #[error("{server} does not know how to answer about {what}: a newer trawl is needed there")]
     Lacks {
-        /// Its address.
+        /// Address of the server.
         server: String,
-        /// What was asked for.
+        /// The subject of the request.
         what: &'static str,
     },
-    /// The question is too long for one frame.
+    /// The request is too long for one frame.
     #[error("the question has {bytes} bytes: at most {most} can be sent; ask in parts")]
     TooLong {
-        /// What it has.
+        /// Length of the request in bytes.
         bytes: usize,
-        /// What it may have.
+        /// Maximum length in bytes.
         most: usize,
     },
-    /// The other end of a connection that is served does not keep to the protocol, or is gone.
+    /// A client violated the protocol, or is gone.
     #[error("cannot serve: {why}")]
     Client {
-        /// What it did.
+        /// What the client did.
         why: String,
     },
     /// A file, a socket or a directory could not be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted action.
         action: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why it did not work.
+        /// The cause.
         source: io::Error,
     },
-    /// Exports that cannot be read.
+    /// The exports are invalid.
     #[error("cannot read the exports: {why}")]
     Exports {
-        /// Which, and what is wrong.
+        /// The invalid export, and what is wrong with it.
         why: String,
     },
 }

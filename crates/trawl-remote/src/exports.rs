@@ -1,8 +1,8 @@
-//! Which trees a server shows, and where a client's path lies in them.
+//! The trees that a server shows, and the translation of a client's path into them.
 //!
-//! Invariants: with named exports nothing but what lies in them is reached, whatever a path or a
-//! link says; they are opened by the user that is served, so one that the user could not reach by
-//! itself stays shut.
+//! Invariants: with named exports nothing outside them is reached, whatever a path or a link says;
+//! exports are opened as the user that is served, so an export that the user cannot reach directly
+//! stays closed.
 
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
@@ -20,12 +20,12 @@ use trawl_sys::{CWD, Errno, Op, SysError};
 
 use crate::error::RemoteError;
 
-/// The file that says what restricted servers export.
+/// The file that lists the exports of restricted servers.
 pub const FILE: &str = "/etc/trawl/exports";
-/// The longest such file.
+/// Maximum length of this file in bytes.
 const FILE_MAX_BYTES: u64 = 1 << 20;
 
-/// A tree and its name.
+/// An exported tree and its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     name: Vec<u8>,
@@ -33,10 +33,10 @@ pub struct Export {
 }
 
 impl Export {
-    /// Reads `NAME=DIR`: a name without slashes, an absolute directory.
+    /// Parses `NAME=DIR`: a name without slashes and an absolute directory.
     ///
     /// # Errors
-    /// For anything else.
+    /// Fails for any other text.
     pub fn parse(text: &[u8]) -> Result<Export, RemoteError> {
         let bad = |why| RemoteError::Exports {
             why: format!("{}: {why}", text.escape_ascii()),
@@ -46,7 +46,7 @@ impl Export {
         let dir = &dir[1..];
         let is_name = !matches!(name, b"" | b"." | b"..");
         if !is_name || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
-            return Err(bad("the name is empty, a dot or two, or has a slash"));
+            return Err(bad("the name is empty, . or .., or has a slash"));
         }
         if !dir.starts_with(b"/") || dir.contains(&0) {
             return Err(bad("the directory is not absolute"));
@@ -57,28 +57,28 @@ impl Export {
         })
     }
 
-    /// `NAME=DIR`.
+    /// Returns the export as `NAME=DIR`.
     pub fn to_text(&self) -> std::ffi::OsString {
         let text = [&self.name[..], b"=", self.dir.as_os_str().as_bytes()].concat();
         std::ffi::OsString::from_vec(text)
     }
 }
 
-/// What a server shows.
+/// The trees that a server shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exports {
-    /// All that its user sees; paths are those of the server.
+    /// Everything that the user can see; paths are those of the server.
     Everything,
-    /// These trees; paths begin with the name of one.
+    /// These trees; a client's path begins with the name of one.
     Named(Vec<Export>),
 }
 
-/// Where a client's path is.
+/// A client's path, translated.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
-    /// At this path of the server.
+    /// This path of the server.
     Anywhere(CString),
-    /// In an export.
+    /// A place in an export.
     Confined(Confined),
 }
 
@@ -87,29 +87,29 @@ fn join(path: &[u8], below: &[u8]) -> Vec<u8> {
 }
 
 impl Place {
-    /// Whether a directory below it can be listed.
+    /// Returns whether a directory below the place can be listed.
     pub(crate) fn is_listable(&self, below: &[u8]) -> bool {
         let list = Purpose::List(AccessTime::Update);
         match self {
             Place::Confined(confined) => confined.open(below, list).is_ok(),
             Place::Anywhere(path) => {
                 let path = CString::new(join(path.to_bytes(), below));
-                // A top may be behind a link, which a slash at the end follows.
+                // Only the top may be a link; the slash at its end makes the kernel follow it.
                 path.is_ok_and(|path| open_path(CWD, &path, list, Links::Refused).is_ok())
             }
         }
     }
 
-    /// Opens what is at a path below it for stat(2) alone.
+    /// Opens the object at a path below the place with `O_PATH`, for stat(2) alone.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// Fails with the errors of open(2).
     pub(crate) fn look(&self, below: &[u8], links: Links) -> Result<OwnedFd, SysError> {
         let bad = |errno| SysError::new(Op::Openat, errno);
         match (self, below) {
             (Place::Confined(confined), below) => confined.look(below, links),
             (Place::Anywhere(path), b"") => look_anywhere(path, links),
-            // Together they would be a path from `/`.
+            // Joining the two would make a path from `/`.
             (Place::Anywhere(path), _) if path.is_empty() => Err(bad(Errno::NOENT)),
             (Place::Anywhere(path), below) => {
                 let path = CString::new(join(path.to_bytes(), below));
@@ -120,26 +120,26 @@ impl Place {
 }
 
 impl Exports {
-    /// These trees.
+    /// Creates exports of these trees.
     ///
     /// # Errors
-    /// If two have the same name.
+    /// Fails if two have the same name.
     pub fn named(exports: Vec<Export>) -> Result<Exports, RemoteError> {
         for (at, export) in exports.iter().enumerate() {
             if exports[..at].iter().any(|other| other.name == export.name) {
                 let name = export.name.escape_ascii();
-                let why = format!("two are called {name}");
+                let why = format!("two exports are called {name}");
                 return Err(RemoteError::Exports { why });
             }
         }
         Ok(Exports::Named(exports))
     }
 
-    /// Reads a file of lines `NAME=DIR`, where `#` begins a comment. Only the superuser may be
-    /// able to write it.
+    /// Reads a file of lines `NAME=DIR`, where `#` begins a comment. Only the superuser may be able
+    /// to write the file.
     ///
     /// # Errors
-    /// If it cannot be read, somebody else may write it, or a line is not understood: then
+    /// Fails if the file cannot be read, another user may write it, or a line is invalid. Then
     /// nothing is exported.
     pub fn from_file(path: &Path) -> Result<Exports, RemoteError> {
         let failed = |source| RemoteError::File {
@@ -163,10 +163,10 @@ impl Exports {
         Exports::from_lines(&text)
     }
 
-    /// Reads the lines of such a file.
+    /// Parses the lines of such a file.
     ///
     /// # Errors
-    /// If a line is not understood.
+    /// Fails if a line is invalid.
     pub fn from_lines(text: &[u8]) -> Result<Exports, RemoteError> {
         let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -174,7 +174,7 @@ impl Exports {
     }
 }
 
-/// Finds places for one request: an export is opened once.
+/// Translates the paths of one request; each export is opened once.
 #[derive(Debug)]
 pub(crate) struct Places<'e> {
     exports: &'e Exports,
@@ -189,7 +189,8 @@ impl<'e> Places<'e> {
         }
     }
 
-    /// Where a path is. What cannot be reached is a place, too: whoever looks there is told.
+    /// Returns the place of a path. A path that cannot be reached has a place, too, where each
+    /// access fails.
     pub(crate) fn find(&mut self, path: &[u8]) -> Place {
         let unreachable = |errno| Place::Confined(Confined::unreachable(errno));
         let exports = match self.exports {
@@ -221,7 +222,7 @@ impl Export {
     }
 }
 
-/// The first name of a path, and what is below that.
+/// Returns the first name of a path, and the path below it.
 fn split_first(path: &[u8]) -> (&[u8], &[u8]) {
     let without_slashes = |path: &'_ [u8]| -> usize {
         let begin = path.iter().position(|byte| *byte != b'/');
@@ -240,7 +241,7 @@ mod tests {
     use trawl_testkit::Scratch;
 
     proptest! {
-        /// Bytes that are understood are written as lines that say the same.
+        /// A text that is parsed as exports equals, written again, the same exports.
         #[test]
         fn no_bytes_panic(text in proptest::collection::vec(prop_oneof![
             3 => proptest::sample::select(&b"=/\n#. ab"[..]),

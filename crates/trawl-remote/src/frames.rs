@@ -1,4 +1,4 @@
-//! Frames from bytes that come in pieces, and the other way.
+//! Assembles frames from pieces of a byte stream, and sends frames.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 use crate::transport::{Receive, Transmit};
 use crate::wire::{BadFrame, Frame, HEAD_BYTES};
 
-/// So much is received at once, and no more room is made before that has come.
+/// Number of bytes received at once; the buffer grows by one piece at a time, as bytes arrive.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What came.
+/// The result of waiting for a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Came {
     /// A frame.
     Frame(Frame),
-    /// Nothing yet, and no frame has begun or its time is not over.
+    /// Nothing yet; the frame that has begun, if any, still has time.
     Nothing,
-    /// The other end has closed, between two frames.
+    /// The other end closed the connection, between two frames.
     End,
 }
 
-/// Why no frame can be had any more.
+/// Why no more frames can be read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The connection is broken.
     #[error("{0}")]
     Broken(#[from] io::Error),
-    /// It ended within a frame.
+    /// The connection ended within a frame.
     #[error("the connection ended within a frame")]
     Cut,
-    /// A frame has begun and does not go on.
-    #[error("half a frame came and nothing more for {} s", .0.as_secs())]
+    /// A frame has begun and does not continue.
+    #[error("a frame broke off: nothing arrived for {} s", .0.as_secs())]
     Half(Duration),
-    /// It makes no sense.
+    /// The frame is invalid.
     #[error("{0}")]
     Bad(#[from] BadFrame),
 }
@@ -41,18 +41,18 @@ pub enum FrameError {
 #[derive(Debug)]
 pub struct FrameReader {
     from: Box<dyn Receive>,
-    /// What has come of frames that were not given yet.
+    /// Received bytes; those before `given` were returned.
     bytes: Vec<u8>,
-    /// How much of it was given.
+    /// Number of bytes at the beginning of `bytes` that were returned as frames.
     given: usize,
-    /// Since when the frame that has begun is waited for.
+    /// When the current frame began to arrive.
     since: Option<Instant>,
     longest: usize,
     half_frame: Duration,
 }
 
 impl FrameReader {
-    /// Reads frames that have at most so many bytes and take at most so long.
+    /// Creates a reader of frames that have at most `longest` bytes and arrive within `half_frame`.
     pub fn new(from: Box<dyn Receive>, longest: usize, half_frame: Duration) -> FrameReader {
         FrameReader {
             from,
@@ -64,10 +64,10 @@ impl FrameReader {
         }
     }
 
-    /// The next frame, if it is there within `wait`.
+    /// Returns the next frame, if it arrives within `wait`.
     ///
     /// # Errors
-    /// If there can be no more.
+    /// Fails if no more frames can be read.
     pub fn next(&mut self, wait: Duration) -> Result<Came, FrameError> {
         let until = Instant::now() + wait;
         loop {
@@ -97,7 +97,7 @@ impl FrameReader {
         }
     }
 
-    /// Whether nothing has come of the next frame.
+    /// Returns whether no byte of the next frame has arrived.
     pub(crate) fn is_between(&self) -> bool {
         self.given == self.bytes.len()
     }
@@ -114,11 +114,11 @@ impl FrameReader {
         received
     }
 
-    /// A frame that has come whole.
+    /// Takes a complete frame out of the received bytes.
     fn take(&mut self) -> Result<Option<Frame>, BadFrame> {
         let rest = &self.bytes[self.given..];
         let Some(head) = rest.first_chunk::<{ 4 + HEAD_BYTES }>() else {
-            // A length that is not allowed is known before the rest of the head.
+            // An invalid length is reported before the rest of the head arrives.
             if let Some(length) = rest.first_chunk::<4>() {
                 self.check(u32::from_le_bytes(*length) as usize)?;
             }
@@ -140,7 +140,7 @@ impl FrameReader {
             body: body.to_vec(),
         };
         self.given += 4 + length;
-        // The next one has its own time.
+        // The next frame has a time limit of its own.
         self.since = (self.given < self.bytes.len()).then(Instant::now);
         Ok(Some(frame))
     }
@@ -152,7 +152,7 @@ impl FrameReader {
         }
     }
 
-    /// Forgets what was given.
+    /// Drops the bytes that were returned.
     fn tidy(&mut self) {
         self.bytes.drain(..self.given);
         self.given = 0;
@@ -162,11 +162,11 @@ impl FrameReader {
     }
 }
 
-/// Sends a whole frame; so long it may make no progress.
+/// Sends a whole frame. Each step of it may take at most `stall`.
 ///
 /// # Errors
-/// [`io::ErrorKind::TimedOut`] if it does not, and whatever breaks the connection. Then part of
-/// the frame may have been sent, and nothing else can be.
+/// [`io::ErrorKind::TimedOut`] if no byte can be sent for that long, and any error that breaks the
+/// connection. Part of the frame may have been sent then, so nothing else can be sent.
 pub fn send(to: &mut dyn Transmit, frame: &[u8], stall: Duration) -> io::Result<()> {
     let mut rest = frame;
     while !rest.is_empty() {
@@ -184,7 +184,7 @@ mod tests {
     use crate::wire::Message;
     use proptest::prelude::*;
 
-    /// Bytes that come in pieces of these lengths.
+    /// Bytes that arrive in pieces of these lengths.
     #[derive(Debug)]
     struct Pieces(Vec<u8>, Vec<usize>);
 

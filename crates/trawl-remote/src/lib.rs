@@ -1,23 +1,23 @@
-//! The search call from one machine to another: one round trip, however deep the tree.
+//! The search call between machines: one round trip, however deep the tree.
 //!
-//! A client sends hello and question at once; the server sends the answer's records as they are
-//! found, and says when it is whole. Nothing is asked directory by directory.
+//! A client sends its hello and its question together. The server sends the records of the answer
+//! as it finds them, and marks the end of a complete answer. No request is made per directory.
 //!
-//! - [`wire`]: frames and what is in them.
-//! - [`transport`]: where they go: descriptors, TLS.
-//! - [`server`]: answers on one connection, as the user that its process is.
-//! - [`listen`]: sockets; each client is served by a process of its own user.
-//! - [`tls`]: certificates on both sides; a process of its own ends TLS.
-//! - [`chirp`]: another protocol's line `search`.
-//! - [`exports`]: which trees are shown, under which names.
-//! - [`client`]: [`Remote`], an executor like the walk and the index.
+//! - [`wire`]: frames and messages.
+//! - [`transport`]: byte streams that carry frames: descriptors, TLS.
+//! - [`server`]: answers the requests of one connection, as the user that the process runs as.
+//! - [`listen`]: sockets; a process of each client's own user serves the client.
+//! - [`tls`]: certificates on both sides; a separate process terminates TLS.
+//! - [`chirp`]: the `search` line of the Chirp protocol.
+//! - [`exports`]: the trees that a server shows, and their names.
+//! - [`client`]: [`Remote`], an executor like the live walk and the index.
 //!
-//! Invariants: what comes from the other end is untrusted on both sides; memory for one
-//! connection is bounded whatever the other end does or does not; an answer that was not said to be
-//! whole is an error or is gone on with, never taken for one; the kernel decides what a user
-//! sees, because the process that looks is that user's; nothing outside an export is reached.
+//! Invariants: both sides treat everything from the other end as untrusted; memory per connection
+//! is bounded whatever the other end does or omits; an answer without its end marker is an error or
+//! is resumed, and is never taken for complete; the kernel decides what a user sees, because the
+//! process that looks runs as that user; nothing outside an export is reached.
 //!
-//! Knows nothing of the index, the daemon that keeps it, or output.
+//! This crate knows nothing of the index, of the daemon that keeps it, or of output.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Where frames go: something that sends bytes and something that receives them, each with a limit
-//! on waiting. Descriptors (sockets, pipes) are here; whatever else can send bytes (TLS, say)
-//! needs these two traits and nothing more.
+//! Byte streams that carry frames: a sending and a receiving half, each with a limit on waiting.
+//! This module implements them for descriptors (sockets, pipes); any other stream, such as TLS,
+//! only has to implement the two traits.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,36 +13,38 @@ use rustix::net::{RecvFlags, SendFlags};
 
 /// Receives bytes.
 pub trait Receive: Send + Debug {
-    /// Puts some bytes into the buffer; 0 at the end.
+    /// Reads some bytes into the buffer and returns their number; 0 at the end.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] if none came in time; whatever broke the connection.
+    /// [`io::ErrorKind::TimedOut`] if no byte arrives in time; any error that breaks the
+    /// connection.
     fn receive(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize>;
 }
 
 /// Sends bytes.
 pub trait Transmit: Send + Debug {
-    /// Sends some of the bytes.
+    /// Sends some of the bytes and returns their number.
     ///
     /// # Errors
-    /// [`io::ErrorKind::TimedOut`] if none could be sent in time; whatever broke the connection.
+    /// [`io::ErrorKind::TimedOut`] if no byte can be sent in time; any error that breaks the
+    /// connection.
     fn transmit(&mut self, bytes: &[u8], wait: Duration) -> io::Result<usize>;
 }
 
-/// Both ways.
+/// Both directions of a connection.
 #[derive(Debug)]
 pub struct Transport {
-    /// What comes.
+    /// The receiving half.
     pub receive: Box<dyn Receive>,
-    /// What goes.
+    /// The sending half.
     pub transmit: Box<dyn Transmit>,
 }
 
 impl Transport {
-    /// Over a pair of descriptors, or one twice.
+    /// Creates a transport over two descriptors, or over one descriptor given twice.
     ///
     /// # Errors
-    /// If they are none that can be used so.
+    /// Fails if the descriptors cannot be used.
     pub fn over(input: OwnedFd, output: OwnedFd) -> io::Result<Transport> {
         Ok(Transport {
             receive: Box::new(Descriptor::new(input)?),
@@ -50,25 +52,25 @@ impl Transport {
         })
     }
 
-    /// Over a connected socket.
+    /// Creates a transport over a connected socket.
     ///
     /// # Errors
-    /// If there are too many descriptors.
+    /// Fails if there are too many open descriptors.
     pub fn over_socket(socket: OwnedFd) -> io::Result<Transport> {
         let output = socket.try_clone()?;
         Transport::over(socket, output)
     }
 }
 
-/// What kind of descriptor it is, and what must be undone.
+/// The kind of a descriptor, and the state to restore.
 #[derive(Debug)]
 enum Kind {
     Socket,
-    /// With the flags that it had.
+    /// A pipe or another file, with its original flags.
     Other(OFlags),
 }
 
-/// A descriptor that is never waited for longer than allowed.
+/// A descriptor on which no call waits longer than allowed.
 #[derive(Debug)]
 struct Descriptor {
     fd: OwnedFd,
@@ -89,7 +91,7 @@ impl Descriptor {
         Ok(Descriptor { fd, kind })
     }
 
-    /// Waits until it can be used; an error if that takes too long.
+    /// Waits until the descriptor is ready; fails if that takes too long.
     fn wait(&self, flags: PollFlags, wait: Duration) -> io::Result<()> {
         let timeout = Timespec {
             tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
@@ -112,14 +114,14 @@ impl Drop for Descriptor {
     }
 }
 
-/// True for what only says that nothing can be done just now.
+/// Returns whether an error only says that nothing can be done right now.
 fn is_not_yet(errno: rustix::io::Errno) -> bool {
     errno == rustix::io::Errno::AGAIN || errno == rustix::io::Errno::INTR
 }
 
 impl Receive for Descriptor {
     fn receive(&mut self, buffer: &mut [u8], wait: Duration) -> io::Result<usize> {
-        // Signals do not begin it anew.
+        // An interruption by a signal does not restart the wait.
         let until = Instant::now() + wait;
         loop {
             self.wait(

@@ -1,8 +1,8 @@
-//! Extended attributes: what getxattr(2) and listxattr(2) are answered, in place of the file system
-//! in memory, which has none.
+//! Extended attributes: answers getxattr(2) and listxattr(2) in place of the file system in memory,
+//! which has none.
 //!
-//! The server's user may see them. The kernel's rules for the process that asks stand here: it may
-//! have become another user.
+//! The server's user may see the attributes. The kernel's rules for the calling process are applied
+//! here: it may have become another user.
 //!
 //! Source: <https://man7.org/linux/man-pages/man7/xattr.7.html>; Linux, `fs/xattr.c`.
 
@@ -17,9 +17,9 @@ use trawl_sys::seccomp::{Verdict, read_path, write_memory};
 
 use crate::calls::Wanted;
 
-/// The longest name.
+/// Maximum length of a name in bytes.
 const NAME_MAX_BYTES: usize = 255;
-/// No value and no list of names is longer: what there is more room for does not count.
+/// Maximum length of a value or a list of names in bytes; a larger buffer makes no difference.
 const ROOM_MAX_BYTES: u64 = 64 << 10;
 const READ: u32 = 4;
 
@@ -27,7 +27,8 @@ fn fail(failure: Failure) -> Verdict {
     Verdict::Fail(Errno(failure.raw_os_error()))
 }
 
-/// What becomes of a call that asks for extended attributes of an object, which `all` says.
+/// Returns the verdict on a call that asks for extended attributes of an object; `all` returns
+/// these.
 pub(crate) fn answer(
     thread: i32,
     wanted: &Wanted,
@@ -44,12 +45,12 @@ pub(crate) fn answer(
     };
     let all = match all() {
         Ok(all) => all,
-        // As the kernel says it of a file system that cannot be asked for them.
+        // The error that the kernel reports for a file system without extended attributes.
         Err(Errno::NOSYS) => return fail(Failure::OPNOTSUPP),
         Err(errno) => return Verdict::Fail(errno),
     };
     let asking = match all.is_empty() {
-        // Which user asks does not matter.
+        // Without attributes, the answer is the same for every user.
         true => Asking::ours(),
         false => Asking::of(thread),
     };
@@ -63,7 +64,7 @@ pub(crate) fn answer(
     }
 }
 
-/// Gives the bytes, or how many they are if there is no room for any.
+/// Writes the bytes for the call, or returns their number if its buffer has size 0.
 fn give(thread: i32, wanted: &Wanted, bytes: &[u8]) -> Verdict {
     let length = bytes.len() as u64;
     if wanted.room == 0 {
@@ -81,7 +82,8 @@ fn give(thread: i32, wanted: &Wanted, bytes: &[u8]) -> Verdict {
     }
 }
 
-/// Who asks: users by the numbers that they have outside of the command's namespaces.
+/// The calling process's credentials, by the ids that they have outside of the command's
+/// namespaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asking {
     user: u32,
@@ -89,13 +91,13 @@ struct Asking {
     groups: Vec<u32>,
     /// Whether it is the user whom the server serves, as far as can be told.
     is_ours: bool,
-    /// Whether access-control lists are shown: not in a user namespace, as with a mount. There the
-    /// users that they name have no numbers, and copies of them fail.
+    /// Whether access-control lists are shown. As with a mount, they are hidden in a user
+    /// namespace: the users that they name have no ids there, so copying them would fail.
     has_acls: bool,
 }
 
 impl Asking {
-    /// This process's user.
+    /// Returns the credentials of this process's user.
     fn ours() -> Asking {
         let user = trawl_sys::identity::effective_uid();
         Asking {
@@ -103,12 +105,13 @@ impl Asking {
             group: u32::MAX,
             groups: Vec::new(),
             is_ours: true,
-            // Who is not root gets a user namespace.
+            // Any other user gets a user namespace.
             has_acls: user == 0,
         }
     }
 
-    /// The user that counts for a thread's file accesses. One that has ended gets no answer anyway.
+    /// Returns the credentials with which a thread accesses files. A thread that has ended gets no
+    /// answer anyway.
     fn of(thread: i32) -> Asking {
         let status = std::fs::read_to_string(format!("/proc/{thread}/status"));
         Asking::in_status(&status.unwrap_or_default())
@@ -120,7 +123,7 @@ impl Asking {
             let words = line.unwrap_or_default().split_whitespace();
             words.filter_map(|word| word.parse().ok()).collect()
         };
-        // Real, effective, saved, and the one for files.
+        // The four ids are real, effective, saved, and file system id.
         let last = |name| numbers(name).get(3).copied().unwrap_or(u32::MAX);
         let ours = Asking::ours();
         Asking {
@@ -132,7 +135,7 @@ impl Asking {
         }
     }
 
-    /// Whether names in this part of all are shown.
+    /// Returns whether a name is shown.
     fn is_shown(&self, name: &[u8]) -> bool {
         match is_acl(name) {
             true => self.has_acls,
@@ -167,7 +170,8 @@ impl Asking {
         found.ok_or(missing)?.1.clone()
     }
 
-    /// By owner and mode. Of this user the server has said it.
+    /// Returns whether owner and mode permit reading. For the server's user, the server has checked
+    /// it.
     fn may_read(&self, of: &Attributes) -> bool {
         if self.is_ours || self.user == 0 || !(is_file(of) || is_directory(of)) {
             return true;
@@ -196,7 +200,7 @@ fn is_acl(name: &[u8]) -> bool {
     )
 }
 
-/// What the kernel says of an attribute that is not there.
+/// Returns the kernel's error for an attribute that does not exist.
 fn missing(name: &[u8], of: &Attributes) -> Failure {
     let is_known = [&b"user."[..], b"trusted.", b"security."]
         .iter()
@@ -257,7 +261,8 @@ mod tests {
         assert!(!is_denied(&root, 0o100_000) && !is_denied(&owner, 0o100_400));
         assert!(is_denied(&other, 0o100_440) && !is_denied(&other, 0o100_004));
         assert!(is_denied(&asking(11, 20), 0o100_604) && !is_denied(&asking(11, 20), 0o100_040));
-        // What is no file has none of the user's, so that nobody is kept from it.
+        // Objects that are neither files nor directories have no user attributes, so reading those
+        // is never denied.
         assert!(!is_denied(&other, 0o010_000));
         let errno = |found: Result<Vec<u8>, Errno>| found.expect_err("none").0;
         let nodata = Failure::NODATA.raw_os_error();

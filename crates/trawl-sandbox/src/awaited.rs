@@ -1,10 +1,11 @@
-//! Paths that calls were let go on with: the kernel may look at them at any later moment.
+//! The paths of calls that were allowed to continue: the kernel may look at them at any later
+//! moment.
 //!
-//! Nobody says when it has. So a path stays here until many others have come.
+//! Nothing tells when it has done so. So a path is remembered until many others have followed.
 
 use std::collections::HashSet;
 
-/// A path stays until this many others have come, and no longer than until twice as many have.
+/// A path is remembered until at least this many others have followed, and at most twice as many.
 const COUNT_LEAST: usize = 16 << 10;
 
 /// The paths of the last calls.
@@ -15,7 +16,7 @@ pub(crate) struct Awaited {
 }
 
 impl Awaited {
-    /// The kernel is about to look there.
+    /// Records that the kernel is about to look at a path.
     pub(crate) fn insert(&mut self, path: &[u8]) {
         if self.now.contains(path) {
             return;
@@ -26,7 +27,7 @@ impl Awaited {
         self.now.insert(path.to_vec());
     }
 
-    /// Whether the kernel may look there still.
+    /// Returns whether the kernel may still be about to look at a path.
     pub(crate) fn contains(&self, path: &[u8]) -> bool {
         self.now.contains(path) || self.before.contains(path)
     }

@@ -1,32 +1,32 @@
-//! Which calls are asked about, and what each needs.
+//! The system calls that are intercepted, and what each needs.
 
 use trawl_sys::seccomp::{Asked, Filter, number, read_number};
 
-/// What must be there before a call is done.
+/// What must be prepared before a call is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// The names on the way.
+    /// The names on the way to the path.
     Names,
-    /// What is in the file, too.
+    /// The names, and the contents of the file.
     Content,
-    /// What stat(2) says, which is answered: in which form, and where to.
+    /// The attributes, which are written for the call: in which form, and to which address.
     Stat(Form, u64),
-    /// Extended attributes, which are answered.
+    /// Extended attributes, which are returned for the call.
     Attributes(Wanted),
 }
 
-/// Extended attributes that are asked for.
+/// The extended attributes that a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Where the name of the one stands whose value is asked for; `None`: all names are.
+    /// Address of the name whose value is requested; `None` if all names are requested.
     pub(crate) name: Option<u64>,
-    /// Where the answer goes.
+    /// Address of the buffer for the answer.
     pub(crate) to: u64,
-    /// What there is room for, bytes; 0: only how much is needed is asked for.
+    /// Size of the buffer in bytes; 0 only asks for the needed size.
     pub(crate) room: u64,
 }
 
-/// How what stat(2) says is written.
+/// The structure in which attributes are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `struct stat`
@@ -38,16 +38,16 @@ pub(crate) enum Form {
 /// A path that a call names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// The directory that it is relative to: a descriptor, or that of the process.
+    /// The directory that it is relative to: a descriptor, or `None` for the working directory.
     pub(crate) directory: Option<i32>,
-    /// Where it stands in memory; `None`: the directory's descriptor itself is meant.
+    /// Address of the path; `None` if the call means the directory's descriptor itself.
     pub(crate) path: Option<u64>,
-    /// Whether a link at the end is followed.
+    /// Whether a link at the end of the path is followed.
     pub(crate) is_followed: bool,
     pub(crate) need: Need,
 }
 
-/// Where a call's arguments stand.
+/// The positions of a call's arguments.
 #[derive(Clone, Copy)]
 struct Shape {
     call: i64,
@@ -61,13 +61,13 @@ struct Shape {
 enum Flags {
     /// A link at the end is followed.
     Follow,
-    /// It is not.
+    /// A link at the end is not followed.
     Stay,
-    /// As these say: `AT_SYMLINK_NOFOLLOW`, `AT_EMPTY_PATH`.
+    /// This argument has the flags `AT_SYMLINK_NOFOLLOW` and `AT_EMPTY_PATH`.
     At(usize),
-    /// As these say: `O_NOFOLLOW`.
+    /// This argument has the flag `O_NOFOLLOW`.
     Open(usize),
-    /// As the number at this address says.
+    /// The number at the address in this argument has the flag `O_NOFOLLOW`.
     OpenAt(usize),
 }
 
@@ -77,17 +77,17 @@ enum What {
     Content,
     Stat(usize),
     Statx(usize),
-    /// A name, where its value goes, and for how much there is room.
+    /// A name, the buffer for its value, and the size of the buffer.
     Value(usize, usize, usize),
-    /// A name, an address at which the rest stands, and how much that is.
+    /// A name, the address of a `struct xattr_args`, and the size of that structure.
     ValueAt(usize, usize, usize),
-    /// Where names go, and for how much there is room.
+    /// The buffer for names, and its size.
     Listed(usize, usize),
 }
 
 const AT_SYMLINK_NOFOLLOW: u64 = 0x100;
 const AT_EMPTY_PATH: u64 = 0x1000;
-/// What `struct xattr_args` has: an address, a size and flags, which are 0.
+/// Size of `struct xattr_args`: an address, a size, and flags that must be 0.
 const XATTR_ARGS_BYTES: u64 = 16;
 const AT_FDCWD: i32 = -100;
 #[cfg(target_arch = "x86_64")]
@@ -141,7 +141,7 @@ static SHAPES: &[Shape] = &[
     shape(number::READLINK, None, Some(0), Flags::Stay, What::Names),
 ];
 
-/// Asks about these calls.
+/// Returns the filter that intercepts these calls.
 pub fn filter() -> Filter {
     let calls: Vec<i64> = SHAPES
         .iter()
@@ -151,7 +151,7 @@ pub fn filter() -> Filter {
     Filter::new(&calls)
 }
 
-/// What a call names; `None` for what need not be looked at.
+/// Returns the path that a call names; `None` if the call needs no attention.
 pub(crate) fn named(asked: &Asked) -> Option<Named> {
     let shape = SHAPES.iter().find(|shape| shape.call == asked.call)?;
     let argument = |at: usize| asked.arguments[at];
@@ -190,14 +190,15 @@ pub(crate) fn named(asked: &Asked) -> Option<Named> {
             let rest = argument(rest);
             let to = read_number(asked.thread, rest).ok()?;
             let room = read_number(asked.thread, rest.wrapping_add(8)).ok()?;
-            // With flags it is more than that.
+            // The upper half of the number holds the flags: a call with flags is left to the
+            // kernel.
             let room = u32::try_from(room).ok()?.into();
             let name = Some(argument(name));
             Need::Attributes(Wanted { name, to, room })
         }
         What::ValueAt(..) => return None,
     };
-    // Since Linux 6.11 there may be no path at all.
+    // Since Linux 6.11 the path may be NULL.
     let path = shape
         .path
         .map(argument)

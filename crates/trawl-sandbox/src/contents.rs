@@ -1,12 +1,13 @@
-//! What is in files, put in memory when they are opened, and how much of it there may be.
+//! The contents of files, copied into memory when they are opened, and the limit on them.
 //!
-//! A file that has changed on the server is written anew in place, so that who has it open sees
-//! that, too.
+//! A file that has changed on the server is rewritten in place, so that programs that have it open
+//! see the change.
 //!
-//! Invariants: a file has all that is in it, of one version, or opening it fails; what is there
-//! stays until all that takes its place has come; no more is kept than was agreed on, whatever a
-//! server says how large files are; two calls never fill one file; what is noted of a file is of the
-//! one that lies there: whoever fills a file that is taken away meanwhile notes nothing.
+//! Invariants: a file has its complete contents, of one version, or opening it fails; the old
+//! contents stay until the new ones have arrived completely; the limit on kept bytes holds,
+//! whatever sizes a server reports; two calls never fill the same file at once; records describe
+//! the file that is at the path: a call that fills a file that is removed meanwhile records
+//! nothing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,14 +20,14 @@ use trawl_mount::Tree;
 use trawl_mount::tree::{Content, Held, Seen};
 use trawl_sys::Errno;
 
-/// What is read at once.
+/// Number of bytes read at once.
 const CHUNK_BYTES: usize = 1 << 20;
-/// So often a file that changes while it is copied is copied once more.
+/// Number of attempts to copy a file that changes while it is copied.
 const TRIES: usize = 3;
-/// Memory is taken in pages of so many bytes at least.
+/// Minimum unit of memory in bytes.
 const PAGE_BYTES: u64 = 4096;
 
-/// Contents of files of one tree.
+/// Contents of the files of one tree.
 #[derive(Debug)]
 pub(crate) struct Contents {
     most_bytes: u64,
@@ -38,11 +39,11 @@ pub(crate) struct Contents {
 struct State {
     kept_bytes: u64,
     filled: HashMap<Vec<u8>, Filled>,
-    /// Files that calls fill now.
+    /// Files that calls are filling now.
     filling: HashMap<Vec<u8>, Place>,
 }
 
-/// What lies in the place of a file that is being filled.
+/// Which file is at the path of a file that is being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The file that was there when the call began.
@@ -63,7 +64,7 @@ impl State {
         }
     }
 
-    /// Whoever fills it now fills what is no longer there.
+    /// Marks the file that is being filled as no longer being at the path.
     fn overtake(&mut self, path: &[u8]) {
         if let Some(place) = self.filling.get_mut(path) {
             *place = Place::Other;
@@ -71,27 +72,27 @@ impl State {
     }
 }
 
-/// What a file in memory has in it.
+/// The contents of a file in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Filled {
     pub(crate) held: Held,
-    /// The version that it is of.
+    /// The version of the contents.
     pub(crate) seen: Seen,
     bytes: u64,
 }
 
-/// Why a file is not filled.
+/// Why a file cannot be filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The server says so, or the kernel.
+    /// The server or the kernel reports an error.
     Failed(Errno),
-    /// It has more in it than may be kept, bytes.
+    /// The file is larger than the limit on kept bytes.
     TooLarge { size: u64, most: u64 },
     /// There is no room left for it.
     Full { most: u64 },
     /// Its name leads to another file by now, or to none.
     Elsewhere,
-    /// Somebody runs it.
+    /// The file is being executed.
     Busy,
 }
 
@@ -102,7 +103,7 @@ impl From<Errno> for Refused {
 }
 
 impl Refused {
-    /// Says why, if nobody else does; what the call is to fail with.
+    /// Tells the user why, unless another place does; returns the errno for the call.
     pub(crate) fn told(self, tree: &Tree, path: &[u8]) -> Errno {
         let name = format!("{}/{}", tree.name(), path.escape_ascii());
         let advice = "--sandbox-memory gives more room";
@@ -140,8 +141,9 @@ impl Contents {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a file has in it, if it has been filled. The caller is to fill it, or to see that it
-    /// need not be, and then says that it has ended. Waits for whoever fills it now.
+    /// Returns the contents of a file, if it has been filled. The caller must then fill it, or find
+    /// that this is not necessary, and call [`Contents::end`]. Waits for another call that fills
+    /// the file.
     pub(crate) fn begin(&self, path: &[u8]) -> Option<Filled> {
         let mut state = self.state();
         while state.filling.contains_key(path) {
@@ -152,8 +154,8 @@ impl Contents {
         state.filled.get(path).cloned()
     }
 
-    /// See [`Contents::begin`]. Notes what the file has in it now, if that is another version. False
-    /// if the file was taken away meanwhile: nothing is noted then.
+    /// Ends what [`Contents::begin`] began. Records new contents, if there are any. Returns false,
+    /// and records nothing, if the file was removed or replaced meanwhile.
     pub(crate) fn end(&self, path: &[u8], filled: Option<Filled>) -> bool {
         let mut state = self.state();
         let is_there = state.filling.remove(path) == Some(Place::Same);
@@ -167,38 +169,39 @@ impl Contents {
         is_there
     }
 
-    /// Whether the file that is being filled still lies there.
+    /// Returns whether the file that is being filled is still at the path.
     pub(crate) fn is_there(&self, path: &[u8]) -> bool {
         self.state().filling.get(path) == Some(&Place::Same)
     }
 
-    /// What a file has in it, if it has been filled.
+    /// Returns the contents of a file, if it has been filled.
     pub(crate) fn filled(&self, path: &[u8]) -> Option<Filled> {
         self.state().filled.get(path).cloned()
     }
 
-    /// Whether a file has been filled, or is being filled.
+    /// Returns whether a file has been filled, or is being filled.
     pub(crate) fn is_used(&self, path: &[u8]) -> bool {
         let state = self.state();
         state.filled.contains_key(path) || state.filling.contains_key(path)
     }
 
-    /// A name is taken away, and what is in the file with it. Who has it open keeps that, which
-    /// does not count any more.
+    /// Removes a path and its contents. A program that has the file open keeps them, but they no
+    /// longer count.
     pub(crate) fn forget(&self, path: &[u8]) {
         let mut state = self.state();
         state.remove(path);
         state.overtake(path);
     }
 
-    /// A new file was put there with all that is in it.
+    /// Records a new file that was put at the path with complete contents.
     pub(crate) fn put(&self, path: &[u8], filled: Filled) {
         let mut state = self.state();
         state.insert(path, filled);
         state.overtake(path);
     }
 
-    /// Whether so much could be kept now in place of what there is: nothing is read in vain.
+    /// Checks that a file of this size could be kept in place of the old contents, before anything
+    /// is read.
     pub(crate) fn room_for(&self, size: u64, before: Option<&Filled>) -> Result<(), Refused> {
         let most = self.most_bytes;
         let before = before.map_or(0, |before| before.bytes);
@@ -220,7 +223,8 @@ impl Contents {
         Ok(())
     }
 
-    /// Writes what is in a file, or nothing: it then has its size, as before.
+    /// Writes the contents of a file. On failure the file has its size but no contents, as
+    /// before.
     pub(crate) fn write(&self, file: &File, held: &Held, size: u64) -> Result<Filled, Refused> {
         let content = Content::new(held.clone());
         let mut tries = TRIES;
@@ -240,7 +244,7 @@ impl Contents {
             let seen = match (written, first) {
                 (Ok(()), Some(seen)) if is_one || tries == 0 => seen,
                 (written, _) => {
-                    // What was written goes, even if its length cannot be set again.
+                    // Removes the written bytes, even if the length cannot be set again.
                     let emptied = ftruncate(file.as_fd(), 0);
                     let _ = ftruncate(file.as_fd(), size);
                     if emptied.is_ok() {
@@ -255,7 +259,7 @@ impl Contents {
         }
     }
 
-    /// Writes what is in a file now over what was in it.
+    /// Writes new contents over the old ones.
     pub(crate) fn write_over(
         &self,
         path: &[u8],
@@ -269,7 +273,7 @@ impl Contents {
         let written = self.copy(file, &mut read, &mut bytes);
         if let Err(refused) = written {
             self.give_back(bytes);
-            // Of neither version: the next call fills it from the beginning.
+            // A mixture of two versions: the next call fills the file from the start.
             self.state().remove(path);
             return Err(refused);
         }
@@ -277,17 +281,17 @@ impl Contents {
         Ok(Filled { held, seen, bytes })
     }
 
-    /// What is in a file now is what was in it.
+    /// Records that the file's contents have not changed.
     pub(crate) fn keep(&self, path: &[u8], now: Gathered) -> Filled {
         let mut state = self.state();
-        // Counted once, with the one or the other.
+        // Moves the count of bytes, so that they are counted once.
         let counted = state.filled.get_mut(path);
         let bytes = counted.map_or(0, |counted| std::mem::take(&mut counted.bytes));
         let Gathered { held, seen, .. } = now;
         Filled { held, seen, bytes }
     }
 
-    /// The memory that a file takes is counted anew.
+    /// Stops counting the memory of a file that is about to be rewritten.
     fn use_again(&self, path: &[u8]) {
         let mut state = self.state();
         let before = state.filled.get_mut(path);
@@ -314,7 +318,7 @@ impl Contents {
                 return ftruncate(file.as_fd(), at).map_err(failed);
             }
             let length = bytes.len() as u64;
-            // A hole stays one, or becomes one.
+            // Holes stay holes, and zeros become holes.
             if bytes.iter().any(|byte| *byte != 0) {
                 let pages_bytes = length.next_multiple_of(PAGE_BYTES);
                 self.take(pages_bytes)?;
@@ -330,7 +334,7 @@ impl Contents {
     }
 }
 
-/// All that is in a file, of one version, unless it changes all the time.
+/// The complete contents of a file, of one version unless it changes all the time.
 pub(crate) struct Gathered {
     held: Held,
     pub(crate) seen: Seen,
@@ -338,7 +342,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// What the server has.
+    /// Reads them from the server.
     pub(crate) fn of(held: &Held) -> Result<Gathered, Errno> {
         let content = Content::new(held.clone());
         let mut tries = TRIES;
@@ -361,7 +365,7 @@ impl Gathered {
         }
     }
 
-    /// Whether a file has just that in it.
+    /// Returns whether a file has exactly these contents.
     pub(crate) fn is_in(&self, file: &File) -> bool {
         let length: u64 = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
         if !file.metadata().is_ok_and(|found| found.len() == length) {

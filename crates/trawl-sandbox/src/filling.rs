@@ -1,12 +1,12 @@
-//! What is in a file, put there before a call opens it, and again when it has changed.
+//! Fills files with their contents before a call opens them, and again when they have changed.
 //!
-//! Each opening asks the server, once it is its turn to fill the file: so what it is told is of no
-//! earlier moment than what the one before it was told. A file that the server has replaced is
-//! replaced here, whole.
+//! Each opening asks the server after it has got the turn to fill the file, so its answer is never
+//! older than that of the previous opening. A file that the server has replaced is replaced here as
+//! a whole.
 //!
-//! Invariant: something is put under a name only while the listing that is planted has this file
-//! there. Names that a listing lacks are the kernel's to refuse, which asks nobody: what lay there
-//! would be shown as it was.
+//! Invariant: something is put at a path only while the planted listing has this file there. The
+//! kernel refuses names that a listing lacks without asking this process, so a file left at such a
+//! name would be shown in its old state.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,17 +24,17 @@ use trawl_sys::Errno;
 use crate::contents::{Filled, Gathered, Refused};
 use crate::plant::{Plant, Ready, State, errno, identity, mode, stamps};
 
-/// The name of a file for the moment in which it takes another one's place.
+/// Temporary name of a file that is about to replace another one.
 const STAGED: &std::ffi::CStr = c".trawl-staged";
 
 impl Plant {
-    /// Puts into a file what is in it now; refuses a directory that may not be listed.
+    /// Fills a file with its current contents; fails for a directory that may not be listed.
     pub(crate) fn fill(&self, path: &[u8], attributes: &Attributes) -> Result<Ready, Errno> {
         let kind = FileType::from_raw_mode(attributes.mode);
         {
             let mut state = self.state();
             if kind == FileType::Directory {
-                // The kernel here, which may let them, would show nothing.
+                // The kernel might allow listing it here, and would show an empty directory.
                 let is_shut = state.shut.contains(path);
                 return if is_shut {
                     Err(Errno::ACCES)
@@ -60,7 +60,7 @@ impl Plant {
             Ok(_) => Ok(Ready::LookAgain),
             Err(Refused::Elsewhere | Refused::Failed(Errno::STALE | Errno::NOENT)) => {
                 if first != path {
-                    // The other name leads elsewhere, and this one stands for itself.
+                    // The first name leads elsewhere; from now on this name stands for itself.
                     self.state().names.remove(&identity(attributes));
                 }
                 self.tree.look_again(path)?;
@@ -70,7 +70,7 @@ impl Plant {
         }
     }
 
-    /// Sees to it that a file has in it what is in it now; `None` if it has that already.
+    /// Makes a file have its current contents; `None` if it already has.
     fn filled(
         &self,
         path: &[u8],
@@ -81,7 +81,8 @@ impl Plant {
         let held = before.map_or_else(|| self.tree.held(path), |before| before.held.clone());
         let now = match held.look() {
             Ok(seen) if identity(&seen.attributes) == wanted => seen.attributes,
-            // Somebody may be about to open what is there, and is not to find it empty.
+            // Another program may be about to open the file at the path, and must not find it
+            // empty.
             Ok(_) | Err(Errno::STALE | Errno::NOENT) if before.is_some() => {
                 return self.replaced(path, wanted, before).map(Some);
             }
@@ -93,23 +94,24 @@ impl Plant {
         }
         self.contents.room_for(now.size, before)?;
         let (file, written) = match self.write(path, wanted, before, (&held, now.size)) {
-            // Who runs it keeps what is there.
+            // A program that executes the old file keeps it.
             Err(Refused::Busy) => return self.replaced(path, wanted, before).map(Some),
             written => written?,
         };
-        // Whatever came of it, the file looks as it should.
+        // Whatever the result, the file gets its attributes.
         let now = written
             .as_ref()
             .map_or(now, |filled| filled.seen.attributes);
         futimens(&file, &stamps(&now)).map_err(errno)?;
         fchmod(&file, mode(&now)).map_err(errno)?;
-        // A file that is written cannot be executed: it is closed before anybody is told.
+        // A file that is open for writing cannot be executed, so it is closed before the call
+        // continues.
         drop(file);
         written.map(Some)
     }
 
-    /// Puts another file, with all that is in it, in the place of the one that stands for a path:
-    /// who has that open, or runs it, keeps it.
+    /// Replaces the file at a path by another one with complete contents. Programs that have the
+    /// old file open, or execute it, keep it.
     fn replaced(
         &self,
         path: &[u8],
@@ -135,8 +137,8 @@ impl Plant {
         Ok(filled)
     }
 
-    /// A new file with all that is in it, under a name at which there is nothing. Who opened what was
-    /// there before, or was told that there is nothing, is not to find it empty.
+    /// Plants a new file with complete contents at a free name. A program that opened an earlier
+    /// file of that name, or was told that there is none, must not find the file empty.
     pub(crate) fn plant_filled(
         &self,
         here: &OwnedFd,
@@ -156,8 +158,8 @@ impl Plant {
         Ok(())
     }
 
-    /// Whether what stands for a path is this file, and nothing has come in its place since the
-    /// call began that fills it.
+    /// Returns whether this file is planted at a path, and has not been replaced since the filling
+    /// call began.
     fn may_fill(&self, state: &State, path: &[u8], wanted: (u64, u64)) -> bool {
         state
             .planted(path)
@@ -165,7 +167,7 @@ impl Plant {
             && self.contents.is_there(path)
     }
 
-    /// A file without a name, in a directory that may be written.
+    /// Creates a file without a name in a writable directory.
     fn staged(&self, here: &OwnedFd) -> Result<File, Refused> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let made = openat(here, c".", flags, Mode::from_raw_mode(0o600)).map_err(errno)?;
@@ -184,7 +186,7 @@ impl Plant {
         Ok(filled)
     }
 
-    /// Gives a file without a name this one, whatever has it now.
+    /// Gives a file without a name this name, replacing any other file.
     fn put(&self, here: &OwnedFd, name: &[u8], file: &File) -> Result<(), Refused> {
         let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
         linkat(CWD, &opened, here, STAGED, AtFlags::SYMLINK_FOLLOW).map_err(errno)?;
@@ -195,7 +197,8 @@ impl Plant {
         Ok(put.map_err(errno)?)
     }
 
-    /// Does something in a directory, which may be written meanwhile. The state is locked.
+    /// Runs `work` in a directory that is made writable for it. The caller holds the lock of the
+    /// state.
     fn within<T>(
         &self,
         dir: &[u8],
@@ -209,7 +212,7 @@ impl Plant {
         done
     }
 
-    /// A file with several names is filled once, by the first of them.
+    /// Returns the name under which a file with several names is filled: the first planted one.
     fn first(&self, path: &[u8], attributes: &Attributes) -> Vec<u8> {
         let first = match attributes.nlink {
             2.. => {
@@ -222,13 +225,14 @@ impl Plant {
         first.unwrap_or_else(|| path.to_vec())
     }
 
-    /// Whether two names are of one file here, too: one of them may have been replaced.
+    /// Returns whether two names lead to the same file here; one of them may have been replaced.
     fn is_one(&self, one: &[u8], other: &[u8]) -> bool {
         let number = |path| statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).map(|it| it.st_ino);
         matches!((number(one), number(other)), (Ok(one), Ok(other)) if one == other)
     }
 
-    /// Whether what a process has open, which the kernel's link leads to, stands for this path.
+    /// Returns whether the open file that the kernel's link leads to is the one planted at this
+    /// path.
     pub(crate) fn is_open(&self, path: &[u8], link: &str) -> bool {
         let here = match path {
             b"" => fstat(&self.root),
@@ -240,21 +244,22 @@ impl Plant {
         matches!((here, open), (Ok(here), Ok(open)) if is_one(here, open))
     }
 
-    /// What is in a file that was opened goes with what is told of it.
+    /// Refreshes the contents of an opened file before its new attributes are told.
     pub(crate) fn follow(&self, path: &[u8], of: &Attributes) -> Result<Ready, Errno> {
         match self.contents.filled(&self.first(path, of)) {
             Some(filled) if !filled.seen.is_of(of) => {}
             _ => return Ok(Ready::Yes),
         }
         match self.fill(path, of) {
-            // Looking at it is free; that it has grown too large was said.
+            // Getting the attributes needs no memory; the user was already told that the file is
+            // too large.
             Err(Errno::NOMEM) => Ok(Ready::Yes),
             Err(errno) if errno.0 == Failure::FBIG.raw_os_error() => Ok(Ready::Yes),
             ready => ready,
         }
     }
 
-    /// What is told of a file: what goes with what is in it here.
+    /// Returns the attributes to tell for a file: those that belong to its contents here.
     pub(crate) fn told(&self, path: &[u8], of: &Attributes) -> Attributes {
         let filled = self.contents.filled(&self.first(path, of));
         let here = filled.map(|filled| filled.seen.attributes);
@@ -264,8 +269,8 @@ impl Plant {
         here.filter(is_it).unwrap_or(*of)
     }
 
-    /// Writes what is in a file now, where it lies. What is there already is not written: somebody
-    /// may be about to run it.
+    /// Writes the current contents of a file in place. Contents that are already there are not
+    /// written again: a program may be about to execute the file.
     fn write(
         &self,
         path: &[u8],
@@ -288,7 +293,8 @@ impl Plant {
         Ok((file, written))
     }
 
-    /// What stands for a file. Whoever takes its name away later takes this one's.
+    /// Opens the file planted at a path. If its name is removed later, that removes this file's
+    /// name.
     fn open_to_fill(
         &self,
         path: &[u8],
@@ -299,7 +305,7 @@ impl Plant {
         if !self.may_fill(&state, path, wanted) {
             return Err(Refused::Elsewhere);
         }
-        // Whoever may run it still may.
+        // Keeps the execute permission of those who have it.
         let now = statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).map_err(errno)?;
         let bits = Mode::from_raw_mode(now.st_mode) | Mode::RUSR | Mode::WUSR;
         chmodat(&self.root, path, bits, AtFlags::empty()).map_err(errno)?;

@@ -1,24 +1,25 @@
-//! Trees of other machines for programs where nothing can be mounted: their system calls are asked
-//! about before the kernel does them (seccomp user notification), statically linked programs' too.
+//! Shows trees of other machines to programs where nothing can be mounted: the kernel asks this
+//! process about their system calls before it executes them (seccomp user notification). This
+//! includes statically linked programs.
 //!
-//! Where a tree is to be seen lies an empty file system in memory. Before a call that names
-//! something in it the names on its way are put there: directories, links, files of the right
-//! length with nothing in them; before a file is opened or executed, what is in it. Then the
-//! kernel does the call as it was meant. So descriptors, working directories, fork and exec need
-//! no looking after. What stat(2) says, and extended attributes, are answered from what the server
-//! said.
+//! Each tree appears at an empty file system in memory. Before a call that names something in the
+//! tree, the names on its way are created there: directories, links, and empty files of the right
+//! length; before a file is opened or executed, its contents. Then the kernel executes the call
+//! unchanged. So descriptors, working directories, fork and exec need no special treatment. stat(2)
+//! and extended attributes are answered from the server's data.
 //!
-//! - [`calls`]: which calls are asked about, and what each needs.
-//! - `place`: which path in which tree a call means.
-//! - `plant`: names, put there when they are first needed; `filling`: what is in files, put there
-//!   before they are opened; `contents`: the same in bounded memory; `awaited`: which paths the
+//! - [`calls`]: the calls that are intercepted, and what each needs.
+//! - `place`: the path and tree that a call refers to.
+//! - `plant`: creates names when they are first needed; `filling`: creates file contents before
+//!   files are opened; `contents`: keeps contents in bounded memory; `awaited`: the paths that the
 //!   kernel is about to look at.
 //! - `attributes`: extended attributes.
-//! - [`supervise`]: the loop.
+//! - [`supervise`]: the event loop.
 //!
-//! This is for programs that do not know of it, and no boundary for those that would get round it.
+//! The sandbox serves programs that do not know about it; it is no security boundary against
+//! programs that want to get around it.
 //!
-//! Knows nothing of the command line or output.
+//! This crate knows nothing of the command line or output.
 
 #![forbid(unsafe_code)]
 

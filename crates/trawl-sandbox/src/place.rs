@@ -1,4 +1,4 @@
-//! Which path in which tree a call means, as far as names say it.
+//! Determines the path that a call refers to, as far as names tell it.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -7,16 +7,17 @@ use trawl_sys::seccomp::{Asked, read_path};
 
 use crate::calls::Named;
 
-/// Where a call leads.
+/// The place that a call refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The path, absolute and without dots.
     pub(crate) path: Vec<u8>,
-    /// The kernel's link to what is open, if the call means that, whatever has its name by now.
+    /// The kernel's link to an open file, if the call refers to that file itself, whatever has its
+    /// name by now.
     pub(crate) open: Option<String>,
 }
 
-/// Where a call leads; `None` if that cannot be told.
+/// Returns the place that a call refers to; `None` if it cannot be determined.
 pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Place> {
     let text = match named.path {
         Some(address) => read_path(asked.thread, address).ok()?,
@@ -41,7 +42,8 @@ pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Place> {
     Some(place)
 }
 
-/// A path from what a process has open, or that itself.
+/// Returns the place of a path relative to an open directory or the working directory, or of the
+/// open file itself.
 fn below_open(process: i32, directory: Option<i32>, rest: &[u8]) -> Option<Place> {
     let link = match directory {
         Some(fd) if fd >= 0 => format!("/proc/{process}/fd/{fd}"),
@@ -59,11 +61,11 @@ fn below_open(process: i32, directory: Option<i32>, rest: &[u8]) -> Option<Place
     })
 }
 
-/// What is open and leads to something else that is open.
+/// Maximum number of links through open files that are followed.
 const OPEN_MAX: usize = 8;
 
-/// Where a path leads that begins at something that a process has open, as the kernel shows it;
-/// programs spell out so what their descriptors are.
+/// Resolves a path through a process's open file, in the form in which the kernel shows it
+/// (`/proc/PID/fd`); programs use such paths to name their descriptors.
 fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<Place> {
     let text = path
         .strip_prefix(b"/dev/fd/")
@@ -85,14 +87,14 @@ fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<Place> {
         }
         _ => return None,
     };
-    // The link itself is the kernel's.
+    // The link itself is left to the kernel.
     if rest.is_none() && !is_followed {
         return None;
     }
     below_open(process, descriptor, rest.unwrap_or_default())
 }
 
-/// Without empty names and dots; two dots take the name before them away.
+/// Removes empty names and dots; two dots remove the name before them.
 pub(crate) fn plain(path: &[u8]) -> Vec<u8> {
     let mut names: Vec<&[u8]> = Vec::new();
     for name in path.split(|byte| *byte == b'/') {
@@ -107,7 +109,7 @@ pub(crate) fn plain(path: &[u8]) -> Vec<u8> {
     [b"/", &names.join(&b'/')[..]].concat()
 }
 
-/// The part of an absolute path below a point.
+/// Returns the part of an absolute path below a point.
 pub(crate) fn below<'p>(path: &'p [u8], point: &[u8]) -> Option<&'p [u8]> {
     match path.strip_prefix(point)? {
         b"" => Some(b""),

@@ -1,12 +1,12 @@
-//! Names and contents, put into the file system in memory when they are first needed.
+//! Creates names and contents in the file system in memory when they are first needed.
 //!
-//! A directory is planted with all names that the server said, and again what differs once the
-//! server says otherwise; what stands for a file has its length and nothing in it until it is
-//! opened. Another file of the same name is another one here, too: who has the one before open
-//! keeps it. Nobody but this process can write there.
+//! A directory is planted with all names that the server reports, and updated with the differences
+//! once the server reports a change. A planted file has its length and no contents until it is
+//! opened. If the server replaces a file by another one of the same name, the planted file is
+//! replaced, too; programs that have the old one open keep it. Only this process can write there.
 //!
-//! Invariants: of a directory the listing that was asked for last is planted, and calls are told
-//! what that one says; a file that a call may be about to open never appears without what is in it.
+//! Invariants: the planted listing of each directory is the one requested last, and calls are
+//! answered from it; a file that a call may be about to open never appears without its contents.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -27,14 +27,14 @@ use trawl_sys::Errno;
 use crate::awaited::Awaited;
 use crate::contents::Contents;
 
-/// Links that lead to each other.
+/// Maximum number of links followed for one path.
 const LINKS_MAX: usize = 40;
 
-/// A tree and what stands for it.
+/// A tree and its planted copy.
 pub(crate) struct Plant {
     pub(crate) tree: Tree,
     pub(crate) root: OwnedFd,
-    /// Where it is seen.
+    /// The point at which it appears.
     pub(crate) point: Vec<u8>,
     state: Mutex<State>,
     pub(crate) contents: Contents,
@@ -44,36 +44,37 @@ pub(crate) struct Plant {
 #[derive(Default)]
 pub(crate) struct State {
     listed: HashMap<Vec<u8>, Arc<Listing>>,
-    /// Those of them that may not be listed over there.
+    /// The planted directories that cannot be listed on the server.
     pub(crate) shut: HashSet<Vec<u8>>,
-    /// Files with several names: the first of them.
+    /// Files with several names, with the name planted first.
     pub(crate) names: HashMap<(u64, u64), Vec<u8>>,
-    /// Where calls go on that open something.
+    /// The paths of calls that were allowed to continue and open something.
     pub(crate) awaited: Awaited,
 }
 
 impl State {
-    /// What was planted at a path, and what was said of it.
+    /// Returns the attributes of the file planted at a path.
     pub(crate) fn planted(&self, path: &[u8]) -> Option<Attributes> {
         let entry = self.listed.get(split(path).0)?.get(split(path).1)?;
         entry.found.ok()
     }
 }
 
-/// What is at the end of a path.
+/// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A path in the tree, without links.
     Here(Vec<u8>, Attributes),
-    /// The kernel says what is wrong.
+    /// The kernel reports the error.
     Nothing,
-    /// So does it of a name that is not there: the path, and how much of it leads to that name.
+    /// The kernel reports a missing name: the path, and the length of its part up to and including
+    /// that name.
     Missing(Vec<u8>, usize),
-    /// It lies elsewhere: an absolute path.
+    /// A place outside of the tree, by its absolute path.
     Elsewhere(Vec<u8>),
 }
 
-/// Which file it is, whatever its name.
+/// Returns the identity of a file, independent of its name.
 pub(crate) fn identity(attributes: &Attributes) -> (u64, u64) {
     (attributes.dev, attributes.ino)
 }
@@ -90,7 +91,7 @@ pub(crate) fn stamps(attributes: &Attributes) -> Timestamps {
 }
 
 pub(crate) fn mode(attributes: &Attributes) -> Mode {
-    // Nobody becomes anybody here.
+    // Set-user-id and set-group-id bits are removed.
     Mode::from_raw_mode(attributes.mode & 0o1777)
 }
 
@@ -99,7 +100,7 @@ pub(crate) fn errno(failure: Failure) -> Errno {
 }
 
 impl Plant {
-    /// Keeps so much of what is in files.
+    /// Creates an empty copy of a tree that keeps at most `memory_bytes` bytes of contents.
     pub(crate) fn new(tree: Tree, root: OwnedFd, point: Vec<u8>, memory_bytes: u64) -> Plant {
         Plant {
             tree,
@@ -115,8 +116,8 @@ impl Plant {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Plants all names on the way to a path, and what is in it if it is a directory: what is
-    /// there. An error is what the call is to fail with.
+    /// Plants all names on the way to a path, and the entries of the path if it is a directory.
+    /// Returns what the path leads to. An error is that of the call.
     pub(crate) fn find(&self, path: &[u8], is_followed: bool) -> Result<Found, Errno> {
         let mut left: Vec<Vec<u8>> = names(path).rev().map(<[u8]>::to_vec).collect();
         let mut here = Vec::new();
@@ -164,7 +165,7 @@ impl Plant {
         }
     }
 
-    /// Opens what stands for a path.
+    /// Opens the planted copy of a path.
     pub(crate) fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let path = match path {
             b"" => b".",
@@ -174,7 +175,7 @@ impl Plant {
         openat(&self.root, path, flags, Mode::empty()).map_err(errno)
     }
 
-    /// What the listing of a directory that is planted says of a path in it.
+    /// Returns the attributes of a path as its directory's planted listing has them.
     fn entry(
         &self,
         listing: &Listing,
@@ -189,7 +190,7 @@ impl Plant {
         if !is_shut && self.tree.asking() == Asking::Bulk {
             return planted(listing);
         }
-        // Who may not list may pass.
+        // The directory cannot be listed but may be traversed.
         let now = self.tree.lookup(split(path).0, split(path).1)?.what;
         let is_planted = match (planted(listing)?, &now) {
             (None, None) => true,
@@ -203,20 +204,22 @@ impl Plant {
         planted(&*self.list(split(path).0, dir)?)
     }
 
-    /// Whether the kernel may say that a name is not there, which is so long a part of a path: it
-    /// is not planted. When it is, what is in a file at that path will be there, too.
+    /// Returns whether the kernel may report that a name is missing: it is not planted. `length` is
+    /// the length of the path up to that name. If a file is planted at the path later, it will have
+    /// its contents.
     pub(crate) fn goes_without(&self, path: &[u8], length: usize) -> bool {
         let mut state = self.state();
         state.awaited.insert(path);
         state.planted(&path[..length]).is_none()
     }
 
-    /// Plants what is in a directory, or what differs from what was in it: what is planted then.
+    /// Plants the entries of a directory, or the differences from those planted before, and returns
+    /// the planted listing.
     fn list(&self, dir: &[u8], attributes: &Attributes) -> Result<Arc<Listing>, Errno> {
         let begun = Instant::now();
         let mut listing = self.tree.listing(dir)?;
         let mut state = self.state();
-        // Another call may have planted what was asked for after this.
+        // Another call may have planted a listing that was requested later.
         while let Some(planted) = state.listed.get(dir).filter(|it| it.asked >= listing.asked) {
             let is_told = planted.number == listing.number
                 || planted.at >= begun
@@ -230,7 +233,7 @@ impl Plant {
         }
         let before = state.listed.get(dir).cloned();
         match listing.trouble {
-            // Who may not list may pass.
+            // The directory cannot be listed but may be traversed.
             Some(Errno::ACCES) => {
                 state.shut.insert(dir.to_vec());
             }
@@ -246,7 +249,7 @@ impl Plant {
         Ok(listing)
     }
 
-    /// A directory in which names can be made and taken away.
+    /// Opens a planted directory, and makes it writable.
     fn open_directory(&self, dir: &[u8]) -> Result<OwnedFd, Errno> {
         let here = self.open(dir, OFlags::DIRECTORY | OFlags::RDONLY)?;
         fchmod(&here, Mode::from_raw_mode(0o700)).map_err(errno)?;
@@ -280,8 +283,8 @@ impl Plant {
         Ok(())
     }
 
-    /// Whether what stands for a name goes on doing so. What somebody may be about to open is
-    /// replaced with all that is in it, when that happens.
+    /// Returns whether the planted file for a name remains. A file that a program may be about to
+    /// open is replaced only together with its contents, when it is opened.
     fn stays(&self, dir: &[u8], before: &Entry, now: &Entry) -> bool {
         let is_file = |entry: &Entry| {
             let is_file = |of: &Attributes| {
@@ -293,7 +296,7 @@ impl Plant {
         is_same(before, now) || is_file(before) && is_file(now) && is_used()
     }
 
-    /// Takes away what stands for a name, and all below it.
+    /// Removes the planted file for a name, and everything below it.
     fn uproot(
         &self,
         state: &mut State,
@@ -325,7 +328,8 @@ impl Plant {
         }
     }
 
-    /// What stands for a name looks as it does now. What is in a file follows when it is used.
+    /// Updates the attributes of the planted file for a name. Its contents are updated when it is
+    /// used.
     fn redress(&self, here: &OwnedFd, dir: &[u8], entry: &Entry) -> Result<(), Errno> {
         let (name, Ok(of)) = (&*entry.name, entry.found) else {
             return Ok(());
@@ -353,7 +357,7 @@ impl Plant {
         let path = join(dir, name);
         let planted = self.plant_new(state, here, &path, &attributes);
         match planted {
-            // Left by a call that could not go on.
+            // A call that failed midway left it.
             Err(Errno::EXIST) => {
                 self.uproot(state, here, dir, entry)?;
                 self.plant_new(state, here, &path, &attributes)
@@ -372,7 +376,7 @@ impl Plant {
         let name = split(path).1;
         if is_link(of) {
             let target = match self.tree.target(path) {
-                // It went meanwhile.
+                // It was removed meanwhile.
                 Err(Errno::NOENT | Errno::INVAL) => return Ok(()),
                 target => target?,
             };
@@ -385,7 +389,7 @@ impl Plant {
             }
             let is_file = FileType::from_raw_mode(of.mode) == FileType::RegularFile;
             let is_awaited = is_file && state.awaited.contains(path);
-            // If that cannot be, opening it will say why.
+            // If that fails, opening the file reports the error.
             if !(is_awaited && self.plant_filled(here, path, of).is_ok()) {
                 self.plant_file(here, name, of)?;
             }
@@ -406,13 +410,13 @@ impl Plant {
         let bits = Mode::from_raw_mode(0o600);
         let made = mknodat(here, name, kind, bits, of.rdev);
         match made {
-            // Only the superuser makes devices: one that leads nowhere has the name at least.
+            // Only the superuser can create devices; a socket at least shows the name.
             Err(Failure::PERM) => mknodat(here, name, FileType::Socket, bits, 0).map_err(errno),
             made => made.map_err(errno),
         }
     }
 
-    /// Owner, mode and times.
+    /// Sets owner, mode and times.
     fn dress(&self, here: &OwnedFd, name: &[u8], of: &Attributes) -> Result<(), Errno> {
         let link = AtFlags::SYMLINK_NOFOLLOW;
         if self.is_superuser {
@@ -428,13 +432,13 @@ impl Plant {
         utimensat(here, name, &stamps(of), link).map_err(errno)
     }
 
-    /// The extended attributes of a path in the tree, as the server says them now.
+    /// Returns the extended attributes of a path in the tree, as the server reports them now.
     pub(crate) fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
         self.tree.xattrs(path)
     }
 }
 
-/// Whether a call can go on.
+/// Whether a call can continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
     Yes,
@@ -442,7 +446,7 @@ pub(crate) enum Ready {
     LookAgain,
 }
 
-/// Whether what stands for one of them stands for the other.
+/// Returns whether both entries can have the same planted file.
 fn is_same(one: &Entry, other: &Entry) -> bool {
     let (Ok(one), Ok(other)) = (one.found, other.found) else {
         return one.found.is_err() && other.found.is_err();

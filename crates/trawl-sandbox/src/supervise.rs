@@ -1,4 +1,5 @@
-//! The loop: a call that waits, what it names, what that needs, and on it goes.
+//! The event loop: receives a waiting call, resolves its path, prepares what it needs, and lets it
+//! continue.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,25 +18,25 @@ use crate::calls::{Form, Named, Need, named};
 use crate::place::{Place, absolute, below, plain};
 use crate::plant::{Found, Plant, Ready};
 
-/// Calls that are looked at side by side.
+/// Number of calls that are handled in parallel.
 const THREADS: usize = 4;
-/// Trees whose links lead into each other.
+/// Maximum number of links from one tree into another that are followed.
 const TREES_MAX: usize = 40;
 
-/// A tree, where it is seen, and the file system in memory that is there.
+/// A tree, the point where it appears, and the file system in memory that is mounted there.
 #[derive(Debug)]
 pub struct Shown {
     /// The tree.
     pub tree: Tree,
-    /// Absolute, without links and dots.
+    /// The mount point: an absolute path without links and dots.
     pub point: Vec<u8>,
-    /// A descriptor of the directory through which it can be written.
+    /// Descriptor of the mount's root directory, through which it can be written.
     pub root: OwnedFd,
 }
 
 struct Shared {
     listener: Listener,
-    /// One at a time takes calls.
+    /// Held by the thread that receives calls.
     turn: Mutex<()>,
     plants: Vec<Plant>,
     /// Device numbers of the file systems in memory.
@@ -43,7 +44,7 @@ struct Shared {
     stop: Waker,
 }
 
-/// Threads that answer for trees.
+/// The threads that handle calls.
 pub struct Supervisor {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -56,7 +57,7 @@ impl std::fmt::Debug for Supervisor {
 }
 
 impl Drop for Supervisor {
-    /// Calls that still wait fail.
+    /// Ends the threads; waiting calls fail.
     fn drop(&mut self) {
         self.shared.stop.wake();
         for thread in self.threads.drain(..) {
@@ -66,11 +67,11 @@ impl Drop for Supervisor {
 }
 
 impl Supervisor {
-    /// Answers for these trees, on threads of this process, until it is dropped. So many bytes of
-    /// each one's contents are kept.
+    /// Handles calls into these trees, on threads of this process, until it is dropped. At most
+    /// `memory_bytes` bytes of contents are kept per tree.
     ///
     /// # Errors
-    /// If no thread can be started, or a file system in memory cannot be looked at.
+    /// Fails if a thread cannot be started, or a file system in memory cannot be examined.
     pub fn start(
         listener: OwnedFd,
         shown: Vec<Shown>,
@@ -102,9 +103,9 @@ impl Supervisor {
 }
 
 impl Shared {
-    /// Answers calls, until there are no more. Who has the turn keeps it for calls that no tree is
-    /// asked about, so that nothing has to be waited for: handing it on wakes another thread, which
-    /// takes longer than such an answer.
+    /// Handles calls until there are no more. A thread keeps the turn while it receives calls that
+    /// refer to no tree and therefore need no waiting: passing the turn to another thread takes
+    /// longer than such an answer.
     fn work(&self) {
         loop {
             let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +127,7 @@ impl Shared {
         }
     }
 
-    /// The next call, if it was not given up meanwhile; an error at the end.
+    /// Returns the next call, if it was not given up meanwhile; fails at the end.
     fn next(&self) -> io::Result<Option<Asked>> {
         let ready = readable([self.listener.as_fd(), self.stop.as_fd()], None);
         match ready {
@@ -138,16 +139,18 @@ impl Shared {
         }
     }
 
-    /// What a call names, and where that lies in a tree; `None` if it is the kernel's alone.
+    /// Returns the path that a call names, and its place in a tree; `None` if the call refers to no
+    /// tree.
     fn wanted(&self, asked: &Asked) -> Option<(Named, Place)> {
         let named = named(asked)?;
         let place = absolute(asked, &named)?;
-        // What was read may have been somebody else's memory.
+        // If the call was given up meanwhile, the path may have been read from another process's
+        // memory.
         let is_wanted = self.tree(&place.path).is_some() && self.listener.is_waiting(asked);
         is_wanted.then_some((named, place))
     }
 
-    /// The tree that a path lies in, and where.
+    /// Returns the tree that a path lies in, its device number, and the path below its top.
     fn tree(&self, path: &[u8]) -> Option<(&Plant, u64, Vec<u8>)> {
         self.plants.iter().enumerate().find_map(|(at, plant)| {
             let below = below(path, &plant.point)?;
@@ -175,7 +178,7 @@ impl Shared {
                     let verdict = meet(asked, named, here, &attributes);
                     let is_it = |open: &String| plant.is_open(&found, open);
                     if named.need != Need::Content && !open.as_ref().is_none_or(is_it) {
-                        // Another file has its name by now: it stays as it was.
+                        // Another file has the name by now; the open file remains as it was.
                         return Verdict::Continue;
                     }
                     if let Some(verdict) = verdict {
@@ -184,12 +187,13 @@ impl Shared {
                 }
             }
         }
-        // Its links lead in circles, or it is replaced all the time.
+        // The links form a loop, or the file is replaced all the time.
         Verdict::Fail(Errno::LOOP)
     }
 }
 
-/// Does what a call needs of what it names; `None` if the name leads elsewhere by now.
+/// Prepares what a call needs from the file that it names; `None` if the name leads elsewhere by
+/// now.
 fn meet(
     asked: &Asked,
     named: &Named,
@@ -219,7 +223,7 @@ fn meet(
             };
             match written {
                 Ok(()) => Verdict::Return(0),
-                // The kernel knows what is wrong with the address.
+                // The kernel reports the invalid address.
                 Err(_) => Verdict::Continue,
             }
         }

@@ -1,4 +1,4 @@
-//! One root after the other, each answered by whoever is chosen for it.
+//! Answers the roots one after the other, each by the executor that is chosen for it.
 
 use crate::error::CallError;
 use crate::executor::{Block, Stream};
@@ -6,10 +6,11 @@ use crate::packed::decode;
 use crate::record::Outcome;
 use crate::request::Request;
 
-/// Chooses who answers a request about one root, which has this place in the list, and begins it.
+/// Chooses the executor for a request about one root, whose index in the list is given, and begins
+/// the answer.
 type Choose = Box<dyn FnMut(usize, Request) -> Result<Box<dyn Stream>, CallError> + Send>;
 
-/// Roots that are answered one after the other.
+/// The stream of roots that are answered one after the other.
 pub(crate) struct Chain {
     request: Request,
     next: usize,
@@ -19,7 +20,8 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// `choose` is called for the roots in order, from the one on in which the search begins.
+    /// Creates the chain. `choose` is called for the roots in order, from the one on in which the
+    /// search begins.
     pub(crate) fn new(
         request: Request,
         choose: impl FnMut(usize, Request) -> Result<Box<dyn Stream>, CallError> + Send + 'static,
@@ -34,7 +36,7 @@ impl Chain {
         }
     }
 
-    /// Begins with the next root; false if there is none.
+    /// Begins the next root; false if there is none.
     fn begin_next(&mut self) -> Result<bool, CallError> {
         let at = self.next;
         if at >= self.request.roots().len() {
@@ -65,7 +67,7 @@ impl Stream for Chain {
     }
 }
 
-/// Whether there is a match among records.
+/// Returns whether the records include a match.
 pub(crate) fn has_match(packed: &[u8]) -> Result<bool, CallError> {
     let mut rest = packed;
     while !rest.is_empty() {

@@ -1,6 +1,6 @@
-//! Puts what was read of an index into the answer's order: parts of one directory's rows that
-//! come from several segments, and what a live walk says of directories that the index does not
-//! answer about.
+//! Puts index rows into the answer's order: joins the parts of one directory that come from several
+//! segments, and inserts a live walk's records of the directories that the index does not answer
+//! about.
 
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
@@ -20,37 +20,37 @@ use crate::packed::{decode, encode};
 use crate::pattern::{self, Pattern};
 use crate::request::{Request, Root};
 
-/// A block is sent when it has so many bytes.
+/// Minimum size of a block before it is sent, in bytes.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Records of some directories' rows, in the index's order.
+/// Records made of the rows of some directories, in the index's order.
 #[derive(Default)]
 pub(super) struct Turned {
     pub(super) packed: Vec<u8>,
     pub(super) listed: Vec<Listed>,
 }
 
-/// Records of one directory's rows, or of a part of them.
+/// Records made of one directory's rows, or of a part of them.
 pub(super) struct Listed {
-    /// Below the root.
+    /// Path of the directory below the root.
     pub(super) dir: Vec<u8>,
-    /// Where they lie.
+    /// Range of its records in [`Turned::packed`].
     pub(super) packed: Range<usize>,
     pub(super) has_match: bool,
 }
 
-/// The answer as far as it is known.
+/// Collects the answer and sends it in blocks.
 pub(super) struct Merge<'a> {
     prepared: &'a Prepared,
     sender: &'a SyncSender<Message>,
     root: &'a Root,
-    /// Directories that a live walk goes into, the next one first.
+    /// Directories that a live walk covers, the next one first.
     closed: VecDeque<&'a [u8]>,
-    /// The last directory: there may be more of it.
+    /// The current directory; more parts of it may follow.
     last: Option<Vec<u8>>,
-    /// Its records.
+    /// Records of the current directory.
     records: Records,
-    /// More than one part of it is there.
+    /// Whether the current directory came in more than one part.
     is_in_parts: bool,
     out: Vec<u8>,
 }
@@ -59,7 +59,7 @@ impl<'a> Merge<'a> {
     pub(super) fn new(prepared: &'a Prepared, sender: &'a SyncSender<Message>) -> Merge<'a> {
         let root = &prepared.request.roots()[0];
         let most = prepared.request.options().max_depth;
-        // What is too deep, the directory above tells.
+        // A directory that is too deep is reported with its parent directory.
         let depth = |dir: &[u8]| crate::pattern::components(dir).count();
         let closed = prepared.live.iter().map(|dir| &dir[..]);
         Merge {
@@ -74,7 +74,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Begins with the root itself, if that matches.
+    /// Writes the root itself if it matches.
     pub(super) fn root(&mut self) -> Result<ControlFlow<()>, CallError> {
         let resume = self.prepared.request.resume();
         let was_given = resume.is_some_and(|cookie| cookie.stage > Stage::Begin);
@@ -86,7 +86,7 @@ impl<'a> Merge<'a> {
         self.walk_live(b"", itself, None)
     }
 
-    /// Adds what was read next, in the index's order.
+    /// Adds the next records, in the index's order.
     pub(super) fn add(&mut self, turned: &Turned) -> Result<ControlFlow<()>, CallError> {
         for listed in &turned.listed {
             if self.last.as_deref() == Some(&listed.dir) {
@@ -112,7 +112,7 @@ impl<'a> Merge<'a> {
         Ok(())
     }
 
-    /// The last directory is whole.
+    /// Ends the current directory.
     fn end_last(&mut self) -> Result<ControlFlow<()>, CallError> {
         if self.last.take().is_none() {
             return Ok(ControlFlow::Continue(()));
@@ -126,7 +126,8 @@ impl<'a> Merge<'a> {
         Ok(self.check(has_match))
     }
 
-    /// Goes on, or sends all and ends where the first match was enough.
+    /// Sends a block if it is large enough. Sends everything and breaks if this match ends the
+    /// search.
     fn check(&mut self, has_match: bool) -> ControlFlow<()> {
         match has_match && self.prepared.request.is_first() {
             true => {
@@ -137,7 +138,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Walks the closed directories that come before this one, or all.
+    /// Walks the live directories that come before this one; all of them for `None`.
     fn walk_before(&mut self, dir: Option<&[u8]>) -> Result<ControlFlow<()>, CallError> {
         let comes_before = |closed: &[u8]| dir.is_none_or(|dir| path::cmp(closed, dir).is_lt());
         while let Some(closed) = self.closed.front().copied()
@@ -165,7 +166,7 @@ impl<'a> Merge<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// What a live walk says of a directory below the root.
+    /// Adds the records of a live walk of a directory below the root.
     fn walk_live(
         &mut self,
         below: &[u8],
@@ -191,7 +192,8 @@ impl<'a> Merge<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Sends what there is if it is more than so many bytes. A break if nobody reads it.
+    /// Sends the collected records if they have more than `more_than` bytes. Breaks if the receiver
+    /// is gone.
     fn send(&mut self, more_than: usize) -> ControlFlow<()> {
         if self.out.len() <= more_than {
             return ControlFlow::Continue(());
@@ -204,7 +206,7 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Appends records in the order of their paths.
+/// Appends records in path order.
 fn sort(packed: &[u8], out: &mut Vec<u8>) -> Result<(), CallError> {
     let mut records = Vec::new();
     let mut rest = packed;
@@ -213,7 +215,7 @@ fn sort(packed: &[u8], out: &mut Vec<u8>) -> Result<(), CallError> {
         records.push(record);
         rest = &rest[length..];
     }
-    // What is too deep comes behind all entries.
+    // Reports of directories that are too deep come after all entries.
     let is_own = |record: &crate::record::RecordRef<'_>| match record.outcome {
         crate::record::Outcome::Error(trouble) => trouble.source != crate::record::Source::Stat,
         crate::record::Outcome::Match(_) => false,

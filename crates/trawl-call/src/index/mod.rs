@@ -1,16 +1,17 @@
-//! Answers from an index: the records that a walk of the file system would give, from rows.
+//! Answers from an index: makes the records that a walk of the file system would give from rows.
 //!
-//! What rows cannot say is asked of the file system, entry by entry, as the asking user: whether
-//! a match may be read, written or executed, and what a link leads to. Where the index has nothing
-//! for this user, or nothing that is kept as of now, a live walk goes on, in its place in the
-//! order: directories that the user may not both list and search, other file systems below, the
-//! index's own directory.
+//! Facts that rows do not have are looked up in the file system, entry by entry, as the asking
+//! user: whether a match may be read, written or executed, and where a link leads. A live walk, in
+//! its place in the order, covers the directories for which the index has nothing for this user or
+//! nothing that is as of now: directories that the user may not both list and search, other file
+//! systems below the root, and the index's own directory.
 //!
-//! Invariants: the records and their order are those of the live walk. Where that cannot be had
-//! (links are followed, a part was not read or left out when the index was made, something was
-//! mounted since, the index is a recording) the executor says so and answers nothing.
+//! Invariants: the records and their order are those of the live walk. Where the index cannot give
+//! them (links are followed, a part was not read or was left out when the index was made, something
+//! was mounted since, the index is a recording), the executor fails with the reason and answers
+//! nothing.
 //!
-//! Does not know how fresh an index is: who asks does.
+//! The executor does not know how fresh the index is; its caller does.
 
 mod chain;
 mod merge;
@@ -41,17 +42,17 @@ pub(crate) use chain::{Chain, has_match};
 #[derive(Clone, Debug)]
 pub struct IndexRead {
     index: Arc<Index>,
-    /// Where it lies, as it has paths; several, if it is several.
+    /// Canonical paths of the directories in which the indexes lie.
     places: Arc<[Vec<u8>]>,
 }
 
-/// One root's part of a search that the index can answer.
+/// The part of a search, about one root, that the index can answer.
 pub(crate) struct Prepared {
     pub(crate) index: Arc<Index>,
     pub(crate) start: Start,
-    /// About this root alone.
+    /// The request about this root alone.
     pub(crate) request: Request,
-    /// Directories below the root that a live walk goes into, in path order, none within another.
+    /// Directories below the root that a live walk covers, in path order, none within another.
     pub(crate) live: Vec<Vec<u8>>,
 }
 
@@ -66,7 +67,7 @@ impl Executor for IndexRead {
         }
         let choose = move |at: usize, request| match ways.get_mut(at).and_then(Option::take) {
             Some(prepared) => read::begin(prepared),
-            // It is not there: a walk says so.
+            // The root does not exist: a live walk reports the error.
             None => LiveWalk::default().begin(request),
         };
         Ok(Box::new(Chain::new(request, choose)))
@@ -74,20 +75,20 @@ impl Executor for IndexRead {
 }
 
 impl IndexRead {
-    /// Answers from this index, which lies in this directory and is read as the user whose
+    /// Creates an executor over the index that lies in this directory; it is read as the user whose
     /// credentials it was opened with.
     pub fn new(index: Arc<Index>, place: &Path) -> IndexRead {
         IndexRead::of_all(index, &[place.to_owned()])
     }
 
-    /// The same for several that were opened to be asked as one.
+    /// Like [`IndexRead::new`], for several indexes that were opened as one.
     pub fn of_all(index: Arc<Index>, places: &[PathBuf]) -> IndexRead {
         let canonical = |place: &PathBuf| canonical_path(place.as_os_str().as_bytes()).ok();
         let places = places.iter().filter_map(canonical).collect();
         IndexRead { index, places }
     }
 
-    /// What is needed to answer about one root, which lies at this place.
+    /// Prepares the answer about one root, which lies at this canonical place.
     ///
     /// # Errors
     /// [`CallError::NotServed`] if the index cannot answer as the file system would.
@@ -101,15 +102,13 @@ impl IndexRead {
         let root = &request.roots()[0];
         let no = |why: &str| CallError::not_served(root.path(), why);
         if request.options().links == Links::Follow {
-            return Err(no("links are followed, which only a live search does"));
+            return Err(no("only a live search follows links"));
         }
         if root.confined().is_some() {
-            return Err(no("it is not to be left, which only a live search sees to"));
+            return Err(no("only a live search can be confined to a tree"));
         }
         if !root.skip().is_empty() {
-            return Err(no(
-                "parts of it are left out, which only a live search does",
-            ));
+            return Err(no("only a live search can leave out parts of it"));
         }
         let start = match self.index.locate(place)? {
             Located::Found(start) if start.is_dir => *start,
@@ -128,7 +127,7 @@ impl IndexRead {
         })
     }
 
-    /// An error if something that matters was not read when the index was made.
+    /// Fails if a relevant directory could not be read when the index was made.
     fn check_read(&self, start: &Start, root: &Root) -> Result<(), CallError> {
         let levels = root.pattern().levels(root.pattern().start());
         let issues = self.index.recorded_issues(start, levels)?;
@@ -143,9 +142,9 @@ impl IndexRead {
         }
     }
 
-    /// Directories that matter and that a live walk goes into: those that this user may not both
-    /// list and search, those on other file systems, which the index was not made of, and the
-    /// index itself, whose changes no daemon looks at.
+    /// Returns the relevant directories that a live walk covers: those that this user may not both
+    /// list and search; those on other file systems, which the index does not contain; and the
+    /// index itself, whose changes no daemon follows.
     fn live_parts(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
         let root = &request.roots()[0];
         let mut live = self.closed(start, request)?;
@@ -170,7 +169,7 @@ impl IndexRead {
         Ok(live)
     }
 
-    /// Directories that this user may not both list and search.
+    /// Returns the directories that this user may not both list and search.
     fn closed(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
         let pattern = request.roots()[0].pattern();
         let denied = DeniedRequest {
@@ -186,8 +185,8 @@ impl IndexRead {
         Ok(closed)
     }
 
-    /// Directories that were on other file systems than the start when the index was made, and
-    /// that matter.
+    /// Returns the relevant directories that were on another file system than the start when the
+    /// index was made.
     fn elsewhere(&self, start: &Start, request: &Request) -> Result<Vec<Vec<u8>>, CallError> {
         let pattern = request.roots()[0].pattern();
         let home = i128::from(start.own_row().dev().as_u64());
@@ -221,26 +220,27 @@ impl IndexRead {
 }
 
 impl Prepared {
-    /// The source that has it.
+    /// Returns the root of the source that contains it.
     pub(crate) fn source(&self) -> &[u8] {
         self.start.view.root()
     }
 
-    /// Begins to answer.
+    /// Begins the answer.
     pub(crate) fn begin(self) -> Result<Box<dyn Stream>, CallError> {
         read::begin(self)
     }
 }
 
-/// Why an index is not of all that a walk would find, or not as it would find it; `None` if it is.
+/// Returns why an index does not contain all that a walk would find, or not as the walk would find
+/// it; `None` if it does.
 pub fn why_other(view: &View) -> Option<&'static str> {
     const REASONS: [(&str, &str); 4] = [
         ("from-trace", "the index has a recording of it"),
         ("exclude", "the index leaves parts of it out"),
-        ("id-map", "the index has other owners for it"),
+        ("id-map", "the index maps its owners to other ids"),
         (
             "cross-file-systems",
-            "the index has several file systems together",
+            "the index combines several file systems",
         ),
     ];
     let options = &view.info().options;
@@ -248,7 +248,9 @@ pub fn why_other(view: &View) -> Option<&'static str> {
         .iter()
         .filter(|(name, _)| options.contains_key(*name));
     let reason = reasons.next().map(|(_, why)| *why);
-    let is_past = view.is_past().then_some("the index is asked of the past");
+    let is_past = view
+        .is_past()
+        .then_some("the index is asked about the past");
     reason.or(is_past)
 }
 
@@ -259,14 +261,14 @@ fn check_options(start: &Start, root: &Root) -> Result<(), CallError> {
     }
 }
 
-/// An error if something is mounted where matches may lie and the index does not know of it, or
-/// knows what a mount point itself was when it was made, and no more.
+/// Fails if something is mounted where matches may lie and the index does not know it, or if
+/// attributes of a mount point are wanted, which the index has only as of its making.
 fn check_mounts(start: &Start, request: &Request, elsewhere: &[Vec<u8>]) -> Result<(), CallError> {
     let root = &request.roots()[0];
     let not_served = |why: String| Err(CallError::not_served(root.path(), why));
     let mounts = match mount_table::read() {
         Ok(mounts) => mounts,
-        Err(error) => return not_served(format!("cannot read what is mounted: {error}")),
+        Err(error) => return not_served(format!("cannot read the mount table: {error}")),
     };
     for point in mounts.iter().map(|mount| &mount.point) {
         if let Some(below) = relative(point, &start.path)
@@ -288,7 +290,7 @@ fn check_mounts(start: &Start, request: &Request, elsewhere: &[Vec<u8>]) -> Resu
     }
 }
 
-/// The path of what is at or below `top` from there.
+/// Returns the path relative to `top` of a path at or below it.
 pub(crate) fn relative<'p>(path: &'p [u8], top: &[u8]) -> Option<&'p [u8]> {
     match path.strip_prefix(top)? {
         b"" => Some(b""),
@@ -296,7 +298,7 @@ pub(crate) fn relative<'p>(path: &'p [u8], top: &[u8]) -> Option<&'p [u8]> {
     }
 }
 
-/// Where a root lies, as the index has paths.
+/// Returns a root's canonical path, in the form that the index uses.
 pub(crate) fn canonical(root: &Root) -> std::io::Result<Vec<u8>> {
     canonical_path(root.path())
 }

@@ -1,5 +1,5 @@
-//! Reads one root's part of an answer: rows become records on the index's threads, and go to the
-//! reader through a channel of few places.
+//! Reads one root's part of an answer: the index's threads turn rows into records, and a bounded
+//! channel passes the records to the reader.
 
 use std::cmp::Ordering;
 use std::ffi::CString;
@@ -30,12 +30,12 @@ use crate::options::{DEPTH_DEFAULT, Metadata};
 use crate::record::{Attributes, Outcome, Source};
 use crate::request::{Cancel, Root};
 
-/// Blocks that may wait to be read.
+/// Maximum number of blocks that wait to be read.
 const WAITING_MAX: usize = 4;
-/// How often who waits looks whether the search was cancelled.
+/// How often a waiting reader checks for cancellation.
 const LOOKS_UP: Duration = Duration::from_millis(50);
 
-/// What the reading thread sends.
+/// A message from the reading thread.
 pub(super) enum Message {
     Block(Vec<u8>),
     Failed(CallError),
@@ -46,9 +46,9 @@ pub(super) enum Message {
 struct Reading {
     receiver: Option<Receiver<Message>>,
     thread: Option<JoinHandle<()>>,
-    /// What the caller ends the search by.
+    /// The caller's switch.
     cancel: Cancel,
-    /// What ends the thread.
+    /// The switch that stops the thread.
     stop: Cancel,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn begin(mut prepared: Prepared) -> Result<Box<dyn Stream>, CallError
             Ok(()) => Message::End,
             Err(error) => Message::Failed(error),
         };
-        // Nobody may be there any more.
+        // The receiver may be gone.
         let _ = sender.send(last);
     };
     let thread = std::thread::Builder::new().name("search-index".to_owned());
@@ -113,7 +113,7 @@ impl Drop for Reading {
     }
 }
 
-/// What rows are turned into records by; the same for all threads.
+/// The context in which rows are turned into records; the threads share it.
 struct Turning<'a> {
     prepared: &'a Prepared,
     root: &'a Root,
@@ -159,17 +159,18 @@ fn read(prepared: &Prepared, sender: &SyncSender<Message>) -> Result<(), CallErr
     }
 }
 
-/// What is read of the index for one root, whose matches lie so many levels below it.
+/// Returns the walk of the index for one root, whose matches lie at most `levels` levels below it.
 fn walk<'p>(prepared: &'p Prepared, root: &Root, levels: Option<usize>) -> Walk<'p> {
     let request = &prepared.request;
     let options = request.options();
-    // One more than is gone into: for what is too deep.
+    // One level more than is entered, to report directories that are too deep.
     let deepest = options.max_depth + 1;
     let skip = prepared.live.iter();
     let skip = skip.map(|dir| path::append(&prepared.start.path, dir));
     Walk {
         columns: columns(options.metadata),
-        // What is too deep is told of directories, whatever their names.
+        // Directories that are too deep are reported whatever their names, so no filter by name
+        // applies.
         filter: match options.max_depth < DEPTH_DEFAULT {
             true => Filter::default(),
             false => Filter::of_need(root.pattern().need()),
@@ -207,7 +208,7 @@ fn columns(metadata: Metadata) -> ColumnSet {
 }
 
 impl Turning<'_> {
-    /// Turns rows of one directory into records.
+    /// Turns the rows of one directory into records.
     fn take(&self, listing: &Listing<'_>, out: &mut Turned) {
         let Some(below) = relative(listing.dir.path, &self.prepared.start.path) else {
             return;
@@ -248,7 +249,7 @@ impl Turning<'_> {
         }
     }
 
-    /// Whether this entry was not given before.
+    /// Returns whether this entry is still to be returned.
     fn gives(&self, below: &[u8], name: &[u8]) -> bool {
         let Some(cookie) = self.resume else {
             return true;
@@ -278,7 +279,7 @@ impl Turning<'_> {
         }
     }
 
-    /// Tells of a directory that is not gone into, unless that was told before.
+    /// Writes the error about a directory that is too deep, unless it was returned before.
     fn tell_too_deep(&self, below: &[u8], name: &[u8], packed: &mut Vec<u8>) {
         let dir = join(below, name);
         let was_told = self
@@ -296,7 +297,7 @@ impl Turning<'_> {
     }
 }
 
-/// The rows of a listing.
+/// Returns the rows of a listing.
 fn rows<'l>(listing: &'l Listing<'l>) -> impl Iterator<Item = Row<'l>> {
     let (batch, dir) = (listing.batch, listing.dir.path);
     listing.range.clone().map(move |at| Row { batch, at, dir })
@@ -313,7 +314,8 @@ impl<'a> Open<'a> {
         Open { path, fd: None }
     }
 
-    /// `None` if it cannot be opened (any more): then nothing in it can be reached.
+    /// Returns the descriptor; `None` if the directory cannot be opened, so that nothing in it can
+    /// be reached.
     fn get(&mut self) -> Option<&OwnedFd> {
         let path = self.path;
         let open = || {

@@ -1,4 +1,4 @@
-//! The entries of one directory that matter to a search, by name.
+//! The entries of one directory that are relevant to a search, by name.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use crate::request::Cancel;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
-/// What an entry is, as far as the directory tells.
+/// The type of an entry, as far as the directory tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Directory,
     Link,
     Other,
-    /// Only stat(2) tells.
+    /// Only stat(2) tells the type.
     Unknown,
 }
 
@@ -35,19 +35,20 @@ impl Kind {
     }
 }
 
-/// An entry that matters.
+/// A relevant entry.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// In the names, with its NUL.
+    /// Range of the name in `names`, including its NUL byte.
     name: Range<usize>,
     pub(super) kind: Kind,
-    /// Whether it matches.
+    /// Whether the entry matches.
     pub(super) is_match: bool,
-    /// The state of what is in it, if it may be a directory in which something can match.
+    /// The state for the entry's own entries, if it may be a directory in which something can
+    /// match.
     pub(super) below: Option<State>,
 }
 
-/// Which entries of a directory matter.
+/// The test for relevant entries of a directory.
 #[derive(Clone, Copy)]
 pub(super) struct Sieve<'a> {
     pub(super) pattern: &'a Pattern,
@@ -55,7 +56,7 @@ pub(super) struct Sieve<'a> {
     pub(super) follows_links: FollowsLinks,
 }
 
-/// Whether a link may be a directory to go into.
+/// Whether a symbolic link may be a directory to enter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FollowsLinks {
     Yes,
@@ -70,7 +71,7 @@ pub(super) enum End {
     Cancelled,
 }
 
-/// The entries of one directory after another.
+/// The relevant entries of one directory; reused from directory to directory.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     names: Vec<u8>,
@@ -78,7 +79,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Forgets everything, and keeps the memory unless that is much.
+    /// Clears the listing, and keeps up to 1 MiB of each buffer.
     pub(super) fn clear(&mut self) {
         const KEPT_BYTES: usize = 1 << 20;
         self.names.clear();
@@ -91,7 +92,7 @@ impl Listing {
         &self.entries
     }
 
-    /// An entry's name with its NUL.
+    /// Returns an entry's name.
     pub(super) fn name(&self, entry: &Entry) -> &CStr {
         let bytes = self.names.get(entry.name.clone()).unwrap_or(b"\0");
         CStr::from_bytes_with_nul(bytes).unwrap_or(c"")
@@ -120,7 +121,7 @@ impl Listing {
                     }
                 }
                 Some(Err(error)) if error.errno == Errno::INTR => {}
-                // Removed while it was open: it is empty.
+                // The directory was removed while it was open, so it is empty.
                 Some(Err(error)) if error.is_vanished() => break,
                 Some(Err(error)) => {
                     end = End::Failed(error);
@@ -134,8 +135,8 @@ impl Listing {
         end
     }
 
-    /// Looks for names in a directory that need not be listed. An error if they cannot be looked
-    /// for.
+    /// Looks up names in a directory instead of listing it. Fails if a lookup fails for any other
+    /// reason than that the name does not exist.
     pub(super) fn look(
         &mut self,
         directory: BorrowedFd<'_>,
@@ -182,12 +183,12 @@ impl Listing {
     }
 }
 
-/// What stat(2) says that an entry is.
+/// Returns the type that stat(2) reports.
 pub(super) fn kind_of(stat: &Stat) -> Kind {
     Kind::of_bits(Some(stat.type_bits()))
 }
 
-/// Whether an error says just that there is no such entry.
+/// Returns whether an error only says that the entry does not exist.
 pub(super) fn is_absent(error: &SysError) -> bool {
     error.is_vanished() || matches!(error.errno, Errno::NAMETOOLONG | Errno::NOTDIR)
 }

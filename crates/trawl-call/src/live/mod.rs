@@ -1,14 +1,14 @@
-//! A walk of the file system as it is, on several threads, in the order of the answer.
+//! Walks the live file system on several threads, and gives the records in the answer's order.
 //!
-//! Every directory is one place to visit. Places that wait lie on a stack, the next in the
-//! answer on top; each has a slot, into which go its records and the slots of the directories
-//! below it. Whoever reads the answer takes slots in order, and visits places while the slot
-//! that is due is not there; other threads help once there is enough to do. When too much waits
-//! to be read they pause.
+//! Each directory is a place to visit. Waiting places lie on a stack, with the next one in the
+//! answer's order on top. Each place has a slot for its records and the slots of the directories
+//! below it. The thread that reads the answer takes the slots in order, and visits places itself
+//! while the slot that is due is not ready; helper threads start once there is enough work. Helpers
+//! pause while too many bytes wait to be read.
 //!
-//! Invariants: directories are opened by name in an open directory above, so that paths may have
-//! any length and nothing is reached through a link unless links are followed; only names that
-//! can matter are kept of a listing; open directories are bounded.
+//! Invariants: directories are opened by name in an open ancestor, so that paths may have any
+//! length and nothing is reached through a link unless links are followed; only relevant names of a
+//! listing are kept; the number of open directories is bounded.
 
 mod listing;
 mod node;
@@ -31,23 +31,24 @@ use node::{Budget, Node};
 use resume::Resume;
 use visit::{Place, Visited, Visitor};
 
-/// So much may wait to be read before threads that help wait, too.
+/// Maximum number of bytes that may wait to be read before helper threads pause.
 const UNREAD_MAX_BYTES: usize = 16 << 20;
-/// The most threads.
+/// Maximum number of threads.
 const THREADS_MAX: usize = 8;
-/// Records of several directories are given together until they have so many bytes…
+/// A block collects the records of several directories until it has this many bytes …
 const BLOCK_BYTES: usize = 32 << 10;
-/// … or are of so many directories, so that nobody waits long for a few.
+/// … or the records of this many directories, so that the reader does not wait long for a few
+/// records.
 const BLOCK_DIRECTORIES: usize = 64;
-/// So many roots are begun at once.
+/// Number of roots that are begun together.
 const ROOTS_TOGETHER: usize = 64;
-/// Threads are started once so many directories wait.
+/// Number of waiting directories from which on helper threads are started.
 const WORTH_THREADS: usize = 8;
 
-/// Answers from the file system as it is.
+/// Answers from the live file system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveWalk {
-    /// How many threads; as many as there are processors, but at most 8, if `None`.
+    /// Number of threads, at most 8; `None` means the number of processors.
     pub threads: Option<NonZeroUsize>,
 }
 
@@ -80,13 +81,13 @@ impl LiveWalk {
     }
 }
 
-/// What a directory came to, once it has been visited.
+/// The result of visiting a directory; empty until it has been visited.
 #[derive(Default)]
 struct Slot(Mutex<Option<Done>>);
 
 struct Done {
     packed: Vec<u8>,
-    /// How much of what waits to be read it is.
+    /// Number of its bytes that count as waiting to be read.
     read_bytes: usize,
     has_match: bool,
     below: VecDeque<Arc<Slot>>,
@@ -99,16 +100,16 @@ struct Task {
 
 #[derive(Default)]
 struct State {
-    /// The next one last.
+    /// Places to visit, the next one last.
     tasks: Vec<Task>,
     waiting: usize,
     unread_bytes: usize,
     is_over: bool,
-    /// A thread ended in a panic.
+    /// A thread panicked.
     is_lost: bool,
 }
 
-/// What threads share.
+/// The state that the threads share.
 struct Shared {
     request: Arc<Request>,
     budget: Arc<Budget>,
@@ -120,13 +121,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A walk under way, in the hands of who reads the answer.
+/// A running walk, owned by the reader of the answer.
 pub(crate) struct Walk {
     shared: Arc<Shared>,
     visitor: Visitor,
     helpers: Vec<JoinHandle<()>>,
     helpers_max: usize,
-    /// Slots that are due, the next one first in the last list.
+    /// Slots that are due: a stack of lists, the next slot first in the last list.
     due: Vec<VecDeque<Arc<Slot>>>,
     next_root: usize,
     is_over: bool,
@@ -146,7 +147,7 @@ impl Stream for Walk {
                 false => Patience::Returns,
             };
             let Some(done) = self.wait_for(&slot, patience)? else {
-                // What there is may be read meanwhile.
+                // Returns the records so far instead of blocking.
                 self.due.push(VecDeque::from([slot]));
                 break;
             };
@@ -168,7 +169,7 @@ impl Stream for Walk {
     }
 }
 
-/// What is done while a slot is not there and nothing is left to visit.
+/// How to wait for a slot that is not ready when no place is left to visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Patience {
     Sleeps,
@@ -176,7 +177,7 @@ enum Patience {
 }
 
 impl Walk {
-    /// The slot that is due.
+    /// Returns the slot that is due.
     fn next_slot(&mut self) -> Option<Arc<Slot>> {
         loop {
             match self.due.last_mut().map(VecDeque::pop_front) {
@@ -188,8 +189,8 @@ impl Walk {
         }
     }
 
-    /// Begins with the next roots; false if there is none. One after the other where the first match
-    /// ends it: others would be looked at in vain.
+    /// Begins the next roots; false if there are none. Takes one root at a time where the first
+    /// match ends the search, since the work on further roots may be wasted.
     fn begin_roots(&mut self) -> bool {
         let request = Arc::clone(&self.shared.request);
         let most = match request.is_first() {
@@ -209,7 +210,7 @@ impl Walk {
                 }
                 _ => None,
             };
-            // Checked with the request.
+            // The request has checked that the path contains no NUL byte.
             let path = CString::new(root.path()).unwrap_or_default();
             let place = Place {
                 root: at,
@@ -226,15 +227,15 @@ impl Walk {
             return false;
         }
         self.due.push(slots);
-        // The first one has to be taken first.
+        // Reversed, so that the first task is taken first.
         lock(&self.shared.state)
             .tasks
             .extend(tasks.into_iter().rev());
         true
     }
 
-    /// What is in a slot. Visits places until it is there; `None` where it would have to sleep
-    /// and is not to.
+    /// Returns the content of a slot, and visits places until it is ready. `None` if it would have
+    /// to sleep and `patience` is [`Patience::Returns`].
     fn wait_for(&mut self, slot: &Slot, patience: Patience) -> Result<Option<Done>, CallError> {
         loop {
             self.shared.request.cancel().check()?;
@@ -242,7 +243,7 @@ impl Walk {
                 return Ok(Some(done));
             }
             let mut state = lock(&self.shared.state);
-            // It may have come since.
+            // The slot may have been filled since.
             if let Some(done) = lock(&slot.0).take() {
                 return Ok(Some(done));
             }
@@ -275,7 +276,7 @@ impl Walk {
             let shared = Arc::clone(&self.shared);
             let name = format!("search-{number}");
             let help = move || shared.help();
-            // One thread fewer is slower and nothing else.
+            // A thread that cannot be started only makes the walk slower.
             if let Ok(handle) = std::thread::Builder::new().name(name).spawn(help) {
                 self.helpers.push(handle);
             }
@@ -305,7 +306,7 @@ impl Drop for Walk {
     }
 }
 
-/// Tells of a panic, so that nobody waits for what will not come.
+/// Records a panic of this thread, so that no other thread waits for its result.
 struct TellIfLost<'a>(&'a Shared);
 
 impl Drop for TellIfLost<'_> {
@@ -329,7 +330,7 @@ impl Shared {
         }
     }
 
-    /// The next task for a thread that only helps; `None` at the end.
+    /// Returns the next task for a helper thread; `None` at the end.
     fn next(&self) -> Option<Task> {
         let mut state = lock(&self.state);
         loop {
@@ -362,7 +363,7 @@ impl Shared {
         let mut state = lock(&self.state);
         let read_bytes = records.packed.len();
         state.unread_bytes += read_bytes;
-        // The first one has to be taken first.
+        // Reversed, so that the first task is taken first.
         state.tasks.extend(tasks.into_iter().rev());
         *lock(&slot.0) = Some(Done {
             packed: records.packed,

@@ -1,5 +1,5 @@
-//! Directories on the way down from a root, and how to open them: by name in the nearest directory
-//! above that is still open. How many stay open is limited.
+//! The directories between a root and a visited directory, and how to open them: by name in the
+//! nearest ancestor that is still open. The number of directories kept open is bounded.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,22 +11,23 @@ use trawl_sys::{CWD, SysError};
 
 use crate::confined::Confined;
 
-/// The most directories that are kept open.
+/// Maximum number of directories that are kept open.
 const KEPT_MAX: usize = 256;
-/// Descriptors that are left to the rest of the program.
+/// Number of descriptors that are left to the rest of the program.
 const SPARE: usize = 64;
 
-/// Opens a directory to list it.
+/// How directories are opened for listing.
 pub(super) const LIST: Purpose = Purpose::List(AccessTime::Update);
 
-/// How many directories may be kept open.
+/// The number of directories that may still be kept open.
 #[derive(Debug)]
 pub(super) struct Budget {
     left: AtomicUsize,
 }
 
 impl Budget {
-    /// What the process's limit leaves, of which a program in which this is a library wants most.
+    /// Returns a quarter of the descriptors that the process's limit allows beyond [`SPARE`], at
+    /// most [`KEPT_MAX`]: a program that uses this library needs most descriptors itself.
     pub(super) fn of_process() -> Arc<Budget> {
         let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
         let left = limit.saturating_sub(SPARE) / 4;
@@ -57,27 +58,27 @@ impl Drop for Kept {
     }
 }
 
-/// Device and inode.
+/// Device and inode number.
 pub(super) type ObjectId = (u64, u64);
 
-/// A directory.
+/// A directory on the way from a root.
 #[derive(Debug)]
 pub(super) struct Node {
     parent: Option<Arc<Node>>,
-    /// In the parent; of a root its whole path.
+    /// Name in the parent directory; for a root, its whole path.
     name: CString,
     links: Links,
-    /// How many levels it lies below the root.
+    /// Number of levels below the root.
     pub(super) depth: usize,
-    /// Device and inode, once it was looked at.
+    /// Device and inode number, once known.
     id: OnceLock<ObjectId>,
     kept: OnceLock<Kept>,
-    /// Of a root: where it is, if nothing may lead out of there.
+    /// For a root: its place in a tree that no path may leave, if it is confined.
     confined: Option<Confined>,
 }
 
 impl Node {
-    /// A root, whose path may lead through links.
+    /// Creates a root. Its path may pass through symbolic links.
     pub(super) fn root(path: CString, confined: Option<Confined>) -> Node {
         Node {
             parent: None,
@@ -90,7 +91,7 @@ impl Node {
         }
     }
 
-    /// The directory `name` in `parent`.
+    /// Creates the directory `name` in `parent`.
     pub(super) fn child(parent: &Arc<Node>, name: &CStr, links: Links) -> Node {
         Node {
             depth: parent.depth + 1,
@@ -103,17 +104,17 @@ impl Node {
         }
     }
 
-    /// Whether it is a root.
+    /// Returns whether it is a root.
     pub(super) fn is_root(&self) -> bool {
         self.parent.is_none()
     }
 
-    /// Notes what it is.
+    /// Records the directory's device and inode number.
     pub(super) fn identify(&self, id: ObjectId) {
         let _ = self.id.set(id);
     }
 
-    /// Whether one of the directories above is the object with this id.
+    /// Returns whether an ancestor is the object with this id.
     pub(super) fn is_below(&self, id: ObjectId) -> bool {
         let mut node = self.parent.as_deref();
         while let Some(above) = node {
@@ -125,7 +126,7 @@ impl Node {
         false
     }
 
-    /// Its path below the root.
+    /// Returns the directory's path below the root.
     pub(super) fn path(&self) -> Vec<u8> {
         let mut names = Vec::with_capacity(self.depth);
         let mut node = self;
@@ -137,7 +138,7 @@ impl Node {
         names.join(&b'/')
     }
 
-    /// Keeps the directory open for what is below it, if that may be.
+    /// Keeps the directory open for its subdirectories, if the budget allows it.
     pub(super) fn keep(&self, fd: &Arc<OwnedFd>, budget: &Arc<Budget>) {
         if self.kept.get().is_none() && budget.take() {
             let kept = Kept {
@@ -148,10 +149,10 @@ impl Node {
         }
     }
 
-    /// Opens it.
+    /// Opens the directory.
     ///
     /// # Errors
-    /// Those of open(2).
+    /// Fails with the errors of open(2).
     pub(super) fn open(&self, purpose: Purpose) -> Result<OwnedFd, SysError> {
         let mut chain = vec![self];
         let mut node = self;
@@ -177,7 +178,8 @@ impl Node {
             let names: Vec<&[u8]> = chain.iter().map(|node| node.name.to_bytes()).collect();
             return open_names(from.as_fd(), &names, purpose, Links::Refused);
         }
-        // Each name as it was found: some are links, others must be none.
+        // Opens each name as it was found: some must be followed as links, others must not be
+        // links.
         let mut from = from;
         for node in &chain[..chain.len() - 1] {
             from = Arc::new(node.open_in(from.as_fd(), Purpose::Pass)?);
@@ -192,7 +194,7 @@ impl Node {
         }
     }
 
-    /// Opens it in the directory above.
+    /// Opens the directory in its parent.
     fn open_in(&self, parent: BorrowedFd<'_>, purpose: Purpose) -> Result<OwnedFd, SysError> {
         match (self.links, self.confined()) {
             (Links::Followed, Some(confined)) => confined.open(&self.path(), purpose),
@@ -200,7 +202,7 @@ impl Node {
         }
     }
 
-    /// Where the root is, if nothing may lead out of there.
+    /// Returns the root's place in a tree that no path may leave, if the root is confined.
     fn confined(&self) -> Option<&Confined> {
         let mut node = self;
         while let Some(parent) = &node.parent {
@@ -211,7 +213,7 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Lets go of the directories above one by one: a tree may be deeper than the stack.
+    /// Drops the ancestors one by one: recursion could exhaust the stack in a deep tree.
     fn drop(&mut self) {
         let mut above = self.parent.take();
         while let Some(mut node) = above.and_then(Arc::into_inner) {
@@ -220,17 +222,17 @@ impl Drop for Node {
     }
 }
 
-/// Opens directories that lie one in the other.
+/// Opens the directory at the end of a chain of names, each in the one before.
 fn open_names(
     from: impl AsFd,
     names: &[&[u8]],
     purpose: Purpose,
     links: Links,
 ) -> Result<OwnedFd, SysError> {
-    // Names have no NULs: they come from the kernel, or were checked.
+    // Names contain no NUL bytes: the kernel returned them, or they were checked.
     let path = CString::new(names.join(&b'/')).unwrap_or_default();
     match names {
-        // Refuses a link by itself, and costs less.
+        // `open_path` refuses a link by itself, and costs less.
         [one] if !one.contains(&b'/') => open_path(from, &path, purpose, links),
         _ => open_below(from, &path, purpose, links),
     }
@@ -250,7 +252,7 @@ mod tests {
         drop(node);
     }
 
-    /// Directories above may not be kept open: then the way to them is gone again.
+    /// When no ancestor may be kept open, each open goes the whole way from the root again.
     #[test]
     fn directories_are_opened_from_wherever_one_is_open() {
         let folder = tempfile::tempdir().unwrap();
@@ -270,7 +272,7 @@ mod tests {
         let budget = Budget::of_process();
         d.keep(&Arc::new(d.open(LIST).unwrap()), &budget);
         assert_eq!(ino(c.open(LIST).unwrap()), expected);
-        // One that is not to be followed is refused.
+        // A link that is not to be followed is refused.
         let to = child(&d, c"to", Links::Refused);
         assert!(to.open(LIST).is_err());
         assert!(child(&to, c"c", Links::Refused).open(LIST).is_err());

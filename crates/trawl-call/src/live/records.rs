@@ -15,19 +15,19 @@ use crate::packed::{PATH_MAX_BYTES, encode};
 use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
 use crate::request::{Request, Root};
 
-/// Records that were written, one behind the other.
+/// Encoded records, one after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(crate) packed: Vec<u8>,
-    /// Whether there is a match among them.
+    /// Whether they include a match.
     pub(crate) has_match: bool,
 }
 
-/// A directory whose records are written.
+/// Writes the records of one directory.
 pub(crate) struct Writer<'a> {
     request: &'a Request,
     root: &'a Root,
-    /// The path in records of what lies in the directory, up to the name.
+    /// The path that records have for entries of the directory, up to the name.
     prefix: Vec<u8>,
     own: Vec<u8>,
     /// The directory's path below the root.
@@ -36,12 +36,12 @@ pub(crate) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes about the directory at this path below the root.
+    /// Creates a writer for the directory at this path below the root.
     pub(crate) fn new(request: &'a Request, root: &'a Root, below: &'a [u8]) -> Writer<'a> {
         Writer::behind(Vec::new(), request, root, below)
     }
 
-    /// The same, behind records that are there already.
+    /// Like [`Writer::new`], but appends to existing records.
     pub(crate) fn behind(
         packed: Vec<u8>,
         request: &'a Request,
@@ -68,12 +68,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether paths of what is in the directory can be longer than a record's.
+    /// Returns whether paths of entries in the directory may exceed [`PATH_MAX_BYTES`].
     pub(crate) fn is_too_long(&self) -> bool {
         self.prefix.len() > PATH_MAX_BYTES - (4 << 10)
     }
 
-    /// Something about the directory itself could not be done.
+    /// Writes an error about the directory itself.
     pub(crate) fn trouble(&mut self, source: Source, error: &SysError) {
         let errno = error.errno.0;
         let trouble = Trouble { source, errno };
@@ -82,7 +82,7 @@ impl<'a> Writer<'a> {
         self.own = path;
     }
 
-    /// The directory itself matches.
+    /// Writes the directory itself as a match.
     pub(crate) fn itself(&mut self, attributes: Option<Attributes>) {
         let path = std::mem::take(&mut self.own);
         self.put(&path, Outcome::Match(attributes));
@@ -90,8 +90,8 @@ impl<'a> Writer<'a> {
         self.records.has_match = true;
     }
 
-    /// The entry `name` matches, which is what the search asks of names: writes it if the rest is
-    /// so, too. `known` are its own attributes, if somebody knows them and that it is no link.
+    /// Writes the entry `name`, whose name matches, if it also passes the access test. `known`
+    /// holds its own attributes, if they are known and it is no symbolic link.
     pub(crate) fn entry(
         &mut self,
         directory: BorrowedFd<'_>,
@@ -126,8 +126,9 @@ impl<'a> Writer<'a> {
         self.named(name.to_bytes(), outcome);
     }
 
-    /// The same where nothing may lead out of a tree: what links lead to is looked at from its
-    /// top, everything else without following any.
+    /// Returns the outcome for an entry of a confined tree, `None` if it is no match. The target of
+    /// a link is resolved from the top of the tree; everything else is looked at without following
+    /// links.
     fn confined_entry(
         &self,
         confined: &Confined,
@@ -167,7 +168,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The entry `name` is a record without any more questions.
+    /// Writes the entry `name` without further tests.
     pub(crate) fn named(&mut self, name: &[u8], outcome: Outcome) {
         let length = self.prefix.len();
         let mut path = std::mem::take(&mut self.prefix);
@@ -187,12 +188,12 @@ impl<'a> Writer<'a> {
         encode(&record, &mut self.records.packed);
     }
 
-    /// Whether nothing more is wanted.
+    /// Returns whether no more records are wanted.
     pub(crate) fn is_full(&self) -> bool {
         self.records.has_match && self.request.is_first()
     }
 
-    /// What was written.
+    /// Returns the written records.
     pub(crate) fn finish(self) -> Records {
         self.records
     }

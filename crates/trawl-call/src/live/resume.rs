@@ -1,17 +1,17 @@
-//! Going on from a place: which directories and entries were given before.
+//! Resumes a walk at a position: which directories and entries have already been returned.
 
 use crate::cookie::{Cookie, Stage};
 
-/// What was given of a directory, or of one below it, before.
+/// The part of a directory, or of a directory below it, that has already been returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Resume {
-    /// The way to the directory in which the last record was.
+    /// Names on the way to the directory of the last record.
     way: Vec<Vec<u8>>,
     stage: Stage,
 }
 
 impl Resume {
-    /// For the root in which a search is gone on with.
+    /// Creates the value for the root in which the search resumes.
     pub(crate) fn new(cookie: &Cookie) -> Resume {
         let parts = crate::pattern::components(&cookie.dir);
         Resume {
@@ -20,17 +20,17 @@ impl Resume {
         }
     }
 
-    /// Whether the root itself was given, where this is about the root.
+    /// Returns whether the match of the root itself was returned. Valid for the root only.
     pub(crate) fn has_root(&self) -> bool {
         self.stage > Stage::Begin
     }
 
-    /// Whether what is wrong with this directory is still to be told.
+    /// Returns whether the error about this directory is still to be returned.
     pub(crate) fn tells_own(&self) -> bool {
         self.way.is_empty() && self.stage < Stage::Own
     }
 
-    /// Whether the entry with this name is still to be given.
+    /// Returns whether the entry with this name is still to be returned.
     pub(crate) fn gives(&self, name: &[u8]) -> bool {
         match (&self.way[..], &self.stage) {
             ([], Stage::Begin | Stage::Itself | Stage::Own) => true,
@@ -39,8 +39,8 @@ impl Resume {
         }
     }
 
-    /// What was given of the directory with this name: `None` if everything, an inner `None` if
-    /// nothing.
+    /// Returns the part of the directory `name` that was already returned: `None` for all of it,
+    /// `Some(None)` for nothing.
     pub(crate) fn below(&self, name: &[u8]) -> Option<Option<Resume>> {
         let Some((next, rest)) = self.way.split_first() else {
             return Some(None);

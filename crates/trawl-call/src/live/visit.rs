@@ -1,5 +1,5 @@
-//! What is done at one directory: it is listed, or names are looked for in it; what matches is
-//! written; what may have matches below is told.
+//! Visits one directory: lists it or looks up names in it, writes the matches, and returns the
+//! subdirectories that may contain more.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,29 +20,29 @@ use crate::pattern::State;
 use crate::record::{Attributes, Source};
 use crate::request::{Request, Root};
 
-/// So many names are looked for at most where a directory would otherwise be listed.
+/// Maximum number of names that are looked up instead of listing a directory.
 const NAMES_MAX: usize = 16;
 
 /// A directory that is still to be visited.
 pub(super) struct Place {
-    /// Its root's place in the request.
+    /// Index of its root in the request.
     pub(super) root: usize,
     pub(super) node: Arc<Node>,
     pub(super) state: State,
-    /// Where to begin, if this or something below it was visited before.
+    /// The part of it that was already returned, if the search resumes here or below.
     pub(super) resume: Option<Resume>,
-    /// The device of the root, where other ones are not gone into.
+    /// The root's device, where other file systems are not entered.
     pub(super) device: Option<u64>,
 }
 
-/// What a directory came to.
+/// The result of visiting a directory.
 #[derive(Default)]
 pub(super) struct Visited {
     pub(super) records: Records,
     pub(super) below: Vec<Place>,
 }
 
-/// What one thread needs to visit one directory after another.
+/// The request and the buffers with which one thread visits directories.
 pub(super) struct Visitor {
     request: Arc<Request>,
     budget: Arc<Budget>,
@@ -81,7 +81,7 @@ impl Visitor {
         }
     }
 
-    /// Writes the root itself, if that matches. False if there is nothing more to do.
+    /// Writes the root itself if it matches. Returns false if nothing is left to do.
     fn begin(&self, place: &Place, root: &Root, writer: &mut Writer<'_>) -> bool {
         let was_given = place.resume.as_ref().is_some_and(Resume::has_root);
         if root.pattern().matches_root() && !was_given {
@@ -139,7 +139,7 @@ impl Visitor {
         }
     }
 
-    /// Opens a directory and lists it. `None` for one that is not to be gone into.
+    /// Opens a directory and lists it. `None` for a directory that is not to be entered.
     #[allow(clippy::type_complexity, reason = "named nowhere else")]
     fn list(
         &mut self,
@@ -164,13 +164,13 @@ impl Visitor {
             };
             match self.listing.look(fd.as_fd(), &names, &sieve) {
                 Ok(()) => return Ok(Some((Arc::new(fd), End::Whole, device))),
-                // It may still be listed.
+                // Listing the directory may still succeed.
                 Err(_) => self.listing.clear(),
             }
         }
         let fd = match place.node.open(LIST) {
             Ok(fd) => fd,
-            // It went, or became something else, since it was listed.
+            // It was removed, or became something else, after its parent was listed.
             Err(error) if !place.node.is_root() && is_gone(&error) => return Ok(None),
             Err(error) => return Err((Source::Open, error)),
         };
@@ -184,8 +184,8 @@ impl Visitor {
         Ok(Some((Arc::new(fd), end, device)))
     }
 
-    /// Whether an open directory may be gone into, and the device that must be that of those
-    /// below it.
+    /// Returns the device that directories below must have, if other file systems are not entered.
+    /// The outer `None` means that this directory must not be entered.
     fn admit(
         &self,
         place: &Place,
@@ -211,7 +211,8 @@ impl Visitor {
         })
     }
 
-    /// Writes the matches that were listed, and tells where there may be more.
+    /// Writes the matches among the listed entries, and collects the subdirectories that may
+    /// contain more.
     fn take_entries(
         &self,
         place: &Place,
@@ -255,7 +256,7 @@ impl Visitor {
         }
     }
 
-    /// How an entry is opened, if it is a directory.
+    /// Returns how to open an entry, if it is a directory to enter.
     fn may_enter(
         &self,
         fd: BorrowedFd<'_>,
@@ -284,7 +285,7 @@ impl Visitor {
     }
 }
 
-/// What a root is, and whether its user may do all this with it.
+/// Returns a root's attributes, and whether the user has all these rights on it.
 fn look_at_root(root: &Root, access: Access) -> Result<(Attributes, bool), SysError> {
     if let Some(confined) = root.confined() {
         let fd = confined.look(b"", OpenLinks::Followed)?;

@@ -1,4 +1,4 @@
-//! One component of a pattern, put to one name.
+//! Matches one component of a pattern against one name.
 
 use trawl_model::need::{At, Letters, Literal, Need, Within};
 use trawl_text::glob::{Case, Glob};
@@ -9,7 +9,7 @@ use super::{Mode, Period};
 /// A compiled component.
 #[derive(Debug)]
 pub(super) struct Component {
-    /// As it was written.
+    /// The component as it was written.
     text: Vec<u8>,
     matcher: Matcher,
 }
@@ -17,20 +17,20 @@ pub(super) struct Component {
 #[derive(Debug)]
 enum Matcher {
     Glob(Glob),
-    /// With bytes that may be there or not.
+    /// A component with `?`, which matches one byte or none.
     Optional(Tokens),
 }
 
-/// Why there is no such component.
+/// Why a component cannot be compiled.
 pub(super) enum BadComponent {
-    /// No name matches.
+    /// No name can match.
     Hopeless,
-    /// It has too many characters besides a `?`.
+    /// It has a `?` and too many characters.
     TooLong,
 }
 
 impl Component {
-    /// Compiles a component in which every `\` quotes something.
+    /// Compiles a component. The caller ensures that a byte follows every `\`.
     pub(super) fn new(text: &[u8], mode: Mode) -> Result<Component, BadComponent> {
         let optional = match mode {
             Mode::Paper => Tokens::with_optional(text)?,
@@ -50,12 +50,12 @@ impl Component {
         }
     }
 
-    /// As it was written.
+    /// Returns the component as it was written.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Whether the whole name matches.
+    /// Returns whether the whole name matches.
     pub(super) fn matches(&self, name: &[u8], period: Period) -> bool {
         if period == Period::Explicit && name.first() == Some(&b'.') && !self.begins_with_period() {
             return false;
@@ -70,7 +70,7 @@ impl Component {
         matches!(&self.text[..], [b'.', ..] | [b'\\', b'.', ..])
     }
 
-    /// The one name that matches, if there is no choice.
+    /// Returns the only name that can match, if there is exactly one.
     pub(super) fn literal(&self) -> Option<&[u8]> {
         match &self.matcher {
             Matcher::Glob(glob) => glob.literal(),
@@ -78,7 +78,7 @@ impl Component {
         }
     }
 
-    /// What names that match hold.
+    /// Returns the condition that every matching name fulfils.
     pub(super) fn need(&self) -> Need {
         match &self.matcher {
             Matcher::Glob(glob) => glob.need(Within::Name),
@@ -91,7 +91,7 @@ fn glob(text: &[u8]) -> Glob {
     Glob::new(text, Case::Sensitive, Locale::Bytes)
 }
 
-/// The same with brackets quoted.
+/// Returns the text with its brackets quoted.
 fn with_plain_brackets(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut is_quoted = false;
@@ -105,16 +105,16 @@ fn with_plain_brackets(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The most tokens beside a `?`: more than twice as many as a name has bytes.
+/// Maximum number of tokens in a component with `?`: more than twice the maximum length of a name.
 const TOKENS_MAX: usize = 511;
 const WORDS: usize = (TOKENS_MAX + 1) / 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token {
     Byte(u8),
-    /// Any run.
+    /// Any run of bytes.
     Run,
-    /// Any byte, or none.
+    /// One byte or none.
     Maybe,
 }
 
@@ -122,7 +122,7 @@ enum Token {
 struct Tokens(Vec<Token>);
 
 impl Tokens {
-    /// The tokens of a component with a `?` in it; `None` for one without.
+    /// Returns the tokens of a component with an unquoted `?`; `None` for a component without one.
     fn with_optional(text: &[u8]) -> Result<Option<Tokens>, BadComponent> {
         let mut tokens = Vec::new();
         let mut bytes = text.iter();
@@ -136,7 +136,7 @@ impl Tokens {
             match (tokens.last(), token) {
                 (Some(Token::Run), Token::Run | Token::Maybe) => {}
                 (Some(Token::Maybe), Token::Run) => {
-                    // A run has all that may be there before it.
+                    // A run includes all optional bytes before it.
                     while tokens.last() == Some(&Token::Maybe) {
                         tokens.pop();
                     }
@@ -156,7 +156,8 @@ impl Tokens {
         }
     }
 
-    /// Keeps the places that the pattern may be at, all at once, so that nothing is tried twice.
+    /// Returns whether the whole name matches. Tracks all possible positions in the pattern at
+    /// once, so that nothing is tried twice.
     fn match_name(&self, name: &[u8]) -> bool {
         let tokens = &self.0;
         let mut places = Places::default();
@@ -213,14 +214,14 @@ fn has_unquoted_mark(text: &[u8]) -> bool {
     false
 }
 
-/// Places in a list of tokens.
+/// A set of positions in a list of tokens.
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
     words: [u64; WORDS],
 }
 
 impl Places {
-    /// Adds a place and those that are reached from it for nothing.
+    /// Adds a position and those that can be reached from it without consuming a byte.
     fn add(&mut self, tokens: &[Token], mut at: usize) {
         loop {
             let Some(word) = self.words.get_mut(at / 64) else {

@@ -1,18 +1,18 @@
-//! The pattern language, compiled once, and run component by component.
+//! The pattern language: patterns are compiled once, and matched component by component.
 //!
-//! A pattern is one or more alternatives, separated by `|`. An alternative is a list of
-//! components, separated by `/`, and matches paths by their last components: `b/*.c` matches
-//! `b/x.c` and `a/b/x.c`. One that begins with `/` must match from the searched directory on,
-//! and so bounds how deep a search goes. `/` alone is all that the searched directory holds, as in
-//! the paper, and `/.` ([`ROOT`]) is that directory itself.
+//! A pattern is one or more alternatives, separated by `|`. An alternative is a list of components,
+//! separated by `/`, and matches paths by their last components: `b/*.c` matches `b/x.c` and
+//! `a/b/x.c`. An alternative that begins with `/` must match from the searched directory on, which
+//! bounds the depth of the search. `/` alone matches every entry of the searched directory, as in
+//! the paper, and `/.` ([`ROOT`]) matches that directory itself.
 //!
-//! Running a pattern over a path means going from [`State`] to state, one component at a time; so
-//! a search knows at each directory whether anything below it can match, and what is left of the
-//! pattern there is itself a pattern ([`Pattern::below`]).
+//! Matching a path means going from [`State`] to state, one component at a time. So a search knows
+//! at each directory whether anything below it can match, and the rest of a pattern below a
+//! directory is itself a pattern ([`Pattern::below`]).
 //!
-//! Invariants: patterns are untrusted. Their length, their number of components and the length of
-//! a component are bounded; matching a name takes time in proportion to pattern × name at most.
-//! Names and patterns are bytes; `/` is in no name.
+//! Invariants: patterns are untrusted. Their length, their number of components and the length of a
+//! component are bounded; the time to match a name is at most proportional to pattern × name. Names
+//! and patterns are bytes; no name contains `/`.
 
 mod component;
 mod parse;
@@ -28,48 +28,48 @@ pub use state::State;
 
 use component::Component;
 
-/// What the characters of a component mean.
+/// The meaning of special characters in a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// As in the paper: `*` is any run of bytes, `?` one byte or none, `\` quotes. Brackets are
-    /// only themselves.
+    /// As in the paper: `*` matches any run of bytes, `?` one byte or none, `\` quotes. Brackets
+    /// are ordinary characters.
     #[default]
     Paper,
-    /// As fnmatch(3) in the C locale: `?` is just one byte, `[…]` one of a set.
+    /// As fnmatch(3) in the C locale: `?` matches exactly one byte, `[…]` one byte of a set.
     Fnmatch,
 }
 
 /// Whether a period at the beginning of a name is special.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Period {
-    /// It is a byte as any other.
+    /// It is an ordinary byte.
     #[default]
     Ordinary,
     /// Only a period in the pattern matches it, as with `FNM_PERIOD`.
     Explicit,
 }
 
-/// How a pattern is read.
+/// How a pattern is interpreted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Language {
-    /// What its characters mean.
+    /// Meaning of special characters.
     pub mode: Mode,
-    /// What a period at the beginning of a name means.
+    /// Treatment of a period at the beginning of a name.
     pub period: Period,
 }
 
-/// The pattern of the searched directory itself.
+/// The pattern that matches the searched directory itself.
 pub const ROOT: &[u8] = b"/.";
-/// The longest pattern.
+/// Maximum length of a pattern, in bytes.
 pub const PATTERN_MAX_BYTES: usize = 64 << 10;
-/// The most components that a pattern's alternatives have together.
+/// Maximum number of components in all alternatives of a pattern together.
 pub const STEPS_MAX: usize = 4096;
 
 /// One component of an alternative.
 #[derive(Clone, Debug)]
 struct Step {
     component: Arc<Component>,
-    /// How many components there are to the end of the alternative, this one included.
+    /// Number of components to the end of the alternative, including this one.
     left: usize,
 }
 
@@ -88,7 +88,7 @@ enum Anchor {
     Anywhere,
 }
 
-/// A compiled pattern. Cheap to copy.
+/// A compiled pattern. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     program: Arc<Program>,
@@ -103,14 +103,15 @@ struct Program {
     matches_root: bool,
     /// Steps that are expected at the searched directory.
     start: State,
-    /// Steps that are expected everywhere.
+    /// Steps that are expected in every directory.
     always: State,
-    /// Steps whose match is a match of the pattern.
+    /// Last steps of alternatives; a name that matches one of them completes a match of the
+    /// pattern.
     last: State,
 }
 
 impl Program {
-    /// Where each alternative may begin, and its steps.
+    /// Returns each alternative: where it may begin, and the range of its steps.
     fn alternatives(&self) -> impl Iterator<Item = (Anchor, Range<usize>)> {
         let ends = self.anchors.iter().skip(1).map(|(_, begin)| *begin);
         let ends = ends.chain([self.steps.len()]);
@@ -129,7 +130,7 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, and where.
+    /// Fails if the pattern is invalid; the error says what is wrong and where.
     pub fn new(text: &[u8], language: Language) -> Result<Pattern, PatternError> {
         parse::parse(text, language)
     }
@@ -169,22 +170,22 @@ impl Pattern {
         }
     }
 
-    /// How it was read.
+    /// Returns how the pattern is interpreted.
     pub fn language(&self) -> Language {
         self.program.language
     }
 
-    /// Whether the searched directory itself matches.
+    /// Returns whether the searched directory itself matches.
     pub fn matches_root(&self) -> bool {
         self.program.matches_root
     }
 
-    /// The state in which the entries of the searched directory are.
+    /// Returns the state for the entries of the searched directory.
     pub fn start(&self) -> &State {
         &self.program.start
     }
 
-    /// Whether an entry with this name, in a directory with this state, matches.
+    /// Returns whether an entry with this name, in a directory with this state, matches.
     pub fn accepts(&self, state: &State, name: &[u8]) -> bool {
         let program = &self.program;
         let period = program.language.period;
@@ -192,8 +193,8 @@ impl Pattern {
         ends.any(|at| program.steps[at].component.matches(name, period))
     }
 
-    /// The state in which the entries of this directory are, itself in a directory with this
-    /// state. Nothing below it matches if that [`State::is_none`].
+    /// Returns the state for the entries of the directory `name`, which lies in a directory with
+    /// this state. If the returned state [`State::is_none`], nothing below the directory matches.
     pub fn enter(&self, state: &State, name: &[u8]) -> State {
         let program = &self.program;
         let period = program.language.period;
@@ -207,12 +208,14 @@ impl Pattern {
         next
     }
 
-    /// The state at a path below the searched directory, which is itself the empty path.
+    /// Returns the state for the directory at a path below the searched directory, which is itself
+    /// the empty path.
     pub fn state_at(&self, path: &[u8]) -> State {
         components(path).fold(self.start().clone(), |state, name| self.enter(&state, name))
     }
 
-    /// Whether a path below the searched directory matches; the empty path is that directory.
+    /// Returns whether a path below the searched directory matches; the empty path is that
+    /// directory.
     pub fn matches(&self, path: &[u8]) -> bool {
         let mut state = self.start().clone();
         let mut parts = components(path).peekable();
@@ -225,8 +228,8 @@ impl Pattern {
         self.matches_root()
     }
 
-    /// The names that alone can lead to a match in a directory with this state, sorted; `None`
-    /// if they cannot be told.
+    /// Returns the only names that can lead to a match in a directory with this state, sorted;
+    /// `None` if the pattern does not determine them.
     pub fn names(&self, state: &State) -> Option<Vec<&[u8]>> {
         let program = &self.program;
         if state.both(&program.always).next().is_some() {
@@ -240,8 +243,8 @@ impl Pattern {
         Some(names)
     }
 
-    /// Matches lie at most so many levels below a directory with this state; `None` if there is
-    /// no bound.
+    /// Returns the maximum number of levels below a directory with this state at which matches can
+    /// lie; `None` if there is no bound.
     pub fn levels(&self, state: &State) -> Option<usize> {
         let program = &self.program;
         if state.both(&program.always).next().is_some() {
@@ -251,9 +254,8 @@ impl Pattern {
         Some(left.max().unwrap_or(0))
     }
 
-    /// What is left of the pattern at a path below the searched directory: it matches just the
-    /// paths below there that, with `path` before them, this one matches. `None` if there are
-    /// none.
+    /// Returns the rest of the pattern below a path: it matches exactly those relative paths that
+    /// this pattern matches with `path` before them. `None` if there are no such paths.
     pub fn below(&self, path: &[u8]) -> Option<Pattern> {
         let program = &self.program;
         let state = self.state_at(path);
@@ -281,7 +283,7 @@ impl Pattern {
         (!is_empty).then(below)
     }
 
-    /// The same without the searched directory itself.
+    /// Returns the pattern without the match of the searched directory itself.
     #[must_use]
     pub fn without_root(&self) -> Pattern {
         let program = &self.program;
@@ -298,7 +300,7 @@ impl Pattern {
         }
     }
 
-    /// The pattern as text, which read in the same language is the same pattern.
+    /// Returns the pattern's text. Compiled in the same language, the text gives the same pattern.
     pub fn to_text(&self) -> Vec<u8> {
         let program = &self.program;
         let mut parts: Vec<Vec<u8>> = Vec::new();
@@ -307,7 +309,8 @@ impl Pattern {
         }
         for (anchor, range) in program.alternatives() {
             let steps = program.steps[range].iter();
-            // A bracket that is only itself must not find its end in what comes behind it.
+            // Quotes brackets that are ordinary characters, so that none is closed by a `]` in a
+            // later alternative.
             let quoted = |text| match self.language().mode {
                 Mode::Paper => Vec::from(text),
                 Mode::Fnmatch => parse::quote_brackets(text),
@@ -323,7 +326,7 @@ impl Pattern {
         parts.join(&b'|')
     }
 
-    /// What the names of matches must hold.
+    /// Returns the condition that the names of all matches fulfil.
     pub fn need(&self) -> Need {
         let ends = self.program.steps.iter().filter(|step| step.is_last());
         let needs = ends.map(|step| step.component.need());
@@ -331,7 +334,7 @@ impl Pattern {
     }
 }
 
-/// The components of a path below a directory.
+/// Returns the components of a path below a directory.
 pub(crate) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/')
         .filter(|part| !part.is_empty())

@@ -1,87 +1,87 @@
-//! From a pattern's text to its alternatives.
+//! Parses a pattern's text into alternatives.
 
 use std::sync::Arc;
 
 use super::component::{BadComponent, Component};
 use super::{Alternative, Anchor, Language, Mode, PATTERN_MAX_BYTES, Pattern, STEPS_MAX};
 
-/// What is wrong with a pattern; places are counted in bytes from 0.
+/// Why a pattern is invalid; positions are offsets in bytes from 0.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// There is nothing in it, or nothing in one of its alternatives.
+    /// The pattern or one of its alternatives is empty.
     #[error(
-        "nothing stands at byte {at} of the pattern, where a name should: leave out the | there, or quote it with a backslash"
+        "a name is missing at byte {at} of the pattern: remove the | there, or quote it with a backslash"
     )]
     Empty {
-        /// Where the alternative should begin.
+        /// Position at which the alternative should begin.
         at: usize,
     },
     /// An alternative ends in a slash.
     #[error(
-        "the pattern ends in a slash at byte {at}: leave it out, or write a * behind it for what the directories hold"
+        "the pattern ends in a slash at byte {at}: remove it, or append a * to match the entries of directories"
     )]
     TrailingSlash {
-        /// Where.
+        /// Position of the slash.
         at: usize,
     },
     /// A component is `.` or `..`.
     #[error(
-        "no entry is called {name}, as the component at byte {at} of the pattern says: leave it out; /. alone is the searched directory"
+        "the component at byte {at} of the pattern is {name}, which is never the name of an entry: remove it; /. alone matches the searched directory"
     )]
     Dots {
-        /// Where it begins.
+        /// Position at which the component begins.
         at: usize,
-        /// Which of them.
+        /// The component, `.` or `..`.
         name: &'static str,
     },
-    /// A NUL byte.
-    #[error("no name has a NUL byte, as the pattern has at byte {at}")]
+    /// The pattern contains a NUL byte.
+    #[error("the pattern has a NUL byte at byte {at}, which no name has")]
     Nul {
-        /// Where.
+        /// Position of the NUL byte.
         at: usize,
     },
-    /// A backslash with nothing behind it.
+    /// No byte follows a backslash.
     #[error(
         "nothing follows the backslash at byte {at} of the pattern: write \\\\ for the backslash itself"
     )]
     Backslash {
-        /// Where.
+        /// Position of the backslash.
         at: usize,
     },
-    /// A bracket expression that there is not.
+    /// A bracket expression has an unknown class or element, so that no name can match.
     #[error(
         "no name matches the component at byte {at} of the pattern: its bracket expression has a class or an element that does not exist"
     )]
     Hopeless {
-        /// Where it begins.
+        /// Position at which the component begins.
         at: usize,
     },
     /// A component is longer than any name.
     #[error("the component at byte {at} of the pattern is longer than any name")]
     ComponentTooLong {
-        /// Where it begins.
+        /// Position at which the component begins.
         at: usize,
     },
     /// The pattern is too long.
     #[error("the pattern has {length} bytes: at most {PATTERN_MAX_BYTES} are allowed")]
     TooLong {
-        /// Its length.
+        /// Its length in bytes.
         length: usize,
     },
-    /// There are too many components.
+    /// The pattern has too many components.
     #[error("the pattern has more than {STEPS_MAX} components: ask in several searches")]
     TooManyComponents,
 }
 
-/// What a piece of a pattern is.
+/// The role of a byte in a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mark {
     /// Part of a component.
     Text,
-    /// Between components.
+    /// A separator of components.
     Slash,
-    /// Between alternatives.
+    /// A separator of alternatives.
     Bar,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn parse(text: &[u8], language: Language) -> Result<Pattern, PatternE
     Ok(Pattern::assemble(language, alternatives, matches_root))
 }
 
-/// What each byte is. A quoted slash is a slash: there is none in names.
+/// Returns the role of each byte. A quoted slash is a separator, too: names contain no slash.
 fn marks(text: &[u8], mode: Mode) -> Result<Vec<Mark>, PatternError> {
     let mut marks = vec![Mark::Text; text.len()];
     let mut at = 0;
@@ -134,8 +134,8 @@ fn marks(text: &[u8], mode: Mode) -> Result<Vec<Mark>, PatternError> {
     Ok(marks)
 }
 
-/// How many bytes behind a `[` belong to a bracket expression: none if no `]` closes it in the
-/// same component.
+/// Returns how many bytes after a `[` belong to the bracket expression; 0 if no `]` closes it in
+/// the same component.
 fn set_length(behind: &[u8]) -> usize {
     let mut at = usize::from(matches!(behind.first(), Some(b'!' | b'^')));
     let first = at;
@@ -153,7 +153,7 @@ fn set_length(behind: &[u8]) -> usize {
     0
 }
 
-/// How many bytes behind a `[` within a bracket expression belong to a class or an element.
+/// Returns how many bytes after a `[` inside a bracket expression belong to a class or an element.
 fn element_length(behind: &[u8]) -> usize {
     let Some(mark @ (b':' | b'.' | b'=')) = behind.first().copied() else {
         return 0;
@@ -163,7 +163,7 @@ fn element_length(behind: &[u8]) -> usize {
     end.map_or(0, |end| end + 3)
 }
 
-/// A component's text with a backslash before each `[` that begins no bracket expression.
+/// Returns a component's text with a backslash before each `[` that begins no bracket expression.
 pub(super) fn quote_brackets(text: &[u8]) -> Vec<u8> {
     let mut quoted = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -236,7 +236,7 @@ impl Parsed {
     }
 }
 
-/// Whether an alternative is slashes and a period: the searched directory itself.
+/// Returns whether an alternative is slashes and a period, that is, the searched directory itself.
 fn is_root(text: &[u8], marks: &[Mark], range: std::ops::Range<usize>) -> bool {
     let slashes = marks[range.clone()].iter();
     let slashes = slashes.take_while(|mark| **mark == Mark::Slash).count();

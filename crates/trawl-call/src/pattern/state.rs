@@ -1,20 +1,20 @@
-//! Which components of a pattern may come next.
+//! The set of pattern components that may match next.
 
-/// A set of steps of one pattern; means nothing for another.
+/// A set of steps of one pattern; it is meaningless for any other pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     words: Box<[u64]>,
 }
 
 impl State {
-    /// No step of so many.
+    /// Returns the empty set for a pattern with this number of steps.
     pub(super) fn none(steps: usize) -> State {
         State {
             words: vec![0; steps.div_ceil(64)].into(),
         }
     }
 
-    /// True if nothing can match any more.
+    /// Returns whether the set is empty, so that nothing can match any more.
     pub fn is_none(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
@@ -30,18 +30,18 @@ impl State {
         word.is_some_and(|word| word >> (step % 64) & 1 == 1)
     }
 
-    /// The steps, ascending.
+    /// Returns the steps, ascending.
     pub(super) fn steps(&self) -> impl Iterator<Item = usize> {
         each(self.words.iter().copied())
     }
 
-    /// The steps that are in both.
+    /// Returns the steps that are in both sets.
     pub(super) fn both(&self, other: &State) -> impl Iterator<Item = usize> {
         each(self.words.iter().zip(&other.words).map(|(a, b)| a & b))
     }
 }
 
-/// The numbers of the bits that are set.
+/// Returns the numbers of the set bits.
 fn each(words: impl Iterator<Item = u64>) -> impl Iterator<Item = usize> {
     words.enumerate().flat_map(|(index, mut word)| {
         std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Tests of the pattern language: one case a sentence, and a naive matcher over whole paths.
+//! Tests of the pattern language: tables of cases, and a naive matcher over whole paths.
 
 use super::*;
 use proptest::prelude::*;
@@ -84,7 +84,8 @@ fn the_searched_directory_itself() {
     assert_eq!(paper("/.").levels(paper("/.").start()), Some(0));
 }
 
-/// "`ls -l` is simply `opensearch(".", "/", METADATA)`": a slash alone is what is in it.
+/// "`ls -l` is simply `opensearch(".", "/", METADATA)`": a slash alone matches the directory's
+/// entries.
 #[test]
 fn a_slash_alone_is_what_the_searched_directory_holds() {
     for text in ["/", "//", "/|/x", "\\/"] {
@@ -115,7 +116,7 @@ fn a_period_may_have_to_be_written() {
         ("?a", Mode::Fnmatch, ".a", false),
         ("[.]a", Mode::Fnmatch, ".a", false),
         ("*", Mode::Fnmatch, "a.b", true),
-        // Only what matches matters, not the way to it.
+        // Only the matching components matter, not the ones before them.
         ("a", Mode::Paper, ".d/a", true),
         ("*/a", Mode::Paper, ".d/a", false),
     ] {
@@ -162,7 +163,8 @@ fn what_is_no_pattern_is_told() {
 
 #[test]
 fn hostile_patterns_take_no_long_time() {
-    // Any of these takes longer than the universe is old if runs are tried one after the other.
+    // Trying runs one after the other would take longer than the age of the universe for any of
+    // these.
     let name = [b'a'; 255];
     for (text, mode) in [
         ("*a".repeat(200) + "b", Mode::Paper),
@@ -234,7 +236,7 @@ fn what_is_left_below_a_path() {
     }
 }
 
-/// Whether a path matches, by trying everything over the whole path at once.
+/// Returns whether a path matches, by trying every possibility over the whole path.
 fn naive(text: &[u8], path: &[u8]) -> bool {
     let mut alternatives: Vec<Vec<(u8, bool)>> = vec![Vec::new()];
     let mut bytes = text.iter();
@@ -349,7 +351,7 @@ proptest! {
         }
     }
 
-    /// As fnmatch(3) with FNM_PATHNAME, put to every suffix of the path.
+    /// Compares with fnmatch(3) with `FNM_PATHNAME`, applied to every suffix of the path.
     #[test]
     fn agrees_with_the_c_library(
         parts in proptest::collection::vec(proptest::sample::select(&["a", "b", "*", "?", "[ab]", "[!a]", "\\a", "/", "[a-b]"][..]), 1..7),
@@ -373,7 +375,8 @@ proptest! {
     }
 }
 
-/// A bracket that a slash keeps from its end is none when alternatives are written in another order.
+/// A bracket that a slash separates from its end stays an ordinary character when alternatives are
+/// written in another order.
 #[test]
 fn brackets_that_are_only_themselves_stay_so() {
     for text in ["#a|[|/|]", "[|/|x]", "a[/x|b]", "[!|/|]", r"\[|/|[]"] {

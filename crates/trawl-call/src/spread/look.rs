@@ -1,4 +1,4 @@
-//! Asks a server, and looks here at what only this machine knows of its answer.
+//! Asks a server, and completes its answer with facts that only this machine knows.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::record::{Attributes, Outcome, RecordRef, Source, Trouble};
 use crate::request::{Request, Root, RootParts};
 use crate::rescued::Rescued;
 
-/// Those of a mode's bits that say the type, and what they are of a symbolic link; inode(7).
+/// The type bits of a mode, and their value for a symbolic link; inode(7).
 const TYPE_BITS: u32 = 0o170_000;
 const LINK_BITS: u32 = 0o120_000;
 
-/// Asks the server whose tree is mounted there about roots that lie on the mount.
+/// Asks the mount's server about roots that lie on the mount.
 pub(super) fn ask_server(
     mount: &Mount,
     request: Request,
@@ -36,7 +36,8 @@ pub(super) fn ask_server(
     let stream = match begun {
         Ok(stream) => stream,
         Err(CallError::Cancelled) => return Err(CallError::Cancelled),
-        // The mount may still know, and says what it cannot.
+        // The search goes through the mount, which may still answer from its cache and otherwise
+        // reports errors.
         Err(_) => return here.begin(request),
     };
     let stream: Box<dyn Stream> = match needs_look(&request) {
@@ -51,19 +52,19 @@ pub(super) fn ask_server(
     Ok(Box::new(Rescued::new(stream, request, LiveWalk::default())))
 }
 
-/// Whether records are not whole as a server gives them: links lead elsewhere there, others may be
-/// allowed something, and the device is another.
+/// Returns whether the server's records have to be completed here: links may lead elsewhere, rights
+/// may differ, and the device is another.
 fn needs_look(request: &Request) -> bool {
     let options = request.options();
     !options.access.is_none() || options.metadata != Metadata::Omit
 }
 
-/// The question as it is put to the server.
+/// Returns the request that is sent to the server.
 fn asked(server: &Server, point: &[u8], request: &Request) -> Result<Request, CallError> {
     let mut options = *request.options();
     if needs_look(request) {
         options.access = Access::NONE;
-        // What is first here may not be there.
+        // The first match on the server may not match here.
         options.extent = Extent::All;
         if options.metadata == Metadata::OfTarget {
             options.metadata = Metadata::OfLink;
@@ -86,7 +87,7 @@ fn asked(server: &Server, point: &[u8], request: &Request) -> Result<Request, Ca
     Ok(asked.begun_at(resume))
 }
 
-/// Where the server has a root.
+/// Returns a root's path on the server.
 fn place(server: &Server, point: &[u8], root: &Root) -> Result<Vec<u8>, CallError> {
     let elsewhere = || CallError::not_served(root.path(), "it does not lie on the mount");
     let at = crate::index::canonical(root).map_err(|_| elsewhere())?;
@@ -95,11 +96,11 @@ fn place(server: &Server, point: &[u8], root: &Root) -> Result<Vec<u8>, CallErro
     Ok(path::display(&path::append(top, below)).to_vec())
 }
 
-/// A server's answer, looked at match by match.
+/// A server's answer, completed match by match.
 struct Looked {
-    /// As it is asked here.
+    /// The request as it is asked here.
     request: Request,
-    /// Of what is mounted.
+    /// Device number of the mount.
     device: u64,
     stream: Box<dyn Stream>,
     is_over: bool,
@@ -134,7 +135,7 @@ impl Stream for Looked {
 }
 
 impl Looked {
-    /// What a record says here; `None` if it is none.
+    /// Returns the record's outcome on this machine; `None` if it is no match here.
     fn look(&self, record: &RecordRef<'_>) -> Option<Outcome> {
         let (Outcome::Match(known), Some(root)) = (record.outcome, self.request.root(record.root))
         else {

@@ -1,7 +1,7 @@
-//! Puts the parts of one root's answer together, in the order of the whole.
+//! Merges the parts of one root's answer, in the order of the whole answer.
 //!
-//! A part is begun when its turn comes: the first one for its mount point, at which it begins in the
-//! order of the whole.
+//! A part is begun when its turn comes: at its mount point, where its first record lies in the
+//! whole answer.
 
 use std::sync::Arc;
 
@@ -15,19 +15,19 @@ use crate::pattern::components;
 use crate::record::Outcome;
 use crate::request::Request;
 
-/// A block is given when it has so many bytes.
+/// Size of a block before it is returned, in bytes.
 const BLOCK_BYTES: usize = 32 << 10;
 
-/// A part of the answer.
+/// One part of the answer.
 struct Branch {
     mount: Option<usize>,
-    /// What is asked, until that is begun.
+    /// The request, until the part is begun.
     request: Option<Request>,
     stream: Option<Box<dyn Stream>>,
     block: Block,
-    /// Where the next record of the block begins.
+    /// Offset of the next record in the block.
     at: usize,
-    /// Where the part goes on, in the whole.
+    /// Position of the part's next record in the whole answer.
     place: Cookie,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Merge {
     here: Arc<dyn Executor>,
     mounts: Arc<[Mount]>,
     request: Request,
-    /// Those that are not at their ends.
+    /// The parts that have not ended.
     branches: Vec<Branch>,
     is_over: bool,
 }
 
 impl Merge {
-    /// The parts of a request about one root.
+    /// Creates the merge of the parts of a request about one root.
     pub(super) fn new(
         request: Request,
         parts: Vec<Part>,
@@ -80,7 +80,7 @@ impl Merge {
         })
     }
 
-    /// The branch whose next record is the next of the whole; `None` at the end.
+    /// Returns the branch with the next record of the whole answer; `None` at the end.
     fn next(&mut self) -> Result<Option<usize>, CallError> {
         loop {
             let all = self.branches.iter().enumerate();
@@ -102,7 +102,7 @@ impl Merge {
         }
     }
 
-    /// Has the next block of a branch; false at its end.
+    /// Loads the next block of a branch; false at its end.
     fn load(&mut self, at: usize) -> Result<bool, CallError> {
         let branch = &mut self.branches[at];
         if let Some(request) = branch.request.take() {
@@ -120,7 +120,7 @@ impl Merge {
 }
 
 impl Branch {
-    /// Notes where the next record of the block is in the whole, if there is one.
+    /// Moves `place` to the next record of the block, if there is one.
     fn settle(&mut self, request: &Request) -> Result<(), CallError> {
         if self.at < self.block.packed.len() {
             let (record, _) = decode(&self.block.packed[self.at..])?;
@@ -154,7 +154,7 @@ impl Stream for Merge {
             branch.at += length;
             let is_read = branch.at >= branch.block.packed.len();
             branch.settle(&self.request)?;
-            // What there is may be read while more is waited for.
+            // Returns the records so far instead of waiting for more.
             if is_read || block.packed.len() >= BLOCK_BYTES {
                 break;
             }
@@ -163,7 +163,7 @@ impl Stream for Merge {
     }
 }
 
-/// The place of a part's first record in the whole: that of its mount point.
+/// Returns the position of a part's first record in the whole answer: that of its mount point.
 fn beginning(request: &Request, prefix: &[u8]) -> Cookie {
     let mut place = Cookie::begin(request);
     if let Some(root) = request.roots().first() {
@@ -177,11 +177,11 @@ fn beginning(request: &Request, prefix: &[u8]) -> Cookie {
     place
 }
 
-/// Where a part goes on.
+/// Where a part begins or resumes.
 enum From {
     Beginning,
     Place(Cookie),
-    /// All of it was given.
+    /// All of the part was already returned.
     End,
 }
 
@@ -198,7 +198,7 @@ fn resume(request: &Request, first: &Cookie, prefix: &[u8]) -> From {
     if components(&place.dir).gt(components(prefix)) || place.stage == Stage::End {
         return From::End;
     }
-    // Its mount point may have been given.
+    // The match of its mount point may already have been returned.
     match first.is_behind(place) {
         true => From::Beginning,
         false => {

@@ -1,11 +1,11 @@
-//! Parts of a search go to whoever answers for their file systems: below a mount of a server's the
-//! server is asked, once, for what is left of the pattern there ([`mod@crate::decompose`]); the rest
-//! is answered here. The answer is one, in the order that it has without servers.
+//! Sends parts of a search to the executors of their file systems. Below a mount of a server's
+//! tree, the server is asked once for the rest of the pattern ([`mod@crate::decompose`]); all other
+//! parts are answered here. The merged answer has the order that it would have without servers.
 //!
-//! What the server cannot know is looked at here, match by match: what links lead to and what may
-//! be done with a match, as this machine has it; the device is the mount's. Searches that go through links or stay on one
-//! file system are answered here alone. Where a server cannot be asked, or its answer breaks off,
-//! the answer is gone on with through the mount.
+//! Facts that the server cannot know are looked up here, match by match: where links lead and which
+//! rights the user has on a match, as this machine sees them; the device is the mount's. Searches
+//! that follow links or stay on one file system are answered here alone. Where a server cannot be
+//! asked, or its answer ends early, the search continues through the mount.
 
 mod look;
 mod merge;
@@ -28,23 +28,23 @@ use crate::request::{Request, Root};
 use look::ask_server;
 use merge::Merge;
 
-/// Who answers for a mount.
+/// The server of a mount.
 #[derive(Clone)]
 pub struct Server {
-    /// Whoever asks it.
+    /// The executor that asks the server.
     pub executor: Arc<dyn Executor>,
-    /// What is mounted, by the path that the server has for it.
+    /// Path of the mounted tree on the server.
     pub path: Vec<u8>,
 }
 
-/// A mount. It need not be visible: something else may be mounted on it or above it.
+/// A mount. It may be invisible: another file system may be mounted over it or above it.
 #[derive(Clone)]
 pub struct Mount {
-    /// Where: an absolute and normal path.
+    /// Mount point: an absolute, normalized path.
     pub point: Vec<u8>,
-    /// The device number of all that is there, as stat(2) says it.
+    /// Device number of everything on the mount, as stat(2) reports it.
     pub device: u64,
-    /// The server; `None` for a file system that is asked as always, mounted below one.
+    /// The server; `None` for an ordinary file system that is mounted below a server's.
     pub server: Option<Server>,
 }
 
@@ -56,16 +56,16 @@ impl std::fmt::Debug for Mount {
     }
 }
 
-/// Whose ids stat(2) says on the mounts.
+/// Whose user and group ids stat(2) reports on the mounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ids {
     /// The server's.
     AsServed,
-    /// Others, as in a user namespace: attributes are asked through the mounts.
+    /// Mapped ids, as in a user namespace: attributes are looked up through the mounts.
     Mapped,
 }
 
-/// Asks servers about what lies on their mounts, and somebody else about the rest.
+/// Asks servers about their mounts, and another executor about everything else.
 pub struct Spread {
     here: Arc<dyn Executor>,
     mounts: Arc<[Mount]>,
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Spread {
 }
 
 impl Spread {
-    /// `here` answers what lies on none of the servers' mounts.
+    /// Creates the executor; `here` answers about everything outside the servers' mounts.
     pub fn new(here: Box<dyn Executor>, mounts: Vec<Mount>, ids: Ids) -> Spread {
         Spread {
             here: here.into(),
@@ -90,7 +90,7 @@ impl Spread {
         }
     }
 
-    /// Whether all of a question is answered here, whatever it meets.
+    /// Returns whether the whole request is answered here, whatever mounts it meets.
     fn asks_nobody(&self, options: &Options) -> bool {
         self.mounts.is_empty()
             || options.links == Links::Follow
@@ -98,7 +98,7 @@ impl Spread {
             || (self.ids == Ids::Mapped && options.metadata != Metadata::Omit)
     }
 
-    /// Who answers about a root.
+    /// Returns who answers about a root.
     fn way(&self, request: &Request, root: &Root) -> Way {
         if root.confined().is_some() {
             return Way::Here;
@@ -122,8 +122,8 @@ impl Spread {
         }
     }
 
-    /// The mounts that a search at this place can meet, by their places in the list, and where they
-    /// are. No other one is looked at: it may not answer.
+    /// Returns the indexes of the mounts that a search at this place can meet, and their mount
+    /// points. No other mount is looked at: it may not respond.
     fn met(&self, at: &[u8]) -> (Vec<usize>, Vec<Vec<u8>>) {
         let all = self.mounts.iter().enumerate();
         let met = all.filter(|(_, mount)| {
@@ -134,7 +134,7 @@ impl Spread {
             .unzip()
     }
 
-    /// The roots, those together that follow each other and go the same way.
+    /// Groups consecutive roots that are answered in the same way.
     fn steps(&self, request: &Request) -> VecDeque<Step> {
         let mut steps: VecDeque<Step> = VecDeque::new();
         for (at, root) in request.roots().iter().enumerate() {
@@ -157,7 +157,7 @@ impl Spread {
     }
 }
 
-/// Whether it is this mount that its path leads to.
+/// Returns whether the mount's path leads to this mount.
 fn is_visible(mount: &Mount) -> bool {
     let point = CString::new(path::display(&mount.point)).unwrap_or_default();
     let stat = stat_at_followed(CWD, &point);
@@ -167,9 +167,9 @@ fn is_visible(mount: &Mount) -> bool {
 /// Who answers about a root.
 enum Way {
     Here,
-    /// The server of this mount, alone.
+    /// The server of this mount alone.
     There(usize),
-    /// Several.
+    /// Several executors, one per part.
     Both(Vec<Part>),
 }
 
@@ -183,7 +183,7 @@ impl Way {
     }
 }
 
-/// Roots that follow each other and go the same way.
+/// Consecutive roots that are answered in the same way.
 struct Step {
     way: Way,
     roots: std::ops::Range<usize>,
@@ -209,7 +209,7 @@ impl Executor for Spread {
     }
 }
 
-/// One step after the other.
+/// The stream of steps, one after the other.
 struct Steps {
     here: Arc<dyn Executor>,
     mounts: Arc<[Mount]>,

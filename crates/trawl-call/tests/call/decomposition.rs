@@ -1,4 +1,4 @@
-//! Searches cut at mount points against naive matching over whole paths.
+//! Compares searches that are cut at mount points with naive matching over whole paths.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,7 @@ fn a_path(least: usize) -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// What the parts match, each below its own mount, is what the whole matches.
+    /// The parts, each searched below its own mount, give exactly the matches of the whole search.
     #[test]
     fn parts_match_what_the_whole_does(
         pattern in a_pattern(),
@@ -47,7 +47,7 @@ proptest! {
         for path in &paths {
             let whole = format!("/top/{path}");
             let whole = whole.trim_end_matches('/').as_bytes();
-            // The mount that the path lies on: the nearest above or at it.
+            // The mount that the path lies on: the nearest one at or above it.
             let around = points.iter().filter(|point| trawl_model::path::is_within(whole, point));
             let home = around.max_by_key(|point| point.len());
             let mut found = Vec::new();
@@ -109,7 +109,7 @@ fn parts_below_which_nothing_matches_are_left_out() {
     assert_eq!(cut(Mounts::Stay), [part(0, "/", "/usr/*/x")]);
 }
 
-/// Each part walked by itself: together they are the whole answer.
+/// The parts, each walked on its own, add up to the whole answer.
 #[test]
 fn parts_of_a_real_tree_make_the_whole() {
     let tree = tree(&["a/b/x", "a/m/x", "a/m/n/x", "a/m/n/y", "m/x", "x"]);

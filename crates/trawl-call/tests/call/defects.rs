@@ -1,4 +1,5 @@
-//! What the surviving implementation of the call gets wrong, by name.
+//! Regression tests for each known defect of the surviving implementation of the call. "There" in a
+//! comment means that implementation.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -102,7 +103,7 @@ fn colons_bars_and_spaces_in_names() {
     expected.sort_by_key(order);
     assert_eq!(got, expected);
     assert_eq!(ask("a\\|b|a:b", 0, &[tree.path()]), ["a:b", "a|b"]);
-    // Not UTF-8 either.
+    // A name that is not UTF-8.
     let folder = trawl_testkit::Folder::open(tree.path()).unwrap();
     folder.make_file(b"\xff:\xfe", b"").unwrap();
     let odd = "\\xff:\\xfe".to_owned();
@@ -121,7 +122,7 @@ fn directories_with_colons_in_a_list() {
     assert_eq!(ask("x", 0, &roots), ["x", "1:x"]);
 }
 
-/// There a denied match ended the search, and was counted.
+/// There a denied match was counted and ended the search.
 #[test]
 fn a_denied_first_match_is_no_match() {
     let tree = tree(&["one/a/prog", "one/b/prog", "two/prog"]);
@@ -166,7 +167,7 @@ fn links_that_lead_back_end() {
     assert_eq!(ask("x", 0, &[top]), ["a/b/x"]);
     let answer = ask("x", Flags::FOLLOW, &[top]);
     assert_eq!(answer, ["a/b/x", "!loop 40 a/b/up", "!loop 40 self"]);
-    // The links themselves have names, too.
+    // The links themselves match by name, too.
     let answer = ask("up|self|loop", Flags::FOLLOW, &[top]);
     assert_eq!(
         answer,
@@ -198,7 +199,7 @@ fn many_results_come_in_order_and_once() {
     assert_eq!(lines(&got), expected);
 }
 
-/// There the answer had what was in memory by chance, whole seconds, or what another name has.
+/// There the attributes were uninitialized memory, whole seconds, or those of another name.
 #[test]
 fn metadata_is_what_stat_says_of_the_match() {
     let tree = tree(&["a/one", "a/b/one", "b/one", "a/two words", "huge"]);
@@ -209,7 +210,7 @@ fn metadata_is_what_stat_says_of_the_match() {
             .open(top.join(name))
             .unwrap());
     };
-    // More than 32 bits, sparse; times before 1970 and with nanoseconds.
+    // A sparse file of more than 4 GiB; times before 1970 and with nanoseconds.
     set("huge", &|file| file.set_len((5 << 32) + 3).unwrap());
     let odd = std::time::UNIX_EPOCH - std::time::Duration::new(86_400, 123_456_789);
     set("a/one", &|file| file.set_modified(odd).unwrap());
@@ -265,7 +266,7 @@ fn metadata_is_what_stat_says_of_the_match() {
     );
 }
 
-/// There a star could be the slash before the first name.
+/// There a star could match the slash before the first name.
 #[test]
 fn a_star_is_a_name_and_not_the_searched_directory() {
     let tree = tree(&["bar", "b/bar"]);
@@ -275,7 +276,7 @@ fn a_star_is_a_name_and_not_the_searched_directory() {
     }
 }
 
-/// There a pattern without a star was taken byte by byte, what quotes included.
+/// There a pattern without a star was compared byte by byte, including its quoting backslashes.
 #[test]
 fn names_without_a_choice_are_read_as_patterns_are() {
     let tree = tree(&["a b", "a\\b", "[a]"]);
@@ -284,7 +285,7 @@ fn names_without_a_choice_are_read_as_patterns_are() {
     assert_eq!(ask("/[a]", 0, &[tree.path()]), ["[a]"]);
 }
 
-/// There PERIOD was a number without a meaning.
+/// There PERIOD had a number but no effect.
 #[test]
 fn a_leading_period_can_be_told_from_others() {
     let tree = tree(&[".x", "x", "d/.x"]);
@@ -292,7 +293,7 @@ fn a_leading_period_can_be_told_from_others() {
     assert_eq!(ask("*x", 0, &[tree.path()]), [".x", "x", "d/.x"]);
 }
 
-/// There one directory that was not there ended the search, and with it what had been found.
+/// There a directory that did not exist ended the search and discarded the matches found before.
 #[test]
 fn a_directory_that_is_not_there_ends_nothing() {
     let tree = tree(&["one/x", "two/x"]);
@@ -303,7 +304,7 @@ fn a_directory_that_is_not_there_ends_nothing() {
     }
 }
 
-/// There the empty name of the searched directory was the end of the answer.
+/// There the empty name of the searched directory marked the end of the answer.
 #[test]
 fn the_searched_directory_has_a_name() {
     let tree = tree(&["a"]);

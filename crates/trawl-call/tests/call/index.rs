@@ -1,4 +1,4 @@
-//! The index against the live walk: the same records in the same order.
+//! Compares the index with the live walk: they give the same records in the same order.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -41,7 +41,7 @@ fn compare(index: &IndexRead, flags: u32, roots: &[&Path]) {
     }
 }
 
-/// Listing a directory moves its time of access.
+/// Removes the access time: listing a directory changes it.
 fn without_atime(record: &trawl_call::Record) -> trawl_call::Record {
     let mut record = record.clone();
     if let trawl_call::Outcome::Match(Some(attributes)) = &mut record.outcome {
@@ -118,7 +118,7 @@ fn from_every_place_the_index_gives_the_rest() {
         let mut search = Search::open(&index, request(pattern, flags, &roots)).unwrap();
         for at in 0.. {
             let cookie = Cookie::from_bytes(&search.cookie().to_bytes()).unwrap();
-            // Whoever answers, a place is the same.
+            // A position means the same to every executor.
             for executor in [&index as &dyn Executor, &LiveWalk::default()] {
                 let request = request(pattern, flags, &roots)
                     .resume_at(cookie.clone())
@@ -200,7 +200,7 @@ fn auto_takes_the_index_when_it_is_fresh() {
         served(&auto(true), "x", tree.path()),
         (found(&["a/x"]), Some(ServedBy::Index))
     );
-    // Behind the index's back: who is told that it is not fresh sees it.
+    // This change bypasses the index: it is found where the index is reported as not fresh.
     make(tree.path(), &["b/x"]);
     assert_eq!(
         served(&auto(true), "x", tree.path()),
@@ -210,7 +210,7 @@ fn auto_takes_the_index_when_it_is_fresh() {
         served(&auto(false), "x", tree.path()),
         (found(&["a/x", "b/x"]), Some(ServedBy::Live))
     );
-    // A name that can be looked for is looked for.
+    // A name without wildcards is looked up in the file system.
     assert_eq!(
         served(&auto(true), "/b/x", tree.path()),
         (found(&["b/x"]), Some(ServedBy::Live))
@@ -224,7 +224,7 @@ fn auto_takes_the_index_when_it_is_fresh() {
     assert_eq!(served(&none, "x", tree.path()).1, Some(ServedBy::Live));
 }
 
-/// Something bound into a tree, until it is dropped.
+/// A bind mount inside a tree, unmounted when dropped.
 struct Bound(std::path::PathBuf);
 
 impl Bound {
@@ -278,7 +278,7 @@ fn other_file_systems_are_walked_in_their_place() {
     assert!(ask("/a/*", 0).is_ok());
 }
 
-/// Its changes are not brought into it.
+/// No daemon brings the index directory's own changes into the index.
 #[test]
 fn the_index_itself_is_walked_in_its_place() {
     let tree = tree(&["a/x", "z/x"]);
@@ -329,7 +329,7 @@ fn an_answer_from_the_index_can_be_cancelled_and_left() {
     assert!(matches!(search.next_record(), Err(CallError::Cancelled)));
 }
 
-/// Rows behind a name barrier are elsewhere in the index than those beside them.
+/// Rows behind a name barrier lie elsewhere in the index than the rows of their siblings.
 #[test]
 fn directories_with_barriers_in_them_are_whole() {
     if let Some(skip) = trawl_testkit::skip::without_root("directories of several users") {

@@ -1,5 +1,5 @@
-//! The search call as a whole: what the paper says it does, what its surviving implementation
-//! does wrong, GNU find and naive matching as oracles, and both executors against each other.
+//! Tests of the search call as a whole: the promises of the paper, the defects of its surviving
+//! implementation, GNU find and naive matching as oracles, and the executors against each other.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Naive matching: a pattern is read anew for each path and everything is tried. It shares no
-//! code with the library, and knows both modes and the rule for periods.
+//! Naive matching: parses the pattern anew for each path and tries every possibility. It shares no
+//! code with the library, and implements both modes and the rule for periods.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,7 +19,8 @@ enum Piece {
     Set { is_not: bool, bytes: Vec<u8> },
 }
 
-/// Whether a path below the searched directory matches, which is itself the empty path.
+/// Returns whether a path below the searched directory matches; the empty path is that directory
+/// itself.
 pub(crate) fn matches(text: &str, path: &str, mode: Mode, period: Period) -> bool {
     alternatives(text, mode).iter().any(|(is_anchored, parts)| {
         let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
@@ -46,7 +47,7 @@ fn alternatives(text: &str, mode: Mode) -> Vec<(bool, Vec<Vec<Piece>>)> {
             b'*' => part.push(Piece::Run),
             b'?' => part.push(Piece::Mark),
             b'\\' => part.push(Piece::Byte(bytes.next().unwrap())),
-            // The sets of these tests are closed, and have no ] in them.
+            // The sets in these tests are closed and contain no `]`.
             b'[' if mode == Mode::Fnmatch => {
                 let is_not = bytes.next_if_eq(&b'!').is_some();
                 let set = bytes.by_ref().take_while(|byte| *byte != b']').collect();
@@ -58,7 +59,7 @@ fn alternatives(text: &str, mode: Mode) -> Vec<(bool, Vec<Vec<Piece>>)> {
     for (is_anchored, parts) in &mut all {
         parts.retain(|part| !part.is_empty());
         match &parts[..] {
-            // A slash alone: all that is in the searched directory.
+            // A slash alone: every entry of the searched directory.
             [] if *is_anchored => parts.push(vec![Piece::Run]),
             // The searched directory itself.
             [part] if *is_anchored && matches!(part[..], [Piece::Byte(b'.')]) => parts.clear(),
@@ -93,7 +94,7 @@ fn rest_matches(part: &[Piece], name: &[u8], mode: Mode) -> bool {
     }
 }
 
-/// The language that flags ask for.
+/// Returns the language that the flags select.
 pub(crate) fn language(flags: u32) -> (Mode, Period) {
     let (language, _) = Flags(flags).read().unwrap();
     (language.mode, language.period)
@@ -107,7 +108,7 @@ fn a_pattern(prng: &mut Prng) -> String {
         pattern.push_str(["", "/"][prng.below(2) as usize]);
         for component in 0..1 + prng.below(3) {
             pattern.push_str(if component > 0 { "/" } else { "" });
-            // Never only a period: that is no name.
+            // Never only a period: no entry has that name.
             pattern.push_str(PARTS[prng.below(4) as usize]);
             for _ in 0..prng.below(4) {
                 pattern.push_str(PARTS[prng.below(PARTS.len() as u64) as usize]);
@@ -128,8 +129,8 @@ fn paths_below(top: &Path, at: &Path, into: &mut Vec<String>) {
     }
 }
 
-/// Whole answers in both modes, with and without the rule for periods. Names that are no plain
-/// text are left out on both sides.
+/// Compares whole answers in both modes, with and without the rule for periods. Names that are not
+/// plain text are left out on both sides.
 #[test]
 fn naive_matching_says_the_same() {
     let mut matched = [0; 4];

@@ -10,7 +10,7 @@ use trawl_testkit::prng::Prng;
 
 use super::support::{OTHER, as_other, random};
 
-/// A pattern of fnmatch mode, and the regular expression for whole paths that it is.
+/// Returns a pattern of fnmatch mode, and the regular expression that matches the same whole paths.
 fn a_pattern(prng: &mut Prng) -> (String, String) {
     const PARTS: &[(&str, &str)] = &[
         ("a", "a"),
@@ -38,7 +38,7 @@ fn a_pattern(prng: &mut Prng) -> (String, String) {
                 pattern.push('/');
                 regex.push('/');
             }
-            // Never only a period: that is no name.
+            // Never only a period: no entry has that name.
             let (part, same) = PARTS[prng.below(5) as usize];
             pattern.push_str(part);
             regex.push_str(same);
@@ -52,7 +52,7 @@ fn a_pattern(prng: &mut Prng) -> (String, String) {
     (pattern, regex)
 }
 
-/// What find says, in the order that it says it.
+/// Returns the paths that find prints, in its order.
 fn found(top: &Path, regex: &str, who: &Identity) -> Vec<Vec<u8>> {
     let top = top.to_str().unwrap();
     let whole = format!("{top}/({regex})");
@@ -77,14 +77,14 @@ fn paths(output: &[u8]) -> Vec<Vec<u8>> {
     paths.map(<[u8]>::to_vec).collect()
 }
 
-/// Whether the user may not list the directory of this entry, which find cannot know then.
+/// Returns whether the user may not list the entry's directory, so that find cannot see the entry.
 fn is_hidden(top: &Path, path: &[u8]) -> bool {
     let path = top.join(std::ffi::OsStr::from_bytes(path));
     let dir = path.parent().unwrap();
     path.symlink_metadata().is_ok() && std::fs::read_dir(dir).is_err()
 }
 
-/// The first paths that the others have not.
+/// Returns the first three paths that only the first list has.
 fn others(these: &[Vec<u8>], those: &[Vec<u8>]) -> Vec<String> {
     let only = these.iter().filter(|path| !those.contains(path));
     let shown = only.map(|path| path.escape_ascii().to_string());
@@ -99,7 +99,7 @@ fn compare(top: &Path, seed: u64, who: &Identity) {
         let search = || {
             let request = super::support::request(&pattern, Flags::FNMATCH, &[top]);
             let records = super::support::records(&LiveWalk::default(), request);
-            // What could not be read find tells on standard error.
+            // find reports unreadable directories on standard error.
             let is_match = |record: &Record| matches!(record.outcome, Outcome::Match(_));
             let matches = records
                 .into_iter()
@@ -113,7 +113,7 @@ fn compare(top: &Path, seed: u64, who: &Identity) {
             Identity::Other { .. } => as_other(search),
         };
         let mut theirs = found(top, &regex, who);
-        // Names that were looked for, since there was no choice.
+        // Names found by lookup, where the pattern left no choice of names.
         assert!(hidden.iter().all(|path| !theirs.contains(path)));
         matched += theirs.len();
         ours.sort();
@@ -147,7 +147,7 @@ fn find_says_the_same_to_another_user() {
     }
 }
 
-/// Names and depths in find's own words.
+/// Compares names and depths, expressed with find's own tests.
 #[test]
 fn find_says_the_same_in_other_words() {
     let scratch = random(77, 400);

@@ -1,7 +1,7 @@
-//! Golden cases: what the call promises, sentence by sentence, and the questions of the paper's
-//! clients. Each is put to the live walk and to the index, in both modes unless it is about one.
+//! Golden cases: the promises of the call, statement by statement, and the questions of the paper's
+//! clients. Each is put to the live walk and to the index, in both modes unless it concerns one.
 //!
-//! `docs/search-call.md`, "Where it is from", says which sentence is whose.
+//! `docs/search-call.md`, "Where it is from", gives the source of each statement.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -13,7 +13,7 @@ use trawl_testkit::Scratch;
 
 use super::support::{index_of, lines, make, open, records, request, tree};
 
-/// In which modes a case holds.
+/// The modes in which a case holds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum In {
     Both,
@@ -22,7 +22,7 @@ enum In {
 }
 use In::{Both, Fnmatch, Paper};
 
-/// A sentence, a question, the whole answer.
+/// A statement, a question and its whole answer.
 type Case = (&'static str, In, &'static str, u32, &'static [&'static str]);
 
 /// A tree and its index.
@@ -50,7 +50,7 @@ impl Asked {
         Asked { scratch, index }
     }
 
-    /// All cases, in their modes, of whoever can answer them.
+    /// Puts all cases, in their modes, to each executor that can answer them.
     fn check(&self, cases: &[Case]) {
         for (says, mode, pattern, flags, answer) in cases {
             for (holds, language) in [(Paper, 0), (Fnmatch, Flags::FNMATCH)] {
@@ -68,15 +68,15 @@ impl Asked {
             assert_eq!(found, answer, "{who}: {says}: {pattern} {flags:#x}");
         };
         put(&LiveWalk::default(), "live");
-        // The index leaves links that are gone into to the walk.
+        // Searches that follow links are not answered from the index.
         if flags & Flags::FOLLOW == 0 {
             put(&self.index, "index");
         }
     }
 }
 
-/// The tree and the questions of the search call's first public implementation, which its own
-/// test asks in its later versions: eleven, in the order in which it does.
+/// The tree and the eleven questions of the own test of the search call's first public
+/// implementation, in its later versions and in its order.
 #[test]
 fn the_first_implementations_own_questions() {
     let asked = Asked::of(&["b/bar", "b/foo", "b/c/bar"], |_| {});
@@ -315,7 +315,7 @@ fn what_flags_mean() {
     ]);
 }
 
-/// A list of directories, as one string or as several.
+/// Lists of directories, as one string and as several strings.
 #[test]
 fn what_lists_mean() {
     let asked = Asked::of(&["one/cc", "one/bin/cc", "two/cc", "three/ld"], |_| {});
@@ -327,13 +327,14 @@ fn what_lists_mean() {
     for mode in [0, Flags::FNMATCH] {
         for executor in [&LiveWalk::default() as &dyn Executor, &asked.index] {
             let ask = |pattern: &str, flags| ask(executor, pattern, flags | mode);
-            // One after the other; a directory that is not there is a record, and ends nothing.
+            // One after the other; a directory that does not exist is a record and does not end the
+            // search.
             assert_eq!(ask("cc", 0), ["cc", "bin/cc", "!1:open 2 .", "2:cc"]);
             assert_eq!(ask("/cc", 0), ["cc", "!1:open 2 .", "2:cc"]);
-            // The earliest that has one.
+            // The earliest root that has a match.
             assert_eq!(ask("/ld", Flags::STOPATFIRST), ["!1:open 2 .", "3:ld"]);
             assert_eq!(ask("cc|ld", Flags::STOPATFIRST), ["cc"]);
-            // As it was given.
+            // With the root as it was given.
             let given = roots[3].to_str().unwrap();
             assert_eq!(
                 ask("ld", Flags::INCLUDEROOT | Flags::STOPATFIRST)[1],
@@ -343,9 +344,9 @@ fn what_lists_mean() {
     }
 }
 
-/// What the programs that the paper speaks of ask, as questions: a shell's glob and its search
-/// along PATH, execvp(3), the loader's and the compiler's search, `ls -l`, `ls -lR`, find, a
-/// configure script's tests and make's.
+/// The questions of the programs that the paper names: a shell's globs and its search along `PATH`,
+/// execvp(3), the loader's and the compiler's searches, `ls -l`, `ls -lR`, find, the tests of a
+/// configure script, and make.
 #[test]
 fn the_clients_questions() {
     let names = [
@@ -388,11 +389,11 @@ fn the_clients_questions() {
     // bash: *.c, */*.c, **/*.c
     assert_eq!(ask("/*.c", Flags::PERIOD, &["src"]), ["a.c", "b.c"]);
     assert_eq!(ask("/*/*.c", Flags::PERIOD, &["src"]), ["sub/c.c"]);
-    // PATH=bin:local/bin cc, of which the first may not be run.
+    // PATH=bin:local/bin cc, where the first cc is not executable.
     assert_eq!(ask("/cc", runs, &["bin", "local/bin"]), ["1:cc"]);
     assert_eq!(ask("/ld", runs, &["bin", "local/bin"]), ["ld"]);
     assert_eq!(ask("/as", runs, &["bin", "local/bin"]), [""; 0]);
-    // ld.so, and the compiler's -I and -L.
+    // The loader, and the compiler's -I and -L.
     let libraries = ["none", "local/lib", "lib"];
     assert_eq!(
         ask("/libm.so", first | Flags::R_OK, &libraries[1..]),
@@ -421,7 +422,7 @@ fn the_clients_questions() {
         ask("*.c", 0, &["src"]),
         ["a.c", "b.c", ".git/a.c", "sub/c.c"]
     );
-    // configure and make: is it there?
+    // configure and make: does the file exist?
     assert_eq!(ask("/configure", runs, &["src"]), ["configure"]);
     assert_eq!(
         ask("/GNUmakefile|/makefile|/Makefile", first, &["src"]),

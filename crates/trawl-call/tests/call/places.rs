@@ -1,4 +1,4 @@
-//! Going on from a place, ending early, and who waits for whom.
+//! Tests of resuming at a position, of ending a search early, and of waiting.
 
 use std::path::Path;
 
@@ -62,14 +62,14 @@ fn from_every_place_the_rest_is_given() {
     }
 }
 
-/// More roots than are begun at once, most with little in them, some not there.
+/// More roots than are begun together; most have few entries, some do not exist.
 #[test]
 fn many_roots_answer_in_the_order_of_the_list() {
     let tree = tree(&[]);
     let mut expected = Vec::new();
     let mut roots = Vec::new();
     for at in 0..200u32 {
-        // Neither in the order of names nor of directories' numbers.
+        // An order that is neither that of names nor that of directory inodes.
         let name = format!("{:03}", at * 77 % 200);
         let root = tree.join(&name);
         let number = match at {
@@ -190,7 +190,7 @@ fn wide_tree() -> trawl_testkit::Scratch {
 fn a_search_can_be_cancelled() {
     let tree = wide_tree();
     let mut search = Search::open(&LiveWalk::default(), request("*", 0, &[tree.path()])).unwrap();
-    // What is there already may still be given.
+    // Records that are ready may still be returned.
     assert!(search.next_record().unwrap().is_some());
     search.cancel().cancel();
     let mut given = 1;
@@ -202,12 +202,12 @@ fn a_search_can_be_cancelled() {
         }
     };
     assert!(matches!(error, CallError::Cancelled) && given < 1800);
-    // From then on it never looks as if it were whole.
+    // Afterwards the search never reports a complete answer.
     assert!(matches!(search.next_record(), Err(CallError::Ended)));
     assert!(matches!(search.fill(&mut [0; 4096]), Err(CallError::Ended)));
 }
 
-/// An executor that fails behind some records.
+/// An executor that fails after some records.
 struct Failing;
 
 impl Executor for Failing {

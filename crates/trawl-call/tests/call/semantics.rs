@@ -1,4 +1,4 @@
-//! What the call promises, one test a sentence.
+//! Tests of the call's promises, one promise per test.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
@@ -93,7 +93,7 @@ fn modes_differ_in_marks_and_brackets() {
     assert_eq!(ask("[ab]?", Flags::FNMATCH, &[top]), ["ac"]);
 }
 
-/// What must be allowed is tested as the kernel does; root may execute only what somebody may.
+/// Access is tested as the kernel does it; root may execute only files that have an execute bit.
 #[test]
 fn access_is_tested_before_a_match_counts() {
     let tree = tree(&["one/prog", "two/prog", "three/prog"]);
@@ -193,7 +193,7 @@ fn links_are_followed_if_asked() {
     assert_eq!(ask("y", NONE, &[top]), ["e/y"]);
     assert_eq!(ask("y", Flags::FOLLOW, &[top]), ["d/to/y", "e/y"]);
     assert_eq!(ask("to", Flags::FOLLOW, &[top]), ["d/to"]);
-    // A root may be a link, as with opendir(3).
+    // A root may be a symbolic link, as with opendir(3).
     symlink("d", top.join("root")).unwrap();
     assert_eq!(ask("x", NONE, &[&top.join("root")]), ["x"]);
 }
@@ -219,7 +219,7 @@ fn what_is_too_deep_is_told_for_each_subtree() {
         deeper("x", 0, top),
         ["x", "!depth 75 a", "!depth 75 c", "!depth 75 f"]
     );
-    // Nothing can match there, so nothing is missing.
+    // Nothing below can match, so nothing is missing.
     assert_eq!(deeper("/*/x", 1, top), ["a/x", "f/x"]);
     let options = Options {
         max_depth: 1 << 20,
@@ -244,7 +244,7 @@ fn paths_beyond_what_the_kernel_takes() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].path.len(), 40 * 201 + 1);
     assert_eq!(attributes(&found[0]).4, 5);
-    // From a root that is itself that deep.
+    // Searches from a root that is itself that deep.
     let deep = tree.path().join(vec![name; 30].join("/"));
     assert_eq!(ask("x", NONE, &[&deep]).len(), 1);
     assert_eq!(ask("/.", NONE, &[&deep]), ["."]);
@@ -297,7 +297,7 @@ fn what_may_be_searched_but_not_listed_is_looked_into() {
             "plain/known"
         ]
     );
-    // Root sees all.
+    // Root sees everything.
     assert_eq!(super::support::ask("known", NONE, &[top]).len(), 4);
 }
 

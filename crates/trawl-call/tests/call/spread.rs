@@ -1,5 +1,5 @@
-//! Servers asked about their mounts: the same answer as without them, from every place on, and one
-//! request for each mount that can have matches.
+//! Tests with servers that answer about their mounts: the answer is the same as without them, also
+//! when resumed from any position, and each mount that can have matches gets one request.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -15,7 +15,7 @@ use trawl_testkit::Scratch;
 
 use super::support::{bytes, lines, make, records, request};
 
-/// A server: a walk, which fails after so many blocks.
+/// A server that walks its tree, and fails after `blocks` blocks.
 struct Walks {
     asked: Arc<AtomicUsize>,
     blocks: usize,
@@ -47,8 +47,8 @@ impl Stream for Served {
     }
 }
 
-/// `here/a/m` and `here/m/n` are what servers have as `there/one` and `there/two`; in the former
-/// something else is mounted at `x`.
+/// `here/a/m` and `here/m/n` are mounts of the servers' `there/one` and `there/two`; another file
+/// system is mounted at `x` in the former.
 struct Site {
     scratch: Scratch,
     asked: Arc<AtomicUsize>,
@@ -75,11 +75,11 @@ impl Site {
                 };
                 mode("run", 0o755);
             }
-            // It leads somewhere here and nowhere there, which shows who looks.
+            // The link leads somewhere here and nowhere there, which shows which side followed it.
             symlink("../../../else", scratch.join(mounted).join("out")).unwrap();
             symlink("nowhere/there", scratch.join(served).join("out")).unwrap();
         }
-        // What is mounted there the server does not know.
+        // The server does not know the files of the file system mounted there.
         make(
             &scratch.join(MOUNTS[0].0),
             &["x/only-here", "x/y/only-here"],
@@ -102,7 +102,7 @@ impl Site {
         self.spread_with(blocks, 0)
     }
 
-    /// With devices that are not those there, if `other` is not 0.
+    /// With device numbers that differ from the server's, if `other` is not 0.
     fn spread_with(&self, blocks: usize, other: u64) -> Spread {
         let mount = |(point, path): (&str, &str)| Mount {
             point: bytes(&self.at(point)).to_vec(),
@@ -124,13 +124,13 @@ impl Site {
         Spread::new(Box::new(LiveWalk::default()), mounts, Ids::AsServed)
     }
 
-    /// How often servers were asked since.
+    /// Returns how often servers were asked since the last call.
     fn asked(&self) -> usize {
         self.asked.swap(0, Ordering::Relaxed)
     }
 }
 
-/// What tells records apart but for inodes and devices, which are not those of the copies.
+/// Formats records without inode and device numbers, which differ between the copies.
 fn told(records: &[Record]) -> Vec<String> {
     let attributes = records.iter().map(|record| match record.outcome {
         trawl_call::Outcome::Match(Some(of)) => format!(" {:o} {}", of.mode, of.size),
@@ -192,7 +192,7 @@ fn the_answer_is_the_walks() {
     }
 }
 
-/// A search that is gone on with gives the rest.
+/// Checks that a search resumed at each position gives the rest of the answer.
 fn from_every_place(site: &Site, request: &dyn Fn() -> Request, about: &str) {
     let whole = told(&records(&LiveWalk::default(), request()));
     let spread = site.spread(usize::MAX);
@@ -219,10 +219,10 @@ fn each_server_is_asked_once_and_only_where_it_can_have_matches() {
         ("/*", 0, &[&here], 0),
         ("/zz/x", 0, &[&here], 0),
         ("x", Flags::FOLLOW, &[&here], 0),
-        // The first one is found before a mount is come to.
+        // The first match is found before a mount is reached.
         ("x", Flags::STOPATFIRST, &[&here], 0),
         ("/b/x", 0, &[&mounted], 1),
-        // Several directories of one server are one question.
+        // Several directories of one server make one request.
         ("/x", 0, &[&below, &below, &below], 1),
     ] {
         let answer = records(&spread, request(pattern, flags, roots));
@@ -231,7 +231,7 @@ fn each_server_is_asked_once_and_only_where_it_can_have_matches() {
     }
 }
 
-/// Something is mounted over it: what is there is not the server's.
+/// Another file system is mounted over the mount, so the tree there is not the server's.
 #[test]
 fn a_mount_that_is_hidden_is_not_asked() {
     let site = Site::new();

@@ -1,4 +1,4 @@
-//! Trees to search and answers as lines.
+//! Makes trees to search, and formats answers as lines.
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
@@ -18,7 +18,7 @@ use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::random_tree::Plan;
 use trawl_testkit::{RandomTree, Scratch};
 
-/// Makes files; a name that ends in a slash makes a directory.
+/// Makes empty files; a name that ends in a slash makes a directory.
 pub(crate) fn make(top: &Path, names: &[&str]) {
     for name in names {
         let path = top.join(name);
@@ -31,14 +31,14 @@ pub(crate) fn make(top: &Path, names: &[&str]) {
     }
 }
 
-/// A directory with these files.
+/// Makes a directory with these files.
 pub(crate) fn tree(names: &[&str]) -> Scratch {
     let scratch = Scratch::new("call");
     make(scratch.path(), names);
     scratch
 }
 
-/// A random tree of so many entries, in the directory `tree`.
+/// Makes a random tree with this number of entries, in the directory `tree`.
 pub(crate) fn random(seed: u64, entries: usize) -> Scratch {
     let scratch = Scratch::new("call-random");
     let top = scratch.join("tree");
@@ -55,7 +55,7 @@ pub(crate) fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
 }
 
-/// A request in the language and with the options that the flags say.
+/// Returns a request with the language and options of the flags.
 pub(crate) fn request(pattern: &str, flags: u32, roots: &[&Path]) -> Request {
     let (language, options) = Flags(flags).read().unwrap();
     request_with(pattern, language, options, roots)
@@ -72,7 +72,7 @@ pub(crate) fn request_with(
     Request::new(&pattern, &roots, options).unwrap()
 }
 
-/// All records of an answer.
+/// Returns all records of an answer.
 pub(crate) fn records(executor: &dyn Executor, request: Request) -> Vec<Record> {
     let mut search = Search::open(executor, request).unwrap();
     let mut records = Vec::new();
@@ -82,8 +82,8 @@ pub(crate) fn records(executor: &dyn Executor, request: Request) -> Vec<Record> 
     records
 }
 
-/// A record in a line: an error begins with `!`, a record of another root than the first with
-/// its number.
+/// Formats a record as a line: an error begins with `!`, a record of any root but the first with
+/// the root's number.
 pub(crate) fn line(record: &RecordRef<'_>) -> String {
     let path = record.path.escape_ascii();
     let root = match record.root {
@@ -110,7 +110,7 @@ pub(crate) fn lines(records: &[Record]) -> Vec<String> {
     records.iter().map(line).collect()
 }
 
-/// The live answer in lines.
+/// Returns the live answer as lines.
 pub(crate) fn ask(pattern: &str, flags: u32, roots: &[&Path]) -> Vec<String> {
     lines(&records(
         &LiveWalk::default(),
@@ -118,10 +118,10 @@ pub(crate) fn ask(pattern: &str, flags: u32, roots: &[&Path]) -> Vec<String> {
     ))
 }
 
-/// What other users are in these tests.
+/// User and group id of the other user in these tests.
 pub(crate) const OTHER: u32 = 54_321;
 
-/// Does something as another user.
+/// Runs a closure as another user.
 pub(crate) fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let user = User {
         uid: OTHER,
@@ -131,7 +131,7 @@ pub(crate) fn as_other<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     as_user(&user, work).unwrap()
 }
 
-/// The credentials that [`as_other`] has.
+/// Returns the credentials that [`as_other`] uses.
 pub(crate) fn other() -> Credentials {
     Credentials {
         uid: trawl_model::Uid(OTHER),
@@ -144,7 +144,7 @@ pub(crate) fn index_of(top: &Path, into: &Path) {
     make_index(top, into, Default::default());
 }
 
-/// Indexes a tree, and notes that it was done with this option.
+/// Indexes a tree, and records this option in the index.
 pub(crate) fn index_with(top: &Path, into: &Path, option: &str) {
     make_index(top, into, [(option.to_owned(), "yes".to_owned())].into());
 }

@@ -1,14 +1,14 @@
 /*
  * trawl/search.h: the call of the paper "Search Should Be a System Call" (Kokoszka, Donnelly and
- * Thain, TR-2013-03) with the names that it has there:
+ * Thain, TR-2013-03) under the paper's names:
  *
  *     s = opensearch("/bin:/usr/bin:/home/fred/bin", "/ch*", INCLUDEROOT|X_OK);
  *     while( e=readsearch(s) )
  *         printf("%s\n", e->path);
  *     closesearch(s);
  *
- * R_OK, W_OK and X_OK are those of <unistd.h>. The other flags of <trawl/searchcall.h> keep the
- * SEARCH_ that they begin with, for they are not the paper's.
+ * R_OK, W_OK and X_OK are those of <unistd.h>. The other flags of <trawl/searchcall.h> keep their
+ * prefix SEARCH_, because they are not in the paper.
  */
 #ifndef TRAWL_SEARCH_H
 #define TRAWL_SEARCH_H
@@ -30,9 +30,10 @@ extern "C" {
 #endif
 
 /*
- * The whole answer in one call: packed records, as <trawl.h> has them (trawl_record_path and so
- * on), as many bytes as are returned. -1 with errno: ERANGE if the buffer has no room for the
- * answer, otherwise as opensearch and readsearch. trawl_search(3) gives an answer in pieces.
+ * Returns the whole answer in one call: packed records as in <trawl.h> (see trawl_record_path and
+ * its neighbours). Returns their size in bytes, or -1 with errno: ERANGE if the answer does not fit
+ * into the buffer, otherwise as opensearch and readsearch. trawl_search(3) returns an answer in
+ * pieces.
  */
 TRAWL_INLINE int search(const char *paths, const char *pattern, int flags, void *buffer,
                         size_t len) {

@@ -1,12 +1,12 @@
 /*
  * trawl/searchcall.h: the functions and structures of the paper "Search Should Be a System Call"
- * under their own names, for what <trawl.h> has. Flags and numbers begin with SEARCH_;
- * <trawl/search.h> has the paper's bare flags and search() besides.
+ * under the paper's names, for those of <trawl.h>. Flags and numbers begin with SEARCH_;
+ * <trawl/search.h> adds the paper's bare flags and search().
  *
  * SEARCH_R_OK, SEARCH_W_OK and SEARCH_X_OK have the values of R_OK, W_OK and X_OK in <unistd.h>,
- * so that either may be written. Flags of this header are for the functions of this header, those
- * that begin with TRAWL_ for the functions that begin with trawl_. Programs that use these names
- * for something else include <trawl.h> alone.
+ * so that either may be used. Flags of this header are for the functions of this header, flags that
+ * begin with TRAWL_ for the functions that begin with trawl_. Programs that use these names for
+ * anything else include <trawl.h> alone.
  */
 #ifndef TRAWL_SEARCHCALL_H
 #define TRAWL_SEARCHCALL_H
@@ -44,7 +44,7 @@ typedef TRAWL_SEARCH SEARCH;
 #define SEARCH_ERR_DEPTH TRAWL_ERR_DEPTH
 #define SEARCH_ERR_LOOP TRAWL_ERR_LOOP
 
-/* The same flags for the functions of <trawl.h>; those that there are not stay unknown there. */
+/* Converts flags to those of <trawl.h>; unknown flags stay unknown. */
 TRAWL_INLINE int trawl_searchcall_flags(int flags) {
     const int access = SEARCH_R_OK | SEARCH_W_OK | SEARCH_X_OK;
     const int high = TRAWL_R_OK | TRAWL_W_OK | TRAWL_X_OK;

@@ -1,5 +1,5 @@
-//! What the header promises, by a program in C that looks at it from inside; the same with the
-//! compiler's address sanitizer.
+//! Checks the promises of the header with a C program that makes its own checks; also built with
+//! the compiler's address sanitizer.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use trawl_testkit::oracle;
 
 use super::site::{Site, files, random, skipped};
 
-/// Runs one part of it.
+/// Runs one part of the C program.
 fn behave(what: &str, top: &Path, size: Option<usize>) -> Option<Vec<u8>> {
     let site = Site::get(what)?;
     let size = size.map(|size| size.to_string());
@@ -21,14 +21,14 @@ fn behave(what: &str, top: &Path, size: Option<usize>) -> Option<Vec<u8>> {
     Some(oracle::run(&mut program).expect_code(0).stdout)
 }
 
-/// What find prints with this format, in the order of the call.
+/// Returns the output of find with this format, in the order of the call.
 fn found(top: &Path, format: &str) -> Vec<u8> {
     let mut find = oracle::command("find");
     find.arg(top).args(["-mindepth", "1", "-printf", format]);
     oracle::run(&mut find).expect_code(0).stdout
 }
 
-/// A tree of plain files and directories, with names of all lengths.
+/// Makes a tree of plain files and directories, with names of many lengths.
 fn plain(count: usize) -> Scratch {
     files((0..count).map(|number| {
         let name = "x".repeat(number % 200);
@@ -52,7 +52,7 @@ fn buffers_get_whole_records_and_nothing_is_dropped() {
     let expected = found(tree.path(), "%p\\0");
     for size in [0, 24, 160, 1000, 65_536, 1 << 20] {
         for what in ["fill", "call"] {
-            // As many searches as buffers.
+            // Each buffer is a search of its own.
             if what == "call" && size < 65_536 {
                 continue;
             }
@@ -181,7 +181,7 @@ fn the_index_answers_where_it_is_asked_for() {
     let place = Scratch::new("capi-index");
     let index = place.join("index");
     index_of(tree.path(), &index);
-    // Made since, and so not in the index.
+    // Made after the indexing, so it is not in the index.
     std::fs::write(tree.join("newer"), "").unwrap();
     let ask = |who: &str| {
         let mut program = site.program("behaviour");

@@ -1,5 +1,5 @@
-//! The worked examples of the paper, word for word, each a program in C89 in a root directory of
-//! its own; what they print is what GNU find does there.
+//! The worked examples of the paper, word for word. Each is a C89 program that runs in its own root
+//! directory and must print what GNU find prints there.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,10 +10,10 @@ use trawl_testkit::{Scratch, skip};
 
 use super::site::Site;
 
-/// The paper writes `while( e=readsearch(s) )`, which compilers warn of by default.
+/// The paper writes `while( e=readsearch(s) )`, about which compilers warn by default.
 const FLAGS: [&str; 3] = ["-std=c89", "-pedantic", "-Wno-parentheses"];
 
-/// What the examples name, and around it what they must not find.
+/// Makes the files that the examples name, and files around them that must not match.
 fn root() -> Scratch {
     let root = Scratch::new("capi-paper");
     for dir in [
@@ -87,7 +87,7 @@ impl Examples {
         self.site.run(&program, &[self.root.path()])
     }
 
-    /// Prints what find does in the directory `from`, in any order.
+    /// Checks that an example prints what find prints in the directory `from`, in any order.
     fn is_as_find(&self, name: &str, from: &str, words: &[&str]) {
         let ran = self.run(name).expect_code(0);
         let found = find(&self.root, from, words);
@@ -139,7 +139,7 @@ fn the_shell_finds_the_first_executable() {
     let locate = || examples.run("locate").expect_code(0).text();
     let file = |name: &str| examples.root.join(name);
     assert_eq!(locate(), "/bin/chmod\n");
-    // What may not be executed is none, as in execvp(3).
+    // A file that is not executable does not match, as in execvp(3).
     fs::set_permissions(file("bin/chmod"), Permissions::from_mode(0o644)).unwrap();
     assert_eq!(locate(), "/usr/bin/chmod\n");
     fs::remove_file(file("usr/bin/chmod")).unwrap();
@@ -148,7 +148,7 @@ fn the_shell_finds_the_first_executable() {
     assert_eq!(locate(), "");
 }
 
-/// The sentences with examples that are no programs: sections 3, 4 and 5.1.
+/// Statements of the paper in sections 3, 4 and 5.1 whose examples are not programs.
 #[test]
 fn the_sentences_of_the_paper_are_so() {
     let Some(examples) = Examples::new("the sentences of the paper") else {

@@ -1,4 +1,4 @@
-//! The interface itself: symbols, numbers and layouts are those of the header, and stay.
+//! Checks that symbols, constants and layouts are those of the header, and do not change.
 
 use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
@@ -13,7 +13,7 @@ use trawl_testkit::{oracle, skip};
 
 use super::site::{HERE, Site, compiler, shared_object};
 
-/// Assertions in C about what Rust has.
+/// C assertions about values that Rust knows.
 struct Assertions(String);
 
 impl Assertions {
@@ -97,7 +97,7 @@ fn assertions() -> String {
     for (name, flag) in [("INTR", TRAWL_INTR), ("DEPTH16", TRAWL_DEPTH16)] {
         all.that(&format!("TRAWL_{name}"), flag);
         all.that(&format!("SEARCH_{name}"), flag << 16);
-        // They are of the C interface alone.
+        // These flags exist in the C interface only.
         assert_eq!(flag.cast_unsigned() & Flags::ALL, 0, "{name}");
     }
     for number in 0..=u8::MAX {
@@ -154,7 +154,7 @@ fn the_header_is_also_one_for_other_languages() {
     oracle::run(&mut gcc).expect_code(0);
 }
 
-/// Each header by itself, from the oldest C on.
+/// Compiles each header by itself, from C89 on.
 #[test]
 fn the_headers_are_clean_in_every_c() {
     let test = "the headers in C89";
@@ -173,7 +173,7 @@ fn the_headers_are_clean_in_every_c() {
             gcc.args([standard, "-pedantic", "-fsyntax-only", "-x", "c"]);
             gcc.arg(format!("{HERE}/include/{header}"));
             let ran = oracle::run(&mut gcc);
-            // Not every compiler knows the newest.
+            // Not every compiler knows the newest standard.
             if standard == "-std=c23" && ran.errors().contains("unrecognized") {
                 continue;
             }
@@ -199,7 +199,7 @@ fn the_library_has_the_symbols_that_it_always_had() {
     symbols.sort();
     let expected = include_str!("symbols.txt");
     let rest = expected.lines().filter(|line| !line.starts_with('#'));
-    // One that is added is added to the list; one that goes needs another soname.
+    // A new symbol is added to the list; a removed symbol needs another soname.
     assert_eq!(symbols, rest.collect::<Vec<_>>());
     let header = std::fs::read_to_string(format!("{HERE}/include/trawl.h")).unwrap();
     for symbol in &symbols {

@@ -1,5 +1,5 @@
-//! The C library as C programs see it: compiled against its header, linked with its shared
-//! object, run, and compared with GNU find and the kernel.
+//! Tests the C library with C programs: compiled against its header, linked with its shared object,
+//! run, and compared with GNU find and the kernel.
 
 mod behaviour;
 mod examples;

@@ -1,5 +1,5 @@
-//! A program written from the paper, on trees, beside GNU find; and what the surviving
-//! implementation of the call gets wrong.
+//! Compares a program written from the paper with GNU find, on trees; and checks for the known
+//! defects of the surviving implementation of the call.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -13,14 +13,14 @@ use trawl_testkit::skip;
 
 use super::site::{Site, files, random};
 
-/// What GNU find prints below a directory.
+/// Returns the output of GNU find below a directory.
 fn find(top: &Path, words: &[&str]) -> Vec<u8> {
     let mut find = oracle::command("find");
     find.arg(top).args(["-mindepth", "1"]).args(words);
     oracle::run(&mut find).expect_code(0).stdout
 }
 
-/// Flags as the paper's header has them: those of access(2), and others further up.
+/// Converts flags to those of the paper's header: access flags as in access(2), others shifted up.
 fn bare(flags: u32) -> u32 {
     let access = [(Flags::X_OK, 1), (Flags::W_OK, 2), (Flags::R_OK, 4)];
     let asked = access.iter().filter(|(flag, _)| flags & flag != 0);
@@ -28,7 +28,7 @@ fn bare(flags: u32) -> u32 {
     asked.fold(others << 16, |all, (_, bit)| all | bit)
 }
 
-/// What the program prints.
+/// Returns the output of the program.
 fn paper(site: &Site, list: &[u8], pattern: &str, flags: u32) -> Vec<u8> {
     let list = OsString::from(std::ffi::OsStr::from_bytes(list));
     let arguments = [list, pattern.into(), bare(flags).to_string().into()];
@@ -169,7 +169,7 @@ fn the_first_match_is_one_that_may_be_used() {
     for pattern in ["/cc", "cc", "c*"] {
         let ran = ask(pattern, &Identity::user(54_321));
         assert_eq!(ran.stdout, expected("c"), "{pattern}: {ran}");
-        // A directory that may not be looked into is told of.
+        // A directory that cannot be searched is reported.
         assert_eq!(ran.errors().lines().count(), 1, "{ran}");
         assert_eq!(ask(pattern, &Identity::Ourselves).stdout, expected("a"));
     }

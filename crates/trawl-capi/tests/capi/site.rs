@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::{RandomTree, Scratch, Skip, random_tree::Plan, skip};
 
-/// Where the sources of this crate are.
+/// Directory of this crate's sources.
 pub(crate) const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// What the compiler is asked to be strict about.
+/// Strict compiler flags.
 pub(crate) const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-O1"];
 
 /// The library and the programs of these tests.
@@ -20,7 +20,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The one that tests share; `None`, and why is said, where nothing can be compiled.
+    /// Returns the site that all tests share. Where nothing can be compiled, reports the reason and
+    /// returns `None`.
     pub(crate) fn get(test: &str) -> Option<&'static Site> {
         static SITE: OnceLock<Site> = OnceLock::new();
         if let Some(skip) = skip::without_program(test, "gcc") {
@@ -34,7 +35,7 @@ impl Site {
         let site = Site {
             scratch: Scratch::new("capi"),
         };
-        // Copied, so that other users can read it.
+        // A copy, so that other users can read it.
         std::fs::copy(shared_object(), site.path("libtrawl.so.0")).unwrap();
         std::os::unix::fs::symlink("libtrawl.so.0", site.path("libtrawl.so")).unwrap();
         site.compile("paper", "paper", &["-std=c11"]).unwrap();
@@ -47,7 +48,7 @@ impl Site {
         self.scratch.join(name)
     }
 
-    /// Compiles a program of these tests; what the compiler says if it does not.
+    /// Compiles a program of these tests; returns the compiler's output if that fails.
     pub(crate) fn compile(&self, source: &str, name: &str, flags: &[&str]) -> Result<(), Ran> {
         let mut gcc = compiler("gcc");
         gcc.args(flags)
@@ -63,7 +64,7 @@ impl Site {
         }
     }
 
-    /// A program that was compiled, to be run with no index of its own.
+    /// Returns a compiled program, to be run without an index of its own.
     pub(crate) fn program(&self, name: &str) -> Command {
         self.without_index(oracle::command(self.path(name)))
     }
@@ -82,20 +83,20 @@ impl Site {
     }
 }
 
-/// A compiler with strict warnings, which finds the header.
+/// Returns a compiler with strict warnings and the header's directory.
 pub(crate) fn compiler(name: &str) -> Command {
     let mut compiler = oracle::command(name);
     compiler.args(STRICT).arg(format!("-I{HERE}/include"));
     compiler
 }
 
-/// The library as it was built with this test.
+/// Returns the path of the library that was built with this test.
 pub(crate) fn shared_object() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     program.with_file_name("libtrawl.so")
 }
 
-/// A random tree of so many entries in which every directory can be read.
+/// Makes a random tree with this number of entries, in which every directory can be read.
 pub(crate) fn random(seed: u64, entries: usize) -> Scratch {
     let scratch = Scratch::new("capi-tree");
     let top = scratch.join("tree");
@@ -108,7 +109,7 @@ pub(crate) fn random(seed: u64, entries: usize) -> Scratch {
     scratch
 }
 
-/// Plain files with these paths.
+/// Makes plain files with these paths.
 pub(crate) fn files<P: AsRef<Path>>(names: impl IntoIterator<Item = P>) -> Scratch {
     let scratch = Scratch::new("capi-tree");
     for name in names {
@@ -119,7 +120,7 @@ pub(crate) fn files<P: AsRef<Path>>(names: impl IntoIterator<Item = P>) -> Scrat
     scratch
 }
 
-/// Says that a test did not run.
+/// Reports that a test did not run.
 pub(crate) fn skipped(test: &str, because: impl std::fmt::Display) {
     Skip::new(test, because).say();
 }

@@ -46,7 +46,8 @@ fn a_server_prints_what_the_walk_does() {
     assert_eq!(ask(&tree).expect_code(1).text(), "");
     let ran = site.run("search --remote command:true x /").expect_code(2);
     assert!(
-        ran.errors().contains("ended before its answer was whole"),
+        ran.errors()
+            .contains("ended before its answer was complete"),
         "{ran}"
     );
     let ran = site.run("search --remote nowhere x /").expect_code(2);

@@ -130,7 +130,7 @@ fn a_servers_certificate_that_is_no_good_is_told() {
     let good = secured.serve(&secured.servers.sign(&GOOD), &users, &[]);
     let files = |ca| secured.files(ca, Some(&own));
     let text = told(&good, "localhost", files(&secured.clients), &tree);
-    expect(&text, "signed by nobody that is trusted here");
+    expect(&text, "signed by an authority that is not trusted");
     let text = told(&good, "127.0.0.1", files(&secured.servers), &tree);
     expect(&text, "is for another name");
     drop(good);
@@ -190,7 +190,7 @@ fn a_clients_certificate_that_is_no_good_is_told() {
         common: "gone",
         ..GOOD
     });
-    expect(&ask(Some(&gone)), "a user that is not there");
+    expect(&ask(Some(&gone)), "a user that does not exist");
     // Without any.
     let files = secured.files(&secured.servers, None);
     let nothing = Certificates {
@@ -314,7 +314,7 @@ fn files_that_others_could_use_are_refused() {
     );
     let other = secured.servers.sign(&GOOD);
     let swap = || drop(secured.site.write("server.key", &other.key));
-    expect(&start(&swap, &[]), "do not go together");
+    expect(&start(&swap, &[]), "do not match");
     expect(
         &start(&|| drop(secured.site.write("clients.pem", "")), &[]),
         "no certificate",

@@ -104,7 +104,7 @@ fn programs_are_shown_what_their_certificate_may_see() {
     assert_eq!((ran.text().as_str(), ran.code), ("", Some(125)), "{ran}");
     let said = ran.errors();
     assert!(
-        said.contains("signed by nobody that is trusted here"),
+        said.contains("signed by an authority that is not trusted"),
         "{said}"
     );
     // Nor is one that does not know who asks.

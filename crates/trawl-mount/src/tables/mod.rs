@@ -1,12 +1,12 @@
 //! Tables of mounted trees, for programs that ask the bulk service instead of the kernel.
 //!
-//! A table says what the kernel would say of the mount, in the namespace in which it is seen: it is
-//! made of the answers that the mount itself gets ([`Tree`]), with the numbers that the mount
-//! gives ([`crate::nodes`]), and as the kernel passes both on ([`shown`]).
+//! A table says what the kernel would say about the mount in its mount namespace. It is made of the
+//! answers that the mount itself gives ([`Tree`]), with the mount's inode numbers
+//! ([`crate::nodes`]), as the kernel would present both ([`shown`]).
 //!
-//! Invariants: no table holds what the kernel would keep from its reader, nor a listing that is
-//! not whole; what is not certain is left to the kernel; a table is as old as the oldest of what it
-//! is made of; the mount itself is never asked, since this process serves it.
+//! Invariants: no table contains anything that the kernel would hide from its reader, or an
+//! incomplete listing; anything uncertain is left to the kernel; a table is as old as its oldest
+//! fact; the mount itself is never accessed, since this process serves it.
 
 mod mounts;
 mod search_path;
@@ -29,27 +29,27 @@ use mounts::MountTable;
 use shown::Reader;
 use walk::Walk;
 
-/// What has less left than this part of the age that was agreed on is asked for anew before it is
+/// Facts with less than this fraction of the maximum age left are requested anew before they are
 /// put in a table.
 const LEFT_PART: u32 = 8;
 
-/// A tree and where it is mounted.
+/// A tree and its mount point.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The tree.
     pub mounted: Mounted,
-    /// An absolute path without links and dots.
+    /// The mount point: an absolute path without links and dots.
     pub point: PathBuf,
 }
 
-/// A mount as it is seen.
+/// A mount, as it is seen in the namespace.
 #[derive(Debug)]
 struct Seen {
     place: Place,
     top: Top,
 }
 
-/// All mounts, and who sees them.
+/// All mounts, and the reader of the tables.
 #[derive(Debug)]
 struct Open {
     seen: Vec<Seen>,
@@ -57,26 +57,27 @@ struct Open {
     reader: Reader,
 }
 
-/// Says what is in mounted trees, from [`Tables::open`] to [`Tables::close`].
+/// Makes tables of mounted trees, between [`Tables::open`] and [`Tables::close`].
 #[derive(Debug, Default)]
 pub struct Tables(Mutex<Option<Arc<Open>>>);
 
 impl Tables {
-    /// How little a table may have left before it is made anew, if trees are kept so long.
+    /// Returns the minimum remaining age of a table before it is made anew, for trees with this
+    /// maximum age.
     pub fn age_left(max_age: Duration) -> Duration {
         max_age / LEFT_PART
     }
 
-    /// The attributes that are to be looked for, for the view.
+    /// Returns the names of the attributes that the view has to probe.
     pub fn attributes() -> Vec<CString> {
         let names = ATTRIBUTE_NAMES.iter();
         names.filter_map(|name| CString::new(*name).ok()).collect()
     }
 
-    /// Begins to answer: the trees are mounted, in the order in which the view has them.
+    /// Begins to answer. The trees are mounted, and `places` is in the order of the view.
     ///
     /// # Errors
-    /// If it cannot be found out what the kernel would keep from whom.
+    /// Fails if the reader's credentials cannot be determined.
     pub fn open(&self, places: Vec<Place>, view: View) -> std::io::Result<()> {
         let reader = Reader::in_namespace(view.namespaces[1])?;
         let seen = places.into_iter().zip(view.tops);
@@ -89,7 +90,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Answers no more, and lets go of the mounts.
+    /// Stops answering, and releases the mounts.
     pub fn close(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -118,15 +119,15 @@ fn errno(error: std::io::Error) -> Errno {
 }
 
 impl Open {
-    /// Where something else is mounted in a mount.
+    /// Returns the points in a mount at which other file systems are mounted.
     fn covered(&self, seen: &Seen) -> Result<Vec<Vec<u8>>, Errno> {
         let point = seen.place.point.as_os_str().as_bytes();
         let above = self.mounts.above(point, seen.top.stat.dev).map_err(errno)?;
-        // It is not what is seen there: something else was mounted over it.
+        // Another file system is mounted over it, so it is not visible at its point.
         above.ok_or(Errno::XDEV)
     }
 
-    /// The mount that a path lies in, and the path below its top.
+    /// Returns the mount that a path lies in, and the path below its top.
     fn find<'a>(&self, path: &'a [u8]) -> Option<(&Seen, &'a [u8])> {
         let below = |seen: &Seen| {
             let rest = path.strip_prefix(seen.place.point.as_os_str().as_bytes())?;
@@ -136,7 +137,7 @@ impl Open {
                 Some(_) => None,
             }
         };
-        // Of one mount in another the inner one is meant.
+        // For nested mounts, the inner one counts.
         let found = self
             .seen
             .iter()

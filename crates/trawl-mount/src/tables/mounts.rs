@@ -1,4 +1,4 @@
-//! Whether a mount is what is seen at its point, and what is mounted in it.
+//! Finds out whether a mount is visible at its point, and what is mounted in it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -9,7 +9,7 @@ use trawl_model::path;
 use trawl_sys::device::DeviceNumber;
 use trawl_sys::mount_table::{self, Mount};
 
-/// The table of the mounts of a namespace (`mountinfo`), read whenever it is asked.
+/// The mount table of a namespace (`mountinfo`), read on each request.
 #[derive(Debug)]
 pub(super) struct MountTable(Mutex<File>);
 
@@ -18,8 +18,8 @@ impl MountTable {
         MountTable(Mutex::new(table))
     }
 
-    /// The points of all mounts below a point at which a file system on this device is mounted;
-    /// `None` if something else may be seen there.
+    /// Returns the points of all mounts below a point at which a file system on this device is
+    /// mounted; `None` if another file system may be visible there.
     pub(super) fn above(
         &self,
         point: &[u8],
@@ -34,7 +34,7 @@ impl MountTable {
     }
 }
 
-/// Whether an absolute path is this directory or lies below it.
+/// Returns whether an absolute path is this directory or lies below it.
 fn is_within(path: &[u8], directory: &[u8]) -> bool {
     path::is_within(path, directory.strip_suffix(b"/").unwrap_or(directory))
 }
@@ -47,7 +47,7 @@ fn below(text: &[u8], point: &[u8], device: DeviceNumber) -> Option<Vec<Vec<u8>>
     let (Some((id, _)), None) = (ours.next(), ours.next()) else {
         return None;
     };
-    // On the way to it lie the mounts that it was mounted on, and no others: those would hide it.
+    // Only the mounts that it is mounted on may lie on the way to it; any other would hide it.
     let mut way = vec![*id];
     while let Some(mount) = way.last().and_then(|id| mounts.get(id)) {
         if way.contains(&mount.parent) {
@@ -82,7 +82,7 @@ mod tests {
             super::below(text.as_bytes(), b"/home/u/a b", device)
         };
         assert_eq!(below(""), Some(Vec::new()));
-        // Beside it.
+        // A mount beside it.
         assert_eq!(
             below("10 2 0:51 / /home/u/a rw - tmpfs x rw\n"),
             Some(Vec::new())

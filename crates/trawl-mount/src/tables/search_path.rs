@@ -1,8 +1,9 @@
-//! The names in directories of a search path that lie in mounts, as the mounts know them: of names
-//! that they are not there.
+//! Lists the names in those directories of a search path that lie in mounts, so that lookups of
+//! absent names need no kernel call.
 //!
-//! A directory may be reached through links, as far as they stay in the mount. One that the kernel
-//! would not let the reader into, that lies elsewhere or has not come yet is the kernel's.
+//! A directory may be reached through links, as long as they stay in the mount. Directories that
+//! the reader may not search, that lie elsewhere, or whose listing has not arrived yet are left to
+//! the kernel.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -19,12 +20,12 @@ use super::walk::{PATIENCE, PATIENCE_FIRST, Walk};
 use crate::file_system::{below, file_attr};
 use crate::tree::{Entry, is_directory, is_link};
 
-/// As many links as the kernel follows.
+/// Maximum number of links followed, as in the kernel.
 const LINKS_MAX: u32 = 40;
 
-/// A table about the directories whose paths are demanded.
+/// Makes a table about the directories that are demanded.
 pub(super) fn table(demand: &Demand, open: &Open) -> Result<Builder, Errno> {
-    // The table is about the root, and says of it what it is outside.
+    // The table describes `/` as seen outside of the mounts, so `/` must not lie in a mount.
     if open.find(b"/").is_some() {
         return Err(Errno::NOTSUP);
     }
@@ -45,7 +46,7 @@ pub(super) fn table(demand: &Demand, open: &Open) -> Result<Builder, Errno> {
         };
         until = until.min(Instant::now() + PATIENCE);
         match found {
-            // All will be there when it is asked for again.
+            // The listing will have arrived when the table is demanded again.
             Err(Errno::WOULDBLOCK) => Err(Errno::WOULDBLOCK),
             found => Ok(found.unwrap_or(Found::Unknown)),
         }
@@ -57,14 +58,14 @@ pub(super) fn table(demand: &Demand, open: &Open) -> Result<Builder, Errno> {
     Ok(builder)
 }
 
-/// A way through directories, from the top of a mount on.
+/// A way through directories, from the top of a mount.
 #[derive(Default)]
 struct Way {
-    /// Where it has come to, without links.
+    /// The directory reached so far, without links.
     path: Vec<u8>,
-    /// The directories above, and that one.
+    /// The attributes of the directories passed, including the current one.
     passed: Vec<Attributes>,
-    /// Names that follow, the next one last.
+    /// The remaining names, the next one last.
     names: Vec<Vec<u8>>,
     links: u32,
 }
@@ -76,7 +77,7 @@ impl Way {
         self.names.extend(names.rev().map(<[u8]>::to_vec));
     }
 
-    /// Goes up; what is above the top is elsewhere.
+    /// Goes to the parent; the parent of the top lies outside of the mount.
     fn go_up(&mut self) -> Result<(), Errno> {
         self.passed.pop();
         match self.passed.is_empty() {
@@ -90,8 +91,8 @@ impl Way {
 }
 
 impl Walk<'_> {
-    /// The names in a directory below the top, if there are no more than so many. An error is for
-    /// the kernel to find.
+    /// Returns the names in a directory below the top, if there are at most `room`. On an error the
+    /// kernel has to answer.
     fn names(&mut self, path: &[u8], room: usize, until: Instant) -> Result<Found, Errno> {
         let Some(dir) = self.resolve(path, until)? else {
             return Ok(Found::Missing);
@@ -115,8 +116,8 @@ impl Walk<'_> {
         ))
     }
 
-    /// Where a path leads to a directory in which the reader may look for names; `None` if nothing is
-    /// there.
+    /// Returns the directory that a path leads to, if the reader may search it and all on the way;
+    /// `None` if it does not exist.
     fn resolve(&mut self, path: &[u8], until: Instant) -> Result<Option<Vec<u8>>, Errno> {
         let tree = self.seen.tree();
         let top = tree.attributes(b"")?;
@@ -143,7 +144,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Goes on to a name; false if there is none.
+    /// Enters a name; false if it does not exist.
     fn step(&mut self, way: &mut Way, name: &[u8], until: Instant) -> Result<bool, Errno> {
         let told = self.known(&way.path, until)?.ok_or(Errno::WOULDBLOCK)?;
         if let Some(errno) = told.listing.trouble {

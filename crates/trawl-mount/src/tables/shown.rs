@@ -1,4 +1,4 @@
-//! What the kernel makes of what the mount tells it, for who sees the mount.
+//! Computes how the kernel presents the mount's answers to a reader of the mount.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -10,28 +10,28 @@ use trawl_sys::device::DeviceNumber;
 use trawl_sys::identity::{effective_gid, effective_uid, groups};
 use trawl_sys::stat::{Stat as Top, Time as ServerTime};
 
-/// What statx(2) says of every file on a file system, and which mount it is in.
+/// Bits of statx(2)'s mask: the basic fields, and the mount id.
 const BASIC_STATS: u32 = 0x7ff;
 const MNT_ID: u32 = 0x1000;
-/// `STATX_ATTR_MOUNT_ROOT`
+/// `STATX_ATTR_MOUNT_ROOT`.
 const MOUNT_ROOT: u64 = 0x2000;
-/// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`: with either, directories are open.
+/// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`: either one opens every directory.
 const OVERRIDES: u64 = 1 << 1 | 1 << 2;
-/// Reading and passing.
+/// Read and search permission.
 const READ_AND_PASS: u32 = 0o5;
 const NANOS_MAX: u32 = 999_999_999;
 
-/// Numbers of users, or of groups, that have names in a namespace.
+/// User or group ids that are mapped in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ids {
-    /// First and how many.
+    /// First id and count of each range.
     ranges: Vec<(u32, u32)>,
-    /// What others are shown as.
+    /// The id as which unmapped ids are shown.
     overflow: u32,
 }
 
 impl Ids {
-    /// Those of a map as `/proc/PID/uid_map` has it.
+    /// Parses a map in the form of `/proc/PID/uid_map`.
     ///
     /// Source: <https://man7.org/linux/man-pages/man7/user_namespaces.7.html>
     fn of_map(map: &str, overflow: u32) -> Ids {
@@ -58,24 +58,24 @@ impl Ids {
     }
 }
 
-/// Who sees the mounts.
+/// The process that sees the mounts.
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     uid: u32,
     groups: Vec<u32>,
     users_known: Ids,
     groups_known: Ids,
-    /// Whether modes do not count, of files whose owner and group have names here.
+    /// Whether permissions do not apply to files whose owner and group are mapped here.
     has_overrides: bool,
 }
 
 fn number(path: &str) -> io::Result<u32> {
     let text = std::fs::read_to_string(path)?;
     let number = text.trim_end().parse();
-    number.map_err(|_| io::Error::other(format!("{path} is no number")))
+    number.map_err(|_| io::Error::other(format!("{path} does not contain a number")))
 }
 
-/// The capabilities that count, as `/proc/PID/status` has them.
+/// Parses the effective capabilities in `/proc/PID/status`.
 fn capabilities(status: &str) -> u64 {
     let text = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let number = text.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
@@ -83,8 +83,8 @@ fn capabilities(status: &str) -> u64 {
 }
 
 impl Reader {
-    /// This process's user, in its own user namespace or in one that has been made for the mounts,
-    /// in which just this user and group have names.
+    /// Returns this process's user as a reader: in its own user namespace, or in one made for the
+    /// mounts, in which only this user and group are mapped.
     pub(super) fn in_namespace(users: u64) -> io::Result<Reader> {
         let (uid, gid) = (effective_uid(), effective_gid());
         let users_overflow = number("/proc/sys/kernel/overflowuid")?;
@@ -109,9 +109,9 @@ impl Reader {
         })
     }
 
-    /// Whether the kernel lets it list a directory and reach what is in it (`default_permissions`).
-    /// ACLs do not count: the mount shows them, and does not ask for them to be looked at here
-    /// (`FUSE_POSIX_ACL`).
+    /// Returns whether the kernel lets the reader list and search a directory
+    /// (`default_permissions`). ACLs do not count: the mount shows them, but does not request that
+    /// this kernel enforce them (`FUSE_POSIX_ACL`).
     pub(super) fn may_look_into(&self, of: &Attributes) -> bool {
         let (has_user, has_group) = (self.users_known.has(of.uid), self.groups_known.has(of.gid));
         if self.has_overrides && has_user && has_group {
@@ -125,8 +125,8 @@ impl Reader {
         bits & READ_AND_PASS == READ_AND_PASS
     }
 
-    /// What statx(2) says of a file of which the mount tells this; `None` if that is for the kernel
-    /// to say.
+    /// Returns the result of statx(2) for a file with these attributes; `None` if the kernel has to
+    /// answer.
     pub(super) fn stat(&self, attr: &FileAttr, of: &Attributes, top: &Top) -> Option<Stat> {
         let is_special = matches!(attr.kind, FileType::CharDevice | FileType::BlockDevice);
         let is_plain = i64::try_from(attr.size).is_ok() && attr.blksize != 0;
@@ -152,7 +152,7 @@ impl Reader {
             mode: type_bits(attr.kind) | u32::from(attr.perm),
             uid: self.users_known.shown(attr.uid),
             gid: self.groups_known.shown(attr.gid),
-            // The kernel keeps its logarithm.
+            // The kernel stores the logarithm of the block size.
             blksize: 1 << attr.blksize.ilog2(),
             mask: match top.mnt_id {
                 0 => BASIC_STATS,
@@ -161,7 +161,7 @@ impl Reader {
         })
     }
 
-    /// The same of the top of a mount.
+    /// Like [`Reader::stat`], for the top of a mount.
     pub(super) fn stat_top(&self, attr: &FileAttr, of: &Attributes, top: &Top) -> Option<Stat> {
         let attributes = top.attributes;
         self.stat(attr, of, top)
@@ -169,7 +169,7 @@ impl Reader {
     }
 }
 
-/// Times that fit nowhere are the kernel's to say.
+/// Returns the time, unless it is out of range and left to the kernel.
 fn time(time: ServerTime) -> Option<Time> {
     let is_plain = time.secs.unsigned_abs() < 1 << 62 && time.nanos <= NANOS_MAX;
     is_plain.then_some(Time {
@@ -178,7 +178,7 @@ fn time(time: ServerTime) -> Option<Time> {
     })
 }
 
-/// From the kernel's packing in 32 bits.
+/// Decodes the kernel's 32-bit device number.
 fn device(packed: u32) -> u64 {
     let device = DeviceNumber {
         major: (packed & 0x000f_ff00) >> 8,
@@ -199,7 +199,7 @@ fn type_bits(kind: FileType) -> u32 {
     }
 }
 
-/// `d_type` of a file of this type.
+/// Returns the `d_type` for a file type.
 pub(super) fn kind(kind: FileType) -> u8 {
     (type_bits(kind) >> 12) as u8
 }
@@ -244,11 +244,11 @@ mod tests {
         }
         assert!(reader(0, ALL, true).may_look_into(&directory(8, 300, 0)));
         assert!(!reader(0, ALL, false).may_look_into(&directory(8, 300, 0)));
-        // Where only 0 has a name, what others own is not its to override.
+        // If only id 0 is mapped, it cannot override permissions of other owners' files.
         let inner = reader(0, "0 0 1\n", true);
         assert!(inner.may_look_into(&directory(0, 0, 0)));
         assert!(!inner.may_look_into(&directory(8, 0, 0o750)));
-        // A group without a name is nobody's.
+        // An unmapped group is never the reader's.
         assert!(!reader(7, "7 7 1\n", false).may_look_into(&directory(8, 100, 0o050)));
     }
 

@@ -1,5 +1,5 @@
-//! A walk of what a tree knows, depth first in the order in which directories are listed, which is
-//! that of the bulk answers.
+//! Walks the known part of a tree, depth first in the order of listings, which is that of bulk
+//! answers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,18 +15,19 @@ use super::{Seen, Tables};
 use crate::file_system::{below, dots, file_attr};
 use crate::tree::{Ahead, Entry, Holds, Known, Listing, Names, is_directory, is_link};
 
-/// Directories deeper below the one in question are not listed.
+/// Maximum depth of listed directories below the demanded one.
 const DEPTH_MAX: u32 = 256;
-/// So long is waited for what is still to come, behind the first directory.
+/// Maximum time to wait for missing listings after the first directory.
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
-/// And so long for that one; who asks then waits in the kernel.
+/// Maximum time to wait for the first listing; without a table, the program would wait in the
+/// kernel instead.
 pub(super) const PATIENCE_FIRST: Duration = Duration::from_secs(8);
-/// Where a link leads to more, or to nothing, the kernel is to say.
+/// Lengths of link targets that tables contain; others are left to the kernel.
 const TARGET_BYTES: std::ops::Range<usize> = 1..4096;
 
-/// So often the server is asked for the extended attributes of what is in one table.
+/// Maximum number of questions to the server about extended attributes for one table.
 const QUESTIONS_MAX: u32 = 32;
-/// Of these the kernel says the same where there is no attribute.
+/// File types for which the kernel gives the same answer about any absent attribute.
 const BARE: [FileKind; 2] = [FileKind::Directory, FileKind::Regular];
 
 /// A directory that is to be listed.
@@ -35,20 +36,20 @@ struct Due {
     depth: u32,
     /// Its path below the top.
     path: Vec<u8>,
-    /// For those that lead to where listing begins, and for that one: what is left of the way.
+    /// For the directory where listing resumes, and those on the way to it: the rest of the way.
     from: Option<Vec<Vec<u8>>>,
 }
 
-/// What is in a directory, and what of it holds.
+/// A listing, and the extent to which it holds.
 pub(super) struct Told {
     pub(super) listing: Arc<Listing>,
     pub(super) holds: Holds,
 }
 
-/// How it went.
+/// The result of listing a directory.
 enum Went {
     On,
-    /// The directories behind this one would leave a hole.
+    /// The table is full: listing any directory after this one would leave a gap.
     Full,
 }
 
@@ -56,17 +57,17 @@ pub(super) struct Walk<'a> {
     demand: &'a Demand,
     pub(super) seen: &'a Seen,
     pub(super) reader: &'a Reader,
-    /// Where something else is mounted.
+    /// Points at which other file systems are mounted.
     covered: Vec<Vec<u8>>,
-    /// How long what is put in must last.
+    /// Minimum time for which facts must stay valid.
     pub(super) least: Duration,
-    /// When what is put in came, of the oldest.
+    /// Time of the oldest fact in the table.
     oldest: Instant,
-    /// The next one last.
+    /// Directories to list, the next one last.
     due: Vec<Due>,
-    /// Whether it makes sense to ask where links lead.
+    /// Whether it is worth asking for targets of links.
     asks_targets: bool,
-    /// How it is asked for extended attributes.
+    /// Limits of questions about extended attributes.
     ahead: Ahead,
 }
 
@@ -95,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The table of the directory with this path below the top.
+    /// Makes the table of the directory with this path below the top.
     pub(super) fn table(mut self, path: &[u8]) -> Result<Builder, Errno> {
         let attributes = self.reach(path)?;
         let attr = match path {
@@ -128,7 +129,7 @@ impl<'a> Walk<'a> {
         while let Some(due) = self.due.pop() {
             match self.list(&mut builder, due, until) {
                 Ok(Went::On) => {}
-                // If the server cannot be asked it is not asked more often for this.
+                // If the server cannot be asked, it is not asked again for this table.
                 Ok(Went::Full) | Err(_) => break,
             }
         }
@@ -136,7 +137,7 @@ impl<'a> Walk<'a> {
         Ok(builder)
     }
 
-    /// What the kernel says where a file has no extended attribute it has said of the top.
+    /// Adds the kernel's answer for files without an attribute, which was probed at the top.
     fn note_attributes(&self, builder: &mut Builder) {
         for (at, errno) in self.seen.top.attributes.iter().enumerate() {
             let errno = u8::try_from(*errno).unwrap_or(0);
@@ -146,7 +147,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is known of a directory, if the kernel lets the reader into all those above it.
+    /// Returns the attributes of a directory, if the kernel lets the reader search it and all
+    /// directories on the way.
     fn reach(&mut self, path: &[u8]) -> Result<Attributes, Errno> {
         let tree = self.seen.tree();
         let mut attributes = tree.attributes(b"")?;
@@ -191,7 +193,7 @@ impl<'a> Walk<'a> {
         now_ns.saturating_sub(age_ns)
     }
 
-    /// Whether something else is mounted there.
+    /// Returns whether another file system is mounted there.
     pub(super) fn is_covered(&self, path: &[u8]) -> bool {
         use std::os::unix::ffi::OsStrExt;
         let point = self.seen.place.point.as_os_str().as_bytes();
@@ -208,7 +210,7 @@ impl<'a> Walk<'a> {
         self.seen.place.mounted.nodes.claim(path, attributes)
     }
 
-    /// What is in a directory, if all of it is known; `None` if the kernel is to say.
+    /// Returns a directory's listing if it is completely known; `None` if the kernel has to answer.
     pub(super) fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Told>, Errno> {
         let tree = self.seen.tree();
         let Some(listing) = tree.listing_until(path, self.least, until)? else {
@@ -219,11 +221,12 @@ impl<'a> Walk<'a> {
         Ok(Some(Told { listing, holds }))
     }
 
-    /// Lists a directory. On the way to where listing begins, what comes before that way is not
-    /// said.
+    /// Lists a directory. On the way to where listing resumes, entries before the way are added
+    /// without details.
     fn list(&mut self, builder: &mut Builder, due: Due, until: Instant) -> Result<Went, Errno> {
         let is_on_the_way = due.from.is_some();
-        // Of one that cannot be listed nobody says when it can: who uses it asks.
+        // No change is reported when a closed directory becomes listable, so the kernel has to
+        // answer.
         if due.number != 0 && self.seen.tree().is_shut(&due.path) {
             return Ok(Went::On);
         }
@@ -263,9 +266,9 @@ impl<'a> Walk<'a> {
         Ok(Went::On)
     }
 
-    /// Which names in a directory have no extended attributes, if that is wanted; `None` if there is
-    /// no time to ask. A first directory is said of as far as that goes: one file of many may be all
-    /// that is wanted.
+    /// Returns which names in a directory have no extended attributes, if that is wanted; `None` if
+    /// there is no time to ask. The first directory may be answered in part, because the program
+    /// may want only one of many files.
     fn bare(&mut self, due: &Due, told: &Told, until: Instant) -> Option<Vec<bool>> {
         if self.demand.level < Level::Attributes {
             return Some(Vec::new());
@@ -288,8 +291,8 @@ impl<'a> Walk<'a> {
         (is_first || is_whole).then_some(bare.names)
     }
 
-    /// Puts in what is in a directory; the directories in it that are to be listed. `None` if there
-    /// is something that cannot be said.
+    /// Adds the entries of a directory, and returns the subdirectories to list. `None` if an entry
+    /// cannot be represented.
     fn entries(
         &mut self,
         builder: &mut Builder,
@@ -351,7 +354,7 @@ impl<'a> Walk<'a> {
         Some(more)
     }
 
-    /// Where a link leads, if that is known or can be asked.
+    /// Returns the target of a link, if it is known or can be requested.
     pub(super) fn target(&mut self, path: &[u8]) -> Option<Vec<u8>> {
         if !self.asks_targets {
             return None;

@@ -1,5 +1,5 @@
-//! As of when what is known holds, for who puts it together to tell it later (tables): now, where
-//! the server would have told of changes.
+//! The time as of which known facts hold, for callers that tell them later (tables). It is now
+//! where the server would have reported changes.
 
 use std::time::Instant;
 
@@ -11,24 +11,24 @@ use super::listing::{Listing, is_directory};
 use super::watched::Term;
 use super::{Known, State, Tree};
 
-/// As of when what a listing says holds.
+/// The time as of which a listing holds.
 #[derive(Debug)]
 pub(crate) struct Holds {
     pub(crate) as_of: Instant,
-    /// Which of its names are there, in order, but of which no more is certain.
+    /// Positions of names that exist, in order, about which nothing else is certain.
     pub(crate) uncertain: Vec<usize>,
 }
 
 impl Holds {
-    /// Whether all that is said of a name holds.
+    /// Returns whether everything about a name holds.
     pub(crate) fn is_certain(&self, at: usize) -> bool {
         self.uncertain.binary_search(&at).is_err()
     }
 }
 
 impl Tree {
-    /// As of when a listing still holds, with what it says of names: now, where the server would
-    /// have told of changes.
+    /// Returns the time as of which a listing and its entries still hold: now, where the server
+    /// would have reported changes.
     pub(crate) fn holds(&self, dir: &[u8], listing: &Listing) -> Holds {
         match self.0.state().uncertain(dir, listing) {
             Some(uncertain) => Holds {
@@ -42,12 +42,13 @@ impl Tree {
         }
     }
 
-    /// Whether a directory could not be listed when it was asked for last.
+    /// Returns whether a directory could not be listed when it was last requested.
     pub(crate) fn is_shut(&self, dir: &[u8]) -> bool {
         self.0.state().is_shut(dir)
     }
 
-    /// As of when what is known of a name in a directory holds, or of the top, which has none.
+    /// Returns the time as of which the attributes of a name hold, or those of the top, which has
+    /// no name.
     pub(crate) fn entry_as_of(
         &self,
         dir: &[u8],
@@ -65,7 +66,7 @@ impl Tree {
         }
     }
 
-    /// The same of where a link leads.
+    /// Returns the time as of which the target of a link holds.
     pub(crate) fn target_as_of<T>(&self, path: &[u8], known: &Known<T>) -> Instant {
         match self.0.state().watched.listing(split(path).0, known.asked) {
             Term::Long => Instant::now(),
@@ -73,8 +74,8 @@ impl Tree {
         }
     }
 
-    /// Which names of a directory are known to have no extended attribute. The server is asked for
-    /// those, and no question is begun after this.
+    /// Returns which names of a directory are known to have no extended attributes. Asks the server
+    /// about them, but begins no question after `until`.
     pub(crate) fn bare(&self, of: Names<'_>, ahead: &mut Ahead, until: Instant) -> Bare {
         self.0.bare(of, ahead, until)
     }
@@ -86,8 +87,9 @@ impl State {
         listing.is_some_and(|listing| listing.trouble.is_some())
     }
 
-    /// If the server would have said if a listing, or what it says of names, were otherwise: all but
-    /// these names. Those are of directories that cannot be listed, and so not watched.
+    /// Returns the names about which nothing but their existence is certain, if the server would
+    /// have reported any change of the listing and its other entries; `None` otherwise. Those names
+    /// are of directories that cannot be listed and are therefore not watched.
     pub(super) fn uncertain(&self, dir: &[u8], listing: &Listing) -> Option<Vec<usize>> {
         if self.watched.listing(dir, listing.asked) != Term::Long {
             return None;

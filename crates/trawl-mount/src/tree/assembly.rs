@@ -1,12 +1,12 @@
-//! From the records of a bulk answer to listings of directories.
+//! Assembles listings of directories from the records of a bulk answer.
 //!
-//! Records come directory by directory, depth first in path order. A directory is complete once
-//! something of another one comes; one of which nothing came although its turn is over is empty.
-//! Both are only said of directories whose turn is certain: those that a listing of this answer
-//! names and that lie on the same file system as the top, since others are not gone into.
+//! Records come directory by directory, depth first in path order. A directory is complete once a
+//! record of another one arrives; a directory whose turn is over without any record is empty. Both
+//! conclusions apply only to directories that certainly had their turn: those that a listing of
+//! this answer names and that lie on the top's file system, since others are not entered.
 //!
-//! Invariants: bytes are untrusted: records that are not in that order, or of directories that
-//! nothing named, end the answer with an error.
+//! Invariants: bytes are untrusted: records out of that order, or of directories that no listing
+//! names, end the answer with an error.
 
 use trawl_call::{Outcome, RecordRef, Source};
 use trawl_model::relative_path::{join, split};
@@ -14,17 +14,17 @@ use trawl_sys::Errno;
 
 use super::listing::{Entry, is_directory};
 
-/// A directory whose turn is over: its path below the top, and what is in it.
+/// A finished directory: its path below the top, and its entries.
 pub(super) type Done = (Vec<u8>, Result<Vec<Entry>, Errno>);
 
-/// A record that makes no sense where it came.
+/// A record that is invalid at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Nonsense;
 
-/// A directory whose turn comes.
+/// A directory whose turn will come.
 struct Due {
     dir: Vec<u8>,
-    /// Whether it is gone into for certain.
+    /// Whether the search certainly enters it.
     is_entered: bool,
 }
 
@@ -32,25 +32,25 @@ struct Group {
     dir: Vec<u8>,
     entries: Vec<Entry>,
     trouble: Option<Errno>,
-    /// It was not gone into.
+    /// Whether it was not entered.
     is_left_out: bool,
 }
 
-/// Makes listings of records.
+/// Assembles listings from records.
 pub(super) struct Assembly {
     device: u64,
-    /// The next one last.
+    /// The directories whose turn will come, the next one last.
     due: Vec<Due>,
     open: Option<Group>,
 }
 
-/// Whether it can be the name of anything in a directory.
+/// Returns whether the bytes can be the name of an entry.
 pub(super) fn is_name(name: &[u8]) -> bool {
     !matches!(name, b"" | b"." | b"..") && !name.contains(&0) && !name.contains(&b'/')
 }
 
 impl Assembly {
-    /// Of an answer about a directory on this device.
+    /// Creates an assembly for an answer about a directory on this device.
     pub(super) fn new(device: u64) -> Assembly {
         let top = Due {
             dir: Vec::new(),
@@ -63,14 +63,14 @@ impl Assembly {
         }
     }
 
-    /// The directory whose turn it is.
+    /// Returns the directory whose turn it is.
     pub(super) fn position(&self) -> &[u8] {
         let due = || self.due.last().map(|due| &due.dir[..]);
         let open = self.open.as_ref().map(|group| &group.dir[..]);
         open.or_else(due).unwrap_or_default()
     }
 
-    /// Takes a record in; adds what is done.
+    /// Takes a record, and appends finished directories to `done`.
     pub(super) fn take(
         &mut self,
         record: &RecordRef<'_>,
@@ -116,7 +116,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// The group of a directory, after those before it are done.
+    /// Finishes the directories before `dir`, and returns its group.
     fn enter(&mut self, dir: &[u8], done: &mut Vec<Done>) -> Result<&mut Group, Nonsense> {
         if self.open.as_ref().is_none_or(|group| group.dir != dir) {
             self.close(done)?;
@@ -142,7 +142,7 @@ impl Assembly {
         let Some(mut group) = self.open.take() else {
             return Ok(());
         };
-        // What is wrong with a name may stand before the matches.
+        // An error about a name may come before the matches.
         group.entries.sort_by(|a, b| a.name.cmp(&b.name));
         if group
             .entries
@@ -168,7 +168,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// The answer is whole.
+    /// Ends the complete answer.
     pub(super) fn finish(mut self, done: &mut Vec<Done>) -> Result<(), Nonsense> {
         self.close(done)?;
         let rest = self.due.into_iter().rev().filter(|due| due.is_entered);
@@ -233,7 +233,7 @@ mod tests {
             ("b/f", file),
             ("d", shut),
         ];
-        // What lies on another device is not known to be empty.
+        // Directories on another device are not known to be empty.
         let wanted = [":a,b,c,d,x", "a:", "b:e,f", "b/e:", "d!13"];
         assert_eq!(told(&records).unwrap(), wanted);
         assert_eq!(told(&[]).unwrap(), [":"]);

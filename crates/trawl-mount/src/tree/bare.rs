@@ -1,7 +1,8 @@
-//! Which names in a directory have no extended attributes: asked for at once as far as a table
-//! goes, said of each name by itself.
+//! Finds the names in a directory that have no extended attributes. The server is asked for as many
+//! names ahead as a table covers; the result is per name.
 //!
-//! Invariant: a name is said to have none only if that may be told; what is not known is left out.
+//! Invariant: a name is reported as having none only if that may be told; names without a known
+//! answer are left out.
 
 use std::time::{Duration, Instant};
 
@@ -12,21 +13,21 @@ use super::store::is_fresh;
 use super::watched::Term;
 use super::{Holds, Inner, State};
 
-/// So many names are gone over at once: nobody else is told anything meanwhile.
+/// Number of names examined per lock, because other threads cannot be answered meanwhile.
 const AT_ONCE: usize = 1024;
 
-/// How the server is asked by who goes on from one directory to the next.
+/// Limits for a caller that goes from one directory to the next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ahead {
-    /// So many names are gone over, in the order of bulk answers.
+    /// Number of names to prefetch, in the order of bulk answers.
     pub(crate) entries: u32,
-    /// What is told must last so long.
+    /// Minimum time for which answers must stay valid.
     pub(crate) least: Duration,
-    /// How often the server may still be asked.
+    /// Number of questions that may still be sent to the server.
     pub(crate) questions: u32,
 }
 
-/// The names in a directory, from one on.
+/// The names in a directory, beginning with one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names<'a> {
     pub(crate) dir: &'a [u8],
@@ -35,13 +36,13 @@ pub(crate) struct Names<'a> {
     pub(crate) first: usize,
 }
 
-/// What is known of names in a directory.
+/// The result for names in a directory.
 #[derive(Debug)]
 pub(crate) struct Bare {
-    /// Of each name, in the order of the listing, whether it is known to have no attribute; of the
-    /// last ones nothing if it was too late to ask.
+    /// For each name, in the order of the listing, whether it is known to have no attributes. The
+    /// last names are missing if there was no time to ask.
     pub(crate) names: Vec<bool>,
-    /// Of what is known, as of when that still holds.
+    /// The time as of which these results hold.
     pub(crate) as_of: Instant,
 }
 
@@ -59,7 +60,7 @@ impl Inner {
             let Some(entry) = of.listing.entries.get(at) else {
                 return bare;
             };
-            // It cannot be asked, or takes longer than what it says may be told.
+            // The server cannot answer, or takes longer than its answers stay valid.
             if asked_for == Some(at) {
                 ahead.questions = 0;
             }
@@ -72,13 +73,14 @@ impl Inner {
             }
             ahead.questions -= 1;
             asked_for = Some(at);
-            // What it has, or why that is not known, is looked at above.
+            // The result, or its error, is evaluated in the next iteration.
             let path = join(of.dir, &entry.name);
             let _ = self.xattrs_and(&path, Some(ahead.entries), ahead.least);
         }
     }
 
-    /// Goes on to the first name of which nothing may be told; true if it has not come to one yet.
+    /// Continues to the first name without an answer that may be told; true if it has not reached
+    /// one yet.
     fn go_over(&self, of: Names<'_>, bare: &mut Bare, least: Duration) -> bool {
         let state = self.state();
         let entries = of.listing.entries.iter().enumerate();
@@ -96,7 +98,8 @@ impl Inner {
         bare.names.len() < of.listing.entries.len()
     }
 
-    /// As of when a name has no attribute; `None` within if it has any, or that cannot be told.
+    /// Returns the time as of which a name has no attributes. The inner `None` means that it has
+    /// some, or that reading them fails; the outer `None` that the answer is unknown.
     #[allow(
         clippy::option_option,
         reason = "not known, known to have some, none as of then"

@@ -1,8 +1,8 @@
-//! Bulk answers: all below a directory in one round trip, taken in while it is asked for.
+//! Bulk answers: everything below a directory in one round trip, used while it arrives.
 //!
-//! A bulk answer is a search for everything below a directory, read by a thread of its own. What
-//! it has got is there for whoever asks; who asks for what it still comes to waits. Once it is
-//! far ahead of everybody it pauses: the server then stops, too, until more is wanted.
+//! A bulk answer is a search for everything below a directory, read by a separate thread. Received
+//! parts are available to all requests; a request for a part that is still to come waits. Once the
+//! answer is far ahead of all requests it pauses, and the server stops, too, until more is wanted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,20 +17,20 @@ use super::Inner;
 use super::assembly::{Assembly, Done, Nonsense};
 use super::listing::{Listing, is_link};
 
-/// So many entries come before anybody asks for more; each time more is wanted, twice as many.
+/// Number of entries received before the first pause; doubled each time more is wanted.
 const AHEAD_ENTRIES: usize = 16 << 10;
-/// But never more than so many.
+/// Maximum number of entries between two pauses.
 const AHEAD_MAX_ENTRIES: usize = 256 << 10;
-/// So much of an answer may lie between here and the server while nobody reads it.
+/// Maximum number of bytes of an answer in flight while nobody reads it.
 const UNDER_WAY_BYTES: usize = 8 << 20;
 
-/// Where a bulk answer is.
+/// The phase of a bulk answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
     /// Nobody wants more.
     Paused,
-    /// It ended, or was told to.
+    /// It ended, or was cancelled.
     Over,
     /// The server could not be asked.
     Failed,
@@ -52,11 +52,11 @@ struct Progress {
     phase: Phase,
     /// The directory whose turn it is.
     position: Vec<u8>,
-    /// How long the first record took.
+    /// Time until the first record arrived.
     first: Option<Duration>,
 }
 
-/// Paths so that comparing bytes compares name by name: no name has a NUL.
+/// Maps a path so that comparing bytes compares name by name; no name contains a NUL byte.
 pub(super) fn in_order(path: &[u8]) -> impl Iterator<Item = u8> {
     path.iter().map(|byte| match byte {
         b'/' => 0,
@@ -91,29 +91,29 @@ impl Bulk {
         self.progress().phase = phase;
     }
 
-    /// How long the server took to begin.
+    /// Returns how long the server took to begin.
     pub(super) fn first(&self) -> Option<Duration> {
         self.progress().first
     }
 
-    /// Whether it may still come to this directory.
+    /// Returns whether it may still reach this directory.
     pub(super) fn comes_to(&self, dir: &[u8]) -> bool {
         let progress = self.progress();
         let is_alive = matches!(progress.phase, Phase::Running | Phase::Paused);
         is_alive && is_within(dir, &self.top) && in_order(dir).ge(in_order(&progress.position))
     }
 
-    /// One more or less waits for it.
+    /// Counts one more waiting request.
     pub(super) fn wait(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// See [`Bulk::wait`].
+    /// Counts one waiting request less.
     pub(super) fn wait_no_more(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether anybody waits for it.
+    /// Returns whether any request waits for it.
     pub(super) fn is_wanted(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
@@ -132,7 +132,7 @@ impl Bulk {
 pub(super) enum BulkError {
     #[error(transparent)]
     Call(#[from] CallError),
-    #[error("cannot read what {server} says: the records of {dir} make no sense")]
+    #[error("cannot read the answer of {server}: the records of {dir} are invalid")]
     Nonsense { server: String, dir: String },
 }
 
@@ -142,12 +142,13 @@ impl BulkError {
     }
 }
 
-/// When what comes is as of.
+/// Tracks the time as of which received records hold.
 struct Flow {
-    /// Entries until it is time to pause.
+    /// Number of entries until the next pause.
     left: usize,
     next: usize,
-    /// So many bytes may have waited since then.
+    /// After a pause: its beginning, and the number of received bytes that may still date from
+    /// then.
     waited: Option<(Instant, usize)>,
 }
 
@@ -174,7 +175,7 @@ fn request(path: &[u8], cancel: &Cancel) -> Result<Request, CallError> {
     Ok(request.cancelled_by(cancel.clone()))
 }
 
-/// Takes an answer in, to its end.
+/// Receives an answer to its end.
 pub(super) fn take_in(inner: &Inner, bulk: &Bulk) -> Result<(), BulkError> {
     let path = inner.server_path(&bulk.top);
     let mut search = Search::open(&inner.remote, request(&path, &bulk.cancel)?)?;
@@ -190,7 +191,7 @@ pub(super) fn take_in(inner: &Inner, bulk: &Bulk) -> Result<(), BulkError> {
     };
     while let Some(record) = search.next_record()? {
         if let (b".", Outcome::Match(Some(attributes))) = (record.path, record.outcome) {
-            // The top itself may be a link to what is mounted.
+            // The top may be a link to a mounted file system.
             if !bulk.top.is_empty() {
                 assembly = Assembly::new(attributes.dev);
             }
@@ -221,8 +222,8 @@ fn join_below(top: &[u8], below: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Lets what is done be seen, and how far it is, at once: who sees the one without the other would
-/// ask for what is there.
+/// Publishes finished directories together with the position: a request that saw only one of them
+/// would ask the server for what is already there.
 fn publish(inner: &Inner, bulk: &Bulk, position: &[u8], done: &mut Vec<Done>, at: Instant) {
     let mut state = inner.state();
     bulk.progress().position = join_below(&bulk.top, position);
@@ -240,7 +241,7 @@ fn publish(inner: &Inner, bulk: &Bulk, position: &[u8], done: &mut Vec<Done>, at
     inner.changed.notify_all();
 }
 
-/// Waits until somebody wants more; false if it is to end.
+/// Waits until more is wanted; false if the answer is to end.
 fn pause(inner: &Inner, bulk: &Bulk, flow: &mut Flow) -> bool {
     flow.next = (flow.next * 2).min(AHEAD_MAX_ENTRIES);
     flow.left = flow.next;

@@ -1,9 +1,9 @@
-//! What is in an open file, read ahead while it is read in order.
+//! The contents of an open file, read ahead while it is read in order.
 //!
-//! A file is read in chunks. The first one comes with opening it, which is when the server says
-//! whether it may be read. While chunk follows chunk the next ones are on their way already.
+//! A file is read in chunks. The first chunk is fetched on opening, when the server says whether
+//! the file may be read. While chunks are read in order, the next ones are already being fetched.
 //!
-//! Invariant: a chunk is given only as long as the file is known to have the version that it is of.
+//! Invariant: a chunk is used only as long as the file is known to have the chunk's version.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,16 +13,16 @@ use trawl_sys::Errno;
 
 use super::held::{Held, Seen};
 
-/// What is asked for at once.
+/// Number of bytes that are requested at once.
 const CHUNK_BYTES: u64 = trawl_remote::wire::READ_MAX_BYTES as u64;
-/// A file of no more bytes is small.
+/// Maximum size of a small file in bytes.
 const SMALL_BYTES: usize = 64 << 10;
-/// How many chunks are on their way while a file is read in order.
+/// Number of chunks fetched ahead while a file is read in order.
 const AHEAD: u64 = 3;
-/// So often what has several versions is read once more.
+/// Number of attempts to read bytes of a single version.
 const TRIES: usize = 3;
-/// What was said of a file is believed for so long at least when it is read: whoever reads has
-/// asked before, unless it is a mapping.
+/// Minimum time for which a reader trusts the last answer about a file: a program that reads has
+/// just asked about the file, unless it reads a mapping.
 pub const MAPPED_LEAST: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
@@ -44,7 +44,7 @@ struct State {
     last: Option<u64>,
 }
 
-/// An open file as one of those who have it open reads it.
+/// The contents of an open file, as read through one handle.
 #[derive(Clone)]
 pub struct Content(Arc<Shared>);
 
@@ -83,7 +83,7 @@ impl Shared {
 }
 
 impl Content {
-    /// A file of which nothing is read yet.
+    /// Creates contents of which nothing was read yet.
     pub fn new(held: Held) -> Content {
         Content(Arc::new(Shared {
             held,
@@ -92,7 +92,7 @@ impl Content {
         }))
     }
 
-    /// Whether the first bytes are here, as they are now.
+    /// Returns whether the first bytes are known and current.
     pub fn is_begun(&self) -> bool {
         let last = self.0.held.last();
         let state = self.0.state();
@@ -100,7 +100,7 @@ impl Content {
         matches!(first, Some(Chunk::Here(piece)) if is_current(piece, last.as_ref()))
     }
 
-    /// Whether it takes little memory.
+    /// Returns whether it takes little memory.
     pub fn is_small(&self) -> bool {
         let state = self.0.state();
         let chunks = state.chunks.values();
@@ -111,25 +111,26 @@ impl Content {
         bytes.sum::<usize>() <= SMALL_BYTES
     }
 
-    /// Whether it is of this open file.
+    /// Returns whether it belongs to this open file.
     pub fn is_of(&self, held: &Held) -> bool {
         self.0.held.is(held)
     }
 
-    /// Asks for the first bytes: so many are there, if that is not the first chunk's length.
+    /// Fetches the first chunk, and returns its length.
     ///
     /// # Errors
-    /// Why it cannot be read; `EIO` if the server cannot be asked.
+    /// The reason why the file cannot be read; `EIO` if the server cannot be asked.
     pub fn begin(&self) -> Result<(Seen, usize), Errno> {
         let piece = self.0.fetch(0)?;
         Ok((piece.seen, piece.bytes.len()))
     }
 
-    /// Bytes of the file; fewer at its end alone. They are of one version, the one that is told,
-    /// unless the file changes all the time.
+    /// Reads bytes of the file; a shorter result means its end. All bytes are of the returned
+    /// version, unless the file changes all the time.
     ///
     /// # Errors
-    /// Why it cannot be read; `ESTALE` if it is gone; `EIO` if the server cannot be asked.
+    /// The reason why the file cannot be read; `ESTALE` if it is gone; `EIO` if the server cannot
+    /// be asked.
     pub fn read(&self, offset: u64, length: usize) -> Result<(Vec<u8>, Seen), Errno> {
         let mut tries = TRIES;
         loop {
@@ -145,7 +146,7 @@ impl Content {
         }
     }
 
-    /// The same, asked for now and not kept.
+    /// Like [`Content::read`], but asks the server now and keeps nothing.
     ///
     /// # Errors
     /// As [`Content::read`].
@@ -164,7 +165,7 @@ impl Content {
         Ok((bytes, seen))
     }
 
-    /// The same, and whether they are all of one version.
+    /// Reads once, and returns whether all bytes are of one version.
     fn read_once(&self, offset: u64, length: usize) -> Result<(Vec<u8>, Seen, bool), Errno> {
         let mut bytes = Vec::with_capacity(length);
         let mut first = None::<Seen>;
@@ -204,7 +205,7 @@ impl Content {
                 }
                 Some(Chunk::Failed(errno)) => {
                     let errno = *errno;
-                    // Whoever asks again is answered anew.
+                    // The next reader tries again.
                     state.chunks.remove(&number);
                     return Err(errno);
                 }
@@ -225,7 +226,7 @@ impl Content {
         }
     }
 
-    /// Sends for what will be read next, and lets go of what was read.
+    /// Fetches the chunks that will be read next, and drops those that were read.
     fn look_ahead(&self, number: u64, chunk: &[u8]) {
         let mut state = self.0.state();
         let is_in_order = match state.last {
@@ -260,8 +261,9 @@ impl Content {
     }
 }
 
-/// Whether a chunk is what is in the file, which is known to be so. A version that is not settled
-/// may be that of other bytes, too: then only those that were asked for no earlier are.
+/// Returns whether a chunk has the file's current contents. An unsettled version may stand for
+/// several contents, so its chunks count only if they were requested no earlier than the last
+/// answer.
 fn is_current(piece: &Piece, now: Option<&Seen>) -> bool {
     now.is_some_and(|now| {
         piece.seen.version() == now.version()

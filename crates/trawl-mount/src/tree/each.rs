@@ -1,5 +1,5 @@
-//! Call by call: a round trip for each name and each directory, as ordinary remote file systems
-//! have it.
+//! The mode that asks call by call: a round trip for each name and each directory, as in ordinary
+//! remote file systems.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use super::listing::{Entry, Listing};
 use super::{Inner, Known};
 
 impl Inner {
-    /// What lstat(2) says of a name, asked for by itself; `None` if there is none.
+    /// Requests the attributes of a single name, as by lstat(2); `None` if it does not exist.
     pub(super) fn one(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
         let Known { what, at, asked } = self.single(&join(dir, name))?;
         match what {
@@ -31,7 +31,7 @@ impl Inner {
         }
     }
 
-    /// What is in a directory, asked for by itself.
+    /// Requests the listing of a single directory, unless a recent one is known.
     pub(super) fn listed(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
         if let Some(listing) = self.state().store.get(dir, self.max_age) {
             return Ok(listing);
@@ -39,7 +39,7 @@ impl Inner {
         self.list_now(dir)
     }
 
-    /// The same, whatever is known.
+    /// Requests the listing of a single directory, whatever is known.
     pub(super) fn list_now(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
         let at = Instant::now();
         let records = self.asked(self.remote.list(&self.server_path(dir)))?;
@@ -52,14 +52,14 @@ impl Inner {
                         trouble = Some(errno);
                         continue;
                     }
-                    // It went meanwhile.
+                    // It was removed meanwhile.
                     (Source::Stat, Errno::NOENT) => continue,
                     (_, errno) => Err(errno),
                 },
             };
             if !is_name(&record.path) {
                 let text = format!(
-                    "cannot read what {} says: the records of {} make no sense",
+                    "cannot read the answer of {}: the records of {} are invalid",
                     self.name,
                     self.shown(dir)
                 );

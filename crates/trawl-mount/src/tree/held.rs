@@ -1,11 +1,11 @@
-//! A file that is open: which one it is, and which version of it the server told last.
+//! An open file: its identity, and the last version that the server reported.
 //!
-//! A path is asked for, and what is told is believed to be of the file only if it is the one that
-//! was opened: its device, its number, and when it was made. If another file has its name by now,
-//! it is looked for in its directory, where logs are renamed to; else it is gone (`ESTALE`), as
-//! with NFS.
+//! The server is asked by path, and an answer counts only if it is about the file that was opened:
+//! same device, inode number and time of birth. If the path leads to another file by now, the file
+//! is looked for in its directory, where for example rotated logs are; otherwise it is gone
+//! (`ESTALE`), as with NFS.
 //!
-//! Invariant: bytes are never without the version of the file that they are of.
+//! Invariant: bytes always come with the version of the file that they belong to.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,10 +20,10 @@ use super::store::is_fresh;
 use super::watched::Term;
 use super::{Inner, Known, Listing, Tree};
 
-/// A file that is gone is looked for so often at most.
+/// Minimum time between two searches for a file that is gone.
 const SEEK: Duration = Duration::from_secs(1);
 
-/// What changes when contents do, and which file it is.
+/// The attributes that change with the contents, and the identity of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     dev: u64,
@@ -34,7 +34,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// The version that has these attributes.
+    /// Returns the version with these attributes.
     pub fn of(attributes: &Attributes) -> Version {
         Version {
             dev: attributes.dev,
@@ -46,24 +46,24 @@ impl Version {
     }
 }
 
-/// What the server said of an open file.
+/// An answer of the server about an open file.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// What stat(2) says.
+    /// The attributes.
     pub attributes: Attributes,
     /// Whether bytes that were read then are those of every moment with these attributes.
     pub is_settled: bool,
-    /// When it was asked for.
+    /// When it was requested.
     pub asked: Instant,
 }
 
 impl Seen {
-    /// Which version it is.
+    /// Returns the version.
     pub fn version(&self) -> Version {
         Version::of(&self.attributes)
     }
 
-    /// The same as what is known of any file.
+    /// Returns the attributes in the form used for any file.
     pub fn known(&self) -> Known<Attributes> {
         Known {
             what: self.attributes,
@@ -72,13 +72,13 @@ impl Seen {
         }
     }
 
-    /// Whether bytes that were read then are what is in a file that has these attributes.
+    /// Returns whether bytes that were read then are the contents of a file with these attributes.
     pub fn is_of(&self, now: &Attributes) -> bool {
         self.is_settled && self.version() == Version::of(now)
     }
 }
 
-/// Which file it is, as far as the server can tell.
+/// The identity of a file, as far as the server can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     dev: u64,
@@ -90,9 +90,9 @@ struct State {
     path: Vec<u8>,
     identity: Option<Identity>,
     seen: Option<Seen>,
-    /// When it was looked for in vain.
+    /// When the file was last looked for.
     sought: Option<Instant>,
-    /// Where a file with its number was seen.
+    /// A path at which a file with its inode number was seen.
     elsewhere: Option<Vec<u8>>,
 }
 
@@ -113,7 +113,7 @@ impl std::fmt::Debug for Held {
 }
 
 impl Tree {
-    /// A file that is about to be opened: nobody was asked yet.
+    /// Returns a file that is about to be opened. Does not ask the server yet.
     pub fn held(&self, path: &[u8]) -> Held {
         Held(Arc::new(Shared {
             tree: Arc::clone(&self.0),
@@ -127,12 +127,12 @@ impl Tree {
         }))
     }
 
-    /// What is known of a path without asking, if it may be told.
+    /// Returns the known attributes of a path, if they may be told, without asking the server.
     pub fn peek(&self, path: &[u8]) -> Option<Known<Attributes>> {
         self.0.peek(path)
     }
 
-    /// Asks what is in the directory that a path lies in, whatever is known.
+    /// Requests the listing of a path's directory, whatever is known.
     ///
     /// # Errors
     /// `EIO` if the server cannot be asked.
@@ -141,7 +141,7 @@ impl Tree {
         self.0.list_now(split(path).0).map(drop)
     }
 
-    /// What is in a directory, asked for now.
+    /// Requests the listing of a directory now, and returns it.
     ///
     /// # Errors
     /// As [`Tree::listing`].
@@ -167,23 +167,23 @@ impl Held {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether they are one.
+    /// Returns whether both are the same open file.
     pub(super) fn is(&self, other: &Held) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether they are of one file, as far as the server has said.
+    /// Returns whether both are opens of the same file, as far as the server has told.
     pub(crate) fn is_of(&self, other: &Held) -> bool {
         let identity = self.state().identity;
         identity.is_some() && identity == other.state().identity
     }
 
-    /// Where it was last.
+    /// Returns the file's last known path.
     pub fn path(&self) -> Vec<u8> {
         self.state().path.clone()
     }
 
-    /// A file with its number was seen there.
+    /// Records that a file with its inode number was seen at a path.
     pub fn may_be_at(&self, path: &[u8]) {
         let mut state = self.state();
         if state.path != path {
@@ -199,12 +199,12 @@ impl Held {
         watched.entry(dir, seen.asked, name, &seen.attributes)
     }
 
-    /// What the server said last, however long ago.
+    /// Returns the server's last answer, however old.
     pub fn last(&self) -> Option<Seen> {
         self.state().seen
     }
 
-    /// What the server said last, if that may still be told, or is no older than `least`.
+    /// Returns the server's last answer, if it may still be told or is younger than `least`.
     pub fn current(&self, least: Duration) -> Option<Seen> {
         let seen = self.last()?;
         let term = self.term(&seen);
@@ -215,22 +215,23 @@ impl Held {
         is_fresh(seen.asked, age).then_some(seen)
     }
 
-    /// The same if the server would have said that it has changed.
+    /// Returns the server's last answer, if the server would have reported a change since.
     pub fn watched(&self) -> Option<Seen> {
         let seen = self.current(Duration::ZERO)?;
         (self.term(&seen) == Term::Long).then_some(seen)
     }
 
-    /// What the server says of it, asked now.
+    /// Asks the server about the file now.
     ///
     /// # Errors
-    /// `ESTALE` if it is gone; what the server says; `EIO` if it cannot be asked.
+    /// `ESTALE` if the file is gone; the server's error; `EIO` if the server cannot be asked.
     pub fn look(&self) -> Result<Seen, Errno> {
         self.fetch(0, 0).map(|(seen, _)| seen)
     }
 
-    /// What stat(2) says of it: what may still be told, or what the server says. A listing may say
-    /// that it is as it was; what else it says may be of another file that has its number by now.
+    /// Returns the file's attributes: known ones that may still be told, or the server's. A listing
+    /// can confirm that the file is unchanged; otherwise its entry may be about another file that
+    /// has the inode number by now.
     ///
     /// # Errors
     /// As [`Held::look`].
@@ -255,9 +256,10 @@ impl Held {
         }
     }
 
-    /// The newer one of this, which was said of a name, and what the server said last of the file;
-    /// both are aware of that then. `None` if it is later and of another version, or of another file
-    /// that has the number by now: a listing does not say when a file was made.
+    /// Returns the newer of `known`, which was told about a name, and the server's last answer
+    /// about the file, and remembers it. `None` if `known` is newer and of another version: it may
+    /// be about another file that has the inode number by now, because a listing does not tell
+    /// times of birth.
     pub fn newer(&self, known: Known<Attributes>) -> Option<Known<Attributes>> {
         let Some(last) = self.last() else {
             return Some(known);
@@ -280,14 +282,15 @@ impl Held {
         Some(known)
     }
 
-    /// Nobody has it open: whichever file is there when it is opened next is the one.
+    /// Forgets the identity of a file that is not open: the next open accepts whatever file is
+    /// there.
     pub fn forget(&self) {
         let mut state = self.state();
         state.identity = None;
         state.seen = None;
     }
 
-    /// Bytes, and the version of the file that they are of.
+    /// Fetches bytes, with the version of the file that they belong to.
     pub(super) fn fetch(&self, offset: u64, length: u32) -> Result<(Seen, Vec<u8>), Errno> {
         let tree = &self.0.tree;
         for is_again in [false, true] {
@@ -315,7 +318,8 @@ impl Held {
         Err(Errno::STALE)
     }
 
-    /// Whether it is the file that was opened; the first one is.
+    /// Returns whether the answer is about the file that was opened; the first answer determines
+    /// the identity.
     fn is_it(&self, found: &Fetched) -> bool {
         let version = &found.version;
         let identity = Identity {
@@ -326,8 +330,8 @@ impl Held {
         *self.state().identity.get_or_insert(identity) == identity
     }
 
-    /// Takes what was asked for last; of a version that is not settled, of which bytes came, what
-    /// was asked for first, so that bytes that came since are as new as that.
+    /// Stores the newest answer. For bytes of an unsettled version, the time of the first answer
+    /// remains, so that bytes received since count as being as new as that.
     fn note(&self, seen: Seen, with_bytes: bool) {
         let mut state = self.state();
         let is_old = |last: &Seen| {
@@ -339,7 +343,8 @@ impl Held {
         }
     }
 
-    /// Looks for it where it was seen, and in its directory; true if it may have another name.
+    /// Looks for the file where it was seen, and in its directory; true if its path may have
+    /// changed.
     fn seek(&self, path: &[u8]) -> Result<bool, Errno> {
         let mut state = self.state();
         if let Some(elsewhere) = state.elsewhere.take() {
@@ -367,7 +372,7 @@ impl Held {
     }
 }
 
-/// Whether there is no such file any more where it was.
+/// Returns whether an error says that the file is no longer at its path.
 fn is_gone(errno: Errno) -> bool {
     matches!(
         errno,

@@ -1,4 +1,4 @@
-//! What is in a directory, as of when.
+//! The listing of a directory, and its times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,43 +7,43 @@ use std::time::Instant;
 use trawl_call::Attributes;
 use trawl_sys::Errno;
 
-/// The bits of `st_mode` that say of what type a file is, and those of a directory and a link.
+/// The type bits of `st_mode`, and their values for a directory and a symbolic link.
 const TYPE_MASK: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
-/// True of a directory's attributes.
+/// Returns whether the attributes are those of a directory.
 pub fn is_directory(attributes: &Attributes) -> bool {
     attributes.mode & TYPE_MASK == DIRECTORY
 }
 
-/// True of a symbolic link's attributes.
+/// Returns whether the attributes are those of a symbolic link.
 pub fn is_link(attributes: &Attributes) -> bool {
     attributes.mode & TYPE_MASK == LINK
 }
 
-/// A name in a directory.
+/// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Any bytes but `/` and NUL.
+    /// The name: any bytes except `/` and NUL.
     pub name: Box<[u8]>,
-    /// What lstat(2) says of it, or why nothing is known.
+    /// The attributes as by lstat(2), or the error of reading them.
     pub found: Result<Attributes, Errno>,
 }
 
-/// All that is in a directory, by name.
+/// All entries of a directory, by name.
 #[derive(Debug)]
 pub struct Listing {
-    /// No other listing has it.
+    /// A number that no other listing has.
     pub number: u64,
-    /// The number under which readers go on in it: that of the listing before it, if that had the
-    /// same names.
+    /// The number by which readers continue in this listing: that of the previous listing, if it
+    /// had the same names.
     names: AtomicU64,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
-    /// When it was asked for: what happened before is in it.
+    /// When it was requested; it contains all changes made before.
     pub asked: Instant,
-    /// By name, each once.
+    /// The entries, sorted by name without duplicates.
     pub entries: Vec<Entry>,
     /// Why the directory could not be listed. There are no entries then.
     pub trouble: Option<Errno>,
@@ -52,7 +52,7 @@ pub struct Listing {
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
 impl Listing {
-    /// What was asked for and came then.
+    /// Creates a listing that was requested at `asked` and arrived at `at`.
     pub(super) fn new([asked, at]: [Instant; 2], found: Result<Vec<Entry>, Errno>) -> Arc<Listing> {
         let (entries, trouble) = match found {
             Ok(entries) => (entries, None),
@@ -69,12 +69,12 @@ impl Listing {
         })
     }
 
-    /// The number under which readers go on in it.
+    /// Returns the number by which readers continue in it.
     pub fn names(&self) -> u64 {
         self.names.load(Ordering::Relaxed)
     }
 
-    /// Takes the place of an older one: whoever reads that can go on in this one, if it has the
+    /// Takes the place of an older listing, whose readers can continue in this one if it has the
     /// same names.
     pub(super) fn follow(&self, before: &Listing) {
         let mut both = self.entries.iter().zip(&before.entries);
@@ -85,12 +85,12 @@ impl Listing {
         }
     }
 
-    /// The entry of this name.
+    /// Returns the entry with this name.
     pub fn get(&self, name: &[u8]) -> Option<&Entry> {
         self.place(name).map(|at| &self.entries[at])
     }
 
-    /// Which entry has this name.
+    /// Returns the position of the entry with this name.
     pub(crate) fn place(&self, name: &[u8]) -> Option<usize> {
         let entries = &self.entries;
         entries
@@ -98,7 +98,7 @@ impl Listing {
             .ok()
     }
 
-    /// How much memory it takes, about.
+    /// Returns its approximate memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         let names: usize = self.entries.iter().map(|entry| entry.name.len()).sum();
         size_of::<Listing>() + names + self.entries.len() * size_of::<Entry>()

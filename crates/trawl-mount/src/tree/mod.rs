@@ -1,13 +1,15 @@
 //! A tree on another machine, as of a moment ago: names, attributes, links and contents.
 //!
-//! The first question about a directory asks the server for all below it ([`bulk`]), in one round
-//! trip; what comes is kept for a bounded time in bounded memory and answers all that is asked
-//! next, names that are not there included. Links and extended attributes are read many at a time.
+//! The first request about a directory asks the server for everything below it ([`bulk`]), in one
+//! round trip. The answer is kept for a bounded time in bounded memory, and answers further
+//! requests, including those for names that do not exist. Link targets and extended attributes are
+//! fetched in batches.
 //!
-//! Invariants: what cannot be asked is an error (`EIO`, and words for the user), never an empty
-//! directory or a name that is not there; nothing older than the age that was agreed on is told.
+//! Invariants: if the server cannot be asked, the result is an error (`EIO`, and a message to the
+//! user), never an empty directory or a missing name; nothing older than the agreed age is told.
 //!
-//! A server that can says what changes ([`Tree::watch`]): what it watches is kept for long.
+//! A server that supports it reports changes ([`Tree::watch`]); directories that it watches are
+//! cached for long.
 
 mod as_of;
 mod assembly;
@@ -50,25 +52,25 @@ pub use held::{Held, Seen, Version};
 pub use listing::{Entry, Listing, is_directory, is_link};
 pub use watching::Hear;
 
-/// Bulk answers at once, paused ones included.
+/// Maximum number of concurrent bulk answers, including paused ones.
 const BULKS_MAX: usize = 6;
-/// So long at least is waited for a bulk answer that will come to a directory before that one is
-/// asked for by itself.
+/// Minimum time to wait for a bulk answer that will reach a directory, before the directory is
+/// requested separately.
 const OVERTAKE: Duration = Duration::from_millis(50);
-/// So often a bulk answer may end without what it was begun for.
+/// Maximum number of bulk answers that may end without the directory that they were begun for.
 const TRIES: u32 = 3;
-/// So long what goes on is given to end.
+/// Maximum time that running work is given to end.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How a tree is kept.
+/// How a tree is cached.
 #[derive(Clone, Copy, Debug)]
 pub struct Keeping {
-    /// How old what is told may be.
+    /// Maximum age of answers that are told.
     pub max_age: Duration,
-    /// The same of what the server watches: until it says that it has changed, and no longer than
-    /// this.
+    /// Maximum age of answers about watched directories, which are also dropped when the server
+    /// reports a change.
     pub watched_age: Duration,
-    /// How much memory names and attributes may take, in bytes.
+    /// Maximum memory for names and attributes, in bytes.
     pub memory_bytes: usize,
     /// How the server is asked.
     pub asking: Asking,
@@ -77,11 +79,11 @@ pub struct Keeping {
 /// How a server is asked for names, attributes and links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Asking {
-    /// For all below a directory at once.
+    /// For everything below a directory at once.
     #[default]
     Bulk,
-    /// Call by call, as ordinary remote file systems do: each look at a name, each directory and
-    /// each link is a round trip of its own. What bulk answers are worth is compared with this.
+    /// Call by call, as ordinary remote file systems do: each lookup, each directory and each link
+    /// takes a round trip. This mode exists to measure the benefit of bulk answers.
     Each,
 }
 
@@ -96,7 +98,7 @@ impl Default for Keeping {
     }
 }
 
-/// Takes words for the user.
+/// Shows a message to the user.
 pub type Tell = dyn Fn(&str) + Send + Sync;
 
 /// A tree of a server.
@@ -106,20 +108,21 @@ pub struct Tree(
     #[allow(dead_code, reason = "ends with the last tree")] Arc<Life>,
 );
 
-/// Ends all that goes on for a tree. Threads that take answers in have an [`Inner`], but no tree.
+/// Ends all work for a tree when the last [`Tree`] is dropped. Threads that receive answers hold an
+/// [`Inner`], but no tree.
 struct Life(Arc<Inner>);
 
 struct Inner {
     remote: Remote,
     /// The server and the path there, for messages.
     name: String,
-    /// Without a slash at the end, unless it is `/`.
+    /// Path on the server without a trailing slash; empty for `/`.
     top: Vec<u8>,
     device: u64,
     max_age: Duration,
     watched_age: Duration,
     asking: Asking,
-    /// Held for reading by who tells what is known, until that is told.
+    /// Locked for reading while a known answer is being told.
     telling: RwLock<()>,
     state: Mutex<State>,
     changed: Condvar,
@@ -133,27 +136,27 @@ struct State {
     targets: Targets,
     xattrs: Xattrs,
     bulks: Vec<Arc<Bulk>>,
-    /// Threads that take answers in.
+    /// Number of threads that receive answers.
     running: usize,
-    /// What was told last, until the server answers again.
+    /// The last message to the user, until the server answers again.
     told: Option<String>,
     watched: Watched,
     has_ended: bool,
 }
 
-/// What is known, and until when that may be told.
+/// A known fact, with the times that limit how long it may be told.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<T> {
-    /// What.
+    /// The fact.
     pub what: T,
-    /// When it came.
+    /// When it arrived.
     pub at: Instant,
-    /// When it was asked for.
+    /// When it was requested.
     pub asked: Instant,
 }
 
-/// How long what is known of a directory may be told. While this is there nothing is heard of
-/// changes that would come too late to undo it: it is there until what was told is said, and that
+/// How long facts about a directory may be told. While this value exists, no news are passed on
+/// that would come too late to undo what is told: it exists until the reply has been sent, which
 /// waits for nobody.
 #[derive(Debug)]
 pub struct Telling<'a> {
@@ -161,7 +164,7 @@ pub struct Telling<'a> {
     dir: &'a [u8],
     at: Instant,
     asked: Instant,
-    /// Of the names in it.
+    /// Validity of the directory's names.
     term: Term,
     _guard: RwLockReadGuard<'a, ()>,
 }
@@ -181,7 +184,7 @@ impl Drop for Life {
             bulk.cancel();
         }
         self.0.changed.notify_all();
-        // So that whatever runs the server for us is gone, too.
+        // Waits, so that a process that runs the server for this tree ends, too.
         while state.running > 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -194,10 +197,10 @@ impl Drop for Life {
 }
 
 impl Tree {
-    /// The directory `top` of a server, which is asked for it.
+    /// Opens the directory `top` of a server, and asks the server about it.
     ///
     /// # Errors
-    /// If the server cannot be asked, or has no such directory.
+    /// Fails if the server cannot be asked, or has no such directory.
     pub fn open(
         remote: Remote,
         server: &str,
@@ -249,32 +252,34 @@ impl Tree {
         Ok(Tree(inner, life))
     }
 
-    /// The server and the path there.
+    /// Returns the server and the path there.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The device number of the top, as the server has it.
+    /// Returns the device number of the top on the server.
     pub fn device(&self) -> u64 {
         self.0.device
     }
 
-    /// Whether anything could not be answered: because the server could not be asked, say.
+    /// Returns whether any request has failed, for example because the server could not be asked.
     pub fn has_failed(&self) -> bool {
         self.0.has_failed.load(Ordering::Relaxed)
     }
 
-    /// How the server is asked.
+    /// Returns how the server is asked.
     pub fn asking(&self) -> Asking {
         self.0.asking
     }
 
-    /// Says that something could not be shown, once for each reason: see [`Tree::has_failed`].
+    /// Tells the user that something could not be shown, once for each reason: see
+    /// [`Tree::has_failed`].
     pub fn failed(&self, why: &dyn std::fmt::Display) {
         self.0.failed(why);
     }
 
-    /// How long what was asked for and came then of a directory may be told.
+    /// Returns how long facts about a directory, requested at `asked` and received at `at`, may be
+    /// told.
     pub fn telling<'a>(&'a self, dir: &'a [u8], [asked, at]: [Instant; 2]) -> Telling<'a> {
         let inner = &*self.0;
         let guard = inner.telling.read().unwrap_or_else(PoisonError::into_inner);
@@ -288,16 +293,17 @@ impl Tree {
         }
     }
 
-    /// What is in a directory. The path is relative to the top.
+    /// Returns the listing of a directory. The path is relative to the top.
     ///
     /// # Errors
-    /// `EIO` if the server cannot be asked. What the server says of the directory is in the
-    /// listing.
+    /// `EIO` if the server cannot be asked. An error that the server reports about the directory is
+    /// in the listing.
     pub fn listing(&self, dir: &[u8]) -> Result<Arc<Listing>, Errno> {
         self.0.listing(dir)
     }
 
-    /// The same, of what lasts at least so long; `None` if it has not come by then.
+    /// Like [`Tree::listing`], but accepts only a listing that stays valid for `least`; `None` if
+    /// it has not arrived by `until`.
     ///
     /// # Errors
     /// As [`Tree::listing`].
@@ -310,15 +316,17 @@ impl Tree {
         self.0.listing_until(dir, Some(least), Some(until))
     }
 
-    /// A listing of a directory that was given before, to go on in.
+    /// Returns the listing of a directory that a reader has begun, current or replaced, if it is
+    /// still kept.
     pub fn again(&self, dir: &[u8], is_it: impl Fn(&Listing) -> bool) -> Option<Arc<Listing>> {
         self.0.state().store.again(dir, is_it)
     }
 
-    /// What lstat(2) says of a name in a directory; `None` if there is none.
+    /// Returns the attributes of a name in a directory, as by lstat(2); `None` if it does not
+    /// exist.
     ///
     /// # Errors
-    /// What the server says; `EIO` if it cannot be asked.
+    /// Fails with the server's error; `EIO` if the server cannot be asked.
     pub fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
         if self.0.asking == Asking::Each {
             return self.0.one(dir, name);
@@ -327,12 +335,13 @@ impl Tree {
         if let Some(Ok(found)) = listing.get(name).map(|entry| &entry.found)
             && !self.0.is_known(dir, &listing, name, found)
         {
-            // Of all its names: who asks for one that is not watched soon asks for the next.
+            // Refreshes all names at once: a program that asks for one unwatched name soon asks for
+            // the next.
             listing = self.0.list_now(dir)?;
         }
         let (at, asked) = (listing.at, listing.asked);
         match (listing.trouble, listing.get(name)) {
-            // Who may not list may still pass.
+            // The directory cannot be listed but may be traversed.
             (Some(Errno::ACCES), _) => self.0.one(dir, name),
             (Some(errno), _) => Err(errno),
             (None, None) => Ok(Known {
@@ -347,10 +356,10 @@ impl Tree {
         }
     }
 
-    /// What lstat(2) says of a path; of the top, what stat(2) says.
+    /// Returns the attributes of a path, as by lstat(2); for the top, as by stat(2).
     ///
     /// # Errors
-    /// What the server says; `EIO` if it cannot be asked.
+    /// Fails with the server's error; `EIO` if the server cannot be asked.
     pub fn attributes(&self, path: &[u8]) -> Result<Known<Attributes>, Errno> {
         if path.is_empty() {
             let Known { what, at, asked } = self.0.single(path)?;
@@ -366,15 +375,16 @@ impl Tree {
         Ok(Known { what, at, asked })
     }
 
-    /// Where a link leads.
+    /// Returns the target of a link.
     ///
     /// # Errors
-    /// `EINVAL` if it is none; what the server says; `EIO` if it cannot be asked.
+    /// `EINVAL` if it is no link; the server's error; `EIO` if the server cannot be asked.
     pub fn target(&self, path: &[u8]) -> Result<Vec<u8>, Errno> {
         self.0.target(path, Duration::ZERO)?.what
     }
 
-    /// The same, of what lasts at least so long, and what the server says of this one path.
+    /// Like [`Tree::target`], but accepts only an answer that stays valid for `least`, and returns
+    /// it with the server's error about the path.
     ///
     /// # Errors
     /// `EIO` if the server cannot be asked.
@@ -386,21 +396,21 @@ impl Tree {
         self.0.target(path, least)
     }
 
-    /// How old what is told may be.
+    /// Returns the maximum age of answers that are told.
     pub fn max_age(&self) -> Duration {
         self.0.max_age
     }
 
-    /// The extended attributes of a path that listxattr(2) names to the server's user.
+    /// Returns the extended attributes of a path that listxattr(2) shows to the server's user.
     ///
     /// # Errors
-    /// `ENOSYS` if the server knows no such question; `ENOTSUP` where its file system has none;
-    /// what else the server says; `EIO` if it cannot be asked.
+    /// `ENOSYS` if the server does not know this request; `ENOTSUP` if its file system has no
+    /// extended attributes; any other error of the server; `EIO` if the server cannot be asked.
     pub fn xattrs(&self, path: &[u8]) -> Result<Arc<ExtendedAttributes>, Errno> {
         self.0.xattrs(path)
     }
 
-    /// Everything may have changed.
+    /// Drops everything that is known: all of it may have changed.
     pub fn forget(&self) {
         let mut state = self.0.state();
         for bulk in &state.bulks {
@@ -429,12 +439,12 @@ impl Inner {
         }
     }
 
-    /// A path in messages.
+    /// Returns a path for messages.
     fn shown(&self, below: &[u8]) -> String {
         self.server_path(below).escape_ascii().to_string()
     }
 
-    /// Says that the server could not be asked, once for each reason.
+    /// Tells the user that the server could not be asked, once for each reason; returns `EIO`.
     fn failed(&self, error: &dyn std::fmt::Display) -> Errno {
         self.has_failed.store(true, Ordering::Relaxed);
         let text = error.to_string();
@@ -448,7 +458,7 @@ impl Inner {
         Errno::IO
     }
 
-    /// What the server answers, where errors are its own.
+    /// Returns the server's answer; errors of the server become errnos.
     fn asked<T>(&self, answer: Result<T, RemoteError>) -> Result<T, Errno> {
         match answer {
             Ok(answer) => {
@@ -469,8 +479,8 @@ impl Inner {
         listing.ok_or(Errno::IO)
     }
 
-    /// What is in a directory, with all that it says of names, if it is to last so long; `None` if
-    /// it has not come by then.
+    /// Returns the listing of a directory. With `least`, everything that it says about names stays
+    /// valid for that long. `None` if it has not arrived by `until`.
     fn listing_until(
         self: &Arc<Self>,
         dir: &[u8],
@@ -491,7 +501,8 @@ impl Inner {
                 return Ok(None);
             }
             if tries == 0 && state.watched.has_changed(dir) {
-                // What is below it is watched, too, as far as it was used.
+                // The directories below are watched, too, as far as they are used, so they need not
+                // be requested again.
                 drop(state);
                 return self.list_now(dir).map(Some);
             }
@@ -501,7 +512,8 @@ impl Inner {
             {
                 return Err(Errno::IO);
             }
-            // One that was begun for this directory goes before one that takes long to come to it.
+            // Prefers an answer that was begun for this directory to one that takes long to reach
+            // it.
             let coming = || state.bulks.iter().filter(|bulk| bulk.comes_to(dir));
             let soon = coming().find(|bulk| !is_overtaken(bulk, dir, begun));
             let late = coming().next();
@@ -510,7 +522,7 @@ impl Inner {
                 (None, Some(bulk)) if !make_room(&mut state) => bulk,
                 _ if tries == TRIES => {
                     drop(state);
-                    let text = format!("{} says nothing of {}", self.name, self.shown(dir));
+                    let text = format!("{} does not answer about {}", self.name, self.shown(dir));
                     return Err(self.failed(&text));
                 }
                 _ => {
@@ -528,7 +540,8 @@ impl Inner {
         }
     }
 
-    /// What is known of a directory, if that may be told to who asks since then.
+    /// Returns the known listing of a directory if it may be told to a request that began at
+    /// `begun`.
     fn fresh(
         &self,
         state: &mut State,
@@ -544,7 +557,8 @@ impl Inner {
             }
             least => self.age(term).saturating_sub(least.unwrap_or_default()),
         };
-        // What came since it was asked for is as of now, whatever age is allowed.
+        // A listing that arrived after the request began is as of now, even if the allowed age is
+        // 0.
         if listing.at < begun && !store::is_fresh(listing.at, age) {
             return None;
         }
@@ -563,7 +577,7 @@ impl Inner {
         }
     }
 
-    /// Whether what a listing says of a name may be told, as the listing may.
+    /// Returns whether a listing's attributes of a name may be told, given that the listing may.
     fn is_known(&self, dir: &[u8], listing: &Listing, name: &[u8], found: &Attributes) -> bool {
         let mut state = self.state();
         let of_names = state.watched.listing(dir, listing.asked);
@@ -571,14 +585,14 @@ impl Inner {
             return true;
         }
         if is_directory(found) {
-            // Whoever looks at a directory may go on doing so.
+            // A directory that is looked at is likely to be looked at again.
             state.watched.wish(&join(dir, name));
         }
         let term = state.watched.entry(dir, listing.asked, name, found);
         store::is_fresh(listing.at, self.age(term))
     }
 
-    /// Begins with a bulk answer about a directory.
+    /// Begins a bulk answer about a directory.
     fn begin(self: &Arc<Self>, state: &mut State, dir: &[u8]) -> Result<Arc<Bulk>, Errno> {
         let bulk = Bulk::new(dir);
         state.bulks.push(Arc::clone(&bulk));
@@ -614,8 +628,8 @@ impl Inner {
         }
     }
 
-    /// What stat(2) says of the top, or lstat(2) of what lies in a directory that cannot be
-    /// listed.
+    /// Returns the attributes of the top, as by stat(2), or of an entry of a directory that cannot
+    /// be listed, as by lstat(2).
     fn single(&self, path: &[u8]) -> Result<Known<Result<Attributes, Errno>>, Errno> {
         if let Some(known) = self.known_single(path) {
             return Ok(known);
@@ -690,7 +704,7 @@ impl Telling<'_> {
         self.inner.age(term).saturating_sub(self.at.elapsed())
     }
 
-    /// How long that there is such a name, with these attributes.
+    /// Returns how long it may be told that the name exists with these attributes.
     pub fn entry(&self, name: &[u8], attributes: &Attributes) -> Duration {
         let is_certain =
             self.term != Term::Long || (!is_directory(attributes) && attributes.nlink < 2);
@@ -703,22 +717,23 @@ impl Telling<'_> {
         })
     }
 
-    /// How long that there is no such name.
+    /// Returns how long it may be told that the name does not exist.
     pub fn absence(&self) -> Duration {
         self.lasts(match self.term {
-            // When all is lost the kernel is told so of every name at the top that is there.
+            // If all news are lost, the kernel is only told to forget those names at the top that
+            // exist.
             Term::Long if self.dir.is_empty() => Term::Short,
             term => term,
         })
     }
 
-    /// How long the directory's own attributes.
+    /// Returns how long the directory's own attributes may be told.
     pub fn own(&self) -> Duration {
         self.lasts(self.inner.state().watched.own(self.dir, self.asked))
     }
 }
 
-/// Whether a directory is to be asked for by itself although a bulk answer will come to it.
+/// Returns whether a directory is to be requested separately although a bulk answer will reach it.
 fn is_overtaken(bulk: &Bulk, dir: &[u8], begun: Instant) -> bool {
     let Some(first) = bulk.first() else {
         return false;
@@ -726,7 +741,7 @@ fn is_overtaken(bulk: &Bulk, dir: &[u8], begun: Instant) -> bool {
     bulk.top != dir && begun.elapsed() > OVERTAKE.max(first * 4)
 }
 
-/// Ends what nobody waits for if there is no room for one more bulk answer; false if there is none.
+/// Cancels a bulk answer that nobody waits for, if there are too many; false if all are waited for.
 fn make_room(state: &mut State) -> bool {
     if state.bulks.len() < BULKS_MAX {
         return true;

@@ -1,4 +1,4 @@
-//! What was asked of single paths: the top, and what lies in directories that cannot be listed.
+//! Answers about single paths: the top, and entries of directories that cannot be listed.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use trawl_sys::Errno;
 use super::Known;
 use super::store::is_fresh;
 
-/// When there are so many all are forgotten.
+/// Maximum number of answers; at this number, all are forgotten.
 const COUNT_MAX: usize = 32 << 10;
 
 /// Answers by path.
@@ -27,7 +27,7 @@ impl Singles {
         is_fresh(known.at, max_age).then_some(*known)
     }
 
-    /// The same, however old.
+    /// Returns the answer about a path, however old.
     pub(super) fn newest(&self, path: &[u8]) -> Option<&Known<Result<Attributes, Errno>>> {
         self.0.get(path)
     }
@@ -36,12 +36,12 @@ impl Singles {
         self.0.remove(path);
     }
 
-    /// Forgets a path and all below it.
+    /// Forgets a path and everything below it.
     pub(super) fn remove_below(&mut self, top: &[u8]) {
         self.0.retain(|path, _| !is_within(path, top));
     }
 
-    /// What was asked for then.
+    /// Stores an answer that was requested at `asked`.
     pub(super) fn insert(&mut self, path: &[u8], what: Result<Attributes, Errno>, asked: Instant) {
         if self.0.len() >= COUNT_MAX {
             self.0.clear();

@@ -1,4 +1,4 @@
-//! What is known of directories, bounded: the oldest goes first.
+//! Known listings in bounded memory: the oldest are dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use trawl_model::relative_path::is_within;
 
 use super::listing::Listing;
 
-/// Listings that were replaced and may still be read from: so many in any case, and as long as they
-/// take no more than this part of the memory.
+/// Replaced listings that may still be read: this many are always kept, and more as long as they
+/// take at most this fraction of the memory.
 const RECENT_MIN: usize = 64;
 const RECENT_PART: usize = 8;
-/// At most so many.
+/// Maximum number of replaced listings.
 const RECENT_MAX: usize = 1 << 14;
 
 /// Listings by path.
 #[derive(Debug)]
 pub(super) struct Store {
     listings: HashMap<Vec<u8>, Arc<Listing>>,
-    /// In the order in which they came, replaced ones too.
+    /// Listings in order of arrival, including replaced ones.
     order: VecDeque<(Vec<u8>, u64)>,
     recent: VecDeque<Arc<Listing>>,
     recent_bytes: usize,
@@ -43,18 +43,18 @@ impl Store {
         self.bytes_max
     }
 
-    /// What is in a directory, if that is known and no older.
+    /// Returns the listing of a directory, if it is known and no older than `max_age`.
     pub(super) fn get(&self, dir: &[u8], max_age: Duration) -> Option<Arc<Listing>> {
         let listing = self.listings.get(dir)?;
         is_fresh(listing.at, max_age).then(|| Arc::clone(listing))
     }
 
-    /// What is in a directory, however old.
+    /// Returns the known listing of a directory, however old.
     pub(super) fn newest(&self, dir: &[u8]) -> Option<&Arc<Listing>> {
         self.listings.get(dir)
     }
 
-    /// Forgets a directory and all below it. Who reads one of them can go on.
+    /// Forgets a directory and everything below it. Readers of these listings can continue.
     pub(super) fn remove(&mut self, top: &[u8]) {
         let gone = self.listings.extract_if(|dir, _| is_within(dir, top));
         for (dir, old) in gone.collect::<Vec<_>>() {
@@ -63,7 +63,7 @@ impl Store {
         }
     }
 
-    /// A listing of a directory that was given before, if it is still there.
+    /// Returns the listing for which `is_it` holds, current or replaced, if it is still kept.
     pub(super) fn again(
         &self,
         dir: &[u8],
@@ -85,7 +85,7 @@ impl Store {
             self.retire(old);
         }
         while self.bytes > self.bytes_max && self.drop_oldest() {}
-        // Those that were replaced leave their place in the order when it is their turn.
+        // Replaced listings are removed from the order from time to time.
         while self.order.len() > 2 * self.listings.len() + RECENT_MIN && self.drop_replaced() {}
     }
 
@@ -112,7 +112,7 @@ impl Store {
         self.order.len() < before
     }
 
-    /// False if only the last one is left, which is about to be used.
+    /// Drops the oldest listing; false if only the newest is left, which is about to be used.
     fn drop_oldest(&mut self) -> bool {
         if self.listings.len() < 2 {
             return false;
@@ -129,12 +129,12 @@ impl Store {
     }
 }
 
-/// Twice the path: it is in the order, too.
+/// Counts the path twice, because `order` contains it, too.
 fn cost(dir: &[u8], listing: &Listing) -> usize {
     listing.bytes() + 2 * dir.len() + 128
 }
 
-/// Whether something that came then is no older than that.
+/// Returns whether something that arrived at `at` is no older than `max_age`.
 pub(super) fn is_fresh(at: Instant, max_age: Duration) -> bool {
     at.elapsed() < max_age
 }
@@ -156,13 +156,13 @@ mod tests {
         assert!(store.get(b"d99", long).is_some());
         assert!(store.get(b"d100", long).is_none());
         assert!(store.get(b"d99", Duration::ZERO).is_none());
-        // One that was replaced can be read to its end.
+        // A replaced listing can be read to its end.
         let old = empty();
         store.insert(b"x".to_vec(), Arc::clone(&old));
         store.insert(b"x".to_vec(), empty());
         assert!(store.again(b"x", |it| it.names() == old.number).is_some());
         assert!(store.again(b"x", |it| it.names() == u64::MAX).is_none());
-        // So can one that is forgotten.
+        // A forgotten one, too.
         let old = empty();
         store.insert(b"x/y".to_vec(), Arc::clone(&old));
         let (bytes, many) = (store.bytes, store.listings.len());
@@ -189,12 +189,12 @@ mod tests {
                 store.insert(format!("d{}", number % 9).into_bytes(), of(&["c"]));
             }
         };
-        // With the same names, though another answer.
+        // Another answer with the same names.
         store.insert(b"x".to_vec(), of(&["a", "b"]));
         fill(&mut store);
         let again = store.again(b"x", |it| it.names() == first.number);
         assert!(again.is_some_and(|now| now.number != first.number));
-        // With others the old ones are what is read on.
+        // With other names, the old listing is continued.
         store.insert(b"x".to_vec(), of(&["a", "bb"]));
         let again = store.again(b"x", |it| it.names() == first.number);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Where links lead. Who asks for one soon asks for others: they are read many at a time.
+//! Targets of links. A program that asks for one soon asks for others, so they are fetched in
+//! batches.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use trawl_remote::client::Target;
 use super::Known;
 use super::store::is_fresh;
 
-/// Links that are read together, and how long their paths may be together.
+/// Maximum number of links in a batch, and maximum length of their paths together in bytes.
 const TOGETHER: usize = 1024;
 const TOGETHER_BYTES: usize = 1 << 20;
-/// When there are so many all are forgotten.
+/// Maximum number of targets; at this number, all are forgotten.
 const COUNT_MAX: usize = 64 << 10;
 
-/// Targets by path, and links that will be asked for.
+/// Targets by path, and links that are likely to be asked for.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     known: HashMap<Vec<u8>, (Instant, Target)>,
@@ -23,7 +24,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// There is a link.
+    /// Adds a link that is likely to be asked for.
     pub(super) fn expect(&mut self, path: Vec<u8>) {
         if self.expected.len() >= COUNT_MAX {
             self.expected.pop_front();
@@ -31,7 +32,8 @@ impl Targets {
         self.expected.push_back(path);
     }
 
-    /// Where a link leads, if that is known and, by when it was asked for, no older.
+    /// Returns the target of a link, if it is known and no older than `max_age` allows for its
+    /// request time.
     pub(super) fn get(
         &self,
         path: &[u8],
@@ -47,13 +49,13 @@ impl Targets {
         self.known.remove(path);
     }
 
-    /// Forgets a path and all below it.
+    /// Forgets a path and everything below it.
     pub(super) fn remove_below(&mut self, top: &[u8]) {
         self.known.retain(|path, _| !is_within(path, top));
     }
 
-    /// What to ask for with this one, which is the first: what was expected behind it, in the
-    /// order in which it came, then what was before.
+    /// Returns the links to fetch together with this one, which comes first: the expected links
+    /// after it, in their order of arrival, then those before it.
     pub(super) fn wanted(&mut self, path: &[u8]) -> Vec<Vec<u8>> {
         let mut wanted = vec![path.to_vec()];
         let mut bytes = path.len();

@@ -1,11 +1,12 @@
-//! Which directories the server watches, and what therefore may be told for long.
+//! The directories that the server watches, and how long facts about them may therefore be told.
 //!
-//! What was asked for while its directory was watched, and after the last news of it, is as it is
-//! now. All else has the short age; what was asked for before such news is old at once.
+//! A fact that was requested while its directory was watched, and after the last news about it, is
+//! as of now. All other facts have the short age; facts requested before the last news are outdated
+//! at once.
 //!
-//! Invariants: of a directory that is watched all above it are, too, so nobody puts another in its
-//! place unheard; what would change unheard has the short age, wherever it is: files with several
-//! names, directories that are not watched themselves.
+//! Invariants: all ancestors of a watched directory are watched, too, so no directory can be
+//! replaced unnoticed; facts that could change unnoticed have the short age in any directory: files
+//! with several hard links, and subdirectories that are not watched themselves.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -16,28 +17,28 @@ use trawl_remote::wire::News;
 
 use super::listing::is_directory;
 
-/// Directories of which is known whether they are watched; the others have the short age.
+/// Maximum number of directories that are tracked; all others have the short age.
 const COUNT_MAX: usize = 128 << 10;
-/// What is asked for at once.
+/// Maximum number of directories, and of bytes, in one request.
 const BATCH: usize = 1024;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// How long what is known may be told.
+/// How long a known fact may be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Term {
-    /// Until the server says that it has changed.
+    /// Until the server reports a change.
     Long,
     /// For the short age.
     Short,
-    /// Not any more.
+    /// No longer.
     Old,
 }
 
-/// Since when something is up to date.
+/// The time since which requested facts are up to date.
 #[derive(Clone, Copy, Debug)]
 struct Since {
     at: Instant,
-    /// Because it changed then, not because it was watched from then on.
+    /// Whether it is the time of a change, rather than the time at which watching began.
     is_change: bool,
 }
 
@@ -55,17 +56,17 @@ impl Since {
 enum Standing {
     /// It is to be watched.
     Wished,
-    /// It cannot be.
+    /// It cannot be watched.
     Refused,
     Watched {
-        /// What is in it.
+        /// Since when facts about its entries are up to date.
         inside: Since,
-        /// Its own attributes.
+        /// Since when facts about its own attributes are.
         own: Since,
     },
 }
 
-/// What the server watches for a tree.
+/// The state of the server's watch of a tree.
 #[derive(Debug, Default)]
 pub(super) struct Watched {
     is_on: bool,
@@ -75,13 +76,13 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// From now on it is noted what is to be watched, or not any more.
+    /// Turns the tracking of directories on or off.
     pub(super) fn set_on(&mut self, is_on: bool) {
         self.is_on = is_on;
         self.clear();
     }
 
-    /// Nothing is watched any more; true if anything was.
+    /// Forgets all directories; returns whether any was watched.
     pub(super) fn clear(&mut self) -> bool {
         self.wishes.clear();
         self.has_refused = false;
@@ -89,7 +90,7 @@ impl Watched {
         known.any(|(_, standing)| matches!(standing, Standing::Watched { .. }))
     }
 
-    /// The directory is used: it is to be watched, and those above it first.
+    /// Requests that a used directory be watched, after its ancestors.
     pub(super) fn wish(&mut self, dir: &[u8]) {
         if !self.is_on || self.known.contains_key(dir) || self.known.len() >= COUNT_MAX {
             return;
@@ -110,7 +111,7 @@ impl Watched {
         self.wishes.push_back(dir.to_vec());
     }
 
-    /// Whether some of what is used is not watched: all might be, begun with anew.
+    /// Returns whether some used directories are not watched, so that starting over may help.
     pub(super) fn is_short(&self) -> bool {
         self.has_refused || self.known.len() >= COUNT_MAX
     }
@@ -119,7 +120,7 @@ impl Watched {
         !self.wishes.is_empty()
     }
 
-    /// What is to be asked for next.
+    /// Returns the next batch of directories to request.
     pub(super) fn take_wishes(&mut self) -> Vec<Vec<u8>> {
         let (mut wishes, mut bytes) = (Vec::new(), 0);
         while wishes.len() < BATCH
@@ -136,12 +137,12 @@ impl Watched {
         matches!(self.known.get(dir), Some(Standing::Watched { .. }))
     }
 
-    /// The server has said something.
+    /// Handles an item of news.
     pub(super) fn hear(&mut self, news: &News, now: Instant) {
         let since = |is_change| Since { at: now, is_change };
         match news {
             News::Watched(dir) => {
-                // Lost meanwhile, the one above may be another one than this one is in.
+                // If the parent was lost meanwhile, this directory may be in another one.
                 if !dir.is_empty() && !self.is_watched(split(dir).0) {
                     self.known.remove(dir);
                 } else if let Some(standing @ Standing::Wished) = self.known.get_mut(dir) {
@@ -174,7 +175,8 @@ impl Watched {
         }
     }
 
-    /// Whether there was news of what is in the directory: then it is asked for by itself.
+    /// Returns whether there was news about the directory's entries; it is then requested
+    /// separately.
     pub(super) fn has_changed(&self, dir: &[u8]) -> bool {
         match self.known.get(dir) {
             Some(Standing::Watched { inside, .. }) => inside.is_change,
@@ -182,7 +184,7 @@ impl Watched {
         }
     }
 
-    /// Of a listing: which names there are.
+    /// Returns how long a listing's set of names may be told.
     pub(super) fn listing(&self, dir: &[u8], asked: Instant) -> Term {
         match self.known.get(dir) {
             Some(Standing::Watched { inside, .. }) => inside.term(asked),
@@ -190,7 +192,7 @@ impl Watched {
         }
     }
 
-    /// Of what a listing says of a name.
+    /// Returns how long a listing's attributes of a name may be told.
     pub(super) fn entry(
         &self,
         dir: &[u8],
@@ -205,7 +207,7 @@ impl Watched {
         }
     }
 
-    /// Of a directory's own attributes.
+    /// Returns how long a directory's own attributes may be told.
     pub(super) fn own(&self, dir: &[u8], asked: Instant) -> Term {
         match self.known.get(dir) {
             Some(Standing::Watched { own, .. }) => own.term(asked),
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(watched.listing(b"a", at(2)), Term::Long);
         assert_eq!(watched.listing(b"a/b", at(9)), Term::Short);
         assert!(watched.is_short());
-        // What would change unheard.
+        // Facts that could change unnoticed.
         let (file, dir) = (attributes(0o100_644, 1), attributes(0o040_755, 2));
         let twice = attributes(0o100_644, 2);
         for (name, attributes, term) in [
@@ -283,7 +285,7 @@ mod tests {
         watched.set_on(true);
         watched.wish(b"a/b");
         watched.hear(&News::Watched(Vec::new()), now);
-        // In the wrong order: what `a` is was not certain then.
+        // In the wrong order: the identity of `a` was not certain at that time.
         watched.hear(&News::Watched(b"a/b".to_vec()), now);
         assert_eq!(watched.listing(b"a/b", now), Term::Short);
         watched.hear(&News::Watched(b"a".to_vec()), now);
@@ -301,7 +303,7 @@ mod tests {
         watched.wish(b"a/c/d");
         assert!(!watched.has_wishes());
         assert!(watched.clear() && !watched.clear());
-        // What nobody asked for is not believed.
+        // News about directories that were not requested are ignored.
         watched.hear(&News::Watched(Vec::new()), now);
         assert_eq!(watched.listing(b"", now), Term::Short);
     }

@@ -1,10 +1,12 @@
-//! Has the server watch what is used of a tree, and hears what it says.
+//! Requests that the server watch used directories, and handles its news.
 //!
-//! Nothing is watched while a tree is young: most commands end before it would pay. What was
-//! listed before its directory was watched keeps the short age; it is asked for once more.
+//! Nothing is watched while a tree is young, because most commands end before it would pay off.
+//! Listings from before their directory was watched keep the short age; such a directory is listed
+//! once more.
 //!
-//! Invariant: news are taken in before anybody is told of them, and whoever was about to tell what
-//! was known before has told it by then: so what they make is in time to be undone.
+//! Invariant: the tree applies news before it passes them on, and waits until every reply based on
+//! older facts has been sent; so the recipient of the news can still undo the effect of those
+//! replies.
 
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,22 +18,22 @@ use trawl_remote::wire::News;
 
 use super::{Asking, Inner, Tree};
 
-/// How old a tree is before anything is watched, at most.
+/// Maximum age of a tree before it is watched.
 const YOUNG: Duration = Duration::from_secs(5);
-/// So often it is looked for what else is to be watched.
+/// Interval of checks for further directories to watch.
 const LOOK: Duration = Duration::from_millis(100);
-/// The server may say nothing for so long at least; it says something every 2 s.
+/// Minimum silence of the server that counts as failure; a server sends something every 2 s.
 const SILENCE: Duration = Duration::from_secs(10);
-/// So long it is waited after a server said no, and after it was gone at most.
+/// Time to wait after a server's refusal, and maximum time after a lost connection.
 const REFUSED: Duration = Duration::from_secs(60);
 const GONE: Duration = Duration::from_secs(5);
 
-/// Is told what changed.
+/// Receives changes.
 pub type Hear = dyn Fn(Vec<News>) + Send;
 
 impl Tree {
-    /// Has the server say what changes; what it says is told when the tree knows it. Where it
-    /// cannot, or nothing is to be kept, everything keeps the short age.
+    /// Asks the server to report changes; `hear` receives them after the tree has applied them. If
+    /// the server does not support it, or nothing is to be cached, everything keeps the short age.
     pub fn watch(&self, hear: Box<Hear>) {
         let inner = &self.0;
         let is_kept = !inner.max_age.is_zero() && inner.watched_age > inner.max_age;
@@ -61,7 +63,7 @@ impl Tree {
 }
 
 impl Inner {
-    /// Until the tree ends, or the server cannot do it.
+    /// Watches until the tree ends, or the server proves unable to.
     fn keep_watching(&self, hear: &Hear) {
         let mut not_before = Instant::now() + YOUNG.min(self.max_age / 2);
         while self.is_wanted(not_before) {
@@ -84,7 +86,7 @@ impl Inner {
         }
     }
 
-    /// Waits until something is to be watched; false at the end.
+    /// Waits until some directory is to be watched; false when the tree ends.
     fn is_wanted(&self, not_before: Instant) -> bool {
         let mut state = self.state();
         loop {
@@ -104,7 +106,7 @@ impl Inner {
         let begun = Instant::now();
         loop {
             let mut state = self.state();
-            // Marks of what nobody uses any more may be in the way of others.
+            // Marks of directories that are no longer used may prevent others.
             let is_stuck = state.watched.is_short() && begun.elapsed() > self.watched_age;
             if state.has_ended || is_stuck {
                 return Ok(());
@@ -162,7 +164,7 @@ impl Inner {
     }
 
     fn tell_news(&self, news: Vec<News>, hear: &Hear) {
-        // Whoever tells what was known before has told it when this is had.
+        // Acquiring the lock waits until all replies based on older facts have been sent.
         drop(self.telling.write().unwrap_or_else(PoisonError::into_inner));
         hear(news);
     }

@@ -1,12 +1,13 @@
-//! Extended attributes. Who asks for those of one name soon asks for others': they are asked for
-//! many at a time, of all below a directory in the order of a bulk answer.
+//! Extended attributes. A program that asks for those of one name soon asks for others', so they
+//! are requested in batches, for everything below a directory in the order of a bulk answer.
 //!
-//! A question begins at a name and goes so far; what was said of names there covers them, those
-//! that it does not mention, too. At first it is about few entries; where those were looked at, the
-//! next one is about more. What lies in directories that cannot be listed is asked for by itself.
+//! A question begins at a name and covers a range of names; its answer covers all names in the
+//! range, including those that it does not mention. The first question has a short range; if many
+//! of its names were looked at, the next one has a longer range. Names in directories that cannot
+//! be listed are requested one by one.
 //!
-//! Invariants: a name is told to have none only where an answer that is whole covers it; nothing
-//! older than the age that was agreed on is told; memory is bounded.
+//! Invariants: a name is told to have no attributes only if a complete answer covers it; nothing
+//! older than the agreed age is told; memory is bounded.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -25,38 +26,36 @@ use super::store::is_fresh;
 use super::watched::Term;
 use super::{Asking, Inner, OVERTAKE, State, TRIES};
 
-/// So many entries the first question is about; what follows, this many times more, but no more
-/// than the last number.
+/// Number of entries of the first question, the factor for later ones, and the maximum.
 const ENTRIES_FIRST: u32 = 2048;
 const ENTRIES_TIMES: u32 = 8;
 const ENTRIES_MAX: u32 = 32 << 10;
-/// An answer that takes longer than this part of the time for which it is told is too long: then it
-/// is that many times fewer, but no fewer than this.
+/// An answer that takes longer than this fraction of the maximum age is too slow; the next question
+/// then has fewer entries by the same factor, but at least the minimum.
 const SLOW_PART: u32 = 4;
 const ENTRIES_MIN: u32 = 256;
-/// One of so many entries that were asked about must have been looked at for that.
+/// A question grows only if at least this fraction of the previous entries was looked at.
 const LOOKED_AT_PART: u32 = 4;
-/// Answers that are kept, and how much memory they may take.
+/// Maximum number of answers kept, and their maximum memory in bytes.
 const COUNT_MAX: usize = 64;
 const BYTES_MAX: usize = 32 << 20;
-/// Names of which nothing was told but their own: when there are so many, or they take so much, all
-/// are forgotten.
+/// Maximum number and bytes of names with answers of their own; beyond either, all are forgotten.
 const SINGLES_MAX: usize = 32 << 10;
 const SINGLES_BYTES_MAX: usize = 8 << 20;
-/// The longest path that the server's kernel takes.
+/// Maximum length of a path in the server's kernel.
 const PATH_MAX_BYTES: usize = 4095;
 
-/// What one name has.
+/// The attributes of one name.
 pub(super) type Attributes = Result<Arc<ExtendedAttributes>, Errno>;
 
-/// Places in the order of a bulk answer: directory by directory, by name in each.
+/// Compares positions in the order of a bulk answer: directory by directory, by name in each.
 fn order(one: &[u8], other: &[u8]) -> Ordering {
     let ((dir, name), (other_dir, other_name)) = (split(one), split(other));
     let dirs = in_order(dir).cmp(in_order(other_dir));
     dirs.then_with(|| name.cmp(other_name))
 }
 
-/// The directory in which both lie, or that one of them is.
+/// Returns the closest directory that contains both, or is one of them.
 fn common<'a>(mut dir: &'a [u8], other: &[u8]) -> &'a [u8] {
     while !is_within(other, dir) {
         dir = split(dir).0;
@@ -64,13 +63,13 @@ fn common<'a>(mut dir: &'a [u8], other: &[u8]) -> &'a [u8] {
     dir
 }
 
-/// What is asked. Paths are relative to the top of the tree.
+/// A question. Paths are relative to the top of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Question {
     top: Vec<u8>,
     /// The first name, in `top` or below.
     from: Vec<u8>,
-    /// How many behind that.
+    /// Number of names after the first.
     entries: u32,
 }
 
@@ -83,13 +82,13 @@ impl Question {
         }
     }
 
-    /// The first name, as the server wants it.
+    /// Returns the first name in the form that the server expects.
     fn below(&self) -> &[u8] {
         let below = self.from.strip_prefix(&self.top[..]).unwrap_or_default();
         below.strip_prefix(b"/").unwrap_or(below)
     }
 
-    /// Whether it may be answered with what this name has.
+    /// Returns whether its answer may contain this name's attributes.
     fn comes_to(&self, path: &[u8]) -> bool {
         match self.entries {
             0 => self.from == path,
@@ -98,11 +97,11 @@ impl Question {
     }
 }
 
-/// A question that is under way.
+/// A question that is in flight.
 #[derive(Debug)]
 pub(super) struct Asked {
     question: Question,
-    /// How it ended; why there is no answer.
+    /// The result, once there is one: success, or why there is no answer.
     ended: OnceLock<Result<(), Errno>>,
 }
 
@@ -111,16 +110,16 @@ pub(super) struct Asked {
 struct Cover {
     question: Question,
     at: Instant,
-    /// The last name that it is about, if there are more.
+    /// The last name that it covers, if there are more.
     upto: Option<Vec<u8>>,
     found: HashMap<Vec<u8>, Attributes>,
     left_out: HashSet<Vec<u8>>,
-    /// What is so of names that it does not mention.
+    /// The result for names that it does not mention.
     others: Attributes,
     bytes: usize,
-    /// How long it took to come.
+    /// How long it took to arrive.
     took: Duration,
-    /// How often it was looked at.
+    /// Number of lookups in it.
     looks: AtomicU32,
 }
 
@@ -178,12 +177,12 @@ impl Cover {
         is_covered.then(|| self.others.clone())
     }
 
-    /// Whether it took so long that the next one is to be shorter.
+    /// Returns whether it took so long that the next question is to be shorter.
     fn is_slow(&self, max_age: Duration) -> bool {
         self.took > max_age / SLOW_PART
     }
 
-    /// How many entries the next question around it is about.
+    /// Returns the number of entries for the next question around it.
     fn next_entries(&self, max_age: Duration) -> u32 {
         let entries = self.question.entries;
         let looks = self.looks.load(Atomic::Relaxed);
@@ -196,7 +195,7 @@ impl Cover {
         }
     }
 
-    /// Whether this directory or one above it was left out.
+    /// Returns whether this directory or one of its ancestors was left out.
     fn is_left_out(&self, mut dir: &[u8]) -> bool {
         while !self.left_out.is_empty() {
             if self.left_out.contains(dir) {
@@ -211,10 +210,10 @@ impl Cover {
     }
 }
 
-/// Answers, and questions that are under way.
+/// Answers, and questions in flight.
 #[derive(Debug, Default)]
 pub(super) struct Xattrs {
-    /// The newest last. Old ones say what is worth asking.
+    /// Answers, the newest last. Expired ones still help to choose the next question.
     covers: VecDeque<Cover>,
     bytes: usize,
     singles: HashMap<Vec<u8>, (Instant, Attributes)>,
@@ -227,12 +226,12 @@ impl Xattrs {
         self.get_if(path, |at| is_fresh(at, max_age))
     }
 
-    /// What is known of a name, if what was asked for then may be told.
+    /// Returns the known attributes of a name, if an answer requested at that time may be told.
     fn get_if(&self, path: &[u8], is_told: impl Fn(Instant) -> bool) -> Option<Attributes> {
         self.told(path, is_told).map(|(_, found)| found)
     }
 
-    /// The same, and when it was asked for.
+    /// The same, with the time of the request.
     pub(super) fn told(
         &self,
         path: &[u8],
@@ -247,14 +246,14 @@ impl Xattrs {
         is_told(*at).then(|| (*at, found.clone()))
     }
 
-    /// What is under way and may come to this name.
+    /// Returns a question in flight whose answer may contain this name.
     fn coming(&self, path: &[u8]) -> Option<Arc<Asked>> {
         let mut asked = self.asked.iter();
         asked.find(|it| it.question.comes_to(path)).cloned()
     }
 
-    /// What to ask so that this name is covered, and others around it. The listing is that of its
-    /// directory, if it is known.
+    /// Returns a question that covers this name and others around it. `listing` is that of the
+    /// name's directory, if it is known.
     fn question(&self, path: &[u8], listing: Option<&Listing>, max_age: Duration) -> Question {
         let (dir, name) = split(path);
         let (top, entries) = self.top(dir, max_age);
@@ -263,7 +262,7 @@ impl Xattrs {
             let names = &listing.entries;
             let at = names.partition_point(|entry| *entry.name < *name);
             let known = |at: usize| self.get(&join(dir, &names[at].name), max_age).is_some();
-            // Who does not go forward may go back.
+            // A program that does not go forward may go backward.
             if at > 0 && !known(at - 1) {
                 let begin = at.saturating_sub(entries as usize / 2);
                 from = join(dir, &names[begin].name);
@@ -272,7 +271,7 @@ impl Xattrs {
         Question { top, from, entries }
     }
 
-    /// The same for who goes on to so many names behind this one.
+    /// Returns a question for a program that goes on to `wanted` names after this one.
     fn question_ahead(&self, path: &[u8], wanted: u32, max_age: Duration) -> Question {
         let (top, entries) = self.top(split(path).0, max_age);
         let is_slow = self.covers.back().is_some_and(|it| it.is_slow(max_age));
@@ -284,7 +283,7 @@ impl Xattrs {
         Question { top, from, entries }
     }
 
-    /// Below what to ask for names in a directory, and for how many.
+    /// Returns the directory below which to ask for names in `dir`, and the number of entries.
     fn top(&self, dir: &[u8], max_age: Duration) -> (Vec<u8>, u32) {
         let newest = || {
             self.covers
@@ -293,13 +292,13 @@ impl Xattrs {
                 .filter(|it| it.question.entries > 0)
         };
         let around = || newest().filter(|it| is_within(dir, &it.question.top));
-        // From there this directory is not come to.
+        // Questions from these directories do not reach `dir`.
         let leaving_out: Vec<_> = around().filter(|it| it.is_left_out(dir)).collect();
         let is_left_out = |top: &[u8]| leaving_out.iter().any(|it| it.question.top == top);
         let before = around().find(|it| !is_left_out(&it.question.top));
         match (before, newest().next()) {
             (Some(before), _) => (before.question.top.clone(), before.next_entries(max_age)),
-            // Who goes from one directory to another goes on to what lies beside these.
+            // A program that goes from one directory to another is likely to visit their siblings.
             (None, Some(last)) if leaving_out.is_empty() => {
                 (common(dir, &last.question.top).to_vec(), ENTRIES_FIRST)
             }
@@ -316,12 +315,12 @@ impl Xattrs {
         asked
     }
 
-    /// The question is answered, or is not going to be. What was asked before everything was
-    /// forgotten is not kept.
+    /// Ends a question with its answer or error. An answer to a question from before
+    /// [`super::Tree::forget`] is dropped.
     fn end(&mut self, asked: &Arc<Asked>, cover: Result<Cover, Errno>, max_age: Duration) {
         let before = self.asked.len();
         self.asked.retain(|other| !Arc::ptr_eq(other, asked));
-        // Nobody has told it before.
+        // No other thread sets the result.
         let _ = asked
             .ended
             .set(cover.as_ref().map(drop).map_err(|errno| *errno));
@@ -353,7 +352,7 @@ impl Xattrs {
 }
 
 impl Xattrs {
-    /// Takes what an answer says of the name alone with which it begins.
+    /// Stores the attributes of the first name of an answer that covers this name only.
     fn insert_single(&mut self, cover: &mut Cover) {
         if self.singles.len() >= SINGLES_MAX || self.singles_bytes > SINGLES_BYTES_MAX {
             self.singles.clear();
@@ -367,8 +366,8 @@ impl Xattrs {
 }
 
 impl State {
-    /// For how long the attributes of a name may be told that were asked for then: they change as
-    /// what lstat(2) says does.
+    /// Returns how long the attributes of a name may be told that were requested at `asked`. They
+    /// change together with the name's lstat(2) attributes.
     fn term_of_xattrs(&self, path: &[u8], asked: Instant) -> Term {
         if path.is_empty() {
             return self.watched.own(path, asked);
@@ -388,7 +387,8 @@ impl Inner {
         self.xattrs_and(path, None, Duration::ZERO)
     }
 
-    /// The same, of what lasts at least so long, for who goes on to so many names behind this one.
+    /// Like [`Inner::xattrs`], but prefetches the attributes of `ahead` names and accepts only
+    /// values that stay valid for `least`.
     pub(super) fn xattrs_and(
         &self,
         path: &[u8],
@@ -402,7 +402,8 @@ impl Inner {
         let (mut tries, mut last) = (0, None::<Arc<Asked>>);
         let mut state = self.state();
         loop {
-            // What came since it was asked for is as of now, whatever age is allowed.
+            // An answer that arrived after the request began is as of now, even if the allowed age
+            // is 0.
             let max_age = self.max_age.max(begun.elapsed());
             let is_told = |at: Instant| {
                 let age = self.age(state.term_of_xattrs(path, at));
@@ -412,7 +413,8 @@ impl Inner {
             if let Some(found) = state.xattrs.get_if(path, is_told) {
                 return found;
             }
-            // One that may come to it is waited for, once: it need not go so far.
+            // Waits once for a question in flight that may cover the name; it may turn out not to
+            // reach that far.
             last = last.or_else(|| state.xattrs.coming(path));
             match last.as_ref().map(|asked| asked.ended.get()) {
                 Some(None) => {
@@ -425,7 +427,7 @@ impl Inner {
             }
             if tries == TRIES {
                 drop(state);
-                let text = format!("{} says nothing of {}", self.name, self.shown(path));
+                let text = format!("{} does not answer about {}", self.name, self.shown(path));
                 return Err(self.failed(&text));
             }
             let is_alone = tries > 0 || self.asking == Asking::Each || self.max_age.is_zero();
@@ -442,7 +444,7 @@ impl Inner {
         }
     }
 
-    /// Asks, and keeps the answer.
+    /// Asks the question, and stores the answer.
     fn take_in<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -486,7 +488,7 @@ mod tests {
         }
     }
 
-    /// An answer in which these have an attribute.
+    /// Returns an answer in which these names have an attribute.
     fn cover(of: Question, having: &[&str], left_out: &[&str], behind: Option<&str>) -> Cover {
         let one = vec![(b"user.a".to_vec(), Ok(b"x".to_vec()))];
         let bytes = |text: &&str| text.as_bytes().to_vec();
@@ -529,11 +531,11 @@ mod tests {
             ("t/d/zz", Some(0)),
             ("t/d/e/a", Some(0)),
             ("t/d/e/m", Some(0)),
-            // Before the first, behind the last.
+            // Before the first name, and after the last.
             ("t/c", None),
             ("t/d/e/n", None),
             ("t/e/a", None),
-            // Elsewhere.
+            // In other directories.
             ("t", None),
             ("", None),
             ("tt", None),
@@ -568,14 +570,14 @@ mod tests {
             ask(&xattrs, "d/00000"),
             question("d", "d/00000", ENTRIES_FIRST)
         );
-        // Some before, some behind.
+        // Some names before it, some after.
         let begun = ask(&xattrs, "d/10000");
         assert_eq!(begun, question("d", "d/08976", ENTRIES_FIRST));
         xattrs.insert(cover(begun, &["08976"], &[], Some("11024")), LONG);
         assert!(xattrs.get(b"d/11024", LONG).is_some());
         assert!(xattrs.get(b"d/11024", Duration::ZERO).is_none());
         assert!(xattrs.get(b"d/11025", LONG).is_none());
-        // Nobody has looked at that one.
+        // Nobody has looked at that answer.
         assert_eq!(
             ask(&xattrs, "d/11025"),
             question("d", "d/11025", ENTRIES_FIRST)
@@ -585,12 +587,12 @@ mod tests {
         }
         let more = ENTRIES_FIRST * ENTRIES_TIMES;
         assert_eq!(ask(&xattrs, "d/11025"), question("d", "d/11025", more));
-        // Fewer where answers take long.
+        // Fewer entries if answers take long.
         xattrs.covers[0].took = LONG / 3;
         let fewer = ENTRIES_MIN;
         assert_eq!(ask(&xattrs, "d/11025").entries, fewer);
         xattrs.covers[0].took = Duration::ZERO;
-        // Backwards as well, and below.
+        // Backward as well, and in subdirectories.
         assert_eq!(ask(&xattrs, "d/08975"), question("d", "d/00783", more));
         let below = xattrs.question(b"d/00500/x", None, LONG);
         assert_eq!(below, question("d", "d/00500/x", more));
@@ -608,7 +610,7 @@ mod tests {
         assert_eq!(ask(&xattrs, "d/5", 8000), question("d", "d/5", 8000));
         let most = ask(&xattrs, "d/5", u32::MAX);
         assert_eq!(most, question("d", "d/5", ENTRIES_MAX));
-        // Not where answers take long.
+        // Fewer if answers take long.
         xattrs.insert(cover(most, &["5"], &[], Some("6")), LONG);
         xattrs.covers[0].took = LONG / 3;
         let fewer = question("d", "d/7", ENTRIES_MAX / ENTRIES_TIMES);
@@ -628,7 +630,7 @@ mod tests {
         assert_eq!(ask(&xattrs, "a/x").top, b"a");
         assert_eq!(ask(&xattrs, "a/bb/x").top, b"a");
         assert_eq!(ask(&xattrs, "b").top, b"");
-        // What one was left out of is asked for by itself.
+        // A directory that an answer left out is requested separately.
         assert_eq!(ask(&xattrs, "a/b/z").top, b"a/b");
         assert_eq!(ask(&xattrs, "a/b/shut").top, b"a/b");
         assert_eq!(ask(&xattrs, "a/b/shut/x").top, b"a/b/shut");
@@ -642,7 +644,7 @@ mod tests {
         let mut xattrs = Xattrs::default();
         xattrs.insert(cover(question("t", "t/a", 9), &["a"], &[], None), LONG);
         for number in 0..1000 {
-            // In a directory that cannot be listed, and asked for alone.
+            // In a directory that cannot be listed, and requested one by one.
             let (name, entries) = (format!("{number}"), if number % 2 == 0 { 9 } else { 0 });
             let of = question("shut", &format!("shut/{name}"), entries);
             let left_out: &[&str] = if entries > 0 { &[""] } else { &[] };
@@ -680,7 +682,7 @@ mod tests {
         }
         assert!(xattrs.get(b"199/a", LONG).is_some());
         assert!(xattrs.get(b"100/a", LONG).is_none());
-        // One alone may be longer.
+        // A single answer may exceed the limit.
         let mut long = cover(question("x", "x/a", 9), &["a"], &[], None);
         long.bytes = 2 * BYTES_MAX;
         xattrs.insert(long, LONG);

@@ -1,9 +1,9 @@
-//! `trawl-shell`: a login shell or forced command that is the server of the search call, whatever
-//! else it is asked for.
+//! `trawl-shell`: a login shell or forced command that runs the search server, whatever command it
+//! is given.
 //!
-//! Invariants: it looks at neither arguments nor environment, so nobody who can only choose those
-//! gets anything but the protocol on standard input and output; what is shown stands in a file
-//! that only the superuser writes; it starts no program.
+//! Invariants: it ignores arguments and environment, so a user who controls only those gets nothing
+//! but the protocol on standard input and output; it exports the trees listed in a file that only
+//! the superuser can write; it starts no program.
 
 #![forbid(unsafe_code)]
 

@@ -1,14 +1,14 @@
-//! What a client's line asks, and the line that says a record.
+//! Parses a client's lines, and formats records as lines.
 
 use trawl_call::options::Flags;
 use trawl_call::{Attributes, Outcome, RecordRef, Source};
 
-/// A path in a line has fewer bytes; clients have room for no more.
+/// A path in a line must be shorter than this many bytes: clients have no larger buffer.
 const PATH_MAX_BYTES: usize = 1024;
-/// The most paths of one question.
+/// Maximum number of paths in one request.
 const PATHS_MAX: usize = 1024;
 
-/// Bits of a line's flags, and ours. That for periods does nothing in Chirp, and so here.
+/// Flag bits of a line, and ours. The bit for periods has no effect in Chirp, so it has none here.
 const BITS: [(u32, u32); 7] = [
     (1 << 0, Flags::STOPATFIRST),
     (1 << 1, Flags::METADATA),
@@ -20,16 +20,16 @@ const BITS: [(u32, u32); 7] = [
 ];
 const INCLUDEROOT: u32 = 1 << 2;
 
-/// What a line asks.
+/// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Search(Question),
-    /// The client's own name.
+    /// A request for the client's own name.
     Whoami {
-        /// So many bytes of it at most.
+        /// Maximum number of bytes to return.
         most: usize,
     },
-    /// Something that is not done here.
+    /// An unsupported request.
     Other,
 }
 
@@ -37,16 +37,16 @@ pub(super) enum Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) pattern: Vec<u8>,
-    /// Absolute, without dots.
+    /// Absolute paths without `.` and `..`.
     pub(super) paths: Vec<Vec<u8>>,
     bits: u32,
 }
 
-/// A line that makes no sense.
+/// An invalid line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BadLine;
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn parse(line: &[u8]) -> Result<Asked, BadLine> {
     let mut words = line
         .split(|byte| *byte == b' ')
@@ -89,7 +89,7 @@ fn whoami<'w>(mut words: impl Iterator<Item = &'w [u8]>) -> Result<Asked, BadLin
     }
 }
 
-/// Bytes that were written as `%` and two hexadecimal digits.
+/// Decodes `%` and two hexadecimal digits.
 fn decode(text: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let (mut bytes, mut rest) = (Vec::new(), text);
@@ -112,7 +112,8 @@ fn decode(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// An absolute path without dots and slashes too many: as Chirp has it, by its text alone.
+/// Returns an absolute path without `.`, `..` and repeated slashes: like Chirp, from the text
+/// alone.
 fn collapse(path: &[u8]) -> Vec<u8> {
     let mut names: Vec<&[u8]> = Vec::new();
     for name in path.split(|byte| *byte == b'/') {
@@ -133,7 +134,7 @@ fn collapse(path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A path below a directory, both absolute.
+/// Joins a path to a directory; both are absolute.
 fn below(dir: &[u8], path: &[u8]) -> Vec<u8> {
     match dir {
         b"/" => path.to_vec(),
@@ -141,7 +142,7 @@ fn below(dir: &[u8], path: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Whether a line can have it.
+/// Returns whether a line can represent the path.
 fn is_tellable(path: &[u8]) -> bool {
     path.len() < PATH_MAX_BYTES
         && !path
@@ -149,7 +150,7 @@ fn is_tellable(path: &[u8]) -> bool {
             .any(|byte| matches!(byte, b':' | b'\n' | b'\r' | 0))
 }
 
-/// What a line says of a path that it cannot have.
+/// Returns the error line for a path that no line can represent.
 fn untold(path: &[u8]) -> Vec<u8> {
     let mut dir = path;
     while !is_tellable(dir) {
@@ -163,15 +164,15 @@ fn untold(path: &[u8]) -> Vec<u8> {
 }
 
 impl Question {
-    /// The flags, as ours; `?` is one byte, as the other implementation has it.
+    /// Returns the flags in our bits; `?` matches exactly one byte, as in the other implementation.
     pub(super) fn flags(&self) -> Flags {
         let set = BITS.iter().filter(|(bit, _)| self.bits & bit != 0);
         let bits = set.fold(Flags::FNMATCH, |all, (_, ours)| all | ours);
-        // Paths are put together here.
+        // Root paths are prepended here instead.
         Flags(bits & !Flags::INCLUDEROOT)
     }
 
-    /// The line that says this record.
+    /// Returns the line for this record.
     pub(super) fn line(&self, record: &RecordRef<'_>) -> Vec<u8> {
         let root = self
             .paths
@@ -209,7 +210,7 @@ impl Question {
     }
 }
 
-/// Where an error comes from: there are four places.
+/// Returns the error source in Chirp's numbers: it knows only four.
 fn chirps(source: Source) -> u8 {
     match source {
         Source::Depth | Source::Loop => Source::Open as u8,
@@ -217,7 +218,7 @@ fn chirps(source: Source) -> u8 {
     }
 }
 
-/// Attributes, in Chirp's order.
+/// Returns attributes in Chirp's order.
 fn numbers(of: &Attributes) -> String {
     let numbers = [
         of.dev.cast_signed(),
@@ -278,7 +279,7 @@ mod tests {
         for bad in ["whoami", "whoami -1", "whoami x", "whoami 1 2"] {
             assert_eq!(parse(bad.as_bytes()), Err(BadLine), "{bad}");
         }
-        // A period is as any other, whatever the flags say.
+        // A leading period is ordinary, whatever the flags say.
         assert_eq!(question("search * / 8").flags().0, Flags::FNMATCH);
         assert_eq!(parse(b"unlink /x"), Ok(Asked::Other));
         assert_eq!(parse(b""), Ok(Asked::Other));
@@ -304,7 +305,8 @@ mod tests {
         let trouble = |source| Outcome::Error(Trouble { source, errno: 13 });
         assert_eq!(line(&plain, b"a", trouble(Source::Open)), "13:1:/srv/a:\\n");
         assert_eq!(line(&plain, b".", trouble(Source::Loop)), "13:1:/srv:\\n");
-        // What a line cannot say is an error of what it can.
+        // A path that no line can represent becomes an error of its closest representable
+        // directory.
         assert_eq!(line(&plain, b"a/b:c/x", found()), "84:2:/srv/a:\\n");
         assert_eq!(line(&plain, b"a\n", found()), "84:2:/srv:\\n");
         assert_eq!(line(&plain, &[b'a'; 1024], found()), "84:2:/srv:\\n");
@@ -317,7 +319,7 @@ mod tests {
             let _ = parse(&[b"search ", &text[..]].concat());
         }
 
-        /// A line says one record, whatever is in its name.
+        /// A record always makes one line, whatever bytes its name has.
         #[test]
         fn a_record_is_one_line(path in proptest::collection::vec(any::<u8>(), 1..40), bits in 0u32..8) {
             let asked = question(&format!("search x /srv {bits}"));

@@ -1,4 +1,4 @@
-//! Lines from and to a client.
+//! Reads a client's lines, and writes lines to it.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use crate::frames::send;
 use crate::transport::{Receive, Transmit};
 
-/// The longest line that is understood.
+/// Maximum length of a line in bytes.
 const LINE_MAX_BYTES: usize = 16 << 10;
-/// So much is sent at once.
+/// Number of bytes that are sent at once.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Reads lines.
 pub(super) struct LineReader {
     from: Box<dyn Receive>,
     bytes: Vec<u8>,
-    /// How long a line may take that has begun.
+    /// Maximum time for a line to arrive once it has begun.
     half: Duration,
 }
 
@@ -28,8 +28,8 @@ impl LineReader {
         }
     }
 
-    /// The next line without its end, if it begins within this time; `None` if the client has
-    /// left, or says nothing.
+    /// Returns the next line without its line break, if it begins within `patience`; `None` if the
+    /// client has disconnected or sends nothing.
     pub(super) fn next(&mut self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
         let begun = Instant::now();
         let mut looked = 0;

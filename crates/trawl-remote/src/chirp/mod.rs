@@ -1,23 +1,23 @@
-//! Chirp's line `search`, for programs that speak that protocol: line by line, one question after
-//! the other. Everything else that Chirp can do is refused.
+//! The `search` line of the Chirp protocol, for programs that speak it: line by line, one request
+//! after the other. Everything else in Chirp is refused.
 //!
-//! What a client says first is how it may say who it is: `hostname` and `address` are agreed to, which is
-//! to say that whoever connects is let in, as the one user that this process is. Then
-//! `whoami LENGTH`, which clients ask before anything else and are told their name, and
-//! `search PATTERN PATHS FLAGS`, with `|` or `:` between paths and `%` before hexadecimal digits in
-//! them. Answered is `0`, a line for each record, and an empty line; a number below 0 instead of the `0`
-//! says why not.
+//! A client first offers a method of authentication. The methods `hostname` and `address` are
+//! accepted, so any client may connect, and is served as the one user that this process runs as.
+//! Then come `whoami LENGTH`, which clients send before anything else and which returns their name,
+//! and `search PATTERN PATHS FLAGS`, where `|` or `:` separates paths and `%` introduces two
+//! hexadecimal digits in them. The answer is `0`, a line for each record, and an empty line; or a
+//! negative number that gives the reason for a refusal.
 //!
 //! | record | line |
 //! |---|---|
-//! | a match | `0:PATH:ATTRIBUTES:`, attributes only if they were asked for |
+//! | a match | `0:PATH:ATTRIBUTES:`, with attributes only if they were requested |
 //! | an error | `ERRNO:SOURCE:PATH:` |
 //!
-//! The flag for periods is taken and does nothing, as with the other servers of this line.
+//! The flag for periods is accepted and ignored, as other servers of this line do.
 //!
-//! Invariants: nothing but searches is done; lines and memory are bounded; a name that the lines
-//! cannot tell (with `:` or a line's end in it, or too long) is told as an error of its directory, never
-//! left out and never told wrong.
+//! Invariants: nothing but searches is executed; lines and memory are bounded; a name that a line
+//! cannot represent (because it contains `:` or a line break, or is too long) is reported as an
+//! error of its directory, never omitted and never misrepresented.
 
 mod line;
 mod lines;
@@ -35,12 +35,12 @@ use crate::transport::Transport;
 use line::{Asked, Question, parse};
 use lines::{LineReader, LineWriter};
 
-/// So long a client may say nothing between two questions.
+/// Maximum idle time between two requests.
 const IDLE: Duration = Duration::from_secs(60);
-/// The line made no sense, or asks for something that is not done.
+/// The answer to a line that is invalid, or asks for something unsupported.
 const INVALID: &[u8] = b"-8\n";
 
-/// Serves a client until it leaves.
+/// Serves a client until it disconnects.
 pub(crate) fn serve(socket: OwnedFd, serving: &Serving) -> Result<(), RemoteError> {
     let failed = |error: std::io::Error| RemoteError::Client {
         why: error.to_string(),
@@ -73,7 +73,7 @@ pub(crate) fn serve(socket: OwnedFd, serving: &Serving) -> Result<(), RemoteErro
     Ok(())
 }
 
-/// Lets a client say who it is: its name, as Chirp has names, or `None` if it leaves.
+/// Authenticates a client. Returns its name in Chirp's form, or `None` if it disconnects.
 fn greet(
     from: &mut LineReader,
     to: &mut LineWriter,
@@ -83,7 +83,8 @@ fn greet(
     while let Some(line) = from.next(patience)? {
         match &line[..] {
             b"hostname" | b"address" => {
-                // Agreed; known; let in, as this.
+                // The method is accepted; the client is identified; the client is admitted under
+                // this name.
                 to.put(b"yes\nyes\nyes\n")?;
                 to.put(&line)?;
                 to.put(format!("\n{subject}\n").as_bytes())?;
@@ -99,7 +100,7 @@ fn greet(
     Ok(None)
 }
 
-/// Answers a question, or says that it makes no sense.
+/// Answers a search, or says that it is invalid.
 fn answer(question: &Question, serving: &Serving, to: &mut LineWriter) -> std::io::Result<()> {
     if !serving.delay.is_zero() {
         std::thread::sleep(serving.delay);
@@ -110,7 +111,7 @@ fn answer(question: &Question, serving: &Serving, to: &mut LineWriter) -> std::i
         return to.put(INVALID);
     };
     to.put(b"0\n")?;
-    // An answer that breaks off has no empty line: the client is left.
+    // If the answer breaks off, no empty line is sent and the connection is closed.
     while search.advance().map_err(std::io::Error::other)? {
         if let Some(record) = search.record().map_err(std::io::Error::other)? {
             let line = question.line(&record);
@@ -123,7 +124,7 @@ fn answer(question: &Question, serving: &Serving, to: &mut LineWriter) -> std::i
     to.put(b"\n")
 }
 
-/// What is asked, in the places that are shown.
+/// Returns the request for a question, within the exports.
 fn request(question: &Question, exports: &Exports) -> Result<Request, CallError> {
     let (language, options) = question.flags().read()?;
     let pattern = trawl_call::Pattern::new(&question.pattern, language)?;

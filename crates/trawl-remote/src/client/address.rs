@@ -1,4 +1,4 @@
-//! Where a server is.
+//! Addresses of servers.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,32 +12,32 @@ use crate::error::RemoteError;
 use crate::tls::{self, Certificates};
 use crate::transport::Transport;
 
-/// How a server is reached.
+/// How to reach a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// It listens at this socket.
+    /// The server listens at this Unix socket.
     Unix(PathBuf),
-    /// It listens at this port of this machine; these files say who the two ends are.
+    /// The server listens at this TCP port; these files authenticate both ends.
     Tls {
-        /// A name or an address of the machine: what its certificate is for.
+        /// Name or address of the machine, which its certificate must contain.
         host: String,
         /// The port.
         port: u16,
         /// The files.
         certificates: Certificates,
     },
-    /// ssh(1) runs it there: a host as ssh takes it.
+    /// ssh(1) runs the server on this host, given in ssh's form.
     Ssh(OsString),
-    /// This program and its arguments run it.
+    /// This program, with its arguments, runs the server.
     Command(Vec<OsString>),
 }
 
 impl Address {
-    /// Reads `unix:PATH`, `tls:HOST`, `tls:HOST:PORT`, `ssh:HOST` or `command:WORDS`; words are
+    /// Parses `unix:PATH`, `tls:HOST`, `tls:HOST:PORT`, `ssh:HOST` or `command:WORDS`; words are
     /// separated by spaces.
     ///
     /// # Errors
-    /// For anything else.
+    /// Fails for any other text.
     pub fn parse(text: &OsStr) -> Result<Address, RemoteError> {
         let bad = |why| {
             let address = text.as_bytes().escape_ascii().to_string();
@@ -65,9 +65,9 @@ impl Address {
             return match host {
                 b"" => bad("there is no host"),
                 // ssh would take it for an option.
-                [b'-', ..] => bad("a host does not begin with a dash"),
+                [b'-', ..] => bad("a host must not begin with a dash"),
                 host if is_host(host) => Ok(Address::Ssh(OsStr::from_bytes(host).into())),
-                _ => bad("a host has no such characters"),
+                _ => bad("the host has invalid characters"),
             };
         }
         let Some(words) = bytes.strip_prefix(b"command:") else {
@@ -82,7 +82,7 @@ impl Address {
         }
     }
 
-    /// The same place with these files, if it is one that needs any.
+    /// Sets the files of an address that needs any.
     #[must_use]
     pub fn with_certificates(self, certificates: Certificates) -> Address {
         match self {
@@ -95,7 +95,7 @@ impl Address {
         }
     }
 
-    /// Connects. What runs the server is told, if it was started for that.
+    /// Connects. Returns the process that was started for it, if any, too.
     pub(super) fn connect(&self) -> Result<(Transport, Option<Child>), RemoteError> {
         let failed = |source| RemoteError::Connect {
             server: self.to_string(),
@@ -133,13 +133,13 @@ impl Address {
         command.stdin(Stdio::from(theirs.try_clone()?));
         command.stdout(Stdio::from(theirs));
         let child = command.spawn()?;
-        // Its ends are open in the child alone.
+        // The child's end of the socket pair must be open in the child only.
         drop(command);
         Ok((Transport::over_socket(ours.into())?, Some(child)))
     }
 }
 
-/// `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
+/// Parses `HOST`, `HOST:PORT`, `[ADDRESS]` or `[ADDRESS]:PORT`.
 fn place_of(text: &[u8]) -> Option<(String, u16)> {
     let text = std::str::from_utf8(text).ok()?;
     let (host, port) = match text.strip_prefix('[') {

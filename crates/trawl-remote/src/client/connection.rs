@@ -1,4 +1,4 @@
-//! A connection to a server, on which one request after the other is answered.
+//! A connection to a server, which answers one request after the other.
 
 use std::process::Child;
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use crate::wire::{
     feature,
 };
 
-/// So often it is looked whether the caller has ended the search.
+/// Interval of checks whether the caller has cancelled the search.
 const LOOK: Duration = Duration::from_millis(100);
-/// The server reads all the time; one that does not take a question for so long is gone.
+/// Maximum time for sending a request: the server reads all the time, so one that does not is gone.
 const STALL: Duration = Duration::from_secs(60);
-/// So long a process that has closed its end is waited for, to say how it ended.
+/// Maximum time to wait for the exit status of a server process that has closed its end.
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A connection.
@@ -27,11 +27,11 @@ pub(super) struct Connection {
     reader: FrameReader,
     transmit: Box<dyn Transmit>,
     child: Option<Child>,
-    /// Of the last request.
+    /// Number of the last request.
     id: u32,
-    /// Whether the server has said hello.
+    /// Whether the server's hello was received.
     is_greeted: bool,
-    /// What the server can do, once it has said so.
+    /// The server's feature bits, once known.
     features: Option<u64>,
 }
 
@@ -59,23 +59,23 @@ impl Connection {
         })
     }
 
-    /// What the server can do, once it has said so.
+    /// Returns the server's feature bits, once known.
     pub(super) fn features(&self) -> Option<u64> {
         self.features
     }
 
-    /// Whether nothing was asked on it.
+    /// Returns whether no request was sent on it.
     pub(super) fn is_new(&self) -> bool {
         self.id == 0
     }
 
-    /// Whether the server, which has answered, can do this.
+    /// Returns whether the server, whose hello was received, has this feature.
     pub(super) fn can(&self, feature: u64) -> bool {
         self.features
             .is_some_and(|features| features & feature != 0)
     }
 
-    /// Sends a request, after a hello if it is the first: its number.
+    /// Sends a request, preceded by a hello if it is the first, and returns its number.
     pub(super) fn request(&mut self, request: &Message) -> Result<u32, RemoteError> {
         let hello = Message::Hello(Hello {
             lowest: VERSION,
@@ -100,7 +100,7 @@ impl Connection {
         Ok(self.id)
     }
 
-    /// Says something about a request.
+    /// Sends a message about a request.
     pub(super) fn say(&mut self, id: u32, message: &Message) -> Result<(), RemoteError> {
         self.send(&message.encode(id))
     }
@@ -108,7 +108,7 @@ impl Connection {
     fn send(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
         match send(&mut *self.transmit, bytes, STALL) {
             Ok(()) => Ok(()),
-            // Why it is gone may have been said.
+            // The server may have sent the reason before it closed the connection.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             Err(source) => Err(self.broken(source)),
         }
@@ -125,8 +125,8 @@ impl Connection {
         }
     }
 
-    /// The next message of the answer to a request; `look` is called again and again while
-    /// nothing comes.
+    /// Returns the next message of the answer to a request; calls `look` repeatedly while nothing
+    /// arrives.
     pub(super) fn answer(
         &mut self,
         id: u32,
@@ -149,7 +149,7 @@ impl Connection {
         }
     }
 
-    /// The next message of the answer to a request, if it is there so soon.
+    /// Returns the next message of the answer to a request, if it arrives within `wait`.
     pub(super) fn poll(&mut self, id: u32, wait: Duration) -> Result<Option<Message>, RemoteError> {
         match self.came(wait)? {
             Some((of, message)) => self.admit(id, of, message),
@@ -157,7 +157,7 @@ impl Connection {
         }
     }
 
-    /// What comes next, and which request it belongs to.
+    /// Returns the next message, and the number of the request that it belongs to.
     fn came(&mut self, wait: Duration) -> Result<Option<(u32, Message)>, RemoteError> {
         match self.reader.next(wait) {
             Ok(Came::Frame(frame)) => {
@@ -174,7 +174,7 @@ impl Connection {
         }
     }
 
-    /// Nothing came for so long.
+    /// Returns the error for a server that sent nothing for too long.
     pub(super) fn silent(&self, time: Duration) -> RemoteError {
         RemoteError::Silent {
             server: self.server.clone(),
@@ -182,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// What of it is part of the answer.
+    /// Returns the message if it is part of the answer; fails if it is unexpected or an error.
     fn admit(
         &mut self,
         id: u32,
@@ -229,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// The server is gone.
+    /// Returns the error for a server that closed the connection.
     fn cut(&mut self) -> RemoteError {
         let until = Instant::now() + FAREWELL;
         let mut how = String::new();

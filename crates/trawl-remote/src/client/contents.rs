@@ -1,4 +1,4 @@
-//! Bytes of a file with the version of the file that they are of.
+//! Reads bytes of a file together with the version of the file that they belong to.
 
 use trawl_call::{Attributes, Outcome};
 use trawl_sys::directory::Links;
@@ -8,21 +8,21 @@ use crate::error::RemoteError;
 use crate::wire::version::Version;
 use crate::wire::{BadFrame, Code, Message, feature};
 
-/// Bytes of a file, and the version that they are of.
+/// Bytes of a file, and the version that they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// The file as it was when these were its bytes.
+    /// The state of the file when these were its bytes.
     pub version: Version,
-    /// Fewer than were asked for at the file's end alone.
+    /// The bytes; fewer than requested only at the end of the file.
     pub bytes: Vec<u8>,
 }
 
 impl Remote {
-    /// Bytes of a regular file, at most 1 MiB, none if just its version is wanted. A server that
-    /// cannot say of which version bytes are is asked about the file before and after.
+    /// Reads bytes of a regular file, at most 1 MiB; with length 0 only its version. For a server
+    /// without `fetch`, the file's attributes are requested before and after reading.
     ///
     /// # Errors
-    /// If the server cannot be asked, or the file not be read.
+    /// Fails if the server cannot be asked, or the file cannot be read.
     pub fn fetch(&self, path: &[u8], offset: u64, length: u32) -> Result<Fetched, RemoteError> {
         let request = Message::Fetch {
             offset,
@@ -45,13 +45,14 @@ impl Remote {
         }
     }
 
-    /// The same in three questions. Nothing is settled then: the server does not tell its time.
+    /// Like [`Remote::fetch`], in three requests. The version is never settled: the server's clock
+    /// is unknown.
     fn read_between(&self, path: &[u8], offset: u64, length: u32) -> Result<Fetched, RemoteError> {
         let attributes = self.attributes_of(path)?;
         let bytes = self.read(path, offset, length)?;
         let after = self.attributes_of(path)?;
         if (after.dev, after.ino) != (attributes.dev, attributes.ino) {
-            // Whose they are cannot be told: they are asked for again by whoever needs them.
+            // The bytes may belong to either file, so the caller has to request them again.
             return Err(self.refused(trawl_sys::Errno::STALE.0));
         }
         let version = Version {

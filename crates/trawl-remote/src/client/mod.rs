@@ -1,4 +1,4 @@
-//! A server that is asked as the walk and the index are.
+//! Asks a server: an executor like the live walk and the index.
 
 mod address;
 mod connection;
@@ -25,31 +25,31 @@ pub use contents::Fetched;
 use stream::RemoteStream;
 pub use watch::Watch;
 
-/// How many bytes of an answer may be under way: so many that, even from far away, nobody waits
-/// for more to be allowed.
+/// Number of bytes of an answer that may be in flight: enough that even a distant server never
+/// waits for more credit.
 const CREDIT_BYTES: u32 = 4 << 20;
-/// Connections that are kept for the next question.
+/// Maximum number of connections kept for later requests.
 const IDLE_MAX: usize = 4;
 
-/// A record about one path takes no more bytes.
+/// Maximum size of the answer about one path, in bytes.
 const STAT_MAX_BYTES: usize = 64 << 10;
-/// All that is in a directory takes no more memory: some 1.7 million names of usual length.
+/// Maximum memory for a directory listing: some 1.7 million names of usual length.
 const LIST_MAX_BYTES: usize = 512 << 20;
-/// Where a link leads takes no more bytes: an errno, a length, and the longest that Linux has.
+/// Maximum size of a link's target in an answer: an errno, a length, and Linux's longest target.
 const TARGET_MAX_BYTES: usize = 4 + 4 + 4096;
-/// The bytes at which an answer about attributes ends, and the object at which it does: some
-/// attributes, each of 64 KiB at most, and a path.
+/// Maximum size of an answer about attributes: the size at which it pauses, plus the object at
+/// which it does (attributes of at most 64 KiB each, and a path).
 const ATTRIBUTES_MOST_BYTES: usize = 3 * ATTRIBUTES_MAX_BYTES;
 
-/// How a server is asked.
+/// Limits on waiting and memory when asking a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// How long the server may say nothing at all; while it works it says so every 10 s.
+    /// Maximum silence of the server; while it works, it reports so every 10 s.
     pub silence: Duration,
-    /// Bytes of an answer that may be under way.
+    /// Number of bytes of an answer that may be in flight.
     pub credit: u32,
-    /// How much memory a list of all that is in one directory may take, bytes. Other answers have
-    /// limits of their own.
+    /// Maximum memory for the listing of one directory, in bytes. Other answers have limits of
+    /// their own.
     pub list_max_bytes: usize,
 }
 
@@ -65,9 +65,9 @@ impl Default for Patience {
 
 /// A server.
 ///
-/// A search is one round trip on a new connection, too: hello and question go together. Where a
-/// connection breaks within an answer, the answer is gone on with on another one, behind the last
-/// record that came; if that brings not one record more, the search ends with an error.
+/// A search takes one round trip, even on a new connection: hello and question are sent together.
+/// If a connection breaks within an answer, the search resumes on a new connection, after the last
+/// record received. If that yields no further record, the search fails.
 #[derive(Clone, Debug)]
 pub struct Remote(Arc<Inner>);
 
@@ -76,17 +76,17 @@ struct Inner {
     address: Address,
     patience: Patience,
     idle: Mutex<Vec<Connection>>,
-    /// What the server said last that it can do.
+    /// The feature bits that the server sent last.
     features: Mutex<Option<u64>>,
 }
 
 impl Remote {
-    /// The server at this address. Nothing is connected yet.
+    /// Creates a client of the server at this address. It does not connect yet.
     pub fn new(address: Address) -> Remote {
         Remote::with(address, Patience::default())
     }
 
-    /// The same, asked so.
+    /// Like [`Remote::new`], with these limits.
     pub fn with(address: Address, patience: Patience) -> Remote {
         let idle = Mutex::default();
         Remote(Arc::new(Inner {
@@ -97,10 +97,11 @@ impl Remote {
         }))
     }
 
-    /// What stat(2) says of a path, or lstat(2) if links are refused; or an errno, as a record.
+    /// Returns the attributes of a path, as by stat(2), or lstat(2) if links are refused; or the
+    /// error, as a record.
     ///
     /// # Errors
-    /// If the server cannot be asked.
+    /// Fails if the server cannot be asked.
     pub fn stat(&self, path: &[u8], links: Links) -> Result<Record, RemoteError> {
         let of_link = links == Links::Refused;
         let path = path.to_vec();
@@ -109,11 +110,11 @@ impl Remote {
         first.ok_or_else(|| self.nonsense(BadFrame::Field("answer")))
     }
 
-    /// All that is in a directory, by name, with what lstat(2) says. What is wrong with the
-    /// directory is a record, too.
+    /// Returns all entries of a directory by name, with their attributes as by lstat(2). An error
+    /// about the directory is a record, too.
     ///
     /// # Errors
-    /// If the server cannot be asked; [`RemoteError::TooMuch`] if there is more than
+    /// Fails if the server cannot be asked; [`RemoteError::TooMuch`] if the listing needs more than
     /// [`Patience::list_max_bytes`].
     pub fn list(&self, path: &[u8]) -> Result<Vec<Record>, RemoteError> {
         let credit = self.0.patience.credit;
@@ -122,10 +123,10 @@ impl Remote {
         records(self.ask(&Message::List { credit, path }, most)?)
     }
 
-    /// Bytes of a regular file, at most 1 MiB; fewer at its end.
+    /// Reads bytes of a regular file, at most 1 MiB; a shorter result means the end of the file.
     ///
     /// # Errors
-    /// If the server cannot be asked, or the file not be read.
+    /// Fails if the server cannot be asked, or the file cannot be read.
     pub fn read(&self, path: &[u8], offset: u64, length: u32) -> Result<Vec<u8>, RemoteError> {
         let path = path.to_vec();
         let request = Message::Read {
@@ -136,12 +137,12 @@ impl Remote {
         self.ask(&request, length as usize)
     }
 
-    /// Where links lead, in the order of the paths; an errno for what is no link. At most
-    /// [`LINKS_MAX`] are asked for.
+    /// Returns the targets of links, in the order of the paths; an errno for a path that is no
+    /// link. At most [`LINKS_MAX`] paths are asked about.
     ///
     /// # Errors
-    /// If the server cannot be asked, or knows no such request; [`RemoteError::TooMuch`] if it sends
-    /// more than any links lead to.
+    /// Fails if the server cannot be asked, or does not know this request; [`RemoteError::TooMuch`]
+    /// if it sends more than any targets can have.
     pub fn links(&self, paths: &[Vec<u8>]) -> Result<Vec<Target>, RemoteError> {
         let paths = &paths[..paths.len().min(LINKS_MAX)];
         let request = Message::Links(paths.to_vec());
@@ -159,12 +160,13 @@ impl Remote {
         }
     }
 
-    /// The extended attributes of an object `from` below a directory (of the directory itself, if
-    /// that is empty; links are followed then), and of so many entries behind it at most, in the
-    /// order of a search.
+    /// Returns the extended attributes of the object `from` below a directory (of the directory
+    /// itself, with links followed, if `from` is empty), and of at most `entries` objects after it
+    /// in the order of a search.
     ///
     /// # Errors
-    /// [`RemoteError::Lacks`] of servers that know no such request; if the server cannot be asked.
+    /// [`RemoteError::Lacks`] if the server does not know this request; fails if the server cannot
+    /// be asked.
     pub fn attributes(
         &self,
         top: &[u8],
@@ -186,7 +188,7 @@ impl Remote {
         }
     }
 
-    /// The answer to a request that not all servers know.
+    /// Sends a request that some servers do not know, and returns its answer.
     fn ask_if(
         &self,
         feature: u64,
@@ -203,7 +205,7 @@ impl Remote {
             return Err(lacks());
         }
         match self.ask(request, most) {
-            // It had not said hello before, or it is another one by now.
+            // The server had not sent its hello before, or was replaced by another version.
             Err(RemoteError::Refused {
                 code: Code::Unsupported,
                 ..
@@ -219,8 +221,8 @@ impl Remote {
         }
     }
 
-    /// The whole answer to a request that is not a search, for which so many bytes of memory are
-    /// needed at most.
+    /// Sends a request other than a search, and returns the whole answer, for which at most `most`
+    /// bytes of memory are needed.
     fn ask(&self, request: &Message, most: usize) -> Result<Vec<u8>, RemoteError> {
         loop {
             let mut connection = self.0.connection()?;
@@ -230,7 +232,7 @@ impl Remote {
                 *self.0.features() = Some(features);
             }
             match answer {
-                // The server may have ended while nobody asked.
+                // The server may have ended while the connection was idle.
                 Err(error) if !is_new && error.is_break() => {}
                 Err(error) => return Err(error),
                 Ok(bytes) => {
@@ -249,7 +251,7 @@ impl Remote {
     ) -> Result<Vec<u8>, RemoteError> {
         let id = connection.request(request)?;
         let (mut bytes, mut count) = (Vec::new(), 0u64);
-        // Small records take more memory once they are taken apart.
+        // Small records take more memory once they are decoded.
         let mut records_bytes = 0;
         let silence = self.0.patience.silence;
         loop {
@@ -282,7 +284,7 @@ impl Remote {
         }
     }
 
-    /// A server that goes on and on fills no memory: the connection is given up.
+    /// Fails if the answer is too large, so that an endless answer does not fill the memory.
     fn expect_room(&self, bytes: usize, most: usize) -> Result<(), RemoteError> {
         match bytes > most {
             true => Err(RemoteError::TooMuch {
@@ -294,20 +296,20 @@ impl Remote {
     }
 }
 
-/// Where a link leads, or why that cannot be told.
+/// The target of a link, or the errno of reading it.
 pub type Target = Result<Vec<u8>, Errno>;
 
 /// An answer about extended attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributesBelow {
-    /// Objects that have any, by path below the top, or why that cannot be told. The first is the
-    /// one that was asked for, whatever it has.
+    /// Objects that have attributes, by path below the top, with the attributes or the errno of
+    /// reading them. The first is the requested object, even if it has none.
     pub objects: Vec<(Vec<u8>, Result<ExtendedAttributes, Errno>)>,
-    /// Directories in which nothing was looked at.
+    /// Directories that were not examined.
     pub left_out: Vec<Vec<u8>>,
-    /// Behind which object the answer ends, if there is more.
+    /// Path of the last object of this part of the answer, if there is more.
     pub behind: Option<Vec<u8>>,
-    /// What is so of objects that are not named.
+    /// The result for all objects that the answer does not name.
     pub others: Result<(), Errno>,
 }
 
@@ -335,7 +337,7 @@ impl AttributesBelow {
     }
 }
 
-/// The first target in an answer, and what is behind it.
+/// Decodes the first target in an answer, and returns the rest.
 fn target(bytes: &[u8]) -> Option<(Target, &[u8])> {
     let (errno, rest) = bytes.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
@@ -351,7 +353,7 @@ fn target(bytes: &[u8]) -> Option<(Target, &[u8])> {
 
 fn records(bytes: Vec<u8>) -> Result<Vec<Record>, RemoteError> {
     let (mut rest, mut records) = (&bytes[..], Vec::new());
-    // They were read before.
+    // The records were decoded once before.
     while let Ok((record, length)) = decode(rest) {
         records.push(record.to_owned());
         rest = &rest[length..];
@@ -360,7 +362,7 @@ fn records(bytes: Vec<u8>) -> Result<Vec<Record>, RemoteError> {
 }
 
 impl RemoteError {
-    /// Whether the connection is gone, and another one may do better.
+    /// Returns whether the connection is gone, so that a new one may succeed.
     fn is_break(&self) -> bool {
         use RemoteError::{Broken, Cut, Silent};
         matches!(self, Broken { .. } | Cut { .. } | Silent { .. })
@@ -368,7 +370,7 @@ impl RemoteError {
 }
 
 impl Inner {
-    /// A connection on which nothing is under way.
+    /// Returns a connection without a running request.
     fn connection(&self) -> Result<Connection, RemoteError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.pop() {
@@ -380,12 +382,12 @@ impl Inner {
         }
     }
 
-    /// What the server said last that it can do.
+    /// Returns the feature bits that the server sent last.
     fn features(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
         self.features.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a connection for the next question.
+    /// Keeps a connection for later requests.
     fn keep(&self, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {

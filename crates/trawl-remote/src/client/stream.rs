@@ -1,4 +1,4 @@
-//! An answer from a server, gone on with where a connection breaks.
+//! The answer to a search, resumed on a new connection where one breaks.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use super::connection::Connection;
 use crate::error::RemoteError;
 use crate::wire::{Answerer, BadFrame, Ending, Message, Question, QuestionRoot};
 
-/// An answer.
+/// The answer to a search.
 pub(super) struct RemoteStream {
     remote: Arc<Inner>,
     request: Request,
-    /// `None` at the end.
+    /// The connection; `None` at the end.
     connection: Option<Connection>,
-    /// Of the question on this connection.
+    /// Number of the request on this connection.
     id: u32,
-    /// Behind the last record that came.
+    /// Position after the last record received.
     place: Cookie,
-    /// What came on this connection.
+    /// Number of records received on this connection.
     records: u64,
-    /// Whether anything was asked on the connection before.
+    /// Whether the connection had carried no request before this one.
     is_new: bool,
-    /// Bytes that came since more were allowed.
+    /// Number of bytes received since credit was last granted.
     taken: u32,
-    /// Who gives what comes, as far as the server says it.
+    /// Who gives the records, as far as the server says it.
     served_by: ServedBy,
 }
 
@@ -59,7 +59,7 @@ impl RemoteStream {
         Ok(stream)
     }
 
-    /// Asks for what lies behind the last record.
+    /// Requests the part of the answer after the last record received.
     fn ask(&mut self, mut connection: Connection) -> Result<(), RemoteError> {
         self.is_new = connection.is_new();
         self.records = 0;
@@ -101,7 +101,7 @@ impl RemoteStream {
         question
     }
 
-    /// The next message of the answer.
+    /// Returns the next message of the answer.
     fn next_message(&mut self) -> Result<Option<Message>, CallError> {
         let silence = self.remote.patience.silence;
         let Some(connection) = &mut self.connection else {
@@ -112,7 +112,7 @@ impl RemoteStream {
         let mut look = || {
             is_cancelled = cancel.is_cancelled();
             match is_cancelled {
-                // Only to leave.
+                // This error only leaves the wait.
                 true => Err(RemoteError::Client { why: String::new() }),
                 false => Ok(()),
             }
@@ -127,14 +127,14 @@ impl RemoteStream {
         }
     }
 
-    /// Ends the work at the other end.
+    /// Cancels the work on the server.
     fn interrupt(&mut self) {
         if let Some(mut connection) = self.connection.take() {
             let _ = connection.say(self.id, &Message::Interrupt);
         }
     }
 
-    /// Takes records in.
+    /// Checks and counts received records.
     fn take(&mut self, packed: &[u8]) -> Result<(), BadFrame> {
         let (mut rest, mut last) = (packed, None);
         while !rest.is_empty() {
@@ -149,14 +149,14 @@ impl RemoteStream {
         let last = last.ok_or(BadFrame::Field("block"))?;
         let before = self.place.clone();
         self.place.advance(&self.request, &last);
-        // Else a server that begins again and again would be asked for ever.
+        // Otherwise a server that begins again and again would be asked forever.
         match self.place.is_behind(&before) {
             true => Ok(()),
             false => Err(BadFrame::Field("order of records")),
         }
     }
 
-    /// Lets more come, once half of what may be under way has.
+    /// Grants more credit once half of the bytes in flight have been received.
     fn allow_more(&mut self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         self.taken = self.taken.saturating_add(bytes);
@@ -164,12 +164,12 @@ impl RemoteStream {
             && let Some(connection) = &mut self.connection
         {
             let more = std::mem::take(&mut self.taken);
-            // If it cannot be said the next message cannot come either.
+            // If this cannot be sent, receiving the next message fails, too.
             let _ = connection.say(self.id, &Message::Credit(more));
         }
     }
 
-    /// Goes on after a break, if that may bring more than the last time.
+    /// Resumes after a break, unless the last attempt brought no record.
     fn go_on(&mut self, error: CallError) -> Result<(), CallError> {
         let is_break = match &error {
             CallError::Remote(error) => error
@@ -222,7 +222,7 @@ impl Stream for RemoteStream {
                     let connection = self.connection.take();
                     match (ending, connection) {
                         (Ending::Whole, Some(connection)) => self.remote.keep(connection),
-                        // The server waited too long for us.
+                        // The server paused because this end did not read for too long.
                         (Ending::Paused(_), Some(connection)) if self.records > 0 => {
                             self.ask(connection)?;
                             continue;

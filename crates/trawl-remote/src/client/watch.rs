@@ -1,4 +1,4 @@
-//! A server that says what changes in the directories that are kept of it.
+//! Receives news about the directories that a client caches.
 
 use std::time::{Duration, Instant};
 
@@ -7,27 +7,27 @@ use super::{Remote, STAT_MAX_BYTES};
 use crate::error::RemoteError;
 use crate::wire::{BadFrame, Message, News, WATCH_MAX, feature};
 
-/// A connection on which a server says what has changed. It ends when this is dropped.
+/// A connection on which a server sends news. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct Watch {
     connection: Connection,
     top: Vec<u8>,
-    /// Of the request, once there is one.
+    /// Number of the request, once it was sent.
     id: Option<u32>,
-    /// Directories that were asked for and not answered yet.
+    /// Number of directories that were requested and not yet answered.
     waiting: usize,
     silence: Duration,
     heard: Instant,
 }
 
 impl Remote {
-    /// A server that will say what changes below a directory; `None` if it is none of those that
-    /// can. It must say something at least every so often.
+    /// Opens a watch of directories below `top`; `None` if the server does not support it. The
+    /// server must send something at least once in each `silence`.
     ///
     /// # Errors
-    /// If the server cannot be asked.
+    /// Fails if the server cannot be asked.
     pub fn watch(&self, top: &[u8], silence: Duration) -> Result<Option<Watch>, RemoteError> {
-        // One of its own: whoever asks on it is not kept waiting by others.
+        // A separate connection, so that other requests do not delay it.
         let mut connection = Connection::open(&self.0.address)?;
         let stat = Message::Stat {
             of_link: false,
@@ -49,16 +49,16 @@ impl Remote {
 }
 
 impl Watch {
-    /// Whether more directories can be asked for.
+    /// Returns whether more directories can be requested.
     pub fn is_ready(&self) -> bool {
         self.waiting == 0
     }
 
-    /// Asks for directories to be watched, those above others first; at most [`WATCH_MAX`], when
-    /// [`Watch::is_ready`].
+    /// Requests that directories be watched, parents before their subdirectories; at most
+    /// [`WATCH_MAX`], and only when [`Watch::is_ready`].
     ///
     /// # Errors
-    /// If the server cannot be asked.
+    /// Fails if the server cannot be asked.
     pub fn add(&mut self, mut dirs: Vec<Vec<u8>>) -> Result<(), RemoteError> {
         dirs.truncate(WATCH_MAX);
         self.waiting = dirs.len();
@@ -71,11 +71,11 @@ impl Watch {
         Ok(())
     }
 
-    /// What the server says, if it says anything so soon.
+    /// Returns the server's news, if any arrive within `wait`.
     ///
     /// # Errors
-    /// If it does not watch any more, or says nothing for too long: whatever was watched has to be
-    /// taken for changed.
+    /// Fails if the server no longer watches, or sends nothing for too long. All watched
+    /// directories must then be treated as changed.
     pub fn next(&mut self, wait: Duration) -> Result<Vec<News>, RemoteError> {
         let Some(id) = self.id else {
             std::thread::sleep(wait);

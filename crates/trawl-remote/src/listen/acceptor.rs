@@ -1,4 +1,4 @@
-//! The loop of the process that listens.
+//! The event loop of the listening process.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,20 +19,20 @@ use super::source::{Arrival, Sources};
 use crate::error::RemoteError;
 use crate::wire::{Code, Message};
 
-/// Clients that are taken before those that are there have a turn.
+/// Maximum number of clients accepted before existing clients are handled.
 const ACCEPTED_AT_ONCE: usize = 64;
 
 const STOP: u64 = 0;
 const TLS: u64 = 1;
 const CHIRP: u64 = 2;
-/// The first of the Unix sockets.
+/// Event number of the first Unix socket.
 const UNIX: u64 = 8;
-/// The first number of a connection or a process.
+/// First event number of connections and processes.
 const FIRST: u64 = 1 << 16;
 
 const CROWDED: &str = "there are too many connections: try again later";
 
-/// Runs it until a signal comes.
+/// Runs the loop until a stop signal arrives.
 pub(super) fn run(
     sources: &mut Sources,
     worker: &Worker,
@@ -63,12 +63,12 @@ pub(super) fn run(
     Ok(())
 }
 
-/// As many descriptors as are allowed at all.
+/// Raises the limit on descriptors to its maximum.
 fn allow_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Then clients are accepted as far as it goes.
+    // If this fails, clients are accepted up to the current limit.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
@@ -83,9 +83,9 @@ struct Held {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is asked.
+    /// It has no requests.
     Quiet,
-    /// Something is; it waits for its turn since then.
+    /// It has a request, and waits to be served since then.
     Waiting(Instant),
     /// This process serves it.
     Served(u64),
@@ -98,10 +98,10 @@ struct Acceptor<'a> {
     say: &'a dyn Fn(String),
     held: HashMap<u64, Held>,
     counts: Counts,
-    /// Who waits for a turn, the longest first.
+    /// Connections that wait to be served, the longest wait first.
     queue: VecDeque<u64>,
     staff: Staff,
-    /// The last number that was given.
+    /// The last event number assigned.
     number: u64,
 }
 
@@ -130,7 +130,7 @@ impl Acceptor<'_> {
         )?)
     }
 
-    /// Waits, and does what is due; false if it is enough.
+    /// Waits for events and handles them; false once a stop signal arrived.
     fn turn(&mut self, sources: &mut Sources) -> io::Result<bool> {
         let is_timeless = self.queue.is_empty() && self.staff.is_empty();
         let is_whole = sources
@@ -163,7 +163,7 @@ impl Acceptor<'_> {
         Ok(true)
     }
 
-    /// Takes clients in.
+    /// Accepts clients.
     fn accept(&mut self, sources: &mut Sources, source: u64) {
         for _ in 0..ACCEPTED_AT_ONCE {
             let Some(arrival) = self.arrival(sources, source) else {
@@ -178,20 +178,20 @@ impl Acceptor<'_> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     (self.say)(format!("a client could not be accepted: {error}"));
-                    // Too many descriptors, say: not at once again.
+                    // For example, there are too many descriptors: do not try again at once.
                     return std::thread::sleep(std::time::Duration::from_millis(50));
                 }
             }
         }
     }
 
-    /// Somebody who comes from there; `None` if nobody can.
+    /// Returns the next client of a source; `None` if the source has none.
     fn arrival(&self, sources: &mut Sources, source: u64) -> Option<io::Result<Arrival>> {
         match source {
             TLS => match sources.tls.as_mut()?.accept() {
                 Ok(Some(arrival)) => Some(Ok(arrival)),
                 Ok(None) => {
-                    (self.say)("what ends TLS has ended, and is started again".into());
+                    (self.say)("the process that ends TLS has ended; starting it again".into());
                     None
                 }
                 Err(error) => Some(Err(error)),
@@ -237,7 +237,7 @@ impl Acceptor<'_> {
         Ok(())
     }
 
-    /// Something came on a quiet connection, or it was closed.
+    /// Handles a quiet connection on which bytes arrived, or which was closed.
     fn ask(&mut self, number: u64) {
         let Some(held) = self.held.get_mut(&number) else {
             return;
@@ -253,7 +253,7 @@ impl Acceptor<'_> {
         self.queue.push_back(number);
     }
 
-    /// Serves those who have waited longest, as far as there is room for their user.
+    /// Serves the longest waiting connections, as far as the limits allow.
     fn serve_those_who_wait(&mut self) {
         for _ in 0..self.queue.len() {
             let Some(number) = self.queue.pop_front() else {
@@ -301,8 +301,8 @@ impl Acceptor<'_> {
         Ok(())
     }
 
-    /// What a process says. It is its user's, who may make it say anything: that concerns their own
-    /// connections alone.
+    /// Handles a process's reports. The process runs as its user, who may make it send anything, so
+    /// a report can only affect connections that this process serves.
     fn hear(&mut self, by: u64) {
         let mut buffer = [0; job::BYTES + 1];
         while let Some(hired) = self.staff.get(by) {
@@ -335,7 +335,7 @@ impl Acceptor<'_> {
         }
     }
 
-    /// A process is gone, and with it the connections that it served.
+    /// Handles the end of a process, which ends the connections that it served.
     fn lose(&mut self, by: u64) {
         let of_it = self
             .held
@@ -351,8 +351,8 @@ impl Acceptor<'_> {
         self.staff.dismiss(by);
     }
 
-    /// Closes a connection. Another process may still have it: it must end for all, and nothing
-    /// that happens there is waited for.
+    /// Closes a connection. Another process may still hold the socket, so it is shut down for all
+    /// of them.
     fn forget(&mut self, number: u64) {
         if let Some(held) = self.held.remove(&number) {
             let _ = epoll::delete(&self.epoll, &held.socket);
@@ -369,7 +369,7 @@ impl Acceptor<'_> {
         self.forget(number);
     }
 
-    /// Tells those who have waited too long.
+    /// Refuses connections that have waited too long.
     fn expire(&mut self) {
         let patience = self.crowd.patience;
         let is_late = |held: &Held| match held.stage {
@@ -399,19 +399,19 @@ impl Acceptor<'_> {
                 None => Ok(()),
             },
             Err(error) => {
-                (self.say)(format!("what ends TLS cannot be started: {error}"));
+                (self.say)(format!("cannot start the process that ends TLS: {error}"));
                 Ok(())
             }
         }
     }
 }
 
-/// Says no; a client that does not listen is not waited for.
+/// Sends a refusal, without waiting for a client that does not read.
 fn refuse(client: &OwnedFd, protocol: Protocol, (code, errno): (Code, i32), why: &str) {
     let text = why.to_owned();
     let frame = match protocol {
         Protocol::Trawl => Message::Error { code, errno, text }.encode(0),
-        // What a client hears that asks how it may say who it is.
+        // The answer that a Chirp client gets to an authentication method that is not accepted.
         Protocol::Chirp => b"no\n".to_vec(),
     };
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -1,20 +1,22 @@
-//! How many clients there may be, and how many there are.
+//! Limits on clients, and the current counts.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How many clients there may be.
+/// Limits on clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd {
-    /// Connections in all. One that nothing is asked on costs a descriptor here and nothing else.
+    /// Maximum number of connections in total. A connection without requests only costs a
+    /// descriptor here.
     pub connections: usize,
-    /// Connections of one user.
+    /// Maximum number of connections of one user.
     pub of_one_user: usize,
-    /// Connections that are served at the same time, each by a thread of its user's process.
+    /// Maximum number of connections served at the same time, each by a thread of its user's
+    /// process.
     pub served: usize,
-    /// The same, of one user. Others wait for their turn.
+    /// Maximum number of connections of one user served at the same time. Others wait.
     pub served_of_one_user: usize,
-    /// How long one may wait for its turn; then it is told that there are too many.
+    /// Maximum time that a connection waits to be served; then it is refused.
     pub patience: Duration,
 }
 
@@ -30,7 +32,7 @@ impl Default for Crowd {
     }
 }
 
-/// How many there are.
+/// The current counts.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     all: Count,
@@ -44,7 +46,7 @@ struct Count {
 }
 
 impl Counts {
-    /// Counts a connection, if there may be one more.
+    /// Counts a new connection; false if the limit is reached.
     pub(super) fn enter(&mut self, uid: u32, crowd: &Crowd) -> bool {
         let of_this = self.by_user.entry(uid).or_default();
         let may =
@@ -58,7 +60,7 @@ impl Counts {
         may
     }
 
-    /// A connection is gone.
+    /// Counts a connection that is gone.
     pub(super) fn leave(&mut self, uid: u32) {
         self.all.connections = self.all.connections.saturating_sub(1);
         if let Some(of_this) = self.by_user.get_mut(&uid) {
@@ -69,7 +71,7 @@ impl Counts {
         }
     }
 
-    /// Counts one that is served, if there may be one more.
+    /// Counts a connection that begins to be served; false if the limit is reached.
     pub(super) fn begin(&mut self, uid: u32, crowd: &Crowd) -> bool {
         let Some(of_this) = self.by_user.get_mut(&uid) else {
             return false;
@@ -82,7 +84,7 @@ impl Counts {
         may
     }
 
-    /// One is not served any more.
+    /// Counts a connection that is not served any more.
     pub(super) fn end(&mut self, uid: u32) {
         self.all.served = self.all.served.saturating_sub(1);
         if let Some(of_this) = self.by_user.get_mut(&uid) {

@@ -1,4 +1,4 @@
-//! Processes that serve, one for each user (with the groups that its clients have).
+//! The serving processes, one for each user and set of groups.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -14,12 +14,13 @@ use trawl_sys::command::spawn_as;
 use super::job::Job;
 use super::pass::{Waiting, give, pair};
 
-/// A process that has nothing to do for so long ends.
+/// Idle time after which a process is told to end.
 const IDLE: Duration = Duration::from_secs(10);
-/// So long one that should end may take.
+/// Maximum time for a process to end before it is killed.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// What is started for a user, with the server's other end as its standard input and output.
+/// The program to start for a user, with its end of the server's socket pair as standard input and
+/// output.
 #[derive(Clone, Debug)]
 pub struct Worker {
     /// The program.
@@ -29,7 +30,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts it as this user: the process, and the way to it.
+    /// Starts it as this user; returns the process and our end of the socket pair.
     pub(crate) fn start(&self, user: &User) -> io::Result<(Child, OwnedFd)> {
         let (ours, theirs) = pair()?;
         let child = spawn_as(user, &self.program, &self.words, theirs)?;
@@ -37,13 +38,13 @@ impl Worker {
     }
 }
 
-/// A process that serves.
+/// A serving process.
 #[derive(Debug)]
 pub(super) struct Hired {
     control: OwnedFd,
     child: Child,
     user: User,
-    /// Connections that it serves.
+    /// Number of connections that it serves.
     busy: usize,
     idle_since: Instant,
 }
@@ -54,12 +55,12 @@ impl AsFd for Hired {
     }
 }
 
-/// All of them.
+/// All serving processes.
 #[derive(Debug, Default)]
 pub(super) struct Staff {
     hired: HashMap<u64, Hired>,
     by_user: HashMap<User, u64>,
-    /// Those that should end.
+    /// Processes that were told to end.
     leaving: Vec<(Child, Instant)>,
 }
 
@@ -68,14 +69,15 @@ impl Staff {
         self.hired.get(&number)
     }
 
-    /// The process of a user, if there is one.
+    /// Returns the process of a user, if there is one.
     pub(super) fn of(&self, user: &User) -> Option<u64> {
         self.by_user.get(user).copied()
     }
 
-    /// Starts one under a number that nobody has.
+    /// Starts a process under an unused number.
     pub(super) fn hire(&mut self, number: u64, user: &User, worker: &Worker) -> io::Result<&Hired> {
-        // Of a user who comes with ever new groups just those are kept that serve.
+        // A user may connect with ever new sets of groups, so the user's idle processes are
+        // dismissed first.
         let idle: Vec<u64> = self
             .hired
             .iter()
@@ -98,7 +100,7 @@ impl Staff {
         Ok(self.hired.entry(number).or_insert(hired))
     }
 
-    /// Gives a connection to a process.
+    /// Passes a connection to a process.
     pub(super) fn give(&mut self, number: u64, job: Job, socket: BorrowedFd<'_>) -> io::Result<()> {
         let hired = self.hired.get_mut(&number).ok_or(io::ErrorKind::NotFound)?;
         give(
@@ -111,7 +113,7 @@ impl Staff {
         Ok(())
     }
 
-    /// A process serves one connection less.
+    /// Counts a connection that a process serves no more.
     pub(super) fn done(&mut self, number: u64) {
         if let Some(hired) = self.hired.get_mut(&number) {
             hired.busy = hired.busy.saturating_sub(1);
@@ -119,7 +121,7 @@ impl Staff {
         }
     }
 
-    /// Lets a process end: it is given nothing more.
+    /// Lets a process end by closing its control socket.
     pub(super) fn dismiss(&mut self, number: u64) {
         if let Some(hired) = self.hired.remove(&number) {
             if self.by_user.get(&hired.user) == Some(&number) {
@@ -129,7 +131,7 @@ impl Staff {
         }
     }
 
-    /// Lets those end that have nothing to do, and sees to those that have ended.
+    /// Dismisses idle processes, and reaps those that have ended.
     pub(super) fn tidy(&mut self) {
         let is_idle = |hired: &Hired| hired.busy == 0 && hired.idle_since.elapsed() > IDLE;
         let idle = self.hired.iter().filter(|(_, hired)| is_idle(hired));
@@ -145,7 +147,7 @@ impl Staff {
         });
     }
 
-    /// Whether time matters to anybody.
+    /// Returns whether there are no processes, so that nothing depends on time.
     pub(super) fn is_empty(&self) -> bool {
         self.hired.is_empty() && self.leaving.is_empty()
     }

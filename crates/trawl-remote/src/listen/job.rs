@@ -1,55 +1,55 @@
-//! What the process that listens and those that serve say to each other about a connection.
+//! The messages about a connection between the listening process and the serving processes.
 
 use std::io;
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// Frames.
+    /// Trawl's frames.
     Trawl,
     /// Chirp's lines.
     Chirp,
 }
 
-/// How far a connection has come: its greeting, and what the client said then that it can do.
+/// Whether the hellos were exchanged, and the client's features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Greeting {
-    /// Nothing was said.
+    /// No hello was received.
     Due,
-    /// Both have said hello; the features of the client.
+    /// Both sides have sent their hello; the value holds the client's features.
     Done(u64),
 }
 
 /// A connection that is to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// Its number.
+    /// Number of the connection.
     pub(crate) number: u64,
     pub(crate) protocol: Protocol,
     pub(crate) greeting: Greeting,
     pub(crate) others: Others,
 }
 
-/// Whether others wait for a turn.
+/// Whether other connections wait to be served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Others {
     None,
     Wait,
 }
 
-/// What became of it.
+/// The result of serving a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The client is gone.
     Closed(u64),
-    /// It asks nothing just now.
+    /// The client has no requests; number of the connection, and the client's features.
     Idle(u64, u64),
 }
 
-/// The bit beside the protocol that says that others wait.
+/// The bit, beside the protocol, that says that other connections wait.
 const CROWDED: u8 = 2;
 
-/// A message has so many bytes.
+/// Length of a message in bytes.
 pub(crate) const BYTES: usize = 18;
 
 fn message(kinds: [u8; 2], number: u64, features: u64) -> [u8; BYTES] {
@@ -61,7 +61,7 @@ fn message(kinds: [u8; 2], number: u64, features: u64) -> [u8; BYTES] {
 }
 
 fn parts(bytes: &[u8]) -> io::Result<([u8; 2], u64, u64)> {
-    let bad = || io::Error::other("a message makes no sense");
+    let bad = || io::Error::other("a message is invalid");
     let bytes: [u8; BYTES] = bytes.try_into().map_err(|_| bad())?;
     let number = |at: usize| {
         let bytes = bytes[at..at + 8].try_into();
@@ -116,7 +116,7 @@ impl Report {
         match parts(bytes)? {
             ([0, 0], number, 0) => Ok(Report::Closed(number)),
             ([1, 0], number, features) => Ok(Report::Idle(number, features)),
-            _ => Err(io::Error::other("a message makes no sense")),
+            _ => Err(io::Error::other("a message is invalid")),
         }
     }
 }

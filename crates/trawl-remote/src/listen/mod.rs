@@ -1,19 +1,19 @@
-//! Sockets that programs connect to, on this machine or from others, and who they are: for a Unix
-//! socket the kernel says it (`SO_PEERCRED`), for TLS a certificate does. What they ask is
-//! answered by a process that is that user from its first instruction on, so whatever they are shown
-//! is what the kernel shows to that user.
+//! Sockets for clients on this machine and on others, and the identification of their users: the
+//! kernel identifies the user of a Unix socket (`SO_PEERCRED`), a certificate that of a TLS
+//! connection. A process that runs as that user from its first instruction on answers the requests,
+//! so the kernel decides what the user is shown.
 //!
-//! A connection on which nothing is asked lies here and costs a descriptor. When bytes come it
-//! is given to its user's process, a thread of which serves it until nothing is asked any more;
-//! then it lies here again. So many thousands of connections need few processes.
+//! A connection without requests is kept by the listening process and costs one descriptor. When
+//! bytes arrive, the connection is passed to its user's process, a thread of which serves it until
+//! it has no requests; then it comes back. So few processes serve many thousands of connections.
 //!
-//! - [`crowd`]: how many there may be. `hired`: the processes; [`worker`]: what they do.
-//! - `job`, `pass`: what is said between the processes, and descriptors.
-//! - [`source`]: where connections come from. `acceptor`: the loop over all of it.
+//! - [`crowd`]: limits on connections. `hired`: the processes; [`worker`]: their work.
+//! - `job`, `pass`: messages and descriptors between the processes.
+//! - [`source`]: the sockets that accept connections. `acceptor`: the event loop.
 //!
-//! Invariants: the process that listens reads nothing from clients; one that is not the
-//! superuser's serves its own user alone; connections, processes and threads are bounded, for each
-//! user and in all; who is not served is told why.
+//! Invariants: the listening process reads nothing from clients; one that does not run as the
+//! superuser serves its own user only; connections, processes and threads are bounded, per user and
+//! in total; a client that is refused is told the reason.
 
 mod acceptor;
 pub mod crowd;
@@ -35,43 +35,43 @@ pub use worker::work;
 
 use source::Sources;
 
-/// Where connections come from.
+/// The sockets to listen at.
 #[derive(Debug, Default)]
 pub struct Listening {
     sources: Sources,
 }
 
 impl Listening {
-    /// Listens at a Unix socket: everybody may connect to the superuser's, only the user to their
-    /// own. One that was left behind and that nobody listens to is replaced; it is gone when this
-    /// is dropped.
+    /// Listens at a Unix socket: everyone may connect to the superuser's socket, only the user
+    /// itself to any other. Replaces a stale socket that nobody listens at. The socket is removed
+    /// when this value is dropped.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// Fails if the socket cannot be made.
     pub fn bind(path: &std::path::Path) -> Result<Listening, RemoteError> {
         let mut listening = Listening::default();
         listening.add_unix(UnixSocket::bind(path)?);
         Ok(listening)
     }
 
-    /// Listens there, too.
+    /// Adds a Unix socket.
     pub fn add_unix(&mut self, socket: UnixSocket) {
         self.sources.unix.push(socket);
     }
 
-    /// Lets clients in that show a certificate.
+    /// Adds a TLS listener for clients with certificates.
     ///
     /// # Errors
-    /// If the address cannot be listened at, or a file is no good.
+    /// Fails if the process that terminates TLS cannot be started, or a file is invalid.
     pub fn add_tls(&mut self, listen: TlsListen) -> Result<(), RemoteError> {
         self.sources.tls = Some(source::Tls::bind(listen)?);
         Ok(())
     }
 
-    /// Answers Chirp's line `search`, for whoever connects, as one user.
+    /// Adds a listener that answers Chirp's `search` line for any client, as one user.
     ///
     /// # Errors
-    /// If the address cannot be listened at, or there is no such user.
+    /// Fails if the socket cannot be used.
     pub fn add_chirp(
         &mut self,
         socket: std::net::TcpListener,
@@ -81,16 +81,17 @@ impl Listening {
         Ok(())
     }
 
-    /// The addresses of sockets that other machines can reach: TLS, Chirp.
+    /// Returns the addresses of the sockets that other machines can reach: TLS and Chirp.
     #[must_use]
     pub fn addresses(&self) -> Vec<std::net::SocketAddr> {
         self.sources.addresses()
     }
 
-    /// Serves until a signal says that it is enough. Who is served then is served on.
+    /// Serves until a stop signal arrives. Clients that are being served then continue to be
+    /// served.
     ///
     /// # Errors
-    /// If the sockets cannot be waited for.
+    /// Fails if the sockets cannot be waited for.
     pub fn run(
         &mut self,
         worker: &Worker,

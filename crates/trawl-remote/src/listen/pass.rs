@@ -1,5 +1,5 @@
-//! Messages with a descriptor between processes of one server, over a pair of sockets that keeps
-//! messages apart (`SOCK_SEQPACKET`).
+//! Messages with a descriptor between the processes of a server, over a pair of sockets that
+//! preserves message boundaries (`SOCK_SEQPACKET`).
 //!
 //! Source: `SCM_RIGHTS`, <https://man7.org/linux/man-pages/man7/unix.7.html>
 
@@ -13,14 +13,14 @@ use rustix::net::{
     sendmsg, socketpair,
 };
 
-/// Whether a call may wait.
+/// Whether a call may block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiting {
     Allowed,
     Never,
 }
 
-/// Two ends.
+/// Creates a connected pair of sockets.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (family, kind) = (AddressFamily::UNIX, SocketType::SEQPACKET);
     Ok(socketpair(family, kind, SocketFlags::CLOEXEC, None)?)
@@ -50,7 +50,7 @@ pub(crate) fn give(
     }
 }
 
-/// Receives a message: its length, 0 at the end, and the descriptor that came with it.
+/// Receives a message. Returns its length (0 at the end), and the descriptor that came with it.
 pub(crate) fn take(
     from: impl AsFd,
     buffer: &mut [u8],

@@ -1,4 +1,4 @@
-//! Where connections come from.
+//! The sockets that accept connections.
 
 use std::fs::Permissions;
 use std::io;
@@ -25,24 +25,24 @@ use crate::tls::files::{self, ServerFiles};
 use crate::tls::front::READY;
 use crate::tls::users::Users;
 
-/// How long the process that ends TLS may take to start.
+/// Maximum time for the process that terminates TLS to start.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// It is not started more often than this.
+/// Minimum time between two starts of that process.
 const PAUSE: Duration = Duration::from_secs(1);
-/// So many more are let in, to be told that there are too many.
+/// Number of clients that are accepted beyond the limit, to be told that there are too many.
 const TOLD_MAX: u64 = 256;
-/// The longest text about one certificate.
+/// Maximum length of the identities of one certificate, in bytes.
 const IDENTITIES_MAX_BYTES: usize = 64 << 10;
 
-/// Somebody.
+/// A new client.
 pub(super) struct Arrival {
     pub(super) socket: OwnedFd,
-    /// Who it is; else what is to be said to them.
+    /// The client's user, or the reason for a refusal.
     pub(super) user: Result<User, String>,
     pub(super) protocol: Protocol,
 }
 
-/// All of them.
+/// All sockets.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     pub(super) unix: Vec<UnixSocket>,
@@ -58,7 +58,7 @@ impl Sources {
     }
 }
 
-/// A Unix socket that is listened to; gone when this is dropped, if it was made here.
+/// A listening Unix socket; dropping it removes the socket if it was made here.
 #[derive(Debug)]
 pub struct UnixSocket {
     listener: UnixListener,
@@ -80,10 +80,10 @@ impl AsFd for UnixSocket {
 }
 
 impl UnixSocket {
-    /// Makes it: see [`super::Listening::bind`].
+    /// Makes the socket; see [`super::Listening::bind`].
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// Fails if it cannot be made.
     pub fn bind(path: &Path) -> Result<UnixSocket, RemoteError> {
         let failed = |source| RemoteError::File {
             action: "make the socket",
@@ -118,10 +118,10 @@ impl UnixSocket {
         })
     }
 
-    /// One that a service manager made.
+    /// Takes over a socket that a service manager made.
     ///
     /// # Errors
-    /// If it is none.
+    /// Fails if the descriptor is not a listening Unix socket.
     pub fn inherited(socket: OwnedFd) -> io::Result<UnixSocket> {
         let listener = UnixListener::from(socket);
         listener.local_addr()?;
@@ -143,7 +143,7 @@ impl UnixSocket {
     }
 }
 
-/// Where Chirp's line is answered, and as whom.
+/// The listener for Chirp's `search` line, and the user that answers it.
 #[derive(Debug)]
 pub(super) struct Chirp(TcpListener, User);
 
@@ -179,28 +179,28 @@ fn at_socket(source: io::Error) -> RemoteError {
     }
 }
 
-/// What is needed to let in clients that show certificates.
+/// The configuration of a TLS listener.
 #[derive(Debug)]
 pub struct TlsListen {
-    /// Where.
+    /// The listening socket.
     pub listener: TcpListener,
-    /// The server's certificate, then those in between.
+    /// File of the server's certificate, followed by the intermediate certificates.
     pub cert: PathBuf,
-    /// Its key.
+    /// File of the certificate's key.
     pub key: PathBuf,
-    /// Who may sign clients' certificates.
+    /// File of the authorities that may sign clients' certificates.
     pub clients: PathBuf,
-    /// Which users certificates stand for.
+    /// The users that certificates stand for.
     pub users: Users,
-    /// What ends TLS.
+    /// The program that terminates TLS.
     pub front: Worker,
-    /// Who does.
+    /// The user that this program runs as.
     pub front_user: User,
-    /// How many clients there may be.
+    /// Maximum number of connections.
     pub connections: usize,
 }
 
-/// The process that ends TLS, and what it is started with.
+/// The process that terminates TLS, and its configuration.
 #[derive(Debug)]
 pub(super) struct Tls {
     listener: TcpListener,
@@ -227,7 +227,7 @@ impl Tls {
             key: files::key(&listen.key)?,
             clients: files::certificates(&listen.clients)?,
         };
-        // What is wrong with them is told now, here.
+        // Errors in the files are reported here and now.
         files::server(&read).map_err(|why| RemoteError::File {
             action: "use",
             path: listen.cert.clone(),
@@ -245,7 +245,7 @@ impl Tls {
             started: Instant::now(),
         };
         tls.start().map_err(|source| RemoteError::File {
-            action: "start what ends TLS:",
+            action: "start the process that ends TLS,",
             path: tls.front.program.clone(),
             source,
         })?;
@@ -256,11 +256,11 @@ impl Tls {
         self.started = Instant::now();
         let (child, control) = self.front.start(&self.front_user)?;
         let (_, control) = self.running.insert((child, control));
-        // It cannot be looked into by then.
+        // Once it is ready, other processes of its user cannot trace it or read its memory.
         let [is_ready] = readable([control.as_fd()], Some(PATIENCE)).map_err(io::Error::other)?;
         let mut said = [0; 16];
         if !is_ready || take(&*control, &mut said, Waiting::Never)?.0 != READY.len() {
-            return Err(io::Error::other("it did not begin"));
+            return Err(io::Error::other("it did not get ready"));
         }
         for bytes in [&self.files.chain, &self.files.key, &self.files.clients] {
             give(&*control, bytes, None, Waiting::Allowed)?;
@@ -282,7 +282,8 @@ impl Tls {
         }
     }
 
-    /// Starts it again if it has ended: true if it was. Not at once, lest it end again and again.
+    /// Starts the process again if it has ended, and returns whether it did. It pauses between
+    /// starts, in case the process ends again and again.
     pub(super) fn revive(&mut self) -> io::Result<bool> {
         if self.running.is_some() || self.started.elapsed() < PAUSE {
             return Ok(false);
@@ -294,12 +295,12 @@ impl Tls {
         started.map(|()| true)
     }
 
-    /// The way to the process, while it runs.
+    /// Returns the control socket of the process, while it runs.
     pub(super) fn control(&self) -> Option<BorrowedFd<'_>> {
         self.running.as_ref().map(|(_, control)| control.as_fd())
     }
 
-    /// A client that was let in; `None` if the process has ended.
+    /// Returns the next client that has authenticated; `None` if the process has ended.
     pub(super) fn accept(&mut self) -> io::Result<Option<Arrival>> {
         let Some((_, control)) = &self.running else {
             return Err(io::ErrorKind::WouldBlock.into());

@@ -1,5 +1,5 @@
-//! The process that serves one user's connections: one after the other is given to it, each has a
-//! thread, and those that ask nothing are given back.
+//! The process that serves one user's connections. It receives one connection after the other,
+//! serves each in its own thread, and returns those that have no requests.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,15 +12,16 @@ use crate::chirp;
 use crate::error::RemoteError;
 use crate::server::{Left, Serving, serve_for_now};
 
-/// A connection that asks nothing for so long is given back.
+/// Time without requests after which a connection is returned.
 const LINGER: Duration = Duration::from_millis(25);
-/// The same while others wait for a turn.
+/// The same while other connections wait to be served.
 const CROWDED_LINGER: Duration = Duration::from_millis(2);
 
-/// Serves what the other end of `control` gives, until it is closed and all clients are gone.
+/// Serves the connections that the other end of `control` sends, until `control` is closed and all
+/// clients are gone.
 ///
 /// # Errors
-/// If what is given makes no sense.
+/// Fails if a message is invalid.
 pub fn work(control: OwnedFd, serving: &Serving) -> Result<(), RemoteError> {
     let failed = |source| RemoteError::File {
         action: "serve connections of",
@@ -40,7 +41,7 @@ pub fn work(control: OwnedFd, serving: &Serving) -> Result<(), RemoteError> {
         let (serving, reports) = (serving.clone(), Arc::clone(&control));
         let work = move || {
             let report = serve_one(job, socket, &serving);
-            // Nobody listens if the server is gone: then the connection ends here.
+            // If the server is gone, nobody receives the report, and the connection ends here.
             let _ = give(reports.as_fd(), &report.to_bytes(), None, Waiting::Allowed);
         };
         let name = format!("client-{}", job.number);
@@ -49,7 +50,7 @@ pub fn work(control: OwnedFd, serving: &Serving) -> Result<(), RemoteError> {
             give(control.as_fd(), &report, None, Waiting::Allowed).map_err(failed)?;
         }
     }
-    // Threads hold the other end for as long as they serve.
+    // Each serving thread holds a reference to the control socket.
     while Arc::strong_count(&control) > 1 {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -69,14 +70,14 @@ fn serve_one(job: Job, socket: OwnedFd, serving: &Serving) -> Report {
         Ok(Left::Idle(features)) => Report::Idle(job.number, features),
         Ok(Left::Gone) => Report::Closed(job.number),
         Err(error) => {
-            eprintln!("trawl: a client was left: {error}");
+            eprintln!("trawl: a client was disconnected: {error}");
             Report::Closed(job.number)
         }
     }
 }
 
 impl Greeting {
-    /// What the client can do.
+    /// Returns the client's feature bits.
     pub(crate) fn features(self) -> u64 {
         match self {
             Greeting::Due => 0,

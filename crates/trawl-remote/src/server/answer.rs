@@ -1,4 +1,4 @@
-//! The answers to requests.
+//! Answers requests.
 
 use trawl_call::options::{Flags, Options};
 use trawl_call::packed::encode;
@@ -18,14 +18,14 @@ use super::{Serving, contents};
 use crate::exports::{Exports, Place, Places};
 use crate::wire::{Answerer, Code, Ending, LINKS_MAX, Message, Question, feature};
 
-/// Records are sent once they have so many bytes, or the next one is not there yet.
+/// Records are sent once they have this many bytes, or when the next record is not ready.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
-/// The longest path in a question; it is in each record.
+/// Maximum length of a path in a request, in bytes; each record contains it.
 pub(super) const PATH_MAX_BYTES: usize = 4096;
-/// The most patterns of one question.
+/// Maximum number of patterns in a request.
 const PATTERNS_MAX: usize = 1024;
 
-/// Answers a request: what is to be said last.
+/// Answers a request, and returns the final message.
 pub(super) fn answer(
     serving: &Serving,
     outlet: &Outlet,
@@ -66,7 +66,11 @@ pub(super) fn answer(
             let asked = Asked { entries, top, from };
             attributes(serving, outlet, id, task, &asked)
         }
-        _ => Err(refusal(Code::Unsupported, 0, "it is no request")),
+        _ => Err(refusal(
+            Code::Unsupported,
+            0,
+            "the message is not a request",
+        )),
     };
     answered.unwrap_or_else(|refusal| refusal)
 }
@@ -107,7 +111,8 @@ fn search(
     };
     loop {
         let is_more = search.advance().map_err(no)?;
-        // Who answers changes where nothing is left to be sent: where a block of theirs ends.
+        // The executor changes only where no records wait to be sent, because each of its blocks
+        // ends there.
         blocks.tell(search.served_by());
         if let Some(record) = search.record().map_err(no)? {
             encode(&record, &mut blocks.packed);
@@ -126,24 +131,24 @@ fn search(
     }
 }
 
-/// Records on their way.
+/// Records that wait to be sent.
 struct Blocks<'a> {
     outlet: &'a Outlet,
     id: u32,
     task: &'a Task,
     packed: Vec<u8>,
-    /// Records in there.
+    /// Number of records in `packed`.
     waiting: u64,
-    /// Records that were sent.
+    /// Number of records sent.
     sent: u64,
-    /// Who gave those that are in there.
+    /// The executor that gave the records in `packed`.
     who: Option<ServedBy>,
-    /// Behind the last record that was sent.
+    /// Position after the last record sent.
     place: Cookie,
 }
 
 impl Blocks<'_> {
-    /// Says who gives what follows, to clients that understand it.
+    /// Tells clients that understand it which executor gives the records that follow.
     fn tell(&mut self, who: Option<ServedBy>) {
         if who == self.who || who.is_none() {
             return;
@@ -158,7 +163,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// Sends what is there; what is to be said if that must be the end.
+    /// Sends the waiting records. Returns the final message if the answer has to pause.
     fn send(&mut self) -> Result<Option<Message>, Message> {
         match self.task.leave(self.packed.len(), self.outlet.stall()) {
             Leave::Granted => {}
@@ -183,7 +188,7 @@ pub(super) fn bad(text: &str) -> Message {
     refusal(Code::Question, 0, text)
 }
 
-/// What is asked.
+/// Decodes a search request.
 fn request(question: &Question, exports: &Exports) -> Result<Request, Message> {
     let (language, options) = Flags(question.flags).read().map_err(no)?;
     let options = Options {
@@ -232,13 +237,13 @@ fn confined(places: &mut Places<'_>, path: &[u8]) -> Option<trawl_call::Confined
     }
 }
 
-/// All that is in a directory, with what lstat(2) says.
+/// Returns the request for all entries of a directory with their own attributes.
 fn listing(path: &[u8], exports: &Exports) -> Result<Request, Message> {
     let flags = Flags(Flags::METADATA | Flags::NOFOLLOW);
     of_one(path, b"/*", flags, exports)
 }
 
-/// The question of one directory.
+/// Returns a search request for one directory.
 pub(super) fn of_one(
     path: &[u8],
     pattern: &[u8],
@@ -259,7 +264,7 @@ pub(super) fn of_one(
     Request::of_roots(vec![Root::of_parts(parts, confined)], options).map_err(no)
 }
 
-/// What stat(2) or lstat(2) says of a path.
+/// Returns the attributes of a path, or the error, as a record.
 fn stat(path: &[u8], links: Links, exports: &Exports) -> RecordRef<'static> {
     let found = Places::new(exports).find(path).look(b"", links);
     let outcome = match found.and_then(stat_fd) {
@@ -276,7 +281,7 @@ fn stat(path: &[u8], links: Links, exports: &Exports) -> RecordRef<'static> {
     }
 }
 
-/// Sends where links lead: of each an errno and the target.
+/// Sends the targets of links: for each path an errno and the target.
 fn links(
     outlet: &Outlet,
     id: u32,
@@ -294,7 +299,7 @@ fn links(
         let target = opened.and_then(|link| read_link_at(link, c"", &mut buffer));
         let (errno, target) = match target {
             Ok(target) => (0, target),
-            // As of an empty path, which is what the descriptor was asked with.
+            // readlinkat(2) with an empty path reports an object that is no link as `ENOENT`.
             Err(error) if error.errno == Errno::NOENT && error.op == Op::Readlinkat => {
                 (Errno::INVAL.0, &b""[..])
             }

@@ -1,9 +1,10 @@
-//! Extended attributes of all below a directory.
+//! Answers requests for the extended attributes of everything below a directory.
 //!
-//! A search names the objects, in its order, so that what is left can be asked for later; of each
-//! those attributes are read that listxattr(2) names, without opening the object.
+//! A search enumerates the objects in its order, so that the rest can be requested later. For each
+//! object, the attributes that listxattr(2) names are read without opening the object.
 //!
-//! Invariants: what cannot be looked at is said to be so; an answer has a last item.
+//! Invariants: an object or directory that cannot be examined is reported as such; every answer
+//! ends with an end item.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -25,16 +26,16 @@ use crate::wire::{ATTRIBUTES_MAX_BYTES, Message};
 const TYPE_MASK: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 
-/// What is asked.
+/// The request.
 pub(super) struct Asked {
-    /// Behind the first object.
+    /// Maximum number of objects after the first one.
     pub(super) entries: u32,
     pub(super) top: Vec<u8>,
-    /// The first object, below the top.
+    /// Path of the first object below the top.
     pub(super) from: Vec<u8>,
 }
 
-/// Sends what one object has, and those behind it.
+/// Sends the attributes of the first object and of the objects after it.
 pub(super) fn attributes(
     serving: &Serving,
     outlet: &Outlet,
@@ -48,7 +49,7 @@ pub(super) fn attributes(
         path.is_empty() || names.all(|name| !matches!(name, b"" | b"." | b".."))
     };
     if !is_path(&asked.top) || !is_path(&asked.from) || !is_below(&asked.from) {
-        return Err(bad("a path is too long, has a NUL byte, or is no path"));
+        return Err(bad("a path is too long, has a NUL byte, or is invalid"));
     }
     let place = Places::new(&serving.exports).find(&asked.top);
     let links = match &asked.from[..] {
@@ -61,7 +62,7 @@ pub(super) fn attributes(
         id,
         data: Vec::new(),
         sent: 0,
-        // Where a file system has none, that is not said of each.
+        // Where a file system has no attributes at all, that is not repeated for each object.
         others: match &first {
             Err(error) if error.errno == Errno::NOTSUP => Err(Errno::NOTSUP),
             _ => Ok(()),
@@ -88,13 +89,13 @@ pub(super) fn attributes(
     Ok(whole(items.sent))
 }
 
-/// Items on their way.
+/// Items that wait to be sent.
 struct Items<'a> {
     outlet: &'a Outlet,
     id: u32,
     data: Vec<u8>,
     sent: u64,
-    /// What is so of objects that are not named.
+    /// The result for all objects that the answer does not name.
     others: Result<(), Errno>,
 }
 
@@ -112,7 +113,7 @@ impl Items<'_> {
         self.outlet.say(self.id, &data);
     }
 
-    /// Puts what an object has, unless that is the same as of those that are not named.
+    /// Adds an object, unless its result is that of objects that are not named.
     fn put_object(&mut self, path: &[u8], found: Result<ExtendedAttributes, Errno>) {
         let is_left_out = match (&found, self.others) {
             (Ok(all), Ok(())) => all.is_empty(),
@@ -133,14 +134,15 @@ impl Items<'_> {
         self.bytes() > ATTRIBUTES_MAX_BYTES as u64
     }
 
-    /// More does not fit, if an object with very much comes.
+    /// Returns whether one more object with very large attributes might exceed the client's
+    /// limit.
     fn is_overfull(&self) -> bool {
         self.bytes() > ATTRIBUTES_MAX_BYTES as u64 / 2 * 3
     }
 }
 
-/// A directory on the way to an object, the top included, that a search of the top does not go
-/// into: gone on with behind the object, it does not say so.
+/// Returns a directory on the way to an object, the top included, that a search from the top does
+/// not enter. A search that resumes after the object would not report it.
 fn off_the_way<'a>(place: &Place, from: &'a [u8]) -> Option<&'a [u8]> {
     let device = |dir: &[u8]| {
         let links = match dir {
@@ -160,7 +162,7 @@ fn is_directory(of: &Attributes) -> bool {
     of.mode & TYPE_MASK == DIRECTORY
 }
 
-/// The question for what is in a directory and below, behind an object.
+/// Returns the search request for everything in a directory and below, after an object.
 fn behind(top: &[u8], from: &[u8], serving: &Serving) -> Result<Request, Message> {
     let flags = Flags(Flags::METADATA | Flags::NOFOLLOW | Flags::XDEV);
     let request = of_one(top, b"*", flags, &serving.exports)?;
@@ -177,7 +179,7 @@ fn behind(top: &[u8], from: &[u8], serving: &Serving) -> Result<Request, Message
     request.resume_at(cookie).map_err(no)
 }
 
-/// Puts what is behind the first object; how far that goes, if there is more.
+/// Adds the items after the first object. Returns the path of the last object if there are more.
 fn search(
     serving: &Serving,
     task: &Task,
@@ -216,7 +218,7 @@ fn search(
                 }
             },
         }
-        // What cannot be looked at may stand before other names.
+        // Many error items may come before the next name, at which the answer could pause.
         if items.is_overfull() {
             return Ok(Some(last));
         }
@@ -227,11 +229,11 @@ fn search(
     Ok(None)
 }
 
-/// Looks at objects, directory by directory.
+/// Examines objects, directory by directory.
 struct Looker<'a> {
     place: &'a Place,
     reader: Reader,
-    /// Of the top; what lies on another one is not gone into.
+    /// Device of the top; directories on another device are not entered.
     device: Option<u64>,
     dir: Vec<u8>,
     opened: Result<OwnedFd, SysError>,
@@ -286,7 +288,7 @@ impl Looker<'_> {
     }
 }
 
-/// What one object has, of whatever type it is.
+/// Returns the attributes of one object of any type.
 fn of_object(object: OwnedFd) -> Result<ExtendedAttributes, SysError> {
     let names = xattr::list_object(&object)?;
     Ok(collect(&names, |attribute| {
@@ -297,7 +299,7 @@ fn of_object(object: OwnedFd) -> Result<ExtendedAttributes, SysError> {
     }))
 }
 
-/// The values of attributes with these names, but of those that went in between.
+/// Returns the values of attributes with these names, except those removed meanwhile.
 fn collect(
     names: &[u8],
     mut get: impl FnMut(&CStr) -> Result<Option<Vec<u8>>, SysError>,

@@ -1,4 +1,4 @@
-//! What is in files: `read`, and `fetch`, which says which version of the file the bytes are of.
+//! Answers `read`, and `fetch`, which adds the version of the file that the bytes belong to.
 
 use std::fs::File;
 use std::io;
@@ -16,16 +16,16 @@ use crate::exports::{Exports, Place, Places};
 use crate::wire::version::Version;
 use crate::wire::{Code, Message, READ_MAX_BYTES};
 
-/// So often a file that changes while it is read is read once more.
+/// Number of attempts to read a file that changes meanwhile.
 const TRIES: usize = 3;
-/// Clocks that times of change are read from are no coarser than this,
+/// Coarsest resolution of the clock that stamps times of change …
 const TICK: Duration = Duration::from_millis(50);
-/// or than this where times have whole seconds.
+/// … and of file systems that store whole seconds.
 const COARSE_TICK: Duration = Duration::from_millis(2_050);
 
 fn open(exports: &Exports, path: &[u8], length: u32) -> Result<File, Message> {
     if length > READ_MAX_BYTES {
-        return Err(bad("so much cannot be read at once"));
+        return Err(bad("too many bytes are requested at once"));
     }
     let opened = match Places::new(exports).find(path) {
         Place::Anywhere(path) => open_file_anywhere(&path),
@@ -43,7 +43,7 @@ fn of_file(error: io::Error) -> Message {
     refusal(Code::System, errno, &error.to_string())
 }
 
-/// Fills a buffer from a file; fewer bytes at its end alone.
+/// Fills a buffer from a file; a shorter result means the end of the file.
 fn fill(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -85,7 +85,7 @@ pub(super) fn read(
     Ok(whole(sent))
 }
 
-/// Sends a part of a file, and before it the version of the file that it is of.
+/// Sends a part of a file, preceded by the version of the file that it belongs to.
 pub(super) fn fetch(
     outlet: &Outlet,
     id: u32,
@@ -120,12 +120,12 @@ pub(super) fn fetch(
     Ok(whole(bytes.len() as u64))
 }
 
-/// What a change of the contents changes.
+/// Returns the attributes that every change of the contents changes.
 fn changes(stat: &Stat) -> (u64, Time, Time) {
     (stat.size, stat.mtime, stat.ctime)
 }
 
-/// Whether a change that comes after this moment has another time than this one.
+/// Returns whether any change after this moment gets a different time of change.
 fn is_settled(changed: Time, now: SystemTime) -> bool {
     let tick = match changed.nanos {
         0 => COARSE_TICK,

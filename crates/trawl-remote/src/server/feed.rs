@@ -1,5 +1,5 @@
-//! What a client asks of a request that goes on: one batch at a time, the next one when that has
-//! been answered.
+//! Passes a client's further batches to a running request: one batch at a time, the next one after
+//! the last was answered.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trawl_sys::SysError;
 use trawl_sys::wait::Waker;
 
-/// Directories on their way to who watches them.
+/// The batch of directories that waits for the thread that watches them.
 pub(super) struct Feed {
     waker: Waker,
     state: Mutex<State>,
@@ -19,7 +19,7 @@ struct State {
     is_answered: bool,
 }
 
-/// The client did not wait for the answer.
+/// The client sent a batch before the last one was answered.
 #[derive(Debug)]
 pub(super) struct TooEarly;
 
@@ -38,7 +38,7 @@ impl Feed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives more.
+    /// Adds a batch.
     pub(super) fn put(&self, dirs: Vec<Vec<u8>>) -> Result<(), TooEarly> {
         let mut state = self.state();
         if !std::mem::take(&mut state.is_answered) {
@@ -50,22 +50,22 @@ impl Feed {
         Ok(())
     }
 
-    /// What was given.
+    /// Takes the waiting batch.
     pub(super) fn take(&self) -> Option<Vec<Vec<u8>>> {
         self.state().dirs.take()
     }
 
-    /// More may be given.
+    /// Allows the next batch.
     pub(super) fn answered(&self) {
         self.state().is_answered = true;
     }
 
-    /// Wakes who waits for it.
+    /// Wakes the waiting thread.
     pub(super) fn wake(&self) {
         self.waker.wake();
     }
 
-    /// Nothing was given since this.
+    /// Clears the wake-up.
     pub(super) fn reset(&self) {
         self.waker.reset();
     }

@@ -1,11 +1,13 @@
-//! Directories that are watched for a client: one fanotify mark each, set as the user that is
-//! served, and what the kernel then says of them.
+//! Watches directories for a client: one fanotify mark per directory, set as the user that is
+//! served, and the events that the kernel reports for them.
 //!
-//! Invariants: a directory is marked before the client is told so, and told of nothing else; what
-//! happened in one is told only while its user can still open it for reading under the path that
-//! it was asked for with; there are never more marks than was agreed on.
+//! Invariants: a directory is marked before the client is told that it is watched, and the client
+//! is told about no other directory; an event is told only while the user can still open the
+//! directory for reading under the path of the request; the number of marks never exceeds the
+//! limit.
 //!
-//! Marks are on files and paths are not: one that has another file by now is said to be lost.
+//! Marks belong to inodes, not to paths: a path that leads to another inode by now is reported as
+//! lost.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -21,9 +23,9 @@ use trawl_sys::{SysError, filesystem};
 use crate::exports::{Exports, Place, Places};
 use crate::wire::{Happened, News, NewsName};
 
-/// File systems that report all that is done to them, as far as that was proved (`docs/live.md`).
+/// File system types that are known to report every change (`docs/live.md`).
 const KINDS: [&str; 5] = ["ext4", "xfs", "btrfs", "tmpfs", "overlay"];
-/// What is asked of the kernel.
+/// The events to request from the kernel.
 const MASK: Mask = Mask::CREATE
     .with(Mask::DELETE)
     .with(Mask::RENAME)
@@ -32,16 +34,16 @@ const MASK: Mask = Mask::CREATE
     .with(Mask::CLOSE_WRITE)
     .with(Mask::ONDIR)
     .with(Mask::ON_CHILD);
-/// What changes which names there are.
+/// Events that change the set of names in a directory.
 const NAMES: Mask = Mask::CREATE.with(Mask::DELETE).with(Mask::RENAME);
-/// So much is read at once, and so often before what was read is told.
+/// Bytes read at once, and maximum number of reads before their events are told.
 const BUFFER_BYTES: usize = 64 << 10;
 const READS_MAX: usize = 32;
 
-/// A directory as events name it: its file system and its handle.
+/// A directory as events identify it: its file system and its file handle.
 type Key = Vec<u8>;
 
-/// Names in a directory, and what happened to them.
+/// Names in a directory, and the events about them.
 type Names = BTreeMap<Vec<u8>, Happened>;
 
 /// Marked directories.
@@ -49,20 +51,20 @@ pub(super) struct Marks<'a> {
     group: Group,
     exports: &'a Exports,
     top: Vec<u8>,
-    /// The paths that a marked directory was asked for with. It stays when the last one is lost:
-    /// the mark stays, too.
+    /// For each marked directory, the paths under which it was requested. The entry remains when
+    /// the last path is lost, because the mark remains, too.
     marked: HashMap<Key, Vec<Vec<u8>>>,
     most: usize,
-    /// What is mounted on the way to the top and below it.
+    /// The mounts on the way to the top and below it.
     mounts: Vec<Mount>,
     buffer: Vec<u8>,
 }
 
-/// What the kernel said since it was asked last.
+/// The events since the last read.
 #[derive(Default)]
 struct Said {
     by_directory: HashMap<Key, Names>,
-    /// Directories that came, went or were moved: where.
+    /// Directories that were created, removed or moved, by parent and name.
     replaced: Vec<(Key, Vec<u8>)>,
     is_in_doubt: bool,
 }
@@ -77,7 +79,7 @@ fn key_of(fd: impl AsFd) -> Result<Key, SysError> {
 }
 
 impl<'a> Marks<'a> {
-    /// None yet.
+    /// Creates an empty set of marks.
     pub(super) fn new(exports: &'a Exports, top: &[u8], most: usize) -> Result<Self, SysError> {
         Ok(Marks {
             group: Group::new(QueueSize::Limited)?,
@@ -90,12 +92,12 @@ impl<'a> Marks<'a> {
         })
     }
 
-    /// Readable when something happened.
+    /// Returns a descriptor that is readable when there are events.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.group.as_fd()
     }
 
-    /// Opens a directory as who lists it must be able to.
+    /// Opens a directory for reading, as the user must be able to.
     fn open(&self, places: &mut Places<'_>, dir: &[u8]) -> Result<OwnedFd, SysError> {
         // Only the top may be a link.
         let (path, links) = match dir {
@@ -141,7 +143,7 @@ impl<'a> Marks<'a> {
         Some(key)
     }
 
-    /// What happened.
+    /// Returns the news since the last call.
     pub(super) fn news(&mut self) -> Vec<News> {
         let said = match self.read() {
             Ok(said) if !said.is_in_doubt => said,
@@ -178,7 +180,7 @@ impl<'a> Marks<'a> {
         news
     }
 
-    /// What no event tells: whether the top is still what it was, and what is mounted there.
+    /// Checks what no event reports: whether the top is still the same directory, and its mounts.
     pub(super) fn look(&mut self) -> Vec<News> {
         let of_top = |(_, paths): &(&Key, &Vec<Vec<u8>>)| paths.iter().any(Vec::is_empty);
         let Some((key, _)) = self.marked.iter().find(of_top) else {
@@ -238,7 +240,8 @@ impl Said {
                 continue;
             }
             let (key, name) = (directory.to_vec(), name.to_vec());
-            // The attributes of one are told as its own (`.`), not by its name in the one above.
+            // The kernel reports a change of a directory's attributes as its own (`.`), not under
+            // its name in the parent.
             if is_directory && happened == Happened::Replaced {
                 self.replaced.push((key.clone(), name.clone()));
             }
@@ -254,7 +257,7 @@ impl Said {
     }
 }
 
-/// What is mounted on the way to a directory and below it.
+/// Returns the mounts on the way to a directory and below it.
 fn mounts(top: &OwnedFd) -> Vec<Mount> {
     use std::os::unix::ffi::OsStrExt;
     let link = format!("/proc/self/fd/{}", top.as_raw_fd());

@@ -1,9 +1,9 @@
-//! Answers on one connection, as the user that this process is.
+//! Serves one connection, as the user that this process runs as.
 //!
-//! One thread reads frames; each request has a thread of its own, which writes its frames whole.
-//! Memory is bounded: by the longest frame a client may send, by the number of requests, and by
-//! the credit of each, beyond which nothing is sent nor looked for. A client that takes nothing
-//! for too long loses first its request (which it can go on with) and then its connection.
+//! One thread reads frames; each request has its own thread, which sends whole frames. Memory is
+//! bounded by the maximum length of a client's frame, by the number of requests, and by the credit
+//! of each request: beyond its credit nothing is searched or sent. A client that reads nothing for
+//! too long first loses its request (which it can resume) and then its connection.
 
 mod answer;
 mod attributes;
@@ -32,22 +32,22 @@ use crate::wire::{BadFrame, Code, Frame, Hello, Message, REQUEST_MAX_BYTES, VERS
 use answer::answer;
 use outlet::{Outlet, Task};
 
-/// So often a client that waits is told that work goes on.
+/// How often a waiting client is told that work continues.
 const ALIVE: Duration = Duration::from_secs(10);
 
-/// So often it is looked whether a client that may be left alone still waits.
+/// Longest wait between two checks whether a connection has become idle.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What one client may do.
+/// Limits for one client.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests at once.
+    /// Maximum number of concurrent requests.
     pub requests: NonZeroU32,
-    /// How long a frame may take, and the first one.
+    /// Maximum time for a frame to arrive, and for the first frame to come.
     pub half_frame: Duration,
-    /// How long a client may take nothing.
+    /// Maximum time for which a client may read nothing.
     pub stall: Duration,
-    /// Directories that are watched for it; 0: none are.
+    /// Maximum number of directories that are watched for the client; 0 disables watching.
     pub directories: usize,
 }
 
@@ -62,16 +62,16 @@ impl Default for Limits {
     }
 }
 
-/// What is served, and how.
+/// The configuration of a server.
 #[derive(Clone)]
 pub struct Serving {
-    /// Which trees.
+    /// The exported trees.
     pub exports: Exports,
-    /// Who answers.
+    /// The executor that answers searches.
     pub executor: Arc<dyn Executor>,
-    /// What a client may do.
+    /// Limits for each client.
     pub limits: Limits,
-    /// How much later each request is begun with, as if the client were far away.
+    /// Delay before each request is begun, to simulate a distant client.
     pub delay: Duration,
 }
 
@@ -84,25 +84,25 @@ impl std::fmt::Debug for Serving {
     }
 }
 
-/// Serves a client until it leaves.
+/// Serves a client until it disconnects.
 ///
 /// # Errors
-/// If it does not keep to the protocol, takes nothing, or the connection breaks. All its requests
-/// are over then.
+/// Fails if the client violates the protocol, reads nothing for too long, or the connection breaks.
+/// All its requests are cancelled then.
 pub fn serve(transport: Transport, serving: &Serving) -> Result<(), RemoteError> {
     serve_until(transport, serving, Greeting::Due, None).map(drop)
 }
 
-/// Why a client is not served any more.
+/// Why serving a client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It is gone.
+    /// The client is gone.
     Gone,
-    /// It asks nothing for now; with these features it can be served again.
+    /// The client has no requests; a client with these features can be served again later.
     Idle(u64),
 }
 
-/// Serves a client until it leaves, or asks nothing for so long.
+/// Serves a client until it disconnects, or has no requests for `linger`.
 pub(crate) fn serve_for_now(
     socket: OwnedFd,
     serving: &Serving,
@@ -145,12 +145,12 @@ struct Connection {
     serving: Serving,
     tasks: Arc<Tasks>,
     threads: Vec<JoinHandle<()>>,
-    /// A client that asks nothing for so long is left alone.
+    /// A connection without requests for this long is given back.
     linger: Option<Duration>,
 }
 
 impl Drop for Connection {
-    /// Nobody wants the answers any more.
+    /// Cancels all requests: nobody reads their answers any more.
     fn drop(&mut self) {
         for task in self.tasks().values() {
             task.interrupt();
@@ -191,16 +191,16 @@ impl Connection {
         loop {
             let came = reader.next(wait)?;
             wait = match (self.linger, &came) {
-                // What takes long is not looked at so often.
+                // The longer a request takes, the less often the connection is checked.
                 (Some(_), Came::Nothing) => (wait * 2).min(LOOK),
                 (linger, _) => linger.unwrap_or(ALIVE),
             };
             if self.outlet.is_broken() {
-                return Err(client("it takes no more"));
+                return Err(client("it does not read its answers"));
             }
             let is_quiet = came == Came::Nothing && self.tasks().is_empty();
             if self.linger.is_some() && is_quiet && reader.is_between() {
-                // What was said last is on its way when the threads have ended.
+                // When the threads have ended, their last frames have been sent.
                 self.join();
                 return Ok(Left::Idle(self.outlet.features()));
             }
@@ -223,17 +223,18 @@ impl Connection {
         }
     }
 
-    /// False if the client left, or speaks another version and was told so.
+    /// Exchanges hellos. Returns false if the client disconnected, or was told that it speaks
+    /// another version.
     fn greet(&self, reader: &mut FrameReader) -> Result<bool, RemoteError> {
         let until = Instant::now() + self.serving.limits.half_frame;
         let left = until.saturating_duration_since(Instant::now());
         let frame = match reader.next(left)? {
             Came::Frame(frame) => frame,
             Came::End => return Ok(false),
-            Came::Nothing => return Err(client("it does not say hello")),
+            Came::Nothing => return Err(client("it did not send a hello")),
         };
         let Message::Hello(hello) = Message::decode(frame)? else {
-            return Err(client("it does not say hello"));
+            return Err(client("it did not send a hello"));
         };
         self.outlet.set_features(hello.features);
         let ours = Hello {
@@ -255,7 +256,7 @@ impl Connection {
         let id = frame.id;
         let message = match Message::decode(frame) {
             Ok(message) => message,
-            // A later version may have more kinds of requests.
+            // Later versions may have more kinds of requests.
             Err(error @ BadFrame::Kind(_)) => {
                 self.outlet
                     .refuse(id, Code::Unsupported, &error.to_string());

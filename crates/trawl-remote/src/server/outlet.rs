@@ -1,5 +1,4 @@
-//! What goes to a client: frame by frame from several threads, and only as much of each answer as
-//! it allows.
+//! Sends frames to a client from several threads, within the credit of each request.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -12,12 +11,12 @@ use crate::frames::send;
 use crate::transport::Transmit;
 use crate::wire::{Code, Message};
 
-/// The way to a client.
+/// The sending half of a client's connection.
 pub(super) struct Outlet {
     to: Mutex<Box<dyn Transmit>>,
     stall: Duration,
     is_broken: AtomicBool,
-    /// What the client understands.
+    /// The client's feature bits.
     features: AtomicU64,
 }
 
@@ -31,23 +30,23 @@ impl Outlet {
         }
     }
 
-    /// The client has said what it understands.
+    /// Stores the client's feature bits.
     pub(super) fn set_features(&self, features: u64) {
         self.features.store(features, Ordering::Relaxed);
     }
 
-    /// What the client understands.
+    /// Returns the client's feature bits.
     pub(super) fn features(&self) -> u64 {
         self.features.load(Ordering::Relaxed)
     }
 
-    /// Whether it understands this.
+    /// Returns whether the client has this feature.
     pub(super) fn understands(&self, feature: u64) -> bool {
         self.features() & feature != 0
     }
 
-    /// Sends a frame. If that does not work nothing else is sent: the client misses what says
-    /// that an answer is whole.
+    /// Sends a frame. After a failure nothing else is sent, so the client never receives the end of
+    /// an incomplete answer.
     pub(super) fn say(&self, id: u32, message: &Message) {
         let frame = message.encode(id);
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,12 +55,12 @@ impl Outlet {
         }
     }
 
-    /// Says no.
+    /// Sends an error message.
     pub(super) fn refuse(&self, id: u32, code: Code, text: &str) {
         self.say(id, &refusal(code, 0, text));
     }
 
-    /// Whether the client takes nothing any more.
+    /// Returns whether sending has failed.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Relaxed)
     }
@@ -71,27 +70,27 @@ impl Outlet {
     }
 }
 
-/// No, and why.
+/// Returns an error message.
 pub(super) fn refusal(code: Code, errno: i32, text: &str) -> Message {
     let text = text.to_owned();
     Message::Error { code, errno, text }
 }
 
-/// A request that is answered.
+/// A running request.
 pub(super) struct Task {
     pub(super) cancel: Cancel,
-    /// How many bytes may be sent; the last frame may go beyond.
+    /// Number of bytes that may be sent; the last frame may exceed it.
     credit: Mutex<i64>,
     changed: Condvar,
-    /// Of one that goes on: what else is asked of it.
+    /// Further batches, for a request that accepts them.
     feed: Option<Feed>,
 }
 
-/// Whether something may be sent.
+/// Whether a frame may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leave {
     Granted,
-    /// The client wants no more for now.
+    /// The client granted no more credit in time.
     Late,
     Interrupted,
 }
@@ -114,7 +113,7 @@ impl Task {
         }
     }
 
-    /// Of a request that goes on.
+    /// Returns the further batches, for a request that accepts them.
     pub(super) fn feed(&self) -> Option<&Feed> {
         self.feed.as_ref()
     }
@@ -134,7 +133,7 @@ impl Task {
         self.changed.notify_all();
     }
 
-    /// Waits until something may be sent, and takes so much of the credit.
+    /// Waits until a frame may be sent, and takes its size from the credit.
     pub(super) fn leave(&self, bytes: usize, stall: Duration) -> Leave {
         let until = Instant::now() + stall;
         let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);

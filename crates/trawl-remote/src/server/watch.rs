@@ -1,8 +1,9 @@
-//! Tells a client what changes in directories that it keeps, until it wants that no more.
+//! Tells a client what changes in directories that it caches, until the client interrupts the
+//! request.
 //!
-//! A round is: what the client asks to be watched is marked and answered, then all that the kernel
-//! has said is told. So what a client is told last of a directory is never older than its mark.
-//! Between rounds some time passes, in which what happens again and again becomes one.
+//! Each round first marks and answers the directories that the client has requested, and then tells
+//! all events that the kernel has reported. So the last news about a directory is never older than
+//! its mark. Some time passes between rounds, in which repeated events are merged.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,18 +16,20 @@ use super::{Serving, feed::Feed};
 use crate::exports::Places;
 use crate::wire::{Code, Message, News, WATCH_MAX};
 
-/// So often at most something is told.
+/// Minimum time between two rounds of news.
 const ROUND: Duration = Duration::from_millis(100);
-/// So often the client hears that everything is as it was, and it is looked for what no event tells.
+/// Interval after which the client hears that nothing changed, and in which unreported changes are
+/// checked for.
 const BEAT: Duration = Duration::from_secs(2);
-/// A frame is ended when it has so many bytes.
+/// Size at which a frame is ended, in bytes.
 const FRAME_BYTES: usize = 256 << 10;
-/// Clients of one process that are told at the same time: each takes a connection for good.
+/// Maximum number of clients that one process watches for at the same time: each keeps a connection
+/// and its thread.
 const WATCHES_MAX: usize = 16;
 
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 
-/// One of [`WATCHES_MAX`].
+/// A permit to watch, one of [`WATCHES_MAX`].
 struct Turn;
 
 impl Turn {
@@ -43,7 +46,7 @@ impl Drop for Turn {
     }
 }
 
-/// Answers until it is interrupted: what is to be said last.
+/// Answers until the request is interrupted, and returns the final message.
 pub(super) fn watch(
     serving: &Serving,
     outlet: &Outlet,
@@ -56,7 +59,7 @@ pub(super) fn watch(
         let text = "this server does not watch directories";
         return Err(refusal(Code::System, 0, text));
     }
-    let busy = || refusal(Code::Busy, 0, "too many clients are told what changes");
+    let busy = || refusal(Code::Busy, 0, "too many clients watch directories");
     let _turn = Turn::take().ok_or_else(busy)?;
     let cannot = |error: trawl_sys::SysError| {
         let text = format!("cannot watch directories: {error}");
@@ -99,7 +102,7 @@ fn wait(
     marks: &Marks<'_>,
     most: Duration,
 ) -> Result<(), trawl_sys::SysError> {
-    // What is asked is answered at once, what happens is told when some time is over.
+    // A request is answered at once; events are told after some time.
     let [is_asked] = readable([feed.as_fd()], Some(ROUND.min(most)))?;
     if !is_asked && !task.cancel.is_cancelled() {
         let most = most.saturating_sub(ROUND);

@@ -1,4 +1,4 @@
-//! A connection to a server by TLS, as a transport: blocking, with a limit on each wait.
+//! A TLS connection to a server, as a transport: blocking, with a limit on each wait.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -16,24 +16,24 @@ use super::{explain, files};
 use crate::error::RemoteError;
 use crate::transport::{Receive, Transmit, Transport};
 
-/// How long an address is tried, and both ends may take to know each other.
+/// Maximum time to try one address, and for the handshake.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// What may be waiting to be sent.
+/// Maximum number of bytes that wait to be sent.
 const UNSENT_MAX_BYTES: usize = 256 << 10;
 
-/// The files with which a client shows who it is, and knows who the server is. What is `None` is
-/// looked for at the default places.
+/// The files with which a client authenticates itself and the server. Files that are `None` are
+/// looked up in the default directories.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificates {
-    /// Who may sign a server's certificate.
+    /// File of the authorities that may sign a server's certificate.
     pub ca: Option<PathBuf>,
-    /// The client's certificate, then those in between.
+    /// File of the client's certificate, followed by the intermediate certificates.
     pub cert: Option<PathBuf>,
-    /// Its key.
+    /// File of the certificate's key.
     pub key: Option<PathBuf>,
 }
 
-/// Where files of this user are, then those of all users.
+/// Returns the default directories: this user's, then the system's.
 fn places() -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let absolute = |path: &PathBuf| path.is_absolute();
@@ -46,20 +46,22 @@ fn places() -> Vec<PathBuf> {
 }
 
 impl Certificates {
-    /// The given file, else the first of that name that is there.
+    /// Returns the given file, else the first file of that name in the default directories.
     fn find(given: &Option<PathBuf>, name: &str) -> Option<PathBuf> {
         let there = || places().into_iter().map(|place| place.join(name));
         given.clone().or_else(|| there().find(|path| path.exists()))
     }
 
-    /// What rustls makes of them.
+    /// Returns the rustls configuration for the files.
     fn config(&self) -> Result<Arc<rustls::ClientConfig>, RemoteError> {
         let ca = Certificates::find(&self.ca, "ca.pem").ok_or_else(|| RemoteError::File {
             action: "find",
             path: places()
                 .first()
                 .map_or("ca.pem".into(), |place| place.join("ca.pem")),
-            source: io::Error::other("it says who signs servers' certificates; or give --ca"),
+            source: io::Error::other(
+                "it must contain the authorities that sign servers' certificates; or give --ca",
+            ),
         })?;
         let cert = Certificates::find(&self.cert, "cert.pem");
         let key = Certificates::find(&self.key, "key.pem");
@@ -68,7 +70,7 @@ impl Certificates {
     }
 }
 
-/// A reason that lies in TLS: to try again does not help.
+/// A failure of TLS itself; trying again does not help.
 #[derive(Debug)]
 pub(crate) struct Trouble(String);
 
@@ -81,7 +83,7 @@ impl fmt::Display for Trouble {
 impl std::error::Error for Trouble {}
 
 impl Trouble {
-    /// What the error is about, if it is of TLS.
+    /// Returns the TLS failure in an error, if it is one.
     pub(crate) fn of(error: &io::Error) -> Option<&Trouble> {
         error.get_ref()?.downcast_ref()
     }
@@ -91,10 +93,10 @@ fn trouble(error: &rustls::Error) -> io::Error {
     io::Error::other(Trouble(explain(error)))
 }
 
-/// Connects, and waits until both ends know each other as far as TLS lets a client know it.
+/// Connects, and waits until the handshake is complete on the client's side.
 ///
 /// # Errors
-/// If the server cannot be reached, is not who it should be, or a file is no good.
+/// Fails if the server cannot be reached or does not authenticate, or if a file is invalid.
 pub(crate) fn connect(
     host: &str,
     port: u16,
@@ -127,7 +129,7 @@ pub(crate) fn connect(
     })
 }
 
-/// A socket that is connected and never waited for in calls.
+/// Returns a connected, non-blocking socket.
 fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -144,17 +146,17 @@ fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Both directions.
+/// Both directions of the connection.
 #[derive(Clone, Debug)]
 struct Both {
     socket: Arc<TcpStream>,
     tls: Arc<Mutex<ClientConnection>>,
 }
 
-/// What a step in one direction came to.
+/// The result of a step in one direction.
 enum Step {
     Done(usize),
-    /// More can be done when the socket can.
+    /// More can be done when the socket is ready.
     Wait(PollFlags),
 }
 
@@ -174,7 +176,7 @@ impl Both {
                 false => PollFlags::OUT,
                 true => match self.take_in(&mut tls)? {
                     Some(0) => {
-                        let text = "it ended the connection before it said who it is";
+                        let text = "it ended the connection before it authenticated";
                         return Err(io::Error::other(Trouble(text.to_owned())));
                     }
                     Some(_) => continue,
@@ -186,7 +188,7 @@ impl Both {
         }
     }
 
-    /// Sends what is to be sent; false if the socket takes no more for now.
+    /// Sends waiting bytes; false if the socket takes no more for now.
     fn flush(&self, tls: &mut ClientConnection) -> io::Result<bool> {
         while tls.wants_write() {
             match tls.write_tls(&mut &*self.socket) {
@@ -200,7 +202,7 @@ impl Both {
         Ok(true)
     }
 
-    /// Takes in what is there: how many bytes came, 0 at the end, `None` if nothing did.
+    /// Receives available bytes. Returns their number, 0 at the end, `None` if there are none.
     fn take_in(&self, tls: &mut ClientConnection) -> io::Result<Option<usize>> {
         let count = loop {
             match tls.read_tls(&mut &*self.socket) {
@@ -212,7 +214,7 @@ impl Both {
             }
         };
         if let Err(error) = tls.process_new_packets() {
-            // The other end is told why.
+            // Sends the alert with the reason to the other end.
             let _ = self.flush(tls);
             return Err(trouble(&error));
         }
@@ -224,7 +226,8 @@ impl Both {
         loop {
             match tls.reader().read(buffer) {
                 Ok(count) => return Ok(Step::Done(count)),
-                // Cut, without a word: whoever reads frames knows whether that is an end.
+                // The connection was cut without a TLS close; the reader of frames knows whether
+                // that is an end.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     return Ok(Step::Done(0));
                 }

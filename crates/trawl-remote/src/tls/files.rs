@@ -1,4 +1,4 @@
-//! Certificates and keys in files (PEM, RFC 7468), and what rustls makes of them.
+//! Reads certificates and keys from files (PEM, RFC 7468), and makes rustls configurations of them.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -14,17 +14,17 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::error::RemoteError;
 
-/// The longest file of certificates or a key: what fits into one message.
+/// Maximum length of a file of certificates or a key, in bytes: it must fit into one message.
 pub(crate) const FILE_MAX_BYTES: u64 = 128 << 10;
 
-/// What a server needs, as the bytes of the files.
+/// Contents of the files that a server needs.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerFiles {
-    /// Its certificate, then those in between.
+    /// Its certificate, followed by the intermediate certificates.
     pub(crate) chain: Vec<u8>,
-    /// The key of its certificate.
+    /// The certificate's key.
     pub(crate) key: Vec<u8>,
-    /// Who may sign clients' certificates.
+    /// The authorities that may sign clients' certificates.
     pub(crate) clients: Vec<u8>,
 }
 
@@ -37,12 +37,12 @@ fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RemoteErro
     }
 }
 
-/// The bytes of a file with certificates.
+/// Reads a file of certificates.
 pub(crate) fn certificates(path: &Path) -> Result<Vec<u8>, RemoteError> {
     read(path).map_err(failed("read the certificates in", path))
 }
 
-/// The bytes of a file with a key, which not everyone may read.
+/// Reads a file with a key; fails if everyone may access it.
 pub(crate) fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
     let failed = failed("read the key in", path);
     let metadata = std::fs::metadata(path).map_err(&failed)?;
@@ -72,7 +72,7 @@ fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     match found {
         Ok(chain) if chain.is_empty() => Err("there is no certificate in it".to_owned()),
         Ok(chain) => Ok(chain),
-        Err(error) => Err(format!("it is no file of certificates: {error}")),
+        Err(error) => Err(format!("it is not a file of certificates: {error}")),
     }
 }
 
@@ -88,10 +88,11 @@ fn trusted(pem: &[u8]) -> Result<Arc<RootCertStore>, String> {
     Ok(Arc::new(store))
 }
 
-/// What a server does with its files.
+/// Returns the rustls configuration of a server.
 pub(crate) fn server(files: &ServerFiles) -> Result<Arc<ServerConfig>, String> {
     let of = |what: &'static str| move |why: String| format!("{what}: {why}");
-    let clients = trusted(&files.clients).map_err(of("those who sign clients' certificates"))?;
+    let clients =
+        trusted(&files.clients).map_err(of("the authorities for clients' certificates"))?;
     let verifier = WebPkiClientVerifier::builder_with_provider(clients, provider()).build();
     let verifier = verifier.map_err(|error| error.to_string())?;
     let config = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
@@ -101,13 +102,13 @@ pub(crate) fn server(files: &ServerFiles) -> Result<Arc<ServerConfig>, String> {
     let config = config.with_client_cert_verifier(verifier);
     let mut config = config
         .with_single_cert(chain, key)
-        .map_err(|error| format!("certificate and key do not go together: {error}"))?;
+        .map_err(|error| format!("certificate and key do not match: {error}"))?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
 }
 
-/// What a client does with its files.
+/// Returns the rustls configuration of a client.
 pub(crate) fn client(
     ca: &Path,
     own: Option<(&Path, &Path)>,

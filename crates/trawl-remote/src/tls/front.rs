@@ -1,14 +1,15 @@
-//! The process that ends TLS for a server. It listens, asks each client for its certificate, and
-//! gives the process that started it a plain socket for the client with what the certificate says;
-//! from then on it carries bytes.
+//! The process that terminates TLS for a server. It accepts clients, requests their certificates,
+//! and passes a plain socket for each client, with the identities in its certificate, to the
+//! process that started it. From then on it relays bytes.
 //!
-//! Why a process of its own: bytes from strangers are looked at here first, so it is an ordinary
-//! user's, opens no file and starts no program; the superuser's process sees no byte of a client
-//! that was not let in. It has the server's key, so nobody else of its user may look into it.
+//! It is a separate process because it is the first to parse bytes from strangers: it runs as an
+//! ordinary user, opens no files and starts no programs. The superuser's process sees no byte of a
+//! client that was not admitted. Because it holds the server's key, it prevents other processes of
+//! its user from tracing it.
 //!
-//! Invariants: one thread, never waiting for one client; memory for each client is bounded, what
-//! one end does not take is not taken from the other; who does not show a certificate in time
-//! goes.
+//! Invariants: one thread, which never waits for a single client; memory per client is bounded, and
+//! bytes that one end does not take are not read from the other; a client that does not show a
+//! certificate in time is dropped.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,27 +26,27 @@ use super::session::{Session, Turn};
 use crate::error::RemoteError;
 use crate::listen::pass::{Waiting, give, take};
 
-/// How long a client may take to show who it is.
+/// Maximum time for a client to authenticate.
 const GREETING: Duration = Duration::from_secs(20);
-/// Clients that have not shown who they are, at most.
+/// Maximum number of clients that have not authenticated.
 const STRANGERS_MAX: usize = 512;
-/// Clients that are accepted before those that are there have a turn.
+/// Maximum number of clients accepted before existing clients are handled.
 const ACCEPTED_AT_ONCE: usize = 64;
-/// So often reasons are told, at most.
+/// Minimum time between two messages about clients.
 const TOLD: Duration = Duration::from_millis(100);
-/// What the process says when nobody can look into it any more.
+/// The message that tells that other processes can no longer trace this one.
 pub(crate) const READY: &[u8] = b"ready";
 
 const CONTROL: u64 = 0;
 const LISTENER: u64 = 1;
-/// Of the first client; each has two descriptors.
+/// Descriptors per client; a client's event numbers are its own number times this, plus 0 or 1.
 const FIRST: u64 = 2;
 
-/// Ends TLS until the other end of `control` is closed. That gives certificates, key, limit and
-/// listening socket first.
+/// Terminates TLS until the other end of `control` is closed. That end first sends the
+/// certificates, the key, the limit and the listening socket.
 ///
 /// # Errors
-/// If what it gives is no good, or the descriptors cannot be waited for.
+/// Fails if these are invalid, or the descriptors cannot be waited for.
 pub fn front(control: OwnedFd) -> Result<(), RemoteError> {
     let failed = |source| RemoteError::File {
         action: "end TLS for",
@@ -65,11 +66,11 @@ struct Front {
     config: Arc<ServerConfig>,
     epoll: OwnedFd,
     sessions: HashMap<u64, Session>,
-    /// Of the next client.
+    /// Number of the next client.
     number: u64,
     most: usize,
     told: Instant,
-    /// Whether the listener is waited for: not while there are too many clients.
+    /// Whether the listener is polled, which stops while there are too many clients.
     is_listening: bool,
 }
 
@@ -118,7 +119,8 @@ impl Front {
             let mut due = std::mem::take(&mut again);
             for event in events {
                 match event.data.u64() {
-                    // Nothing is said there any more but that it is over.
+                    // The control socket carries no more messages; an event means that it was
+                    // closed.
                     CONTROL => return Ok(()),
                     LISTENER => self.accept(&mut due)?,
                     descriptor => due.push(descriptor / FIRST),
@@ -136,7 +138,7 @@ impl Front {
         }
     }
 
-    /// Waits until something can be done; not, while somebody still has something to do.
+    /// Waits until something can be done. Does not block while a client has work left.
     fn wait(&self, is_idle: bool) -> io::Result<Vec<epoll::Event>> {
         let timeout = Timespec {
             tv_sec: i64::from(is_idle),
@@ -179,7 +181,7 @@ impl Front {
         Ok(())
     }
 
-    /// Whatever happens there is noticed from now on.
+    /// Registers a descriptor for all its events.
     fn wait_for(&self, descriptor: impl AsFd, number: u64, which: u64) -> io::Result<()> {
         let flags = epoll::EventFlags::IN
             | epoll::EventFlags::OUT
@@ -189,13 +191,14 @@ impl Front {
         Ok(epoll::add(&self.epoll, descriptor, data, flags)?)
     }
 
-    /// Room for a client: of those who have not shown who they are there are few.
+    /// Returns whether another client may be accepted; the number of unauthenticated clients is
+    /// limited.
     fn has_room(&self) -> bool {
         let strangers = self
             .sessions
             .values()
             .filter(|session| session.is_stranger());
-        // Counting is dear where there are many.
+        // Counting is only done where there are many sessions.
         self.sessions.len() < self.most
             && (self.sessions.len() < STRANGERS_MAX || strangers.count() < STRANGERS_MAX)
     }
@@ -213,7 +216,7 @@ impl Front {
         Ok(())
     }
 
-    /// Lets a client's bytes go as far as they do.
+    /// Relays a client's bytes as far as possible.
     fn turn(&mut self, number: u64) -> Option<Turn> {
         let session = self.sessions.get_mut(&number)?;
         let mut turn = session.go_on();
@@ -235,7 +238,7 @@ impl Front {
         Some(turn)
     }
 
-    /// Says who a client is, and gives away its plain end.
+    /// Sends the client's identities and its plain socket to the server.
     fn let_in(&mut self, number: u64) -> io::Result<()> {
         let gone = || io::Error::from(io::ErrorKind::NotConnected);
         let session = self.sessions.get_mut(&number).ok_or_else(gone)?;
@@ -253,7 +256,7 @@ impl Front {
         self.wait_for(inner, number, 1)
     }
 
-    /// Who does not say who they are, or does not go, is not waited for.
+    /// Drops clients that do not authenticate, or do not disconnect, in time.
     fn expire(&mut self) {
         let mut gone = 0;
         self.sessions.retain(|_, session| {

@@ -1,20 +1,20 @@
-//! Who a certificate is about, as texts that a table of users can name: the fingerprint, the
-//! names and the common name in it.
+//! Extracts the identities in a certificate as texts that a table of users can name: its
+//! fingerprint, its names and its common name.
 //!
-//! Invariants: only what is plain text is told, so that a line of a table means one thing; bytes
-//! that are no certificate have a fingerprint and nothing else. Whether the certificate is good
-//! was decided before: nothing here is a check.
+//! Invariants: only plain one-line text is returned, so that each line of a table has one meaning;
+//! bytes that are not a certificate have a fingerprint only. This module validates nothing: the
+//! certificate was verified before.
 
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
-/// The most names that are told of one certificate.
+/// Maximum number of names of one certificate.
 const NAMES_MAX: usize = 64;
-/// The longest name that is told.
+/// Maximum length of a name in bytes.
 const NAME_MAX_BYTES: usize = 255;
 
-/// 2.5.4.3, the common name.
+/// Object identifier 2.5.4.3: common name.
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// 2.5.29.17, the names of the subject.
+/// Object identifier 2.5.29.17: subject alternative name.
 const SUBJECT_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
 
 const OBJECT_ID: u8 = 0x06;
@@ -23,12 +23,12 @@ const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 /// UTF-8, printable and IA5 strings.
 const STRINGS: [u8; 3] = [0x0c, 0x13, 0x16];
-/// Mail addresses, names of machines, URIs.
+/// Mail addresses, DNS names and URIs.
 const NAMES: [u8; 3] = [0x81, 0x82, 0x86];
 const EXTENSIONS: u8 = 0xa3;
 
-/// Texts that say who this certificate (DER, RFC 5280) is about: `sha256:` with 64 hexadecimal
-/// digits, then `san:` with each name and `cn:` with the common name if there is just one.
+/// Returns the identities in a certificate (DER, RFC 5280): `sha256:` with 64 hexadecimal digits,
+/// then `san:` with each name, and `cn:` with the common name if there is exactly one.
 #[must_use]
 pub fn identities(certificate: &[u8]) -> Vec<String> {
     let mut texts = vec![fingerprint(certificate)];
@@ -42,7 +42,7 @@ pub fn identities(certificate: &[u8]) -> Vec<String> {
     texts
 }
 
-/// `sha256:` and the digits.
+/// Returns `sha256:` and the digits.
 fn fingerprint(certificate: &[u8]) -> String {
     let mut text = "sha256:".to_owned();
     if let Some(suite) = TLS13_AES_128_GCM_SHA256.tls13() {
@@ -53,11 +53,11 @@ fn fingerprint(certificate: &[u8]) -> String {
     text
 }
 
-/// Values with a kind and a length, one after the other.
+/// DER values, one after the other.
 struct Values<'c>(&'c [u8]);
 
 impl<'c> Values<'c> {
-    /// The next value's kind and content; `None` at the end and for what is none.
+    /// Returns the next value's tag and content; `None` at the end and for an invalid value.
     fn next(&mut self) -> Option<(u8, &'c [u8])> {
         let (&[kind, first], mut rest) = self.0.split_first_chunk::<2>()?;
         let length = match first {
@@ -76,18 +76,18 @@ impl<'c> Values<'c> {
         Some((kind, content))
     }
 
-    /// The content of the next value, if it is of this kind.
+    /// Returns the content of the next value, if it has this tag.
     fn take(&mut self, kind: u8) -> Option<&'c [u8]> {
         let (found, content) = self.next()?;
         (found == kind).then_some(content)
     }
 }
 
-/// A certificate's subject and extensions.
+/// Returns a certificate's subject and extensions.
 fn parts(certificate: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     let whole = Values(certificate).take(SEQUENCE)?;
     let mut fields = Values(Values(whole).take(SEQUENCE)?);
-    // The version may be left out; then come serial number, algorithm, issuer and validity.
+    // The version is optional; serial number, algorithm, issuer and validity follow.
     let (kind, _) = fields.next()?;
     let before = if kind == 0xa0 { 4 } else { 3 };
     for _ in 0..before {
@@ -126,7 +126,7 @@ fn subject_names(extensions: &[u8]) -> Option<Vec<String>> {
             continue;
         }
         let (mut kind, mut content) = extension.next()?;
-        // Whether it is critical may stand in between.
+        // The optional critical flag comes first.
         if kind != OCTETS {
             (kind, content) = extension.next()?;
         }
@@ -142,7 +142,7 @@ fn subject_names(extensions: &[u8]) -> Option<Vec<String>> {
     None
 }
 
-/// A name, if it is text that stands on one line.
+/// Returns a name, if it is text on one line.
 fn plain(name: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(name).ok()?;
     let is_plain = !text.is_empty() && !text.chars().any(char::is_control);
@@ -182,7 +182,7 @@ mod tests {
             "cn:Alice Smith",
         ];
         assert_eq!(told[1..], rest);
-        // What would not be one line of text is left out.
+        // Text with a line break is left out.
         let der = certificate(&["a\nb"], vec![]);
         assert_eq!(identities(&der).len(), 1);
     }
@@ -207,7 +207,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = identities(&bytes);
-            // Deeper: lengths that are right, so that what is inside is looked at.
+            // Valid lengths around the bytes make the parser look deeper.
             for _ in 0..4 {
                 let length = u8::try_from(bytes.len().min(255)).unwrap();
                 bytes.truncate(255);

@@ -1,14 +1,14 @@
 //! TLS 1.3 with certificates on both sides (RFC 8446), by rustls.
 //!
 //! - [`client`]: a connection to a server, as a [`crate::transport::Transport`].
-//! - [`front`]: the process that ends TLS for a server: an ordinary user's, which reads no file;
-//!   `session` is one client of it.
-//! - [`identity`]: who a certificate is about; [`users`]: which user that is here.
+//! - [`front`]: the process that terminates TLS for a server; it runs as an ordinary user and opens
+//!   no files. `session` is one of its clients.
+//! - [`identity`]: the identities in a certificate; [`users`]: maps them to users of this machine.
 //! - `files`: certificates and keys.
 //!
-//! Invariants: nothing is sent or believed before both ends have shown a certificate that the
-//! other one trusts; names are checked; nothing of an earlier connection is taken up, so that a
-//! certificate that has expired opens nothing.
+//! Invariants: nothing is sent or believed before both ends have shown a certificate that the other
+//! one trusts; host names are checked; sessions are never resumed, so that an expired certificate
+//! opens nothing.
 
 pub mod client;
 pub(crate) mod files;
@@ -22,10 +22,10 @@ use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 pub use client::Certificates;
 pub use front::front;
 
-/// The port of a server unless it is said.
+/// Default port of a server.
 pub const PORT: u16 = 8295;
 
-/// `tls:HOST:PORT`.
+/// Returns `tls:HOST:PORT`.
 pub(crate) fn address(host: &str, port: u16) -> String {
     match host.contains(':') {
         true => format!("tls:[{host}]:{port}"),
@@ -33,13 +33,13 @@ pub(crate) fn address(host: &str, port: u16) -> String {
     }
 }
 
-/// What is wrong, in words that say what to do.
+/// Explains an error, and what to do about it.
 fn explain(error: &Error) -> String {
     match error {
         Error::InvalidCertificate(why) => explain_certificate(why),
         Error::AlertReceived(alert) => explain_alert(*alert).to_owned(),
         Error::NoCertificatesPresented => "no certificate was shown".to_owned(),
-        Error::InvalidMessage(_) => "what comes is not TLS: is it the right port?".to_owned(),
+        Error::InvalidMessage(_) => "the other end is not TLS: is it the right port?".to_owned(),
         Error::PeerIncompatible(
             PeerIncompatible::Tls13RequiredForQuic
             | PeerIncompatible::SupportedVersionsExtensionRequired,
@@ -55,8 +55,8 @@ fn explain_certificate(error: &CertificateError) -> String {
         Why::NotValidYet | Why::NotValidYetContext { .. } => {
             "its certificate is not valid yet: compare the clocks".to_owned()
         }
-        Why::UnknownIssuer => "its certificate was signed by nobody that is trusted here; --ca \
-                               names a file of those who are"
+        Why::UnknownIssuer => "its certificate is signed by an authority that is not trusted \
+                               here; --ca names a file of trusted authorities"
             .to_owned(),
         Why::NotValidForName | Why::NotValidForNameContext { .. } => {
             format!("its certificate is for another name: {error}")
@@ -66,7 +66,7 @@ fn explain_certificate(error: &CertificateError) -> String {
     }
 }
 
-/// What the other end says of us.
+/// Explains an alert from the other end about our certificate.
 fn explain_alert(alert: AlertDescription) -> &'static str {
     use AlertDescription as Says;
     match alert {
@@ -74,7 +74,9 @@ fn explain_alert(alert: AlertDescription) -> &'static str {
             "it wants a certificate of this program: give --cert and --key"
         }
         Says::CertificateExpired => "it says that the certificate of this program has expired",
-        Says::UnknownCA => "it does not trust who signed the certificate of this program",
+        Says::UnknownCA => {
+            "it does not trust the authority that signed the certificate of this program"
+        }
         Says::CertificateRevoked => "it says that the certificate of this program was revoked",
         Says::BadCertificate
         | Says::UnsupportedCertificate

@@ -1,4 +1,5 @@
-//! One client of the process that ends TLS: bytes from its socket to the plain one and back.
+//! One client of the process that terminates TLS: relays bytes between its socket and the plain
+//! socket.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -10,33 +11,33 @@ use rustls::{ServerConfig, ServerConnection};
 
 use crate::tls::{explain, identity::identities};
 
-/// Bytes of each direction that may wait.
+/// Maximum number of waiting bytes per direction.
 const WAITING_MAX_BYTES: usize = 64 << 10;
-/// Steps after which others have a turn.
+/// Number of steps after which other clients are handled.
 const STEPS: usize = 32;
-/// How long one that was refused is listened to, so that what it was told is not lost.
+/// Maximum time to read from a refused client, so that the refusal is not lost.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What came of a turn.
+/// The result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Nothing more can be done for now.
     Wait,
-    /// More can be done, after others.
+    /// More can be done, after other clients.
     Again,
-    /// The client has shown who it is.
+    /// The client has authenticated.
     Known,
-    /// It is gone, or must go.
+    /// The client is gone, or must be dropped, with the reason.
     Over(Option<String>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is known of it.
+    /// It has not authenticated.
     Stranger,
-    /// It was let in.
+    /// It was admitted.
     In,
-    /// Nothing more is said to it.
+    /// Nothing more is sent to it.
     Left,
 }
 
@@ -46,17 +47,17 @@ pub(super) struct Session {
     peer: String,
     tls: ServerConnection,
     inner: Option<UnixStream>,
-    /// For the plain end, and how much of it was given.
+    /// Bytes for the plain socket, and how many of them were written.
     waiting: Vec<u8>,
     given: usize,
     stage: Stage,
     since: Instant,
-    /// The client, or the plain end, says no more.
+    /// The client, or the plain end, has closed its direction.
     has_ended: bool,
     inner_has_ended: bool,
 }
 
-/// Whether something was done.
+/// Returns the result of a step; `None` if nothing could be done.
 fn moved(done: io::Result<usize>) -> io::Result<Option<usize>> {
     match done {
         Ok(count) => Ok(Some(count)),
@@ -96,17 +97,17 @@ impl Session {
         &self.peer
     }
 
-    /// Whether it has not shown who it is, or was told to go.
+    /// Returns whether the client has not authenticated, or was refused.
     pub(super) fn is_stranger(&self) -> bool {
         self.stage != Stage::In
     }
 
-    /// Whether it has not shown who it is.
+    /// Returns whether the client has not authenticated.
     pub(super) fn is_unknown(&self) -> bool {
         self.stage == Stage::Stranger
     }
 
-    /// Whether it has had its time, as long as it is not in.
+    /// Returns whether a client that is not admitted has exceeded its time.
     pub(super) fn is_late(&self, greeting: Duration) -> bool {
         match self.stage {
             Stage::In => false,
@@ -115,7 +116,7 @@ impl Session {
         }
     }
 
-    /// Who its certificate says that it is.
+    /// Returns the identities in the client's certificate.
     pub(super) fn identities(&self) -> Vec<String> {
         let first = self.tls.peer_certificates().and_then(<[_]>::first);
         first.map(|der| identities(der)).unwrap_or_default()
@@ -126,7 +127,7 @@ impl Session {
         self.stage = Stage::In;
     }
 
-    /// Does what can be done.
+    /// Takes all steps that are possible now.
     pub(super) fn go_on(&mut self) -> Turn {
         for _ in 0..STEPS {
             let done = match self.stage {
@@ -165,13 +166,13 @@ impl Session {
         }
     }
 
-    /// Whether the plain end is gone and the client has what came from there.
+    /// Returns whether the plain end is closed and all its bytes were sent to the client.
     fn is_left(&self) -> bool {
         self.stage == Stage::In && self.inner_has_ended && !self.tls.wants_write()
     }
 
-    /// Ends the connection, and waits a little for the client to go: if its bytes were left lying
-    /// there, the system would throw away what it was told.
+    /// Closes the sending direction, and waits a little for the client to close: if its bytes were
+    /// left unread, the system would discard what was sent to it.
     fn say_farewell(&mut self) -> io::Result<()> {
         self.inner = None;
         self.stage = Stage::Left;
@@ -179,7 +180,7 @@ impl Session {
         self.socket.shutdown(Shutdown::Write)
     }
 
-    /// One step in each direction: whether there was any.
+    /// Takes a step in each direction; returns whether anything was done.
     fn step(&mut self) -> io::Result<bool> {
         let mut is_moved = false;
         if self.tls.wants_write() {
@@ -196,7 +197,7 @@ impl Session {
         Ok(is_moved)
     }
 
-    /// From the client.
+    /// Reads from the client.
     fn take_in(&mut self) -> io::Result<bool> {
         match moved(self.tls.read_tls(&mut self.socket))? {
             None => return Ok(false),
@@ -212,11 +213,11 @@ impl Session {
         Ok(true)
     }
 
-    /// Tells the client what is wrong.
+    /// Sends the alert with the reason to the client.
     fn refuse(&mut self, error: &rustls::Error) -> io::Result<bool> {
         if self.stage == Stage::Stranger {
             eprintln!(
-                "trawl: a client at {} was not let in: {}",
+                "trawl: a client at {} was refused: {}",
                 self.peer,
                 explain(error)
             );
@@ -241,7 +242,7 @@ impl Session {
         }
     }
 
-    /// To the plain end.
+    /// Writes to the plain socket.
     fn give_inner(&mut self) -> io::Result<bool> {
         let Some(inner) = &mut self.inner else {
             return Ok(false);
@@ -259,7 +260,7 @@ impl Session {
             }
         }
         let written = match inner.write(&self.waiting[self.given..]) {
-            // Nobody takes it any more; why may have been said.
+            // Nobody reads any more; the reason may already have been sent.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(self.waiting.len() - self.given)
             }
@@ -274,7 +275,7 @@ impl Session {
         }
     }
 
-    /// From the plain end, as long as what came before went.
+    /// Reads from the plain socket, once all earlier bytes were sent.
     fn take_inner(&mut self) -> io::Result<bool> {
         let Some(inner) = &mut self.inner else {
             return Ok(false);
@@ -302,7 +303,7 @@ impl Session {
     }
 }
 
-/// Plain bytes that have come; 0 at a proper end.
+/// Reads decrypted bytes; 0 at a proper end.
 fn read_plain(tls: &mut ServerConnection, piece: &mut [u8]) -> io::Result<usize> {
     match tls.reader().read(piece) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),

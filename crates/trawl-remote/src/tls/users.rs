@@ -1,8 +1,8 @@
-//! Which user of this machine a certificate stands for: a file that the administrator writes.
+//! Maps certificates to users of this machine, by a table that the administrator writes.
 //!
-//! Invariants: only the superuser can have written the file (or, for a server that is not the
-//! superuser's, the user it serves); a line that is not understood makes all of it void; nobody
-//! becomes the superuser by a certificate.
+//! Invariants: only the superuser can have written the file (or, for a server that does not run as
+//! the superuser, the user that runs it); one invalid line invalidates the whole table; no
+//! certificate stands for the superuser.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -13,41 +13,41 @@ use trawl_sys::identity::{account_of, effective_uid, groups_of, uid_of};
 
 use crate::error::RemoteError;
 
-/// Where the table is unless it is said.
+/// Default path of the table.
 pub const FILE: &str = "/etc/trawl/users";
-/// The longest such file.
+/// Maximum length of the file in bytes.
 const FILE_MAX_BYTES: u64 = 16 << 20;
 
 /// A file of lines `IDENTITY=USER`, where an identity is `sha256:` and the fingerprint of a
 /// certificate, `san:` and one of its names, or `cn:` and its common name; `#` begins a comment.
-/// The first line that fits counts. It is read for each client, so that what is changed counts at
+/// The first matching line counts. The file is read for each client, so that changes take effect at
 /// once.
 #[derive(Clone, Debug)]
 pub struct Users(PathBuf);
 
 impl Users {
-    /// The table in this file.
+    /// Creates the table in this file.
     #[must_use]
     pub fn in_file(path: &Path) -> Users {
         Users(path.to_owned())
     }
 
-    /// Reads it, for what is wrong with it.
+    /// Reads the table, to report its errors.
     ///
     /// # Errors
-    /// If it cannot be read, somebody else may write it, or a line is not understood.
+    /// Fails if the file cannot be read, another user may write it, or a line is invalid.
     pub fn check(&self) -> Result<(), RemoteError> {
         self.lines().map(drop)
     }
 
-    /// The user that somebody with these identities is.
+    /// Returns the user for a client with these identities.
     ///
     /// # Errors
-    /// If there is none, in words for the client: nothing of the table is told.
+    /// Fails if there is none, with a text for the client that reveals nothing of the table.
     pub fn find(&self, identities: &[String]) -> Result<User, String> {
         let lines = self.lines().map_err(|error| {
-            let text = "this server cannot tell users by certificates just now".to_owned();
-            // The administrator is told more.
+            let text = "this server cannot identify users by certificates right now".to_owned();
+            // The details are for the administrator only.
             eprintln!("trawl: {error}");
             text
         })?;
@@ -87,7 +87,7 @@ impl Users {
     }
 }
 
-/// The account of that name, with all its groups.
+/// Returns the user of that name, with all groups.
 fn user(name: &str) -> Result<User, String> {
     let account = uid_of(name.as_bytes()).and_then(|uid| match uid {
         Some(uid) => account_of(uid),
@@ -102,15 +102,15 @@ fn user(name: &str) -> Result<User, String> {
             gid: account.gid,
             groups: groups_of(&account),
         }),
-        Ok(None) => Err("the certificate stands for a user that is not there".to_owned()),
+        Ok(None) => Err("the certificate stands for a user that does not exist".to_owned()),
         Err(error) => Err(format!("the user cannot be looked up: {error}")),
     }
 }
 
-/// Identities and the users that they stand for, as the lines of a table have them.
+/// Parses the lines of a table into identities and users.
 ///
 /// # Errors
-/// For a line that is not understood.
+/// Fails for an invalid line.
 pub fn from_lines(text: &str) -> Result<Vec<(String, String)>, String> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -182,7 +182,7 @@ mod tests {
         let users = Users::in_file(&path);
         users.check().unwrap();
         let find = |text: &str| users.find(&["sha256:1".to_owned(), text.to_owned()]);
-        assert!(find("cn:who").unwrap_err().contains("not there"));
+        assert!(find("cn:who").unwrap_err().contains("not exist"));
         assert!(find("cn:other").unwrap_err().contains("sha256:1"));
         if trawl_testkit::skip::is_root() {
             assert!(find("cn:x").unwrap_err().contains("superuser"));

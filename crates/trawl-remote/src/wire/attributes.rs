@@ -1,18 +1,19 @@
 //! Extended attributes in an answer, item by item.
 //!
-//! An item is what it is (1 byte) and
+//! An item is its kind (1 byte) and
 //!
-//! | | |
+//! | kind | content |
 //! |---|---|
-//! | 1 an object | path below the top (bytes; of the top itself empty), errno (4), if that is 0 the number of its attributes (4), of each the name (bytes), an errno (4) and the value (bytes, empty where there is an errno) |
-//! | 2 a directory that was left out, with all below it | path (bytes) |
-//! | 3 the end of all there is | errno (4) |
-//! | 4 the end for now | errno (4), path (bytes) |
+//! | 1 an object | path below the top (bytes; empty for the top itself), errno (4), if that is 0 the number of its attributes (4), for each the name (bytes), an errno (4) and the value (bytes; empty if the errno is not 0) |
+//! | 2 a directory that was left out, with everything below it | path (bytes) |
+//! | 3 the end of the whole answer | errno (4) |
+//! | 4 a pause | errno (4), path (bytes) |
 //!
-//! An object that is not named has no attributes, or, where the end has an errno, that one. The
-//! end for now is behind the object with this path, in the order of a search.
+//! An object that the answer does not name has no attributes, or, if the end has an errno, reading
+//! its attributes fails with that errno. A pause lies after the object with this path, in the order
+//! of a search.
 //!
-//! Invariants: bytes are untrusted; just what [`Item::encode`] writes is accepted.
+//! Invariants: bytes are untrusted; exactly the bytes that [`Item::encode`] writes are accepted.
 
 use trawl_sys::Errno;
 use trawl_sys::xattr::SIZE_MAX_BYTES;
@@ -23,30 +24,29 @@ use super::fields::{Fields, Reader};
 /// The kernel's limit on the length of a name (`XATTR_NAME_MAX`).
 const NAME_MAX_BYTES: usize = 255;
 
-/// Names of extended attributes, each with its value or why that cannot be had.
+/// Names of extended attributes, each with its value or the errno of reading it.
 pub type ExtendedAttributes = Vec<(Vec<u8>, Result<Vec<u8>, Errno>)>;
 
-/// A part of an answer.
+/// An item of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// What an object has.
+    /// The attributes of an object.
     Object {
-        /// Below the top.
+        /// Path below the top.
         path: Vec<u8>,
-        /// These, or why they cannot be listed.
+        /// The attributes, or the errno of listing them.
         found: Result<ExtendedAttributes, Errno>,
     },
-    /// A directory in which nothing was looked at: it cannot be listed, or another file system
-    /// begins there.
+    /// A directory that was not examined: it cannot be listed, or it is on another file system.
     LeftOut {
-        /// Below the top.
+        /// Path below the top.
         dir: Vec<u8>,
     },
     /// The last item.
     End {
-        /// How far the answer goes, if there is more.
+        /// Path of the last object of this part of the answer, if there is more.
         behind: Option<Vec<u8>>,
-        /// What is so of objects that are not named.
+        /// The result for all objects that the answer does not name.
         others: Result<(), Errno>,
     },
 }
@@ -66,7 +66,7 @@ fn errno(body: &mut Reader<'_>) -> Result<Result<(), Errno>, BadFrame> {
 }
 
 impl Item {
-    /// Writes it behind what is there.
+    /// Appends the encoded item.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         let mut out = Fields(std::mem::take(bytes));
         match self {
@@ -94,10 +94,10 @@ impl Item {
         *bytes = out.0;
     }
 
-    /// Reads the first item, and how many bytes it has.
+    /// Decodes the first item, and returns it with its length in bytes.
     ///
     /// # Errors
-    /// For anything that [`Item::encode`] does not write, and for what no attribute can be.
+    /// Fails for anything that [`Item::encode`] does not write, and for invalid attributes.
     pub fn decode(bytes: &[u8]) -> Result<(Item, usize), BadFrame> {
         let mut body = Reader::new(bytes);
         let item = match body.u8("item")? {
@@ -179,7 +179,7 @@ mod tests {
             for item in items {
                 let (read, length) = Item::decode(rest).unwrap();
                 prop_assert_eq!(read, item);
-                // No shorter piece is an item.
+                // No shorter prefix is an item.
                 prop_assert!(Item::decode(&rest[..length - 1]).is_err());
                 rest = &rest[length..];
             }

@@ -1,8 +1,8 @@
-//! Numbers and lengths-and-bytes, written and read.
+//! Encodes and decodes numbers, and bytes with their length.
 
 use super::BadFrame;
 
-/// Writes a body.
+/// Encodes a body.
 #[derive(Default)]
 pub(super) struct Fields(pub(super) Vec<u8>);
 
@@ -24,7 +24,7 @@ impl Fields {
         self.put(&number.to_le_bytes())
     }
 
-    /// What is longer than a frame may be is found out when the frame is sent.
+    /// Bytes that exceed the maximum length of a frame are detected when the frame is sent.
     pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         self.put(bytes)
@@ -35,7 +35,7 @@ impl Fields {
     }
 }
 
-/// Reads a body.
+/// Decodes a body.
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         self.take(what).map(u64::from_le_bytes)
     }
 
-    /// Just these bytes.
+    /// Expects exactly these bytes.
     pub(super) fn exactly(&mut self, bytes: &[u8], what: &'static str) -> Result<(), BadFrame> {
         self.rest = self.rest.strip_prefix(bytes).ok_or(BadFrame::Field(what))?;
         Ok(())
@@ -83,7 +83,8 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// How many things follow, each of at least so many bytes: no more than can be there.
+    /// Returns the number of items that follow, each of at least `bytes_each` bytes; fails if the
+    /// body is too short for them.
     pub(super) fn count(
         &mut self,
         bytes_each: usize,
@@ -96,7 +97,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many bytes were not read.
+    /// Returns the number of bytes not yet read.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }

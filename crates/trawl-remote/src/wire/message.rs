@@ -1,40 +1,40 @@
-//! Messages and their bytes.
+//! Messages and their encoding.
 
 use super::fields::{Fields, Reader};
 use super::news::{NEWS_BYTES, News};
 use super::{BadFrame, Frame, HEAD_BYTES};
 
 const MAGIC: &[u8; 8] = b"trawl\0rp";
-/// The longest words of an error; the rest is left out.
+/// Maximum length of an error's text in bytes; longer texts are truncated.
 const WORDS_MAX_BYTES: usize = 1024;
 
-/// What is said first.
+/// The first message of each side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// The lowest version that is understood.
+    /// Lowest supported version.
     pub lowest: u16,
-    /// The highest one.
+    /// Highest supported version.
     pub highest: u16,
-    /// How many requests a client may have at once.
+    /// Maximum number of concurrent requests of a client.
     pub requests: u32,
-    /// What can be done, as [`super::feature`] has it.
+    /// Feature bits, see [`super::feature`].
     pub features: u64,
 }
 
-/// A directory that is searched.
+/// A root of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuestionRoot {
-    /// Which of the patterns.
+    /// Index of its pattern.
     pub pattern: u32,
     /// Its number in records.
     pub number: u32,
-    /// Where it is.
+    /// Its path on the server.
     pub path: Vec<u8>,
-    /// As the caller gave it.
+    /// The root as the caller gave it.
     pub shown: Vec<u8>,
-    /// How far it lies below that.
+    /// Path of this part below the caller's root.
     pub prefix: Vec<u8>,
-    /// What is left out below it.
+    /// Paths below it that are left out.
     pub skip: Vec<Vec<u8>>,
 }
 
@@ -43,44 +43,44 @@ pub struct QuestionRoot {
 pub struct Question {
     /// The bits of `trawl_call::options::Flags`.
     pub flags: u32,
-    /// How deep.
+    /// Maximum depth in levels.
     pub max_depth: u32,
-    /// How many bytes of blocks may come before more are allowed.
+    /// Number of bytes of blocks that may be sent before more credit is granted.
     pub credit: u32,
-    /// Where to go on; empty: at the beginning.
+    /// Cookie to resume at; empty for the beginning.
     pub cookie: Vec<u8>,
-    /// What is looked for.
+    /// The patterns.
     pub patterns: Vec<Vec<u8>>,
-    /// Where.
+    /// The roots.
     pub roots: Vec<QuestionRoot>,
 }
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It is whole.
+    /// It is complete.
     Whole,
-    /// More can be had with this cookie.
+    /// The rest can be requested with this cookie.
     Paused(Vec<u8>),
 }
 
-/// Why a request was not answered.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Code {
-    /// The versions have none in common.
+    /// There is no common version.
     Version = 1,
-    /// The frame made no sense.
+    /// The frame is invalid.
     Malformed = 2,
-    /// There is no such kind of request.
+    /// The kind of request is unknown.
     Unsupported = 3,
-    /// Too many connections or requests.
+    /// There are too many connections or requests.
     Busy = 4,
-    /// The pattern, the options or the cookie are no good.
+    /// The pattern, the options or the cookie are invalid.
     Question = 5,
-    /// The system said no.
+    /// A system call failed.
     System = 6,
-    /// It was interrupted.
+    /// The request was interrupted.
     Interrupted = 7,
 }
 
@@ -110,7 +110,7 @@ pub enum Answerer {
     Index = 2,
 }
 
-/// What a frame says.
+/// A decoded frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the table of this module's parent")]
 pub enum Message {
@@ -186,7 +186,7 @@ impl Message {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the message's kind.
     pub fn name(&self) -> &'static str {
         const NAMES: [&str; 18] = [
             "hello",
@@ -211,7 +211,7 @@ impl Message {
         NAMES[usize::from(self.kind()) - 1]
     }
 
-    /// The whole frame.
+    /// Encodes the message as a whole frame.
     pub fn encode(&self, id: u32) -> Vec<u8> {
         let mut out = Fields(vec![0; 4 + HEAD_BYTES]);
         self.body(&mut out);
@@ -297,10 +297,10 @@ impl Message {
         }
     }
 
-    /// What a frame says.
+    /// Decodes a frame.
     ///
     /// # Errors
-    /// For anything that [`Message::encode`] does not write.
+    /// Fails for anything that [`Message::encode`] does not write.
     pub fn decode(frame: Frame) -> Result<Message, BadFrame> {
         let mut body = Reader::new(&frame.body);
         let message = match frame.kind {
@@ -409,7 +409,7 @@ fn error(body: &mut Reader<'_>) -> Result<Message, BadFrame> {
     Ok(Message::Error { code, errno, text })
 }
 
-/// The least bytes that a root has.
+/// Minimum length of an encoded root in bytes.
 const ROOT_BYTES: usize = 24;
 
 impl Question {
@@ -602,7 +602,7 @@ mod tests {
             prop_assert_eq!(Message::decode(frame), Ok(message));
         }
 
-        /// Whatever is read is just what it is written as.
+        /// Bytes that decode to a message are exactly the bytes that the message encodes to.
         #[test]
         fn nothing_else_is_read(message in message(), at: usize, value: u8, cut: usize) {
             let mut bytes = message.encode(7);

@@ -1,47 +1,47 @@
-//! What a server that watches directories says of them.
+//! The news that a server sends about watched directories.
 
 use super::BadFrame;
 use super::fields::{Fields, Reader};
 
-/// What happened to a name.
+/// The change of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Happened {
-    /// Its attributes or its contents are others.
+    /// Its attributes or its contents changed.
     Changed = 0,
-    /// It is there, is not there any more, or is of another file.
+    /// It was created, was removed, or refers to another file.
     Replaced = 1,
 }
 
-/// A name in a directory, and what happened to it.
+/// A name in a directory, and its change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewsName {
-    /// What.
+    /// The change.
     pub happened: Happened,
-    /// `.` is the directory itself.
+    /// The name; `.` is the directory itself.
     pub name: Vec<u8>,
 }
 
-/// One thing that a server says; paths are relative to the top, which is the empty one.
+/// One item of news. Paths are relative to the top, which is the empty path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// The directory is watched from now on: what is asked after this is kept up to date by what
-    /// is said later.
+    /// The directory is watched from now on: news keep every answer that is requested after this up
+    /// to date.
     Watched(Vec<u8>),
-    /// It cannot be watched.
+    /// The directory cannot be watched.
     Unwatched(Vec<u8>),
     /// Something in the directory changed.
     Changed {
         /// The directory.
         dir: Vec<u8>,
-        /// What.
+        /// The changed names.
         names: Vec<NewsName>,
     },
-    /// Everything at and below the path may have changed, and is not watched any more.
+    /// Everything at and below the path may have changed, and is no longer watched.
     Lost(Vec<u8>),
 }
 
-/// The least bytes that one has.
+/// Minimum length of an encoded item in bytes.
 pub(super) const NEWS_BYTES: usize = 8;
 
 impl News {
@@ -54,7 +54,7 @@ impl News {
         }
     }
 
-    /// How many bytes of a frame it takes.
+    /// Returns the encoded length of the item in bytes.
     pub(crate) fn length(&self) -> usize {
         NEWS_BYTES
             + match self {

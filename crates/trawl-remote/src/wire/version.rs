@@ -1,8 +1,8 @@
-//! Which version of a file bytes are of: what stands before them in the answer to `fetch`.
+//! The version of a file, which precedes the file's bytes in the answer to `fetch`.
 //!
-//! A record, as `trawl_call::packed` has it, of what stat(2) says of the file; when the file was
-//! made (seconds 8, nanoseconds 4; 0 where its file system does not say); 1 if it is settled, else
-//! 0 (1).
+//! Encoding: a record, as in `trawl_call::packed`, with the file's attributes; the file's time of
+//! birth (seconds 8, nanoseconds 4; 0 if the file system does not record it); 1 if the version is
+//! settled, else 0 (1).
 //!
 //! Invariant: the bytes are untrusted.
 
@@ -13,20 +13,21 @@ use trawl_sys::stat::Time;
 use super::BadFrame;
 use super::fields::{Fields, Reader};
 
-/// A file as it was while bytes of it were read.
+/// The state of a file while bytes of it were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// What stat(2) says of it.
+    /// The file's attributes.
     pub attributes: Attributes,
-    /// When it was made: tells it from an earlier file that had its number. Zero: nobody knows.
+    /// Time of birth, which distinguishes the file from an earlier one with its inode number. Zero:
+    /// unknown.
     pub born: Time,
     /// Whether any later change of the contents changes the attributes, too. Times of change are
-    /// as coarse as the clock that they are read from.
+    /// only as precise as the clock that they are taken from.
     pub is_settled: bool,
 }
 
 impl Version {
-    /// Appends it.
+    /// Appends the encoded version.
     pub fn encode(&self, bytes: &mut Vec<u8>) {
         let record = RecordRef {
             root: 0,
@@ -41,10 +42,10 @@ impl Version {
         bytes.extend_from_slice(&rest.0);
     }
 
-    /// Reads one, and how many bytes it has.
+    /// Decodes a version, and returns it with its length in bytes.
     ///
     /// # Errors
-    /// For anything that [`Version::encode`] does not write.
+    /// Fails for anything that [`Version::encode`] does not write.
     pub fn decode(bytes: &[u8]) -> Result<(Version, usize), BadFrame> {
         let bad = BadFrame::Field("version of a file");
         let (record, length) = decode(bytes).map_err(|_| bad)?;

@@ -1,4 +1,4 @@
-//! Extended attributes: those that the kernel says, whole or an error.
+//! Extended attributes: an answer equals what the kernel says, in full, or is an error.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
@@ -21,7 +21,7 @@ use crate::support::{binary_tree, bytes, hello, listen, proxy, remote, server, s
 
 type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What the kernel says of an object, asked by its path, below the top.
+/// Returns the attributes that the kernel reports for the object at a path, not resolved as a link.
 fn of_path(path: &Path) -> Attributes {
     let path = CString::new(bytes(path)).unwrap();
     let mut reader = xattr::Reader::for_any_thread();
@@ -36,7 +36,7 @@ fn of_path(path: &Path) -> Attributes {
     names.map(value).collect()
 }
 
-/// All objects below a directory that have any.
+/// Collects all objects below a directory that have attributes.
 fn of_tree(dir: &Path, below: &[u8], all: &mut BTreeMap<Vec<u8>, Attributes>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
@@ -66,7 +66,7 @@ fn told(answer: &AttributesBelow, all: &mut BTreeMap<Vec<u8>, Attributes>) {
     }
 }
 
-/// A tree some of whose objects have attributes; none where there can be none.
+/// Makes a tree in which some objects have attributes; `None` where the file system has none.
 fn site(scratch: Scratch, length: usize) -> Option<Scratch> {
     let top = scratch.join("tree");
     if !top.exists() {
@@ -129,10 +129,10 @@ fn all_are_those_of_the_kernel_however_many_are_asked_for() {
             }
         }
         assert_eq!(found, wanted, "{entries} at a time");
-        // 31 directories with a file each, the top aside, and what was added.
+        // 31 directories with a file each, without the top, and the objects added above.
         assert!(rounds >= 61 / entries, "{rounds}");
     }
-    // One alone, of each type, and what is not there.
+    // Single objects of each type, and one that does not exist.
     let alone = |from: &[u8]| remote.attributes(bytes(&top), from, 0).unwrap();
     let answer = alone(b"\xff\xfe/deep/file");
     assert_eq!(answer.objects.len(), 1);
@@ -145,7 +145,7 @@ fn all_are_those_of_the_kernel_however_many_are_asked_for() {
         (&[b'n'; 256], Errno::NAMETOOLONG),
     ] {
         assert_eq!(alone(path).objects[0].1, Err(errno));
-        // What is behind it is told all the same, or that it was not looked at.
+        // Objects after it are still reported, or are reported as not examined.
         let more = remote.attributes(bytes(&top), path, count).unwrap();
         assert_eq!(more.objects[0].1, Err(errno));
         assert!(more.behind.is_none() || more.left_out == [b"a b".to_vec()]);
@@ -189,7 +189,7 @@ fn long_answers_end_for_now() {
     let (mut found, mut from, mut rounds) = (BTreeMap::new(), Vec::new(), 0);
     loop {
         let part = remote.attributes(bytes(&top), &from, 1 << 20).unwrap();
-        // 4 MiB, and the last one.
+        // 4 MiB, and the object at which the answer pauses.
         assert!(part.objects.len() < 72, "{}", part.objects.len());
         told(&part, &mut found);
         rounds += 1;
@@ -218,7 +218,7 @@ fn what_is_not_gone_into_is_said() {
         }
     }
     assert!(mounts > 0, "/proc at least");
-    // Nor is it where it is gone on from there.
+    // The same when the search resumes inside it.
     let within = remote.attributes(b"/", b"proc/1/stat", 500).unwrap();
     assert_eq!(within.left_out, [b"proc".to_vec()]);
     assert_eq!(within.behind.as_deref(), Some(&b"proc/1/stat"[..]));
@@ -305,7 +305,7 @@ fn an_older_server_is_not_asked() {
     let count = Arc::clone(&asked);
     let address = listen(scratch.join("old"), move |_, mut client| {
         let mut answer = hello_with(feature::ALL & !feature::ATTRIBUTES & !feature::LINKS);
-        // Whatever was asked: a file has no bytes.
+        // Whatever the request was: a file without bytes.
         for id in 1.. {
             count.fetch_add(1, Ordering::Relaxed);
             if !matches!(client.read(&mut [0; 4096]), Ok(1..)) {
@@ -322,9 +322,9 @@ fn an_older_server_is_not_asked() {
     assert!(lacks(old.attributes(b"/", b"", 1).unwrap_err()));
     assert!(lacks(old.links(&[b"/x".to_vec()]).unwrap_err()));
     assert_eq!(old.read(b"/x", 0, 1).unwrap(), b"");
-    // Two were, and what would be the third is awaited.
+    // Two requests were answered, and the server waits for a third.
     assert!(asked.load(Ordering::Relaxed) <= 3);
-    // Nor is it believed that one which does not say hello first knows everything.
+    // A server that refuses before its hello is not assumed to have all features.
     let address = listen(scratch.join("refuses"), move |_, mut client| {
         let _ = client.read(&mut [0; 4096]);
         let code = trawl_remote::wire::Code::Unsupported;
@@ -341,7 +341,7 @@ fn an_older_server_is_not_asked() {
     assert!(lacks(old.attributes(b"/", b"", 1).unwrap_err()));
 }
 
-/// A server that says these bytes, whatever is asked.
+/// A server that answers every request with these bytes.
 fn says(scratch: &Scratch, name: &str, answer: Vec<u8>) -> Remote {
     let address = listen(scratch.join(name), move |_, mut client| {
         let _ = client.read(&mut [0; 4096]);
@@ -365,7 +365,7 @@ fn an_answer_without_end_is_an_error() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Only what begins with the object that was asked for, and has an end, is an answer.
+    /// Only bytes that begin with the requested object and have an end are an answer.
     #[test]
     fn any_bytes_are_an_error_or_an_answer(
         junk in proptest::collection::vec(any::<u8>(), 0..40),
@@ -375,7 +375,7 @@ proptest! {
         let scratch = Scratch::new("junk");
         let mut data = Vec::new();
         if is_begun {
-            // The object without a path has nothing.
+            // The top itself, without attributes.
             data.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         }
         data.extend(&junk);

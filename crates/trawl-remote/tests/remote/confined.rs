@@ -10,7 +10,7 @@ use trawl_testkit::Scratch;
 
 use crate::support::{bytes, lines, packed, remote, request, serving, settle};
 
-/// A tree with links in all directions, beside something secret.
+/// Makes a tree with links in all directions, next to a secret file.
 fn site() -> (Scratch, Remote) {
     let scratch = Scratch::new("confined");
     let top = scratch.join("tree");
@@ -50,7 +50,7 @@ fn links_stay_within() {
         "root/self",
     ];
     assert_eq!(found, all);
-    // What leads out leads nowhere.
+    // A link that leads out of the export leads nowhere.
     let found = lines(
         &remote,
         request("up|absolute|self", Flags::METADATA, &[b"/tree"]),

@@ -1,5 +1,5 @@
-//! Connections that break, ends that stop, versions that differ: an error or an answer gone on
-//! with, never a short answer that looks whole.
+//! Connections that break, ends that stop, and versions that differ lead to an error or a resumed
+//! answer, never to a short answer that looks complete.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -17,7 +17,7 @@ use crate::support::{
     serving,
 };
 
-/// A little patience, for tests in which it runs out.
+/// A short limit, for tests in which it is exceeded.
 const SHORT: Duration = Duration::from_millis(200);
 
 #[test]
@@ -39,23 +39,23 @@ fn a_connection_that_breaks_is_gone_on_with() {
                 assert!(answer == live, "cut at {cut}");
                 gone_on += 1;
             }
-            // Before the first record there is nothing to go on from.
-            Err(error) => assert!(error.to_string().contains("whole"), "{cut}: {error}"),
+            // Before the first record there is no position to resume from.
+            Err(error) => assert!(error.to_string().contains("complete"), "{cut}: {error}"),
         }
     }
     assert!(gone_on > 3, "{gone_on}");
-    // Each connection breaks: as far as there is progress there is an answer, else an error.
+    // Every connection breaks: there is an answer as long as there is progress, else an error.
     let (address, _) = proxy(&scratch, "always", socket, |_| Some(70_000));
     match packed(&Remote::new(address), ask()) {
         Ok(answer) => assert!(answer == live),
-        Err(error) => assert!(error.to_string().contains("whole"), "{error}"),
+        Err(error) => assert!(error.to_string().contains("complete"), "{error}"),
     }
 }
 
-/// A server that says just this and closes.
+/// A server that sends these frames and closes.
 fn says(scratch: &trawl_testkit::Scratch, name: &str, frames: Vec<Vec<u8>>) -> Remote {
     Remote::new(listen(scratch.join(name), move |_, mut client| {
-        // The question is taken first, so that closing loses nothing.
+        // Reads the question first, so that closing does not discard sent bytes.
         let _ = std::io::Read::read(&mut client, &mut [0; 4096]);
         for frame in &frames {
             let _ = client.write_all(frame);
@@ -135,7 +135,7 @@ fn versions_that_differ_are_told() {
     assert_eq!(code, Code::Version);
     assert!(raw.hear().is_none());
     raw.end().unwrap();
-    // Requests of later versions are refused, and nothing else happens.
+    // Requests of later versions are refused, without further effect.
     let mut raw = Raw::new(serving(Exports::Everything));
     raw.say(0, &hello());
     let mut unknown = Message::Alive.encode(5);
@@ -153,7 +153,7 @@ fn versions_that_differ_are_told() {
             }
         ))
     ));
-    // To its end: who leaves before may be an error to the server.
+    // Reads to the end: the server may report a client that leaves earlier as an error.
     loop {
         match raw.hear() {
             Some((6, Message::End { .. } | Message::Error { .. })) => break,
@@ -175,7 +175,7 @@ fn a_server_that_says_nothing_is_left() {
     };
     let remote = Remote::with(address, patience);
     let error = packed(&remote, request("*", 0, &[b"/"])).unwrap_err();
-    assert!(error.to_string().contains("has said nothing"), "{error}");
+    assert!(error.to_string().contains("has sent nothing"), "{error}");
     let gone = Remote::new(Address::Unix(scratch.join("gone")));
     let error = packed(&gone, request("*", 0, &[b"/"])).unwrap_err();
     assert!(error.to_string().contains("cannot reach"), "{error}");
@@ -253,7 +253,7 @@ fn who_takes_nothing_gets_no_more_than_was_allowed_and_can_go_on() {
     }
     let live = packed(&LiveWalk::default(), request("*", 0, &[bytes(&top)])).unwrap();
     assert!(taken == live);
-    // Who allows everything and takes nothing is cut off.
+    // A client that grants unlimited credit and reads nothing is disconnected.
     for id in 3..=40 {
         let frame = Message::Search(question("*", bytes(&top), u32::MAX)).encode(id);
         if raw.socket.write_all(&frame).is_err() {
@@ -291,7 +291,7 @@ fn a_client_that_pauses_has_the_whole_answer() {
     assert!(answer == packed(&LiveWalk::default(), ask()).unwrap());
 }
 
-/// Works until it is told to end, and notes that it did.
+/// Works until it is cancelled, and notes that it ended.
 #[derive(Clone, Default)]
 struct Endless(Arc<AtomicBool>, Arc<AtomicBool>);
 

@@ -1,4 +1,4 @@
-//! Bytes that no client or server would send.
+//! Bytes that no proper client or server sends.
 
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -35,7 +35,7 @@ impl Transmit for Nowhere {
     }
 }
 
-/// Finds nothing at once.
+/// A stream without records.
 struct Nothing;
 
 impl Stream for Nothing {
@@ -59,7 +59,7 @@ fn serve_bytes(bytes: Vec<u8>) {
         executor: Arc::new(Nothing),
         ..serving(Exports::Everything)
     };
-    // However it ends: it ends.
+    // The result does not matter, only that it ends.
     let _ = serve(transport, &serving);
 }
 
@@ -117,8 +117,8 @@ fn a_client_survives_any_bytes() {
     }
 }
 
-/// A client of a server that answers its first request with this again and again, and how many
-/// bytes that could send before the client had gone.
+/// Returns a client of a server that answers its first request with this message again and again,
+/// and the number of bytes that the server could send before the client closed the connection.
 fn endless(
     name: &str,
     patience: Patience,
@@ -141,7 +141,7 @@ fn endless(
     (scratch, Remote::with(address, patience), said.1)
 }
 
-/// The answer was refused for its length, which is told, soon after that was reached.
+/// Checks that the answer was refused because of its size, soon after the limit was exceeded.
 #[track_caller]
 fn expect_too_much(error: &RemoteError, most: usize, sent: &mpsc::Receiver<usize>) {
     let text = error.to_string();
@@ -151,7 +151,7 @@ fn expect_too_much(error: &RemoteError, most: usize, sent: &mpsc::Receiver<usize
         "{text}"
     );
     let sent = sent.recv_timeout(LONG).expect("it is given up");
-    // What is under way between two processes, and one frame.
+    // Bytes buffered between the two processes, and one frame.
     assert!(sent < most + (8 << 20), "{sent} of {most}");
 }
 
@@ -183,7 +183,7 @@ fn links_that_lead_too_far_fill_no_memory() {
     let paths = vec![b"/tmp/link".to_vec(); 100];
     let error = remote.links(&paths).expect_err("it does not end");
     expect_too_much(&error, 100 * (8 + 4096), &sent);
-    // What links lead to at most is no more than that.
+    // The longest possible targets stay within the limit.
     let targets: Vec<u8> = (0..100)
         .flat_map(|_| {
             [
@@ -204,7 +204,7 @@ fn links_that_lead_too_far_fill_no_memory() {
     let address = listen(scratch.join("whole"), move |_, mut client| {
         let _ = io::Read::read(&mut client, &mut [0; 4096]);
         let _ = io::Write::write_all(&mut client, &answer);
-        // Until the client has gone.
+        // Waits until the client has closed.
         let _ = io::Read::read(&mut client, &mut [0; 1]);
     });
     let targets = Remote::new(address).links(&paths).expect("all are there");

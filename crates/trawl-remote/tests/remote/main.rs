@@ -1,4 +1,4 @@
-//! A server and its client, against the live walk, each other's faults and each other's malice.
+//! Tests a server and its client: against the live walk, against faults, and against hostile peers.
 
 mod attributes;
 mod confined;

@@ -1,4 +1,4 @@
-//! The same records as the live walk, in one round trip.
+//! A server gives the same records as the live walk, in one round trip.
 
 use std::os::unix::fs::{MetadataExt, symlink};
 
@@ -49,7 +49,7 @@ fn records_are_those_of_the_walk_byte_for_byte() {
             assert!(live == answer, "{pattern} {flags:#x}");
         }
     }
-    // The binary tree is whole.
+    // The binary tree is complete.
     let all = packed(&remote, request("x.c", 0, &roots[..1])).unwrap();
     assert_eq!(
         packed(&LiveWalk::default(), request("x.c", 0, &roots[..1])).unwrap(),
@@ -58,7 +58,7 @@ fn records_are_those_of_the_walk_byte_for_byte() {
     assert!(all.len() > 2047 * 32);
 }
 
-/// Frames that a client sent.
+/// Decodes the frames that a client sent.
 fn frames(mut bytes: &[u8]) -> Vec<Message> {
     let mut frames = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<4>() {
@@ -89,7 +89,7 @@ fn a_tree_is_one_round_trip() {
     assert_eq!(answer, packed(&LiveWalk::default(), ask()).unwrap());
     let sent = frames(&passed.lock().unwrap().from_client);
     let names: Vec<&str> = sent.iter().map(Message::name).collect();
-    // Nothing the client said depends on anything it heard.
+    // Nothing that the client sent depends on anything that it received.
     assert_eq!(names, ["hello", "search"]);
 }
 

@@ -1,4 +1,4 @@
-//! `trawl-shell` under words and variables that ask for something else.
+//! `trawl-shell` with arguments and variables that ask for anything else.
 
 use std::io::Write;
 use std::process::Stdio;
@@ -56,7 +56,7 @@ fn whatever_it_is_asked_it_serves_its_exports() {
         "-- /bin/sh -i".to_owned(),
     ];
     for (number, words) in hostile.iter().enumerate() {
-        // A private /etc with this file alone.
+        // A private /etc that contains only this file.
         let script = scratch.join(format!("run-{number}"));
         let mut file = std::fs::File::create(&script).unwrap();
         writeln!(file, "set -e").unwrap();

@@ -1,4 +1,4 @@
-//! Trees, servers in this process, and what stands between them and a client.
+//! Trees, servers in this process, and proxies between a server and a client.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -18,10 +18,10 @@ use trawl_remote::wire::{
 use trawl_remote::{Address, Exports, Limits, Remote, RemoteError, Serving, serve};
 use trawl_testkit::Scratch;
 
-/// Longer than anything here takes.
+/// Longer than anything in these tests takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// The complete binary tree of so many levels, with a file in each directory.
+/// Makes the complete binary tree with this number of levels, and a file in each directory.
 pub(crate) fn binary_tree(levels: u32) -> Scratch {
     fn grow(dir: &Path, levels: u32) {
         std::fs::write(dir.join("x.c"), "x").unwrap();
@@ -40,7 +40,7 @@ pub(crate) fn binary_tree(levels: u32) -> Scratch {
     scratch
 }
 
-/// Lists all directories once: the first time sets when they were last looked at.
+/// Lists all directories once, because the first listing sets their access times.
 pub(crate) fn settle(top: &Path) {
     trawl_testkit::tick();
     lines(&LiveWalk::default(), request("*", 0, &[bytes(top)]));
@@ -56,7 +56,7 @@ pub(crate) fn request(pattern: &str, flags: u32, roots: &[&[u8]]) -> Request {
     Request::new(&pattern, roots, options).unwrap()
 }
 
-/// All bytes of an answer.
+/// Returns all bytes of an answer.
 pub(crate) fn packed(executor: &dyn Executor, request: Request) -> Result<Vec<u8>, CallError> {
     let mut search = Search::open(executor, request)?;
     let mut answer = Vec::new();
@@ -70,7 +70,7 @@ pub(crate) fn packed(executor: &dyn Executor, request: Request) -> Result<Vec<u8
     }
 }
 
-/// Paths of all records, errors with `!` and errno.
+/// Returns the paths of all records; errors begin with `!` and the errno.
 pub(crate) fn lines(executor: &dyn Executor, request: Request) -> Vec<String> {
     let mut search = Search::open(executor, request).unwrap();
     let mut lines = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn serving(exports: Exports) -> Serving {
     }
 }
 
-/// Listens at a socket, and does this with each connection, whose number it is told.
+/// Listens at a socket, and calls `each` with every connection and its number.
 pub(crate) fn listen(
     path: PathBuf,
     mut each: impl FnMut(usize, UnixStream) + Send + 'static,
@@ -114,7 +114,7 @@ pub(crate) fn transport(socket: UnixStream) -> Transport {
     Transport::over_socket(socket.into()).unwrap()
 }
 
-/// A server in this process.
+/// Starts a server in this process.
 pub(crate) fn server(scratch: &Scratch, name: &str, serving: Serving) -> Address {
     listen(scratch.join(name), move |_, client| {
         let serving = serving.clone();
@@ -126,14 +126,14 @@ pub(crate) fn remote(scratch: &Scratch, serving: Serving) -> Remote {
     Remote::new(server(scratch, "socket", serving))
 }
 
-/// What went through a proxy: frames that clients sent, bytes that servers sent.
+/// What passed through a proxy: the bytes that clients sent, and the number that servers sent.
 #[derive(Debug, Default)]
 pub(crate) struct Passed {
     pub(crate) from_client: Vec<u8>,
     pub(crate) from_server: usize,
 }
 
-/// Stands between; each connection ends after as many bytes from the server as `cut` says.
+/// Starts a proxy; `cut` says after how many bytes from the server each connection ends.
 pub(crate) fn proxy(
     scratch: &Scratch,
     name: &str,
@@ -187,7 +187,7 @@ pub(crate) fn hello() -> Message {
         lowest: VERSION,
         highest: VERSION,
         requests: 0,
-        // Who answers is asked by tests of that alone.
+        // `served by` has tests of its own.
         features: feature::ALL & !feature::SERVED_BY,
     })
 }
@@ -210,7 +210,7 @@ pub(crate) fn question(pattern: &str, root: &[u8], credit: u32) -> Question {
     }
 }
 
-/// A client that does as it likes.
+/// A client that sends arbitrary frames.
 pub(crate) struct Raw {
     pub(crate) socket: UnixStream,
     reader: FrameReader,
@@ -218,7 +218,7 @@ pub(crate) struct Raw {
 }
 
 impl Raw {
-    /// Connected to a server that serves so.
+    /// Connects to a server with this configuration.
     pub(crate) fn new(serving: Serving) -> Raw {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let server = std::thread::spawn(move || serve(transport(theirs), &serving));
@@ -234,7 +234,7 @@ impl Raw {
         self.socket.write_all(&message.encode(id)).unwrap();
     }
 
-    /// The next message; `None` when the server has closed.
+    /// Returns the next message; `None` when the server has closed the connection.
     pub(crate) fn hear(&mut self) -> Option<(u32, Message)> {
         match self.reader.next(LONG) {
             Ok(Came::Frame(Frame { kind, id, body })) => {
@@ -246,7 +246,7 @@ impl Raw {
         }
     }
 
-    /// How the server ended.
+    /// Returns the result of the server.
     pub(crate) fn end(mut self) -> Result<(), RemoteError> {
         let _ = self.socket.shutdown(Shutdown::Both);
         self.server.take().unwrap().join().unwrap()

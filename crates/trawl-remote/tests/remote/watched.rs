@@ -1,4 +1,4 @@
-//! What a server says of directories that it watches, against what was done to them.
+//! Compares the news that a server sends about watched directories with the changes made to them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,7 +25,7 @@ fn cannot(tree: &Path) -> Option<Skip> {
     (!is_known).then(|| Skip::new(what, "temporary files lie on an unwatched file system"))
 }
 
-/// A tree with directories of these names.
+/// Makes a tree with directories of these names.
 fn tree(names: &[&str]) -> Scratch {
     let scratch = Scratch::new("watched");
     for name in names {
@@ -35,7 +35,8 @@ fn tree(names: &[&str]) -> Scratch {
     scratch
 }
 
-/// News, as text: `+` watched, `-` not watched, `!` lost; of names `=` replaced, `~` changed.
+/// Formats news as text: `+` watched, `-` not watched, `!` lost; for names `=` replaced, `~`
+/// changed.
 fn text(news: &[News]) -> Vec<String> {
     let shown = |path: &[u8]| String::from_utf8(path.to_vec()).unwrap();
     let mut lines = Vec::new();
@@ -56,7 +57,7 @@ fn text(news: &[News]) -> Vec<String> {
     lines
 }
 
-/// What is said until all of this was.
+/// Returns the news until all of these have arrived.
 #[track_caller]
 fn until(watch: &mut Watch, wanted: &[&str]) -> Vec<String> {
     let (deadline, mut said) = (Instant::now() + LONG, Vec::new());
@@ -98,7 +99,7 @@ fn what_was_asked_for_is_told_and_nothing_else() {
     };
     mode("b/file", 0o600);
     mode("b", 0o711);
-    // The kernel tells of a directory's own attributes by its own mark alone.
+    // The kernel reports a directory's own attributes only to that directory's mark.
     mode("unasked", 0o711);
     until(&mut watch, &["b~file", "b~."]);
     fs::rename(top.join("a/file"), top.join("b/moved")).unwrap();
@@ -109,7 +110,7 @@ fn what_was_asked_for_is_told_and_nothing_else() {
         !said.iter().any(|line| line.contains("unasked")),
         "{said:?}"
     );
-    // Under its new name it was not asked for.
+    // The new name of the directory was not requested.
     fs::write(top.join("c/sub/hidden"), "").unwrap();
     fs::write(top.join("b/last"), "").unwrap();
     let said = until(&mut watch, &["b=last"]);
@@ -118,7 +119,7 @@ fn what_was_asked_for_is_told_and_nothing_else() {
     until(&mut watch, &["+c", "+c/sub"]);
     fs::remove_file(top.join("c/sub/hidden")).unwrap();
     until(&mut watch, &["c/sub=hidden"]);
-    // The top is another one.
+    // The top is replaced by another directory.
     fs::rename(&top, scratch.join("old")).unwrap();
     fs::create_dir(&top).unwrap();
     until(&mut watch, &["!"]);
@@ -217,7 +218,7 @@ fn a_client_waits_for_the_answer_before_it_asks_for_more() {
     for _ in 0..3 {
         raw.say(1, &message());
     }
-    // It is told so, or left; memory is bounded.
+    // The client is told, or disconnected; memory is bounded.
     let refused = std::iter::from_fn(|| raw.hear()).find_map(|(_, message)| match message {
         Message::Error { code, .. } => Some(code),
         _ => None,
@@ -226,7 +227,7 @@ fn a_client_waits_for_the_answer_before_it_asks_for_more() {
         matches!(refused, Some(Code::Malformed | Code::Busy)),
         "{refused:?}"
     );
-    // An interrupt ends it.
+    // An interrupt ends the watch.
     let mut raw = Raw::new(serving(Exports::Everything));
     raw.say(0, &hello());
     raw.say(1, &message());

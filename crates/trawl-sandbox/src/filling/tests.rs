@@ -1,4 +1,4 @@
-//! Calls between whose steps something else happens: each step is one here.
+//! Tests of calls that are interrupted between their steps: each test takes the steps one by one.
 
 use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,8 +17,8 @@ use trawl_testkit::Scratch;
 use super::*;
 use crate::plant::Found;
 
-/// A tree on a server in this process, and what stands for it: nothing is asked for twice unless a
-/// test says so.
+/// A tree on a server in this process, and its planted copy. Nothing is requested twice unless a
+/// test does so.
 struct Site {
     scratch: Scratch,
     plant: Plant,
@@ -59,12 +59,12 @@ impl Site {
         Site { scratch, plant }
     }
 
-    /// A path on the server.
+    /// Returns a path on the server.
     fn there(&self, name: &str) -> PathBuf {
         self.scratch.join("tree").join(name)
     }
 
-    /// A path in memory.
+    /// Returns a path in memory.
     fn here(&self, name: &str) -> PathBuf {
         self.scratch.join("memory").join(name)
     }
@@ -73,13 +73,13 @@ impl Site {
         fs::write(self.there(name), text).expect("room");
     }
 
-    /// The name leads to a new file.
+    /// Makes the name lead to a new file.
     fn replace(&self, name: &str, text: &str) {
         self.write("new", text);
         fs::rename(self.there("new"), self.there(name)).expect("a file");
     }
 
-    /// The server is asked for all names once more.
+    /// Requests all names from the server again.
     fn list(&self) {
         self.plant.tree.look_again(b"any").expect("a server");
         self.plant.find(b"", true).expect("a server");
@@ -92,7 +92,7 @@ impl Site {
         }
     }
 
-    /// As a call does that opens it.
+    /// Opens a file as a call does.
     fn open(&self, name: &str) -> String {
         for _ in 0..4 {
             let attributes = self.find(name);
@@ -119,7 +119,7 @@ fn nothing_is_put_under_a_name_that_the_listing_lacks() {
     let site = Site::new("sandbox-lacks");
     site.write("a", "one");
     assert_eq!(site.open("a"), "one");
-    // A call is about to fill it, and finds that it was replaced; by then its name was gone.
+    // A call is about to fill the file, and finds that it was replaced and that its name is gone.
     let attributes = site.find("a");
     let before = site.plant.contents.begin(b"a");
     assert!(before.is_some());
@@ -136,7 +136,7 @@ fn nothing_is_put_under_a_name_that_the_listing_lacks() {
         let filled = site.plant.filled(b"a", &attributes, before.as_ref());
         assert_eq!(filled.err(), Some(Refused::Elsewhere));
     }
-    // It would be opened there without anybody being asked, whatever has become of it since.
+    // A file left there would be opened without any request, whatever has become of it since.
     assert!(!site.here("a").exists());
     assert!(!site.plant.contents.end(b"a", None));
     site.list();
@@ -156,7 +156,7 @@ fn a_call_that_knows_the_file_before_replaces_nothing() {
         ("one".into(), "two".into())
     );
     let number = site.number("a");
-    // Somebody has that one open, and is to see what is written into it.
+    // A program has this file open, and must see what is written into it.
     assert_eq!(site.plant.fill(b"a", &old), Ok(Ready::LookAgain));
     site.write("a", "three");
     assert_eq!(site.open("a"), "three");
@@ -171,7 +171,7 @@ fn what_a_call_may_be_about_to_open_appears_whole() {
     assert_eq!(site.open("a"), "one");
     assert!(site.plant.goes_without(b"b", 1) && site.plant.goes_without(b"d/c", 3));
     assert!(!site.plant.goes_without(b"a", 1));
-    // Gone and there again; not there and there.
+    // Files that were removed and created again, and files that are new.
     fs::remove_file(site.there("a")).expect("a file");
     site.list();
     for name in ["a", "b", "d/c", "e"] {
@@ -199,7 +199,7 @@ fn a_file_that_is_being_filled_is_not_cut() {
     site.write("a", "one");
     site.list();
     assert_eq!(site.text("a").len(), "one two".len());
-    // And is of the file that it was begun for.
+    // And it has the contents of the file that it was begun for.
     let old = site.find("a");
     site.replace("a", "four");
     site.list();
@@ -221,7 +221,7 @@ fn names_of_one_file_part_when_one_is_replaced() {
     let old = site.find("b");
     site.replace("a", "two");
     site.write("b", "three");
-    // What is planted is as before.
+    // The planted names are as before.
     while site.plant.fill(b"b", &old) == Ok(Ready::LookAgain) {}
     assert_eq!(
         (site.open("b"), site.open("a")),
@@ -231,7 +231,7 @@ fn names_of_one_file_part_when_one_is_replaced() {
         (site.text("b"), site.text("a")),
         ("three".into(), "two".into())
     );
-    // A file that had one name when it was planted.
+    // A file that had a single name when it was planted.
     fs::hard_link(site.there("b"), site.there("c")).expect("a link");
     site.list();
     assert_eq!(
@@ -263,7 +263,7 @@ fn what_is_there_already_is_not_written() {
     let site = Site::new("sandbox-kept");
     site.write("a", "one");
     site.open("a");
-    // Nobody may run what somebody has open to write.
+    // A file that is open for writing cannot be executed.
     let mtime = || fs::metadata(site.here("a")).expect("a file").mtime();
     for seconds in [1, 2] {
         let times = fs::FileTimes::new();

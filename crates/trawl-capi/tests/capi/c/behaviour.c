@@ -1,8 +1,8 @@
 /*
- * What the header promises, put to the test: behaviour WHAT DIRECTORY [SIZE], or
- * behaviour served DIRECTORY WHO INDEX.
+ * Checks the promises of the header: behaviour WHAT DIRECTORY [SIZE], or behaviour served DIRECTORY
+ * WHO INDEX.
  *
- * Prints what it read where the caller has something to compare it with, else just ends with 0.
+ * Prints the records that it read if the caller compares them, and otherwise only exits with 0.
  */
 #include <assert.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static size_t size = 4096;
 
 static void print(const char *path) { fwrite(path, 1, strlen(path) + 1, stdout); }
 
-/* Every function with NULL and with nonsense. */
+/* Every function with NULL and with invalid arguments. */
 static void arguments(void) {
     const char *const one[] = {top};
     const char *const none[] = {NULL};
@@ -73,11 +73,11 @@ static void arguments(void) {
     CHECK(search != NULL);
     FAILS_WITH(EINVAL, trawl_fillsearch(search, NULL, 10, NULL) == -1);
     FAILS_WITH(EINVAL, trawl_fillsearch(search, NULL, (size_t)-1, NULL) == -1);
-    /* What was wrong with a call does not end the search; errno is left alone. */
+    /* An invalid call does not end the search; success leaves errno unchanged. */
     errno = 77;
     CHECK(trawl_readsearch(search) != NULL && errno == 77);
     CHECK(trawl_closesearch(search) == 0 && errno == 77);
-    /* A list and an array mean the same; neither special characters nor none are lost. */
+    /* A quoted colon is part of a name; a directory that cannot be opened is a record. */
     search = trawl_opensearch("\\:none:/dev/null", "x", TRAWL_INCLUDEROOT);
     struct trawl_searchent *entry = trawl_readsearch(search);
     CHECK(entry != NULL && entry->err == ENOENT && entry->errsource == TRAWL_ERR_OPEN);
@@ -98,7 +98,7 @@ static TRAWL_SEARCH *open_with(const struct trawl_search_options *options) {
     return trawl_opensearch_array(&top, 1, "*", 0, options);
 }
 
-/* Options of versions before and after this one. */
+/* Options of earlier and later versions than this one. */
 static void options(void) {
     struct {
         struct trawl_search_options known;
@@ -146,14 +146,14 @@ static void print_records(const char *buffer, ssize_t used) {
         CHECK(strlen(trawl_record_path(r)) == trawl_record_path_length(r));
         CHECK(trawl_record_stat(r, &of_record) == 1);
         CHECK(stat(trawl_record_path(r), &of_file) == 0);
-        /* Looking at a directory may change when that was. */
+        /* Listing a directory may change its access time. */
         of_record.st_atim = of_file.st_atim;
         CHECK(memcmp(&of_record, &of_file, sizeof of_file) == 0);
         print(trawl_record_path(r));
     }
 }
 
-/* Buffers of the caller's, and beyond their ends nothing. */
+/* The caller's buffers: no byte beyond their ends is written. */
 static void fill(void) {
     char *buffer = malloc(size + 16);
     size_t next = 0, room = size;
@@ -182,7 +182,7 @@ static void fill(void) {
     free(buffer);
 }
 
-/* The same without a search that stays open. */
+/* As above, in single calls that keep no search open. */
 static void call(void) {
     char *buffer = malloc(size);
     char cookie[TRAWL_COOKIE_ROOM];
@@ -205,7 +205,7 @@ static void call(void) {
     free(buffer);
 }
 
-/* Goes on in another search after every third record. */
+/* Resumes in a new search after every third record. */
 static void resume(void) {
     char cookie[TRAWL_COOKIE_ROOM];
     struct trawl_search_options options = {.size = sizeof options, .cookie = cookie};
@@ -288,7 +288,7 @@ static void *use_shared(void *nothing) {
     return NULL;
 }
 
-/* Eight threads on one search: each call is whole or refused. */
+/* Eight threads on one search: each call succeeds completely or is refused. */
 static void busy(void) {
     pthread_t all[8];
     shared = trawl_opensearch(top, "*", 0);
@@ -305,7 +305,7 @@ static void *cancel_it(void *search) {
     return NULL;
 }
 
-/* From another thread, between records, while one is waited for, and before it begins. */
+/* Cancels from another thread: between records, during a wait, and before the search begins. */
 static void cancel(void) {
     for (int round = 0; round < 60; round++) {
         pthread_t other;
@@ -321,7 +321,7 @@ static void cancel(void) {
             pthread_join(other, NULL);
         while ((entry = trawl_readsearch(search)) != NULL)
             CHECK(entry->path != NULL);
-        /* Where it was not there in time, the search was whole. */
+        /* If the cancellation came too late, the search was complete. */
         CHECK(errno == ECANCELED || (errno == 0 && round % 3 != 2));
         if (errno == ECANCELED) {
             struct pollfd wait = {.fd = trawl_searchfd(search), .events = POLLIN};
@@ -336,7 +336,7 @@ static void cancel(void) {
     }
 }
 
-/* Reads only when the descriptor says so; then nothing is waited for, as far as one can see. */
+/* Reads only when the descriptor is readable; then, as far as can be observed, no read waits. */
 static void polled(void) {
     TRAWL_SEARCH *search = trawl_opensearch(top, "*", 0);
     struct trawl_searchent *entry;
@@ -354,7 +354,7 @@ static void polled(void) {
     trawl_closesearch(search);
 }
 
-/* The same into a buffer, without a record where there is none yet. */
+/* As above, into a buffer; a call may return no record while none is ready. */
 static void polled_fill(void) {
     TRAWL_SEARCH *search = trawl_opensearch(top, "*", TRAWL_METADATA | TRAWL_INCLUDEROOT);
     struct pollfd wait = {.fd = trawl_searchfd(search), .events = POLLIN};
@@ -370,7 +370,7 @@ static void polled_fill(void) {
     trawl_closesearch(search);
 }
 
-/* A search belongs to its process; a child has its own. */
+/* A search belongs to its process; a child opens its own. */
 static void forked(void) {
     TRAWL_SEARCH *search = trawl_opensearch(top, "*", 0);
     unsigned long sum, count = count_and_sum(&sum), left = 0;
@@ -394,7 +394,7 @@ static void forked(void) {
     trawl_closesearch(search);
 }
 
-/* Closed at every place in the answer, descriptors and all: nothing is left behind. */
+/* Closes a search at every position of the answer: no descriptor or memory is left behind. */
 static void closed_early(void) {
     for (int records = 0; records < 200; records++) {
         TRAWL_SEARCH *search = trawl_opensearch(top, "*", 0);
@@ -407,7 +407,7 @@ static void closed_early(void) {
     CHECK(dup(0) < 10);
 }
 
-/* Who answers, and that it is said. */
+/* Checks who answers, and that the library reports it. */
 static void served(int who, const char *index) {
     struct trawl_search_options options = {.size = sizeof options, .served_by = who, .index = index};
     TRAWL_SEARCH *search = open_with(&options);
@@ -422,7 +422,7 @@ static void served(int who, const char *index) {
     trawl_closesearch(search);
 }
 
-/* A search of a server that never says anything. */
+/* A search of a server that never responds. */
 static struct trawl_search_options silent_options(void) {
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "silent"};
     struct trawl_search_options options = {.size = sizeof options, .remote = "unix:silent"};
@@ -450,7 +450,7 @@ static void on_tick(int number) {
     errno = before;
 }
 
-/* A handler that asks for calls to be restarted, again and again. */
+/* A handler installed with SA_RESTART, again and again. */
 static void tick(void) {
     struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
     const struct itimerval often = {{0, 3000}, {0, 3000}};
@@ -458,7 +458,7 @@ static void tick(void) {
     CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
 }
 
-/* Waits end at a signal where that is asked for, and searches where a handler cancels them. */
+/* Signals end waits with TRAWL_INTR, and searches if the handler cancels them. */
 static void interrupted(void) {
     static char buffer[1000];
     const char *const one[] = {"/"};
@@ -478,7 +478,7 @@ static void interrupted(void) {
     FAILS_WITH(ECANCELED, trawl_readsearch(search) == NULL);
     CHECK(trawl_closesearch(search) == 0);
     FAILS_WITH(EINTR, trawl_search("/", "*", TRAWL_INTR, &options, buffer, sizeof buffer, NULL) == -1);
-    /* Without it a wait goes on through signals, until a handler cancels the search. */
+    /* Without TRAWL_INTR a wait continues after signals, until a handler cancels the search. */
     search = trawl_opensearch_array(one, 1, "*", 0, &options);
     CHECK(search != NULL);
     to_cancel = search;
@@ -487,7 +487,7 @@ static void interrupted(void) {
     unlink("silent");
 }
 
-/* Signals change nothing but the waits: what is given is the whole answer. */
+/* Signals affect only the waits: the answer is complete. */
 static void ticking(void) {
     TRAWL_SEARCH *search = trawl_opensearch(top, "*", TRAWL_INTR);
     struct trawl_searchent *entry;
@@ -502,7 +502,7 @@ static void ticking(void) {
     trawl_closesearch(search);
 }
 
-/* The paper's bound: what lies below 16 levels ends the search. */
+/* The paper's bound: a directory more than 16 levels down ends the search. */
 static void bounded(void) {
     char path[100] = "levels";
     struct trawl_searchent *entry = NULL;
@@ -524,7 +524,7 @@ static void bounded(void) {
     CHECK(strstr(trawl_strerror(search), "16 levels") != NULL);
     FAILS_WITH(EOVERFLOW, trawl_readsearch(search) == NULL);
     trawl_closesearch(search);
-    /* Without the bound it is all there. */
+    /* Without the bound the answer is complete. */
     search = trawl_opensearch("levels", "17", 0);
     CHECK(trawl_readsearch(search) != NULL);
     trawl_closesearch(search);

@@ -1,9 +1,9 @@
 /*
- * Written from the paper's text: a search of directories for a pattern, with the paper's names.
+ * Written from the paper's text: searches directories for a pattern, with the paper's names.
  *
- * paper PATHS PATTERN FLAGS: paths on standard output, each with a NUL behind it; errors on
- * standard error. With SEARCH_METADATA inode, size and permissions
- * stand before a path.
+ * paper PATHS PATTERN FLAGS: prints paths to standard output, each followed by a NUL byte, and
+ * errors to standard error. With SEARCH_METADATA, inode number, size and permissions precede each
+ * path.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -13,9 +13,9 @@
 #include <trawl/searchcall.h>
 #include <unistd.h>
 
-/* Either may be written: the paper means those of access(2). */
+/* Either name may be used: the paper means the flags of access(2). */
 _Static_assert(SEARCH_R_OK == R_OK && SEARCH_W_OK == W_OK && SEARCH_X_OK == X_OK, "flags");
-/* Numbers and order of the first implementation. */
+/* Constants and member order of the first implementation. */
 _Static_assert(SEARCH_ERR_OPEN == 1 && SEARCH_ERR_READ == 2, "errors");
 _Static_assert(SEARCH_ERR_CLOSE == 3 && SEARCH_ERR_STAT == 4, "errors");
 _Static_assert(offsetof(struct searchent, path) == 0, "order");

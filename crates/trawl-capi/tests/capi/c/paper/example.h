@@ -1,8 +1,8 @@
 /*
  * Runs an example of the paper, word for word, in a root directory made for it: EXAMPLE ROOT.
  *
- * Prints each match, with inode, size and permissions before the path where it has attributes;
- * errors go to standard error, and then it ends with 1.
+ * Prints each match, preceded by inode number, size and permissions if it has attributes. Errors go
+ * to standard error and make the exit code 1.
  */
 #define _DEFAULT_SOURCE
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <trawl/search.h>
 #include <unistd.h>
 
-/* The example: what it opens, or NULL if it reads and prints itself. */
+/* Returns the search that the example opens, or NULL if it reads and prints the records itself. */
 static SEARCH *example(void);
 
 int main(int argc, char **argv) {

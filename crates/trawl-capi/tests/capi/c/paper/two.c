@@ -1,4 +1,4 @@
-/* The contents of two directories, one behind the other (section 3.1). */
+/* The contents of two directories, one after the other (section 3.1). */
 #include "example.h"
 
 static SEARCH *example(void) {
