@@ -290,8 +290,7 @@ unsafe fn end(
     };
     place.needed = cookie.len();
     if cookie.len() > place.room {
-        let text = format!("the cookie needs {} bytes of room", cookie.len());
-        return Err(Failure::new(libc::ERANGE, text));
+        return Err(Failure::no_room(cookie.len()));
     }
     // SAFETY: the caller promises it.
     let room = unsafe { arguments::bytes_mut(place.cookie, place.room, "the cookie") }?;
@@ -316,14 +315,8 @@ pub unsafe extern "C" fn trawl_search_cookie(
         let handle = unsafe { handle(search) }?;
         // SAFETY: as above.
         let buffer = unsafe { arguments::bytes_mut(buffer, size, "the buffer") };
-        let buffer = buffer.map_err(kept_failure)?;
-        let cookie = handle.cookie()?;
-        match buffer.get_mut(..cookie.len()) {
-            Some(room) => room.copy_from_slice(&cookie),
-            None if size == 0 => {}
-            None => return Err(libc::ERANGE),
-        }
-        Ok(cookie.len() as isize)
+        let length = handle.copy_cookie(buffer.map_err(kept_failure)?)?;
+        Ok(length as isize)
     })
 }
 

@@ -27,6 +27,12 @@ impl Failure {
     pub(crate) fn invalid(text: impl Display) -> Failure {
         Failure::new(libc::EINVAL, text)
     }
+
+    /// A buffer that is too short for a cookie of this many bytes.
+    pub(crate) fn no_room(needed_bytes: usize) -> Failure {
+        let text = format!("the cookie needs {needed_bytes} bytes of room");
+        Failure::new(libc::ERANGE, text)
+    }
 }
 
 impl From<CallError> for Failure {

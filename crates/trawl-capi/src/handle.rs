@@ -107,10 +107,25 @@ impl Handle {
     /// Returns the cookie of the search's position, also after an error.
     pub(crate) fn cookie(&self) -> Result<Vec<u8>, c_int> {
         let state = self.lock().map_err(|(errno, _)| errno)?;
-        Ok(match &state.search {
-            Some(search) => search.cookie().to_bytes(),
-            None => state.place.to_bytes(),
-        })
+        Ok(state.cookie())
+    }
+
+    /// Copies the cookie and returns its length. An empty buffer only asks for the length; one that
+    /// is too short gives `ERANGE`.
+    pub(crate) fn copy_cookie(&self, buffer: &mut [u8]) -> Result<usize, c_int> {
+        let mut state = self.lock().map_err(|(errno, _)| errno)?;
+        let cookie = state.cookie();
+        if buffer.is_empty() {
+            return Ok(cookie.len());
+        }
+        let Some(room) = buffer.get_mut(..cookie.len()) else {
+            let failure = Failure::no_room(cookie.len());
+            // The search itself goes on.
+            state.text = failure.text;
+            return Err(failure.errno);
+        };
+        room.copy_from_slice(&cookie);
+        Ok(cookie.len())
     }
 
     /// Returns who gave the last record.
@@ -272,6 +287,13 @@ impl State {
                 self.text = INTERRUPTED.to_owned();
                 libc::EINTR
             }
+        }
+    }
+
+    fn cookie(&self) -> Vec<u8> {
+        match &self.search {
+            Some(search) => search.cookie().to_bytes(),
+            None => self.place.to_bytes(),
         }
     }
 

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::Duration;
 
 use trawl_model::Dev;
 use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
@@ -26,10 +25,6 @@ const REMEMBERED: usize = 1 << 16;
 /// Maximum number of times that a path is built before a directory that is constantly renamed is
 /// considered removed.
 const ATTEMPTS: usize = 8;
-
-/// Maximum retries, a millisecond apart, of opening an object that may become available in a
-/// moment.
-const OPEN_TRIES: usize = 50;
 
 /// Maximum retries of opening an object that does not exist before it is considered removed.
 const GONE_TRIES: usize = 4;
@@ -143,11 +138,6 @@ impl Resolver {
         let mut tries = 0;
         loop {
             match handle::open(&self.mount_root, &handle) {
-                // ext4 returns this while the inode number is being assigned to a new file.
-                Err(e) if e.errno == Errno::NOMEM && tries < OPEN_TRIES => {
-                    tries += 1;
-                    std::thread::sleep(Duration::from_millis(1));
-                }
                 // It is gone; or the kernel, while going up from it, met a concurrent rename of
                 // another object.
                 Err(e) if e.is_vanished() && tries < GONE_TRIES => {
@@ -178,16 +168,10 @@ impl Resolver {
     }
 
     fn look_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {
-        for attempt in 0..ATTEMPTS {
+        for _ in 0..ATTEMPTS {
             let fd = match self.open(directory) {
                 Ok(fd) => fd,
                 Err(e) if e.is_vanished() => return Ok(Up::Gone),
-                // The kernel also returns this while the inode number is being assigned to a new
-                // file.
-                Err(e) if e.errno == Errno::NOMEM && attempt + 1 < ATTEMPTS => {
-                    std::thread::sleep(Duration::from_millis(1 << attempt));
-                    continue;
-                }
                 Err(e) => return Err(e).about("open by its handle a directory below", &self.root),
             };
             let looked = self.look_above(directory, &fd);

@@ -117,23 +117,3 @@ fn mark(fd: c_int) {
         page::mark_object(dev, ino);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Flags as statfs(2) gives them: `ST_VALID`, and what mount(8) was told.
-    #[test]
-    fn rules_are_those_of_the_mount() {
-        const VALID: u64 = 0x20;
-        for (flags, rule) in [
-            (VALID, Rule::Always),
-            (VALID | 0x1000, Rule::Relative),
-            (VALID | 0x1000 | 0x400, Rule::Never),
-            (VALID | 0x1, Rule::Never),
-        ] {
-            assert!(Rule::of_flags(flags) == rule, "{flags:#x}");
-            assert!(Rule::of_number(rule as u64) == rule);
-        }
-    }
-}

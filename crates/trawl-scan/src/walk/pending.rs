@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -83,20 +83,24 @@ impl OverflowFile {
 }
 
 /// Creates an unnamed file; if the file system does not support that, a file whose name is removed.
-fn temporary(directory: &std::path::Path) -> Option<File> {
-    if let Ok(file) = trawl_sys::file::unnamed_temporary(directory) {
-        return Some(file);
-    }
-    let path = directory.join(format!("trawl-scan-{}", std::process::id()));
+fn temporary(directory: &Path) -> Option<File> {
+    trawl_sys::file::unnamed_temporary(directory)
+        .ok()
+        .or_else(|| unlinked_temporary(directory))
+}
+
+/// Creates a file that only its owner may open, and removes its name. Other users can occupy a name
+/// in a shared directory, so several are tried.
+fn unlinked_temporary(directory: &Path) -> Option<File> {
+    const NAMES: u32 = 100;
     let mut options = File::options();
-    let file = options
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .ok()?;
-    std::fs::remove_file(&path).ok()?;
-    Some(file)
+    options.read(true).write(true).create_new(true).mode(0o600);
+    (0..NAMES).find_map(|number| {
+        let path = directory.join(format!("trawl-scan-{}-{number}", std::process::id()));
+        let file = options.open(&path).ok()?;
+        std::fs::remove_file(&path).ok()?;
+        Some(file)
+    })
 }
 
 #[derive(Debug)]
@@ -311,6 +315,24 @@ mod tests {
             }
         }
         names
+    }
+
+    /// The names of directories that other users may not list are in it.
+    #[test]
+    fn a_named_temporary_file_is_private_and_loses_its_name() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+        let scratch = trawl_testkit::Scratch::new("pending");
+        // An ordinary user of a shared directory takes the first name.
+        let taken = scratch.join(format!("trawl-scan-{}-0", std::process::id()));
+        std::fs::write(&taken, "").unwrap();
+        let file = unlinked_temporary(scratch.path()).unwrap();
+        let found = file.metadata().unwrap();
+        assert_eq!(
+            (found.permissions().mode() & 0o777, found.nlink()),
+            (0o600, 0)
+        );
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 1);
     }
 
     #[test]

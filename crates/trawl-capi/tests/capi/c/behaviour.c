@@ -223,6 +223,7 @@ static void resume(void) {
         }
         CHECK(trawl_search_cookie(search, NULL, 0) > 1);
         FAILS_WITH(ERANGE, trawl_search_cookie(search, cookie, 1) == -1);
+        CHECK(strstr(trawl_strerror(search), "bytes of room") != NULL);
         options.cookie_bytes = (size_t)trawl_search_cookie(search, cookie, sizeof cookie);
         trawl_closesearch(search);
     }
