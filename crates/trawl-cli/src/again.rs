@@ -1,6 +1,8 @@
-//! Asking again. A right that is taken away makes files of the index go at once, also those that
-//! others are about to read who may go on seeing what is in them. Who has written nothing yet asks
-//! the index anew, which has all of it elsewhere.
+//! Repeats a question whose index files were deleted while it was being answered.
+//!
+//! Revoking a permission deletes index files at once, including files that users who keep their
+//! access are about to read. A question that has written nothing yet is asked again: the index now
+//! holds the same content in other files.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,25 +13,26 @@ use trawl_query::QueryError;
 
 use crate::failure::Failure;
 
-/// How often a question is asked again.
+/// Maximum number of times a question is asked again.
 const TRIES: usize = 16;
 
-/// Whether anything went to standard output, or was done.
+/// Whether anything was written to standard output, or done.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 static TRIED: AtomicUsize = AtomicUsize::new(0);
-/// What was to be written when a question ended before anything was.
+/// Output of a question that ended before any of its output was written.
 static HELD_BACK: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 fn held_back() -> MutexGuard<'static, Vec<u8>> {
     HELD_BACK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something is written or done: from now on nothing is asked again.
+/// Records that something was written or done: from now on nothing is asked again.
 pub(crate) fn note_begun() {
     HAS_BEGUN.store(true, Ordering::Relaxed);
 }
 
-/// Keeps what a question leaves unwritten at its end; false if that is to be written.
+/// Keeps the output that a question leaves unwritten when it ends. Returns false if the caller must
+/// write the output instead.
 pub(crate) fn holds_back(bytes: &[u8]) -> bool {
     if HAS_BEGUN.load(Ordering::Relaxed) {
         return false;
@@ -38,16 +41,16 @@ pub(crate) fn holds_back(bytes: &[u8]) -> bool {
     true
 }
 
-/// Writes what was held back: it counts after all.
+/// Writes the output that was held back: the question is not asked again.
 pub(crate) fn write_held_back() {
     let bytes = std::mem::take(&mut *held_back());
     if !bytes.is_empty() {
-        // Why a question failed was said; that its output cannot be written is no other failure.
+        // The failure itself was already reported; a failed write of its output adds nothing.
         let _ = io::stdout().lock().write_all(&bytes);
     }
 }
 
-/// Whether a question that failed so can be asked again.
+/// Returns true if a question that failed this way can be asked again.
 pub(crate) fn is_possible(failure: &Failure) -> bool {
     let error = match failure {
         Failure::Index(error) | Failure::Query(QueryError::Index(error)) => error,
@@ -57,7 +60,7 @@ pub(crate) fn is_possible(failure: &Failure) -> bool {
     is_gone && !HAS_BEGUN.load(Ordering::Relaxed) && TRIED.load(Ordering::Relaxed) < TRIES
 }
 
-/// Drops what the question said that failed, before it is asked again.
+/// Counts another try and drops the output of the failed question.
 pub(crate) fn begin() {
     TRIED.fetch_add(1, Ordering::Relaxed);
     held_back().clear();

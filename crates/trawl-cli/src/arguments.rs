@@ -1,8 +1,8 @@
-//! The command line: options that hold for every command, the commands, and
-//! the split that gives `find` its arguments untouched.
+//! The command line: options that every command accepts, the commands, and the split that passes
+//! `find` its arguments untouched.
 //!
-//! Each command's own options stand in its module. Help, man pages and
-//! completions are made from these definitions ([`crate::generate`]).
+//! Each command's own options are defined in its module. Help, man pages and completions are
+//! generated from these definitions ([`crate::generate`]).
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -19,22 +19,21 @@ use crate::output::ColourWhen;
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl index /home /srv         make or renew the index of two trees
-  trawl find /home -name '*.c'   ask it what find would print
-  trawl locate -b '*.iso'         what is so called, wherever it is
-  trawl du -sh /home/*           sizes of directories
+  trawl index /home /srv         create or update the index of two trees
+  trawl find /home -name '*.c'   find entries, as find does
+  trawl locate -b '*.iso'        find names anywhere in the index
+  trawl du -sh /home/*           sum up the sizes of directories
   trawl ls -l /srv/data          list a directory
-  trawl stats /home --by owner   who uses how much
-  trawl sql 'SELECT …'           ask with SQL; without a query, a shell
-  trawl top /home                the largest files
-  trawl sources                  what is indexed, as of when
+  trawl stats /home --by owner   count entries and bytes by owner
+  trawl sql 'SELECT …'           run a query; without one, open a shell
+  trawl top /home                show the largest files
+  trawl sources                  list the indexed trees and their age
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
-or nothing could be done, 130 interrupted. For a path that is not there find,
-du and stat exit with 1, ls with 2, as the GNU tools do.";
+or a fatal error, 130 interrupted. For a path that does not exist, find, du and
+stat exit with 1 and ls with 2, as the GNU tools do.";
 
-/// An index of file systems that answers find, ls, stat and du in
-/// milliseconds.
+/// An index of file systems that answers find, ls, stat and du in milliseconds.
 #[derive(Debug, Parser)]
 #[command(
     name = "trawl",
@@ -45,9 +44,11 @@ du and stat exit with 1, ls with 2, as the GNU tools do.";
     disable_help_subcommand = true
 )]
 pub(crate) struct Arguments {
-    /// Where the index lies [default: /var/lib/trawl for root, else
-    /// $XDG_DATA_HOME/trawl or ~/.local/share/trawl, which questions ask
-    /// together with /var/lib/trawl; variable TRAWL_INDEX, of several DIR:DIR]
+    /// Use the index in DIR
+    ///
+    /// The default is $TRAWL_INDEX, which may name several directories as DIR:DIR. Without it, root
+    /// uses /var/lib/trawl; other users use $XDG_DATA_HOME/trawl or ~/.local/share/trawl, and
+    /// questions also ask /var/lib/trawl.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]
@@ -56,44 +57,48 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-// How questions are answered; accepted before and behind the command.
+// Options of every question, accepted before and after the command.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Manner {
-    /// Say on standard error as of when the answer is true and what could
-    /// not be read
+    /// Report how fresh the answer is and what could not be read
+    ///
+    /// The report goes to standard error.
     #[arg(long)]
     pub(crate) status: bool,
-    /// When to use colours
+    /// Choose when to use colours
     #[arg(long, visible_alias = "colour", value_name = "WHEN", value_enum, num_args = 0..=1,
           require_equals = true, default_missing_value = "always")]
     pub(crate) color: Option<ColourWhen>,
-    /// Answer from the newest snapshot that began by then: a time as date(1)
-    /// reads it, a snapshot's id, latest, or -N for N before the latest. The
-    /// file system itself is then never asked
+    /// Answer from the newest snapshot that began by TIME
+    ///
+    /// TIME is a date as date(1) reads it, a snapshot's id, latest, or -N for the snapshot N before
+    /// the latest. The file system itself is then never asked.
     #[arg(long, value_name = "TIME", value_parser = crate::at::parse, allow_hyphen_values = true)]
     pub(crate) at: Option<AsOf>,
-    /// In --csv put an apostrophe before texts that a spreadsheet would take
-    /// for formulas: those that begin with =, +, -, @, a tab or a return
+    /// Protect --csv texts that spreadsheets take for formulas
+    ///
+    /// Puts an apostrophe before each text that begins with =, +, -, @, a tab or a carriage return.
     #[arg(long)]
     pub(crate) spreadsheet: bool,
     #[command(flatten)]
     pub(crate) fresh: FreshArgs,
 }
 
-// How fresh an answer must be. What is not said is `None`.
+// Options that say how fresh an answer must be. `None` means that the option was not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct FreshArgs {
-    /// Wait until the index has everything that was changed before the
-    /// question, at most so long; the exit code is 1 if it has not. Without
-    /// this option, the same where a daemon watches (trawl watch) [default: 10s]
+    /// Wait up to TIME until the index includes all earlier changes
+    ///
+    /// Earlier changes are those made before the question was asked. The exit code is 1 if the
+    /// index does not include them in time. Without this option, questions wait only where a daemon
+    /// watches (trawl watch) [default: 10s].
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, num_args = 0..=1,
           require_equals = true, default_missing_value = "10s", overrides_with = "no_wait")]
     pub(crate) fresh: Option<Duration>,
     /// Ask the index as it is, without waiting for a daemon
     #[arg(long, overrides_with = "fresh")]
     pub(crate) no_wait: bool,
-    /// Be content with an answer that was true so long ago, such as 30s, 5m
-    /// or 1d
+    /// Accept answers up to AGE old, such as 30s, 5m or 1d
     #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time)]
     pub(crate) max_age: Option<Duration>,
 }
@@ -110,14 +115,14 @@ impl FreshArgs {
 }
 
 impl Manner {
-    /// What holds for all output of this process from now on.
+    /// Applies the options that hold for all output of this process from now on.
     pub(crate) fn prepare(self) {
         if self.spreadsheet {
             crate::csv::protect();
         }
     }
 
-    /// What was said before the command, unless it was said again behind it.
+    /// Combines the options before the command (`self`) with those after it, which take precedence.
     #[must_use]
     pub(crate) fn then(self, later: Manner) -> Manner {
         Manner {
@@ -130,74 +135,75 @@ impl Manner {
     }
 }
 
-/// The commands. Options are defined for the one that is given alone: those of all would take most
-/// of a short command's time. They come after what stands here, so a doc comment on any type with a
-/// command's options would take the place of its text.
+/// The commands.
+///
+/// clap defines options only for the command that is given: defining all of them would take most of
+/// a short command's run time. It reads them after the texts here, so a doc comment on the type of
+/// a command's options would replace the command's text.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
     /// Scan trees and write them into the index
     Index(Box<crate::index::IndexArgs>),
-    /// List what is indexed, or remove a source
+    /// List the indexed trees, or remove some
     Sources(crate::sources::SourcesArgs),
-    /// Keep sources as of now: notice what changes and bring it into the index
+    /// Watch trees and keep their index up to date
     Watch(Box<crate::watch::WatchArgs>),
-    /// Answer searches of other machines, over ssh or at a socket
+    /// Answer searches from other machines, over ssh or a socket
     Serve(Box<crate::serve::ServeArgs>),
     /// Run a command that sees directories of other machines as its own
     Run(Box<crate::run::RunArgs>),
     /// Mount a directory of another machine, read-only
     Mount(crate::run::MountArgs),
-    /// Unmount what trawl mount mounted
+    /// Unmount directories that trawl mount has mounted
     Unmount(crate::run::UnmountArgs),
     /// Check every byte of the index (index --verify)
     Verify(crate::index::upkeep::VerifyArgs),
-    /// Remove what no snapshot needs (index --gc)
+    /// Remove snapshots and files that are no longer kept (index --gc)
     Gc(crate::index::upkeep::GcArgs),
-    /// Search with GNU find's language
+    /// Find entries with GNU find's language
     #[command(disable_help_flag = true)]
     Find(FindArgs),
-    /// Find entries by their names as plocate does
+    /// Find entries by name, as plocate does
     Locate(Box<crate::locate::LocateArgs>),
-    /// Search directories for a pattern with one call: live, or from an index
-    /// that is as of now
+    /// Search directories for a pattern, live or from an up-to-date index
     Search(Box<crate::search::SearchArgs>),
-    /// List directories as ls does
+    /// List directories, as ls does
     #[command(disable_help_flag = true)]
     Ls(Box<crate::ls::LsArgs>),
-    /// Show the attributes of files as stat does
+    /// Show attributes of files, as stat does
     Stat(crate::stat::StatArgs),
-    /// Sum up space used as du does
+    /// Sum up disk usage, as du does
     #[command(disable_help_flag = true)]
     Du(crate::du::DuArgs),
-    /// Show extended attributes as getfattr does
+    /// Show extended attributes, as getfattr does
     #[command(disable_help_flag = true)]
     Getfattr(Box<crate::getfattr::GetfattrArgs>),
     /// Count entries and bytes by type, extension, size, age, owner and more
     Stats(crate::stats::StatsArgs),
-    /// Ask with SQL
+    /// Query the index with SQL
     Sql(Box<crate::sql::SqlArgs>),
-    /// Write what the index knows to files for other programs
+    /// Write the index's content to files for other programs
     Export(Box<crate::sql::ExportArgs>),
-    /// Show what is first by size, time or number: files, directories, owners
+    /// Rank files, directories or owners by size, time or number
     Top(Box<crate::top::TopArgs>),
-    /// Find files that may be the same
+    /// Find files that may be duplicates
     Duplicates(crate::duplicates::DuplicatesArgs),
-    /// Show what differs between two snapshots
+    /// Show the differences between two snapshots
     Diff(Box<crate::diff::DiffArgs>),
-    /// Show what all snapshots say of a path
+    /// Show the state of a path in every snapshot
     History(crate::history::HistoryArgs),
-    /// Show how large a tree was in each snapshot
+    /// Show the size of a tree in each snapshot
     Growth(crate::growth::GrowthArgs),
-    /// Show help about trawl or one of its commands
+    /// Show help for trawl or one of its commands
     Help {
-        /// The command [default: trawl itself]
+        /// Show help for this command [default: trawl itself]
         #[arg(value_name = "COMMAND")]
         command: Option<OsString>,
     },
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// The shell
+        /// Print completions for this shell
         #[arg(value_enum)]
         shell: Shell,
     },
@@ -206,7 +212,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// True if it asks about files, so that it may be asked of the past.
+    /// Returns true if the command asks about files, so that it can be asked about the past.
     pub(crate) fn is_question(&self) -> bool {
         !matches!(
             self,
@@ -226,48 +232,49 @@ impl Command {
     }
 }
 
-// Arguments of `find`, which reads them itself.
+// Arguments of `find`, which parses them itself.
 #[derive(Debug, Args)]
 pub(crate) struct FindArgs {
-    /// Start points and expression, as find(1) takes them; `trawl find
-    /// --help` lists what it knows
+    /// Search these start points with this expression, as find(1) does
+    ///
+    /// trawl find --help lists the words of the expression.
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
         value_name = "ARGUMENT"
     )]
     pub(crate) arguments: Vec<OsString>,
-    /// Under which name the program was called.
+    /// Name under which the program was called.
     #[arg(skip)]
     pub(crate) called: Called,
 }
 
-/// The definition, with what holds for every command: a repeated option is
-/// no error, the last one counts.
+/// Returns the definition of the command line. Repeating an option is no error: the last one
+/// counts.
 pub(crate) fn command() -> clap::Command {
     let command = Arguments::command().args_override_self(true);
     command.mut_subcommands(|command| {
         let asks_index = !WITHOUT_INDEX.contains(&command.get_name());
         let index = asks_index.then(|| index_option(command.get_name()));
-        // Long options may be cut short, as with the GNU tools.
+        // Long options may be abbreviated, as in the GNU tools.
         let command = command.args_override_self(true).infer_long_args(true);
         command.args(index)
     })
 }
 
-/// Commands that ask no index, and find, whose words are its own.
+/// Commands that do not use the index, and `find`, which parses its own arguments.
 const WITHOUT_INDEX: &[&str] = &["find", "help", "completions", "man", "mount", "unmount"];
 
-/// Commands in which `-i` is what it is in the tool of that name.
+/// Commands in which `-i` has the meaning that it has in the tool of that name.
 const WITH_ANOTHER_I: &[&str] = &["locate", "ls"];
 
-/// `--index` behind a command: what it says counts more than what was said before.
+/// Returns the `--index` option of a command. It overrides `--index` before the command.
 fn index_option(command: &str) -> clap::Arg {
     let option = clap::Arg::new(INDEX_BEHIND)
         .long("index")
         .value_name("DIR")
         .value_parser(clap::value_parser!(PathBuf))
-        .help("Where the index lies, as before the command");
+        .help("Use the index in DIR, as before the command");
     match WITH_ANOTHER_I.contains(&command) {
         true => option,
         false => option.short('i'),
@@ -276,11 +283,10 @@ fn index_option(command: &str) -> clap::Arg {
 
 const INDEX_BEHIND: &str = "index_behind";
 
-/// Reads the command line; `words` starts with the program's name.
+/// Parses the command line; `words` starts with the program's name.
 ///
 /// # Errors
-/// What clap has to say: an error, or the help or version that was asked
-/// for.
+/// Returns clap's answer: an error, or the help or version text that was asked for.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let command = command();
     let words = match is_called(&words, DAEMON) {
@@ -310,9 +316,9 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     Ok(arguments)
 }
 
-/// Cuts behind the word `find` where it is the command: what follows belongs
-/// to find's own parser, in which `-i…` and `--` mean other things. A program
-/// that is called `find` is one whole command.
+/// Splits the words after `find` where that is the command: they belong to find's own parser, in
+/// which `-i…` and `--` have other meanings. If the program itself is called `find`, all words
+/// after its name are find's.
 fn split_find(
     command: &clap::Command,
     words: Vec<OsString>,
@@ -337,10 +343,11 @@ fn split_find(
     (rest, None)
 }
 
-/// The name under which the program is `trawl watch`, or `trawl serve`.
+/// Name under which the program acts as `trawl watch` or `trawl serve`.
 const DAEMON: &str = "trawld";
 
-/// `trawld WORDS` is `trawl watch WORDS`, and `trawl serve WORDS` if the first one says to whom.
+/// Turns `trawld WORDS` into `trawl watch WORDS`, or into `trawl serve WORDS` if the first word is
+/// `--stdio` or begins with `--listen`.
 fn as_daemon(words: Vec<OsString>) -> Vec<OsString> {
     let first = words
         .get(1)
@@ -351,7 +358,7 @@ fn as_daemon(words: Vec<OsString>) -> Vec<OsString> {
     ours.into_iter().chain(words.into_iter().skip(1)).collect()
 }
 
-/// True if the program is called `find`.
+/// Returns true if the program was called as `find`.
 fn is_find(words: &[OsString]) -> bool {
     is_called(words, "find")
 }
@@ -361,7 +368,8 @@ fn is_called(words: &[OsString], name: &str) -> bool {
     program.and_then(std::path::Path::file_name) == Some(OsStr::new(name))
 }
 
-/// How many words the option takes that `word` begins; `None` if it is none.
+/// Returns how many words the option in `word` takes, its value included; `None` if `word` is not
+/// an option.
 fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
     let text = word.as_encoded_bytes();
     let name = text.strip_prefix(b"-").filter(|name| !name.is_empty())?;
@@ -378,8 +386,8 @@ fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
     Some(if takes_next { 2 } else { 1 })
 }
 
-/// What to say of a mistake where words of find stand before `--`, in a command that takes them
-/// behind it: `trawl top . -name x`.
+/// Returns a hint for a usage error where words of find stand before `--` although the command
+/// takes them after it: `trawl top . -name x`.
 pub(crate) fn expression_hint(words: &[OsString]) -> Option<String> {
     let command = command();
     let mut at = 1;
@@ -397,17 +405,17 @@ pub(crate) fn expression_hint(words: &[OsString]) -> Option<String> {
     let found = before.find(is_word)?.to_string_lossy();
     WITH_EXPRESSION.contains(&name).then(|| {
         format!(
-            "{found} belongs to the language of find, which stands behind --: \
+            "{found} is part of a find expression, which must come after --: \
              trawl {name} PATH -- {found} ..."
         )
     })
 }
 
-/// Commands that take an expression of find behind `--`.
+/// Commands that take a find expression after `--`.
 const WITH_EXPRESSION: &[&str] = &["stats", "top"];
 
-/// Which options were given, in order of their last occurrence: the names of
-/// the fields that they fill.
+/// Returns the options that were given, in order of their last occurrence, as the names of the
+/// fields that they fill.
 pub(crate) fn occurrences(matches: &ArgMatches) -> Vec<String> {
     let given = matches
         .ids()

@@ -1,4 +1,4 @@
-//! `--at TIME`: as of when a question is asked.
+//! `--at TIME`: the moment in the past that a question is about.
 
 use trawl_index::SnapshotId;
 use trawl_model::Timestamp;
@@ -8,24 +8,24 @@ use trawl_text::zone::Zone;
 
 use crate::index::scan::now;
 
-/// What stands for the newest snapshot.
+/// Word for the newest snapshot.
 const LATEST: &str = "latest";
 
-/// The end of a second.
+/// Last nanosecond of a second.
 const LAST_NANOSECOND: u32 = 999_999_999;
 
-/// Reads what stands behind `--at`.
+/// Parses the value of `--at`.
 ///
 /// # Errors
-/// What is wrong with it, and what it may be.
+/// Says that the value is invalid, and which values are valid.
 pub(crate) fn parse(text: &str) -> Result<AsOf, String> {
-    read(text, now(), &Zone::local()).ok_or_else(|| {
-        "it is no time as date(1) reads it, no snapshot's id, neither latest nor -N".to_owned()
-    })
+    read(text, now(), &Zone::local())
+        .ok_or_else(|| "it is not a time for date(1), a snapshot's id, latest or -N".to_owned())
 }
 
-/// The same for one of several words, which may be a path: a single letter,
-/// which date(1) takes for a time zone, is one.
+/// Parses a word that may be a time or a path. Returns `None` for a path and for an invalid time. A
+/// word with a slash, with a dot at its beginning, or of a single letter (which date(1) takes for a
+/// time zone) is a path.
 pub(crate) fn parse_word(text: &str) -> Option<AsOf> {
     let is_path = text.contains('/') || text.len() < 2 || text.starts_with('.');
     (!is_path).then(|| parse(text).ok()).flatten()
@@ -43,14 +43,14 @@ fn read(text: &str, now: Timestamp, zone: &Zone) -> Option<AsOf> {
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return digits.parse().ok().map(AsOf::Back);
     }
-    // A date may begin with a number and its sign; a sign alone is a slip.
+    // A date may begin with a signed number; a sign without a number is a typing error.
     let is_sign = text.starts_with('-') && !digits.starts_with(|c: char| c.is_ascii_digit());
     if text.is_empty() || is_sign {
         return None;
     }
     let time = trawl_text::date::parse(text.as_bytes(), now, zone)?;
     Some(AsOf::Time(match time.nanos {
-        // Times are shown without fractions: all of that second is meant.
+        // Times are shown without fractions, so the whole second is meant.
         0 if !text.contains(['.', ',']) => Timestamp {
             nanos: LAST_NANOSECOND,
             ..time
@@ -59,7 +59,7 @@ fn read(text: &str, now: Timestamp, zone: &Zone) -> Option<AsOf> {
     }))
 }
 
-/// In words, as in "there is no snapshot …".
+/// Describes `as_of` so that it completes "there is no snapshot …".
 pub(crate) fn described(as_of: AsOf) -> String {
     match as_of {
         AsOf::Time(time) => format!("that began by {}", time_text(time)),
@@ -69,14 +69,14 @@ pub(crate) fn described(as_of: AsOf) -> String {
     }
 }
 
-/// A time as messages show it.
+/// Returns a time as messages show it.
 pub(crate) fn time_text(time: Timestamp) -> String {
     let mut text = String::new();
     full_iso(&mut text, time, &Zone::local());
     text
 }
 
-/// Why a source with these snapshots, the oldest first, has no answer.
+/// Explains why a source with these snapshots, oldest first, has no answer as of `as_of`.
 pub fn why_none(as_of: AsOf, snapshots: &[SnapshotInfo]) -> String {
     let of_these = match snapshots {
         [] => String::new(),

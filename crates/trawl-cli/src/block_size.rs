@@ -1,6 +1,7 @@
-//! Block sizes as options and variables give them, and amounts of space in
-//! them: what [`trawl_text::units`] does, with units behind the number
-//! (`-BM` prints `5M`) and the variables' order.
+//! Block sizes from options and environment variables, and amounts of space printed in them.
+//!
+//! Adds to [`trawl_text::units`] the units after numbers (`-BM` prints `5M`) and the precedence of
+//! the environment variables.
 //!
 //! Source: coreutils manual, "Block size".
 
@@ -8,18 +9,18 @@ use std::ffi::OsString;
 
 use trawl_text::units::{self, Scale};
 
-/// How amounts of space are printed.
+/// Format in which amounts of space are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SizeFormat {
     /// In whole blocks of this many bytes.
     Blocks(u64),
-    /// In whole blocks, with the unit behind it (`-BM` prints `5M`).
+    /// In whole blocks, with the unit after the number (`-BM` prints `5M`).
     Unit(u64, Unit),
     /// Scaled to one or two digits and a unit.
     Scaled(Scale),
 }
 
-/// What a unit's letters stand for.
+/// Base of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     /// Powers of 1024: K, M, G.
@@ -28,7 +29,7 @@ pub(crate) enum Base {
     Decimal,
 }
 
-/// How a unit is written.
+/// Spelling of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// `K`: powers of 1024.
@@ -64,10 +65,10 @@ impl SizeFormat {
     /// `--si`.
     pub(crate) const DECIMAL: SizeFormat = SizeFormat::Scaled(Scale::Decimal);
 
-    /// What `--block-size` and the variables accept: a number, a unit or
-    /// both, `human-readable`, `si`. `None` if it is none of these or 0.
+    /// Parses the value of `--block-size` or of a variable: a number, a unit or both,
+    /// `human-readable` or `si`. Returns `None` if it is invalid or 0.
     pub(crate) fn parse(spec: &str) -> Option<SizeFormat> {
-        // A leading quote asks for digit groups, which the C locale has not.
+        // A leading quote asks for digit grouping, which the C locale does not have.
         let spec = spec.strip_prefix('\'').unwrap_or(spec);
         match spec {
             "" => return None,
@@ -92,9 +93,9 @@ impl SizeFormat {
         }
     }
 
-    /// The first of `variables` that is set, then `BLOCK_SIZE` and
-    /// `BLOCKSIZE`; a value that makes no sense counts as the default. That
-    /// is 1024 bytes, or 512 if `POSIXLY_CORRECT` is set.
+    /// Returns the format in the first of `variables` that is set, else in `BLOCK_SIZE` or
+    /// `BLOCKSIZE`. An invalid value counts as the default, which is 1024 bytes, or 512 if
+    /// `POSIXLY_CORRECT` is set.
     pub(crate) fn from_environment(
         variables: &[&str],
         get: impl Fn(&str) -> Option<OsString>,
@@ -111,7 +112,7 @@ impl SizeFormat {
             .unwrap_or(SizeFormat::Blocks(default))
     }
 
-    /// `bytes` in this format.
+    /// Formats `bytes`.
     pub(crate) fn show(self, bytes: u128) -> String {
         match self {
             SizeFormat::Blocks(size) => bytes.div_ceil(u128::from(size.max(1))).to_string(),
@@ -150,7 +151,7 @@ impl Unit {
     }
 }
 
-/// The factor of a unit and how it was written; `None` if it is no unit.
+/// Returns the factor of a unit and how the unit is spelled; `None` if the unit is invalid.
 fn parse_unit(unit: &str) -> Option<(u64, Option<Unit>)> {
     let mut rest = unit.chars();
     let Some(letter) = rest.next() else {

@@ -1,8 +1,8 @@
-//! Comma-separated values, RFC 4180 with newlines as line ends: a field is
-//! quoted where it holds a comma, a quote or a line break. `docs/json.md` describes the columns.
+//! Comma-separated values as in RFC 4180, with newlines as line ends: a field is quoted where it
+//! holds a comma, a quote or a line break. `docs/json.md` describes the columns.
 //!
-//! Everything is UTF-8: bytes that are not are escaped as in JSON, and beside a path there is a
-//! field with them in hex. With `--spreadsheet` no text begins as a formula does.
+//! Everything is UTF-8. Bytes that are not valid UTF-8 are escaped as in JSON, and a second field
+//! next to the path holds them in hexadecimal. With `--spreadsheet` no text begins like a formula.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trawl_model::Timestamp;
 use trawl_text::json::{hex, rfc3339};
 
-/// Whether spreadsheets will read it.
+/// Whether texts are protected from being read as formulas.
 static IS_FOR_SPREADSHEETS: AtomicBool = AtomicBool::new(false);
 
-/// From now on spreadsheets take no text for a formula.
+/// Protects all texts from now on, so that spreadsheets take none for a formula.
 pub(crate) fn protect() {
     IS_FOR_SPREADSHEETS.store(true, Ordering::Relaxed);
 }
@@ -41,7 +41,8 @@ impl Line {
         }
     }
 
-    /// Adds two fields: a byte string as text, and its bytes in hex where it is none.
+    /// Adds two fields: a byte string as text, and its bytes in hexadecimal if they are not valid
+    /// UTF-8.
     #[must_use]
     pub(crate) fn path(self, value: impl AsRef<[u8]>) -> Line {
         let value = value.as_ref();
@@ -52,7 +53,7 @@ impl Line {
         }
     }
 
-    /// Adds a field with a time; an empty one without.
+    /// Adds a field with a time; the field is empty if there is no time.
     #[must_use]
     pub(crate) fn time(self, time: Option<Timestamp>) -> Line {
         self.field(time.map(rfc3339).unwrap_or_default())
@@ -87,14 +88,14 @@ impl Line {
         self.push(value.to_string().as_bytes())
     }
 
-    /// The line with its end.
+    /// Returns the line with its line end.
     pub(crate) fn close(mut self) -> Vec<u8> {
         self.bytes.push(b'\n');
         self.bytes
     }
 }
 
-/// The text with an apostrophe before it if a spreadsheet would take it for a formula.
+/// Returns the text, with an apostrophe before it if a spreadsheet would take it for a formula.
 ///
 /// Source: <https://owasp.org/www-community/attacks/CSV_Injection>
 pub fn protected(text: &str) -> Cow<'_, str> {

@@ -1,10 +1,9 @@
-//! Exit codes: one enum and how several of them become one.
+//! Exit codes: one enum, and the rule that combines several of them.
 //!
-//! 0 complete, 1 complete but for what could not be read, 2 usage or fatal,
-//! 130 interrupted (128 + SIGINT, as shells report it). A path that is not
-//! there is 1 for `du` and `stat` and 2 for `ls`, as the GNU tools have it;
-//! `trawl find` keeps GNU find's codes, which are 0 and 1, and `trawl locate`
-//! plocate's: 1 if nothing matched.
+//! 0 is complete, 1 complete except for parts that could not be read, 2 wrong usage or a fatal
+//! error, 130 interrupted (128 + SIGINT, as shells report it). For a path that does not exist `du`
+//! and `stat` return 1 and `ls` returns 2, as the GNU tools do. `trawl find` keeps GNU find's
+//! codes, which are 0 and 1, and `trawl locate` keeps plocate's: 1 if nothing matched.
 
 use std::process::ExitCode;
 
@@ -14,22 +13,22 @@ pub enum Exit {
     /// Everything that was asked for was answered.
     #[default]
     Complete,
-    /// Answered: there is no such thing; only `trawl locate` ends so.
+    /// Answered: nothing matched. Only `trawl locate` ends this way.
     Unmatched,
-    /// Answered, but a part of what was asked for could not be read.
+    /// Answered, but a part could not be read.
     Issues,
-    /// Wrong usage, or nothing could be done.
+    /// Wrong usage or a fatal error.
     Fatal,
     /// Stopped by SIGINT, SIGTERM or SIGHUP.
     Interrupted,
-    /// What GNU find would return; only `trawl find` ends so.
+    /// The code that GNU find would return. Only `trawl find` ends this way.
     Find(u8),
-    /// What a command that was run ended with; only `trawl run` ends so.
+    /// The exit code of the command that was run. Only `trawl run` ends this way.
     Command(u8),
 }
 
 impl Exit {
-    /// The number that the process ends with.
+    /// Returns the exit code of the process.
     pub const fn code(self) -> u8 {
         match self {
             Exit::Complete => 0,
@@ -40,14 +39,13 @@ impl Exit {
         }
     }
 
-    /// The end of a command whose parts ended as `self` and `other`: the
-    /// worse of them.
+    /// Combines the ends of two parts of a command: the worse one counts.
     #[must_use]
     pub fn and(self, other: Exit) -> Exit {
         self.max(other)
     }
 
-    /// [`Exit::Issues`] if there were any.
+    /// Returns [`Exit::Issues`] if `count` is not 0, else [`Exit::Complete`].
     pub const fn from_issues(count: u64) -> Exit {
         if count == 0 {
             Exit::Complete

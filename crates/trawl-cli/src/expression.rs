@@ -1,4 +1,4 @@
-//! A find expression behind `--`: which entries a question is about.
+//! A find expression after `--`, which selects the entries that a question is about.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -8,11 +8,11 @@ use trawl_query::{Index, Start};
 
 use crate::failure::Failure;
 
-/// Which entries count; all of them if nothing was said.
+/// A selection of entries: all entries if no expression was given.
 pub(crate) struct Expression(Option<Sieve>);
 
 impl Expression {
-    /// Reads the words.
+    /// Parses the words of an expression. Fails if the expression is invalid.
     pub(crate) fn read(words: &[OsString]) -> Result<Expression, Failure> {
         if words.is_empty() {
             return Ok(Expression(None));
@@ -23,17 +23,17 @@ impl Expression {
         Ok(Expression(Some(sieve)))
     }
 
-    /// True if nothing was said.
+    /// Returns true if no expression was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// True if it asks for a type, so that others than files may be meant.
+    /// Returns true if the expression tests the type, so that it may select more than files.
     pub(crate) fn asks_for_type(&self) -> bool {
         self.0.as_ref().is_some_and(Sieve::asks_for_type)
     }
 
-    /// The test for what lies at and below a start.
+    /// Returns the test for entries at and below a start point.
     pub(crate) fn at<'s>(
         &'s self,
         index: &'s Index,

@@ -1,5 +1,4 @@
-//! Why a command could not do what it was asked for. Everything here ends a
-//! command with exit code 2, but for an interrupt.
+//! Reasons why a command failed. Each ends the command with exit code 2, except an interrupt.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,78 +8,76 @@ use trawl_text::quote::message;
 
 use crate::exit::Exit;
 
-/// What went wrong, as it is told to the user.
+/// An error, with the text that the user reads.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum Failure {
-    /// Standard output takes no more.
+    /// Standard output cannot be written.
     #[error("cannot write to standard output: {}", cause(.0))]
     Write(io::Error),
-    /// No default index, for want of a home directory.
-    #[error(
-        "cannot tell where the index is, because HOME is not set: say it with -i DIR or TRAWL_INDEX"
-    )]
+    /// There is no default index, because the home directory is unknown.
+    #[error("cannot find the index, because HOME is not set: name it with -i DIR or TRAWL_INDEX")]
     NoHome,
-    /// Options that make no sense, or not together.
+    /// Options that are invalid or contradict each other.
     #[error("{0}")]
     Usage(String),
-    /// The working directory is needed and cannot be told.
-    #[error("cannot tell the working directory: {}; give absolute paths", cause(.0))]
+    /// The working directory is needed but cannot be determined.
+    #[error("cannot determine the working directory: {}; give absolute paths", cause(.0))]
     NoWorkingDirectory(io::Error),
-    /// A file could not be made, read or written.
+    /// A file could not be created, read or written.
     #[error("cannot {action} {}: {}", path.display(), cause(source))]
     File {
-        /// What was tried, as an infinitive.
+        /// The operation, as an infinitive.
         action: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file with an id map makes no sense.
+    /// A file with an id map is invalid.
     #[error("{}, {problem}", path.display())]
     IdMap {
         /// The file.
         path: PathBuf,
-        /// Which line, and why.
+        /// The line, and the reason.
         problem: trawl_model::id_map::IdMapError,
     },
     /// The index could not be read or written.
     #[error(transparent)]
     Index(#[from] trawl_index::IndexError),
-    /// A source could not be watched, or its daemon not asked.
+    /// A source could not be watched, or its daemon could not be asked.
     #[error(transparent)]
     Watch(#[from] trawl_serve::ServeError),
-    /// The index could not be asked.
+    /// The index could not be queried.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
     /// An older snapshot could not be made as strict as the new one.
-    #[error("older snapshots cannot be given the permissions of now: {0}")]
+    #[error("cannot apply the present permissions to older snapshots: {0}")]
     History(#[from] trawl_history::HistoryError),
-    /// A scan did not reach its end.
+    /// A scan did not finish.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<trawl_index::IndexError>),
-    /// A search could not be begun, or ended early.
+    /// A search could not be started, or ended early.
     #[error(transparent)]
     Call(#[from] trawl_call::CallError),
-    /// A server could not be asked, or a client not be served.
+    /// A server could not be asked, or a client could not be served.
     #[error(transparent)]
     Remote(#[from] trawl_remote::RemoteError),
     /// A tree of a server could not be mounted.
     #[error(transparent)]
     Mount(#[from] trawl_mount::MountError),
-    /// A signal asked for the end.
+    /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Failure {
-    /// True if whoever read the output has enough.
+    /// Returns true if the reader of the output has closed the pipe.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, Failure::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// True if there is no index where one was looked for.
+    /// Returns true if no index exists at the expected place.
     pub(crate) fn is_missing_index(&self) -> bool {
         use trawl_index::IndexError;
         use trawl_query::QueryError;
@@ -92,7 +89,7 @@ impl Failure {
         )
     }
 
-    /// How the process ends after it.
+    /// Returns how the process ends after this failure.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Interrupted | Failure::Query(trawl_query::QueryError::Cancelled) => {
@@ -103,20 +100,19 @@ impl Failure {
     }
 }
 
-/// A path as messages show it: escaped, `/` for the root.
+/// Returns a path as messages show it: escaped, `/` for the root.
 pub(crate) fn shown(path: &[u8]) -> String {
     without_controls(&trawl_model::escape::escape(trawl_model::path::display(
         path,
     )))
 }
 
-/// A path in quotes, for messages like those of the GNU tools.
+/// Returns a path in quotes, for messages like those of the GNU tools.
 pub(crate) fn quoted(path: &[u8]) -> String {
     message(path, Locale::from_env())
 }
 
-/// Control characters as `\n` or `\u{1b}`, so that a path cannot move a
-/// terminal's cursor.
+/// Escapes control characters as `\n` or `\u{1b}`, so that a path cannot move a terminal's cursor.
 fn without_controls(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -128,7 +124,7 @@ fn without_controls(text: &str) -> String {
     out
 }
 
-/// The system's words without the number behind them, in lower case.
+/// Returns the system's error text in lower case, without the error number.
 pub fn cause(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);

@@ -1,6 +1,5 @@
-//! `trawl find`: hands its words to [`trawl_find`], and adds to the language
-//! what belongs to every question: `--json`, `--csv`, `-0`, `--at` and `--status` as
-//! first words.
+//! `trawl find`: passes its words to [`trawl_find`], and accepts before them the options of every
+//! question, such as `--json`, `--csv`, `-0`, `--at` and `--status`.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -36,70 +35,70 @@ use crate::rows;
 use crate::scope::{Denials, Depth, Follow, Session, as_of_live, not_indexed};
 use crate::settings;
 
-/// How matches are written where the words hold no action.
+/// Format of matches where the words contain no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writing {
     /// As find writes them.
     Usual,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// Lines below a header.
+    /// CSV lines below a header.
     Csv,
-    /// Paths that end with a zero byte.
+    /// Paths that end with a NUL byte.
     Zero,
 }
 
-/// Where the answer comes from.
+/// Source of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// The index; what is not in it from the live file system.
+    /// The index, and the live file system for paths that are not indexed.
     Index,
     /// The live file system.
     Live,
 }
 
-/// Under which name the program was called.
+/// Name under which the program was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Called {
     /// As `trawl find`.
     #[default]
     Trawl,
-    /// As `find`: nothing but what find would say.
+    /// As `find`: prints nothing that find would not print.
     Find,
 }
 
-/// Where the program that is called `find` looks: `index`, or else the live
-/// file system, as scripts expect.
+/// Variable that says where the program looks when it is called `find`: with `index` in the index,
+/// else in the live file system, as scripts expect.
 const SOURCE_VARIABLE: &str = "TRAWL_FIND";
 
-/// Our own words in front of find's.
+/// Help text for trawl's own options, which come before find's words.
 const OURS: &str = "\nOptions of every question, before the paths:\n  \
     --live                         walk the file system instead of asking the index\n  \
-    --json, --csv, -0              print matches as JSON objects, as CSV, or NUL-ended\n  \
-    --at TIME                      answer from the newest snapshot that began by then: a\n                                 \
-                                   time as date(1) reads it, a snapshot's id, latest, -N\n  \
-    --fresh[=TIME]                 wait so long until the index is as of now [10s]; the\n                                 \
-                                   default where a daemon watches\n  \
-    --no-wait                      do not\n  \
-    --max-age AGE                  be content with an answer that is so old\n  \
-    --status                       say as of when the answer is true and what was not read\n  \
+    --json, --csv, -0              print JSON objects, CSV or NUL-terminated paths\n  \
+    --at TIME                      answer from the newest snapshot begun by TIME:\n                                 \
+                                   a date as in date(1), a snapshot id, latest, -N\n  \
+    --fresh[=TIME]                 wait up to TIME [10s] until the index includes\n                                 \
+                                   earlier changes; default where a daemon watches\n  \
+    --no-wait                      do not wait\n  \
+    --max-age AGE                  accept answers up to AGE old\n  \
+    --status                       report the answer's time and what is missing\n  \
     -i, --index DIR                ask the index in DIR\n\n\
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
 
-/// What scripts look for in the version is whose language it is.
+/// Version text. Scripts look in it for the version of GNU findutils.
 const VERSION: &str = concat!(
     "find (trawl ",
     env!("CARGO_PKG_VERSION"),
     ") with the language of GNU findutils 4.9.0\n"
 );
 
-/// What `trawl find --help` prints, and the manual page says.
+/// Returns the text that `trawl find --help` prints and that the manual page contains.
 pub(crate) fn help() -> String {
     trawl_find::help::text() + OURS
 }
 
-/// What was asked for beside find's own words.
+/// Options that are not find's own words.
 struct Ours {
     index: Option<PathBuf>,
     writing: Writing,
@@ -162,12 +161,12 @@ pub(crate) fn run(
     };
     let reads_starts = words.iter().any(|word| word == b"-files0-from");
     if program.expr.has(Effect::Change) || reads_starts {
-        // It does something, or takes something that is there once.
+        // It changes something, or reads input that can be read only once.
         again::note_begun();
     }
     match search(ours, *program, &env) {
         Err(failure) if again::is_possible(&failure) => Err(failure),
-        // Whoever read the output has enough.
+        // The reader of the output has closed the pipe.
         Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),
         Err(failure) => {
             match &failure {
@@ -180,8 +179,8 @@ pub(crate) fn run(
     }
 }
 
-/// What find says when standard output takes no more, and again when it is
-/// closed: then only a descriptor that never was open is an error of its own.
+/// Reports, as find does, that standard output cannot be written, and reports it again as at exit:
+/// the second message has a reason only if the descriptor was never open.
 fn complain_of_output(error: &io::Error) {
     let why = error_text(error);
     complain(&format_args!("{}: {why}", quoted(b"standard output")));
@@ -191,10 +190,10 @@ fn complain_of_output(error: &io::Error) {
     }
 }
 
-/// errno(3).
+/// Bad file descriptor (errno(3)).
 const EBADF: i32 = 9;
 
-/// Options of ours that are words of their own.
+/// Long options of trawl that come before find's words.
 const LONG_OPTIONS: [&str; 9] = [
     "--live",
     "--json",
@@ -207,7 +206,7 @@ const LONG_OPTIONS: [&str; 9] = [
     "--index",
 ];
 
-/// True if a word that find does not know is an option of ours.
+/// Returns true if the word that find does not know is an option of trawl.
 fn is_late(error: &FindError) -> bool {
     let FindError::UnknownPredicate { name } = error else {
         return false;
@@ -216,7 +215,7 @@ fn is_late(error: &FindError) -> bool {
     LONG_OPTIONS.contains(&option)
 }
 
-/// In find's words, behind its name.
+/// Prints a message with find's name before it.
 fn complain(message: &dyn std::fmt::Display) {
     crate::output::tell(format_args!("find: {message}"));
 }
@@ -234,7 +233,7 @@ fn print(text: &str) -> Result<Exit, Failure> {
 }
 
 impl Ours {
-    /// Splits our words off the front.
+    /// Takes trawl's own options off the front and returns the remaining words.
     fn take<'w>(&mut self, mut words: &'w [OsString]) -> Result<&'w [OsString], String> {
         while let Some((word, rest)) = words.split_first() {
             match word.as_encoded_bytes() {
@@ -250,7 +249,7 @@ impl Ours {
                     let shown = word.to_string_lossy();
                     let (value, rest) = rest
                         .split_first()
-                        .ok_or_else(|| format!("{shown} needs a value behind it"))?;
+                        .ok_or_else(|| format!("{shown} needs a value after it"))?;
                     self.set(option, value)?;
                     words = rest;
                     continue;
@@ -269,7 +268,8 @@ impl Ours {
         Ok(words)
     }
 
-    /// Gives an option its value; false if it takes none, or is none of ours.
+    /// Sets the value of an option. Returns false if the option takes no value or is not one of
+    /// trawl's.
     fn set(&mut self, option: &[u8], value: &OsStr) -> Result<bool, String> {
         let fresh = &mut self.manner.fresh;
         match option {
@@ -282,20 +282,20 @@ impl Ours {
         Ok(true)
     }
 
-    /// Refuses what makes no sense about the past.
+    /// Refuses options and actions that make no sense for the past.
     fn check(&self, program: &Program) -> Result<(), Failure> {
         let why = match self.manner.at {
             None => return Ok(()),
-            Some(_) if self.source == Source::Live => "the file system is only as it is now",
+            Some(_) if self.source == Source::Live => "the live file system has no past",
             Some(_) if program.expr.has(Effect::Change) => {
-                "actions that run commands or change files are for what is there now"
+                "actions that run commands or change files need the files of now"
             }
             Some(_) => return Ok(()),
         };
         Err(Failure::Usage(format!("--at cannot be used here: {why}")))
     }
 
-    /// The index to ask; `None` if there is none, or it is not to be asked.
+    /// Opens the index; `None` if there is none, or if the live file system is to be searched.
     fn open(&self, program: &Program) -> Result<Option<Session>, Failure> {
         if self.source == Source::Live {
             return Ok(None);
@@ -308,7 +308,7 @@ impl Ours {
                 }
                 Ok(Some(session))
             }
-            // Only an index that was not asked for by name may be missing.
+            // An index may be missing only if the user did not name it.
             Err(failure)
                 if !settings::is_named(&self.index)
                     && self.manner.at.is_none()
@@ -325,7 +325,8 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     if let Some(node) = ours.writing.node()
         && !program.print_with(node)
     {
-        let text = "--json, --csv and -0 print matches themselves: leave out -print and the like";
+        let text =
+            "--json, --csv and -0 already print matches: leave out -print and similar actions";
         return Err(Failure::Usage(text.into()));
     }
     ours.check(&program)?;
@@ -378,20 +379,20 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     Ok(Exit::Find(code))
 }
 
-/// A search and where it is asked.
+/// A search and the sources that answer it.
 struct Asked<'a> {
     search: Search<'a>,
     session: Option<Session>,
     ours: &'a Ours,
     follow: trawl_find::traversal::Follow,
     needs_turns: bool,
-    /// What was read live, and when.
+    /// Places that were read live, each with the time.
     live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
     needs_empty_directories: bool,
 }
 
 impl Asked<'_> {
-    /// Searches one start point after the other.
+    /// Searches the start points one after the other.
     fn visit_all(
         &mut self,
         shared: Option<&Index>,
@@ -410,7 +411,7 @@ impl Asked<'_> {
         Ok(())
     }
 
-    /// Searches a start point in the index, or live if it is not there.
+    /// Searches a start point in the index, or live if it is not indexed.
     fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), Failure> {
         use trawl_find::traversal::Follow as Links;
         let Some(session) = &mut self.session else {
@@ -418,7 +419,7 @@ impl Asked<'_> {
         };
         let is_past = session.is_past();
         if self.follow == Links::Always && self.needs_turns && !is_past {
-            let why = "commands are run on what links lead to";
+            let why = "commands run on the targets of links";
             return self.visit_live(spelled, None, why);
         }
         if self.needs_empty_directories && self.needs_turns && !is_past {
@@ -433,7 +434,7 @@ impl Asked<'_> {
         let resolved = match self.follow {
             Links::Never => resolve(Follow::Never),
             Links::Arguments | Links::Always => match resolve(Follow::Last) {
-                // A link that leads nowhere stands for itself.
+                // A dangling link stands for itself.
                 Ok(Some(Resolved::To(Located::Missing { .. }, _))) => resolve(Follow::Never),
                 other => other,
             },
@@ -458,7 +459,7 @@ impl Asked<'_> {
             }
             Some(Resolved::To(Located::Hidden { dir, view }, path)) if !is_recorded(&view) => {
                 let why = format!(
-                    "the index keeps it only for those who may list {}",
+                    "the index shows it only to users who may list {}",
                     quoted(trawl_model::path::display(&dir))
                 );
                 return self.visit_live(spelled, Some(&path), &why);
@@ -488,8 +489,8 @@ impl Asked<'_> {
         self.search.visit(index, spelled, located).map_err(failure)
     }
 
-    /// Walks a start point, and says why if the index was asked for and there
-    /// is something to be read. `stored` is its place, where that is known.
+    /// Walks a start point in the live file system. Says why if the user asked the index and the
+    /// path exists. `stored` is the path in the index, where it is known.
     fn visit_live(
         &mut self,
         spelled: &[u8],
@@ -515,7 +516,7 @@ impl Asked<'_> {
     }
 }
 
-/// Says as of when the parts of an answer are true, and what they lack.
+/// Reports how fresh the parts of an answer are, and which parts are missing.
 fn finish_status(
     session: Option<Session>,
     live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
@@ -538,12 +539,8 @@ fn finish_status(
 
 fn time_of(word: &OsStr) -> Result<AsOf, String> {
     let text = word.to_string_lossy();
-    at::parse(&text).map_err(|why| {
-        format!(
-            "cannot tell which time {} is: {why}",
-            quoted(word.as_bytes())
-        )
-    })
+    at::parse(&text)
+        .map_err(|why| format!("cannot read the time {}: {why}", quoted(word.as_bytes())))
 }
 
 fn failure(error: DriverError) -> Failure {
@@ -555,7 +552,7 @@ fn failure(error: DriverError) -> Failure {
 }
 
 impl Writing {
-    /// The action that takes the place of `-print`.
+    /// Returns the action that takes the place of `-print`.
     fn node(self) -> Option<Node> {
         let (predicate, leaf): (_, Box<dyn Leaf>) = match self {
             Writing::Usual => return None,
@@ -582,7 +579,7 @@ const fn written(name: &'static str, help: &'static str) -> Predicate {
 }
 
 static CSV: Predicate = written("--csv", "print each match as comma-separated values");
-static ZERO: Predicate = written("-0", "print each path with a NUL byte behind it");
+static ZERO: Predicate = written("-0", "print each path, terminated by a NUL byte");
 
 #[derive(Debug)]
 struct Written(Writing);

@@ -1,8 +1,7 @@
-//! As of now: asks the daemons that watch an index, before it is opened, to bring it up to date,
-//! and tells of what could not be had in time.
+//! Freshness of answers: asks the daemons that watch an index, before it is opened, to bring it up
+//! to date, and reports sources that may be out of date.
 //!
-//! Where no daemon watches anything, this costs one look for a file. Nothing is asked about the
-//! past.
+//! Where no daemon watches, this costs one look for a file. Questions about the past ask no daemon.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -27,43 +26,43 @@ use crate::index::scan::now;
 
 pub(crate) use trawl_ask::barrier::DEADLINE;
 
-/// Reads an age or a time to wait: `30s`, `5m`, `250ms`, a number of seconds.
+/// Parses an age or a waiting time: `30s`, `5m`, `250ms`, or a number of seconds.
 ///
 /// # Errors
-/// What it may be.
+/// Lists the valid units.
 pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
     let millis = text.strip_suffix("ms").and_then(|text| text.parse().ok());
     let time = millis.map(Duration::from_millis);
     let time = time.or_else(|| parse_age(text).map(Duration::from_secs));
-    time.ok_or_else(|| "a time is a number and one of ms, s, m, h, d, w, y".to_owned())
+    time.ok_or_else(|| "use a number and one of ms, s, m, h, d, w, y, such as 30s".to_owned())
 }
 
-/// The same of a word of find.
+/// Parses a word of find like [`parse_time`].
 pub(crate) fn parse_word(word: &OsStr) -> Result<Duration, String> {
     let text = word.to_string_lossy();
     parse_time(&text).map_err(|why| format!("cannot read the time {text}: {why}"))
 }
 
-/// What is known of how fresh an index is.
+/// Freshness of an index, as far as it is known.
 #[derive(Debug)]
 pub(crate) struct Freshness {
-    /// Nobody, if the index is to be read as it is.
+    /// The daemons that were asked; `None` if the index is read as it is.
     daemons: Option<Arc<Daemons>>,
-    /// What was opened then, as soon as it is.
+    /// The index, once it is open.
     index: Option<Arc<Index>>,
-    /// Sources of which was said that they may be out of date.
+    /// Roots of sources that were already reported as possibly out of date.
     told: BTreeSet<Vec<u8>>,
-    /// Paths that the question is about; all, if there are none.
+    /// Paths that the question is about; empty means all paths.
     touched: RefCell<BTreeSet<Vec<u8>>>,
-    /// Snapshots that are older than wanted and that nobody watches, with their age.
+    /// Roots of sources that no daemon watches and whose snapshots are older than `max_age`.
     old: RefCell<BTreeSet<Vec<u8>>>,
     max_age: Option<Duration>,
-    /// Whether a fresh answer was asked for in so many words.
+    /// Whether a fresh answer was asked for explicitly.
     is_demanded: bool,
 }
 
 impl Freshness {
-    /// Asks all daemons of some indexes at once.
+    /// Asks the daemons of all these indexes at once.
     pub(crate) fn ask(indexes: &[PathBuf], manner: Manner) -> Freshness {
         let args = manner.fresh;
         let is_asked = manner.at.is_none() && !args.no_wait;
@@ -85,13 +84,14 @@ impl Freshness {
         fresh
     }
 
-    /// Who is asked about sources to which only a path leads, and what was said of the others.
+    /// Returns the daemons. They hold the answers so far, and are asked about further sources to
+    /// which only a path leads.
     pub(crate) fn daemons(&self) -> Option<Arc<Daemons>> {
         self.daemons.clone()
     }
 
-    /// From now on it is about what answers in this index: what is said of sources of the same
-    /// root in another one means nothing.
+    /// Restricts the answers to sources of this index. Answers for a source with the same root in
+    /// another index mean nothing here.
     pub(crate) fn is_about(&mut self, index: &Arc<Index>) {
         self.index = Some(Arc::clone(index));
     }
@@ -110,7 +110,7 @@ impl Freshness {
         asked
     }
 
-    /// The question is about this path.
+    /// Records that the question is about this path.
     pub(crate) fn touch(&self, path: &[u8]) {
         if self.daemons.is_some() {
             self.touched.borrow_mut().insert(path.to_vec());
@@ -130,7 +130,8 @@ impl Freshness {
         asked.next()?.answered().cloned()
     }
 
-    /// Notes a snapshot that is read, for what `--max-age` says where nobody watches.
+    /// Records the age of a snapshot that is read, to report sources that are older than
+    /// `--max-age` and that no daemon watches.
     pub(crate) fn note_age(&self, info: &SnapshotInfo) {
         let Some(max_age) = self.max_age else { return };
         let age = now().as_nanos() - self.as_of(info).as_nanos();
@@ -140,7 +141,8 @@ impl Freshness {
         }
     }
 
-    /// As of when a snapshot is true: it began then, or its daemon knows better.
+    /// Returns the time as of which a snapshot is true: the time when it began, or a later one that
+    /// its daemon reports.
     pub(crate) fn as_of(&self, info: &SnapshotInfo) -> Timestamp {
         let answer = self.answer_for(&info.root);
         let known = answer.filter(|answer| answer.snapshot <= Some(info.id));
@@ -148,7 +150,7 @@ impl Freshness {
         known.map_or(info.started, |time| time.max(info.started))
     }
 
-    /// Says of each source in question why it may be out of date, once.
+    /// Reports once, for each source in question, why it may be out of date.
     pub(crate) fn tell(&mut self, mut say: impl FnMut(&str)) -> Exit {
         let mut exit = Exit::Complete;
         for asked in self.asked() {
@@ -184,10 +186,9 @@ impl Freshness {
             Some(Ok(answer)) => answer,
         };
         match (answer.outcome, answer.seen) {
-            (Outcome::Fresh, Seen::Every(interval)) if self.is_demanded => Some(format!(
-                "it is looked at every {} s",
-                interval.as_secs_f32()
-            )),
+            (Outcome::Fresh, Seen::Every(interval)) if self.is_demanded => {
+                Some(format!("it is polled every {} s", interval.as_secs_f32()))
+            }
             (Outcome::Fresh, _) => None,
             (Outcome::Late, _) => Some(format!(
                 "{}; --fresh=TIME waits longer",
@@ -197,7 +198,7 @@ impl Freshness {
         }
     }
 
-    /// What else is to be known of answers, for `--status`.
+    /// Returns further remarks about the answers, for `--status`.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
         let is_meant =
             |asked: &Asked| self.is_touched(&asked.root) && !self.told.contains(&asked.root);
@@ -207,7 +208,7 @@ impl Freshness {
             let answer = asked.answered();
             let every = answer.and_then(|answer| match answer.seen {
                 Seen::Every(interval) => Some(format!(
-                    "{root}: looked at every {} s; what changes in a file alone is not noticed",
+                    "{root}: polled every {} s; changes within a file alone are not noticed",
                     interval.as_secs_f32()
                 )),
                 Seen::Now => None,
@@ -222,14 +223,14 @@ impl Freshness {
     }
 }
 
-/// Why a source may be out of date that nobody watches any more.
+/// Explains why a source that is no longer watched may be out of date.
 fn why_left(time: Timestamp) -> String {
     let mut text = String::new();
     full_iso(&mut text, time, &Zone::local());
-    format!("its daemon was killed, and what changed after {text} may be missing; run trawl watch")
+    format!("its daemon was killed, and changes after {text} may be missing; run trawl watch")
 }
 
-/// The reasons of an answer, with the paths of parts.
+/// Joins the reasons in an answer, each with its path if it is about a part of the source.
 fn reasons(asked: &Asked, answer: &Answer) -> String {
     let parts = answer
         .stale

@@ -1,6 +1,5 @@
-//! Completions and manual pages, made from the command line's definition and
-//! from `find`'s table of predicates. Pure: the same program makes the same
-//! bytes.
+//! Completions and manual pages, generated from the definition of the command line and from find's
+//! table of predicates. Pure: the same program generates the same bytes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +13,7 @@ use crate::failure::{Failure, cause, quoted};
 use crate::manual;
 use crate::output::{Device, Output};
 
-/// A shell that completions are made for.
+/// A shell for which completions are generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Shell {
     /// Bourne-again shell.
@@ -28,7 +27,7 @@ pub enum Shell {
 // Options of `trawl man`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ManArgs {
-    /// The command whose page is shown [default: trawl itself]
+    /// Show the page of this command [default: trawl itself]
     #[arg(value_name = "COMMAND", conflicts_with = "output")]
     command: Option<OsString>,
     /// Write the pages of all commands into DIR instead
@@ -36,14 +35,14 @@ pub(crate) struct ManArgs {
     output: Option<PathBuf>,
 }
 
-/// The completion script for a shell.
+/// Returns the completion script for a shell.
 pub fn completions(shell: Shell) -> Vec<u8> {
     let predicates = trawl_find::registry()
         .iter()
         .flat_map(|predicate| predicate.names());
     let words = clap::builder::PossibleValuesParser::new(predicates.filter(|name| name.len() > 2));
     let mut command = crate::arguments::command();
-    // Options are there from then on.
+    // Options exist only after `build`.
     command.build();
     let mut command = command.mut_subcommand("find", |find| {
         find.mut_arg("arguments", |argument| argument.value_parser(words))
@@ -61,7 +60,7 @@ pub fn completions(shell: Shell) -> Vec<u8> {
     out
 }
 
-/// Fish has a notion of options with one dash, which clap has not.
+/// Returns completions for options with one dash, which fish supports and clap does not.
 fn fish_predicates() -> String {
     let mut out = String::new();
     for predicate in trawl_find::registry() {
@@ -76,10 +75,10 @@ fn fish_predicates() -> String {
     out
 }
 
-/// Every manual page by file name: `trawl.1` and one for each command.
+/// Returns every manual page by file name: `trawl.1` and one for each command.
 ///
 /// # Errors
-/// None in practice: pages are written to memory.
+/// Never fails in practice: pages are written to memory.
 pub fn man_pages() -> std::io::Result<BTreeMap<String, Vec<u8>>> {
     let mut command = crate::arguments::command();
     command = command.mut_subcommand("find", |find| find.after_help(crate::find::help()));
@@ -94,7 +93,7 @@ pub fn man_pages() -> std::io::Result<BTreeMap<String, Vec<u8>>> {
 
 fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    // Without a date pages are the same from one build to the next.
+    // Without a date, pages are identical from one build to the next.
     let source = concat!("trawl ", env!("CARGO_PKG_VERSION"));
     let about = manual::of(command.get_name());
     let notes = command.get_after_help().map(ToString::to_string);
@@ -122,8 +121,8 @@ pub(crate) fn print_completions(shell: Shell) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Shows a manual page, or writes all of them: man(1) shows it on a terminal, with its pager;
-/// everywhere else it goes to standard output as it is, for `man -l -` and other formatters.
+/// Shows a manual page, or writes all of them. On a terminal man(1) shows the page with its pager;
+/// elsewhere the page goes to standard output unformatted, for `man -l -` and other formatters.
 pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     let pages = man_pages().map_err(Failure::Write)?;
     if let Some(directory) = &args.output {
@@ -148,7 +147,7 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Has man(1) show a page.
+/// Shows a page with man(1).
 fn show(page: &[u8]) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| {
         let why = cause(&error);
@@ -161,13 +160,13 @@ fn show(page: &[u8]) -> Result<Exit, Failure> {
     command.args(["-l", "-"]).stdin(Stdio::piped());
     let mut man = command.spawn().map_err(failed)?;
     if let Some(mut input) = man.stdin.take() {
-        // It may end before it has read everything: then it says why.
+        // man(1) may end before it has read everything; then it reports why itself.
         let _ = input.write_all(page);
     }
     let ended = man.wait().map_err(failed)?;
     Ok(match (ended.success(), ended.signal()) {
         (true, _) => Exit::Complete,
-        // A pager that was interrupted has shown what was wanted.
+        // A pager that was interrupted has shown the page.
         (false, Some(_)) => Exit::Interrupted,
         (false, None) => Exit::Fatal,
     })

@@ -1,4 +1,4 @@
-//! `trawl history`: what the kept snapshots say of one path.
+//! `trawl history`: the state of a path in each snapshot that is kept.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,43 +20,43 @@ use crate::rows::Form;
 use crate::scope::{Follow, Session, outside, row_of};
 
 const EXAMPLES: &str = "\
-A line for each snapshot in which the path is not what it was in the one before:
-as of when, the snapshot, what is new. A path is all that a history has: of
-something that was moved it tells when it was no longer there. Times of access
-and device numbers are not compared. What the permissions of a snapshot, or of
-one after it, keep from you is not known.";
+Prints a line for each snapshot in which the path differs from the snapshot
+before: time, snapshot and changes. A history follows the path, not the object,
+so an object that was moved away is gone from its old path. Times of access and
+device numbers are not compared. The state of a path is unknown where the
+permissions of that snapshot or of a later one hide it from you.";
 
 // Options of `trawl history`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct HistoryArgs {
-    /// Which files
+    /// Show the history of these paths
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
-    /// A line for every snapshot, also where nothing is new
+    /// Print a line for every snapshot, even if nothing changed
     #[arg(long)]
     all: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with = "csv")]
     json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     csv: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
 
-/// What a snapshot says of the path, seen from the one before.
+/// State of the path in a snapshot, compared with the snapshot before.
 enum Said {
-    /// It is there, and was not, or nothing was known.
+    /// It exists; before, it did not exist or its state was unknown.
     Created(State),
-    /// It is as it was.
+    /// It is unchanged.
     Same(State),
-    /// It has other attributes.
+    /// Its attributes changed.
     Changed(Box<(State, State)>, AttributeSet),
-    /// It is not there.
+    /// It does not exist.
     Gone,
-    /// It may not be known.
+    /// It is hidden from the user.
     Unknown,
 }
 
@@ -80,10 +80,10 @@ impl Said {
     }
 }
 
-/// What the snapshot before said.
+/// State of the path in the snapshot before.
 #[derive(Default)]
 enum Last {
-    /// There is none.
+    /// There is no snapshot before.
     #[default]
     Nothing,
     Present(Box<Start>),
@@ -119,7 +119,7 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-/// The history of one path.
+/// Shows the history of one path.
 fn one(
     index: Option<PathBuf>,
     given: &OsStr,
@@ -140,7 +140,7 @@ fn one(
     let seen = go_through(&index, &path, given, manner, &snapshots, writer)?;
     if seen == Seen::default() {
         say(format_args!(
-            "{shown} is in none of {} snapshots",
+            "{shown} is not in any of {} snapshots",
             snapshots.len()
         ));
         return Ok(Exit::Fatal);
@@ -151,14 +151,14 @@ fn one(
     })
 }
 
-/// What there was in all snapshots together.
+/// Which states were seen in all snapshots together.
 #[derive(Default, PartialEq, Eq)]
 struct Seen {
     present: bool,
     hidden: bool,
 }
 
-/// Asks one snapshot after the other, and writes what is new in each.
+/// Asks one snapshot after the other and writes the changes in each.
 fn go_through(
     index: &Option<PathBuf>,
     path: &[u8],
@@ -180,7 +180,7 @@ fn go_through(
         seen.hidden |= matches!(now, Last::Unknown);
         let said = compared(&last, &now);
         let is_old = match (&said, &last) {
-            // Before it was there for the first time there is nothing to tell.
+            // Until the path exists for the first time there is nothing to report.
             (Said::Gone, Last::Absent | Last::Nothing) => true,
             (Said::Same(_), _) | (Said::Unknown, Last::Unknown) => true,
             _ => false,
@@ -198,7 +198,7 @@ fn open(index: Option<PathBuf>, manner: Manner, as_of: AsOf) -> Result<Session, 
     Session::open(index, Manner { at, ..manner }, Exit::Fatal)
 }
 
-/// The path that is meant, links above it followed as they are now.
+/// Returns the absolute path that is meant. Links above it are followed as they are now.
 fn absolute(
     index: Option<PathBuf>,
     given: &OsStr,
@@ -229,7 +229,7 @@ fn compared(last: &Last, now: &Last) -> Said {
     }
 }
 
-/// Writes what snapshots say.
+/// Writer of the states in a format.
 struct Writer {
     form: Form,
     is_all: bool,
@@ -287,8 +287,8 @@ impl Writer {
                     .to_vec();
                 format!("changed  {}", String::from_utf8_lossy(&changes))
             }
-            Said::Gone => "not there".to_owned(),
-            Said::Unknown => "not to be seen by you".to_owned(),
+            Said::Gone => "absent".to_owned(),
+            Said::Unknown => "hidden from you".to_owned(),
         };
         format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
     }

@@ -1,28 +1,27 @@
-//! The `trawl` program: reads the command line, runs a command, says how it
-//! ended.
+//! The `trawl` program: parses the command line, runs a command and reports how it ended.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
 //! | [`exit`] | exit codes and how they combine |
-//! | `arguments` | the command line, and what belongs to `find` |
-//! | `settings`, `output`, `failure` | which index, standard output, error messages |
-//! | `at` | as of when a question is asked |
-//! | `fresh` | asking daemons that the index is as of now |
+//! | `arguments` | the command line, and the arguments that belong to `find` |
+//! | `settings`, `output`, `failure` | the index to use, standard output, error messages |
+//! | `at` | the moment in the past that a question is about |
+//! | `fresh` | asking daemons to bring the index up to date |
+//! | `again` | asking again when index files disappear |
 //! | `scope` | from the paths of a question to places in the index |
-//! | `live` | what a question must read from the live file system instead |
-//! | `serve` | answering searches of other machines |
+//! | `live` | parts of an answer that come from the live file system |
+//! | `serve` | answering searches from other machines |
 //! | `run` | commands that see trees of other machines |
-//! | `index`, `sources`, `watch` | writing the index, looking after it, keeping it as of now |
+//! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
-//! | [`sql`] | options of `sql` and `export`, and the way to their program |
-//! | `expression` | which entries a question is about, in find's language |
-//! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | how answers are written |
-//! | [`generate`], `manual` | completions and man pages, and what these say besides options |
+//! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
+//! | `expression` | find expressions that select the entries of a question |
+//! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | formats of answers |
+//! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
-//! Invariants: results go to standard output, everything else to standard
-//! error; every command ends as an [`exit::Exit`]; nothing here knows how the
-//! index is stored.
+//! Invariants: results go to standard output, everything else to standard error; every command ends
+//! as an [`exit::Exit`]; no module knows how the index is stored.
 
 #![forbid(unsafe_code)]
 
@@ -75,8 +74,7 @@ use exit::Exit;
 use failure::Failure;
 use output::{end_quietly_on_closed_pipe, print_about_words, say};
 
-/// Runs the program with these words, the first being its own name, and
-/// returns how it ended.
+/// Runs the program with these words, the first being its own name, and returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
     let exit = loop {
         match ask(words.clone()) {
@@ -88,13 +86,13 @@ pub fn run(words: Vec<OsString>) -> Exit {
     exit
 }
 
-/// Runs it once; `None` if it is to be asked again.
+/// Runs the program once; `None` if the question must be asked again.
 fn ask(words: Vec<OsString>) -> Option<Exit> {
     let given = words.clone();
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are not errors, and go to standard output.
+            // Help and version are not errors and go to standard output.
             if !error.use_stderr() && trawl_sys::process::stdout_is_closed() {
                 say("cannot write to standard output: bad file descriptor");
                 return Some(Exit::Fatal);
@@ -120,10 +118,10 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
     let is_question = arguments.command.is_question();
     Some(match dispatch(arguments, &given) {
         Err(failure) if is_question && again::is_possible(&failure) => return None,
-        // Noted only where there was something to clean up.
+        // Interrupts are recorded only where there was something to clean up.
         Ok(_) if !writes && live::is_interrupted() => Exit::Interrupted,
         Ok(exit) => exit,
-        // Where its signal could not end the process, because there was something to clean up.
+        // SIGPIPE could not end the process where there was something to clean up.
         Err(failure) if failure.is_closed_pipe() && !writes => Exit::Complete,
         Err(failure) => {
             say(&failure);
@@ -139,7 +137,7 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         command,
     } = arguments;
     if manner.at.is_some() && !command.is_question() {
-        let text = "--at is for questions: this is about the index as it is";
+        let text = "--at is only for questions about files: leave it out";
         return Err(Failure::Usage(text.into()));
     }
     let cleans_up = matches!(command, Command::Index(_) | Command::Watch(_));
@@ -181,7 +179,7 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         Command::Diff(args) => diff::run(index, &args, manner),
         Command::History(args) => history::run(index, &args, manner),
         Command::Growth(args) => growth::run(index, &args, manner),
-        // Read as `--help` of the command already.
+        // `parse` has already read this as the command's `--help`.
         Command::Help { .. } => Ok(Exit::Complete),
         Command::Completions { shell } => generate::print_completions(shell),
         Command::Man(args) => generate::man(&args),

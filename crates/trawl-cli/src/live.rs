@@ -1,10 +1,9 @@
-//! A small part of a tree read from the live file system, as the asking user,
-//! where the index keeps it for those who may list a directory on the way.
+//! Reads a small part of a tree from the live file system, as the asking user, where the index
+//! keeps that part only for users who may list a directory on the way.
 //!
-//! What was read becomes an index of its own in a directory that only this
-//! user may enter, so that everything is asked of it as of any other. The
-//! directory goes when the question ends, also by an interrupt or a closed
-//! pipe: once there is one, neither signal ends the process at once.
+//! The part becomes an index of its own, in a directory that only this user may enter, so that
+//! questions treat it like any other index. The directory is removed when the question ends, also
+//! after an interrupt or a closed pipe: while it exists, neither signal ends the process at once.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -27,42 +26,42 @@ use trawl_sys::far::Far;
 use crate::failure::Failure;
 use crate::index::scan::now;
 
-/// The option in a snapshot's description that says where it is from.
+/// Option in a snapshot's description that marks it as read from the live file system.
 const LIVE: &str = "live";
-/// How many names are tried for the directory.
+/// Number of names that are tried for the directory.
 const NAMES_TRIED: u32 = 100;
 
-/// How much is read.
+/// Extent of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// The entry alone.
+    /// Only the entry.
     Itself,
-    /// A directory with everything below it.
+    /// A directory and everything below it.
     Subtree,
 }
 
-/// What was read.
+/// Part of a tree that was read from the live file system.
 pub(crate) struct Live {
-    /// What the index knows of it.
+    /// The part as the index sees it.
     pub(crate) view: Arc<View>,
-    /// How much was read: less than was asked for if the directory may not
-    /// be listed.
+    /// Extent that was read: less than was asked for if the directory cannot be listed.
     pub(crate) extent: Extent,
-    /// Goes last.
+    /// Must be dropped last.
     _folder: Folder,
 }
 
-/// True if a snapshot is of what was read from the live file system.
+/// Returns true if the snapshot was read from the live file system.
 pub(crate) fn is_live(info: &SnapshotInfo) -> bool {
     info.options.contains_key(LIVE)
 }
 
 impl Live {
-    /// Reads what is at `path` (absolute, normal, through no link but perhaps
-    /// at its end).
+    /// Reads the entry at `path`, which is absolute and normalized. No component of it except
+    /// perhaps the last is a symbolic link.
     ///
     /// # Errors
-    /// [`Failure::Interrupted`]; what cannot be reached or written.
+    /// Fails with [`Failure::Interrupted`], or if the entry cannot be reached or the index cannot
+    /// be written.
     pub(crate) fn read(
         path: &[u8],
         extent: Extent,
@@ -74,7 +73,7 @@ impl Live {
             Extent::Itself => (look_at(&folder, path, who)?, extent),
             Extent::Subtree => match walk_below(&folder, path, cancel, who) {
                 Ok(view) => (view, extent),
-                // It may be looked at, but not listed.
+                // The directory may be looked at, but not listed.
                 Err(Failure::Scan(ScanError::Root { .. })) => {
                     (look_at(&folder, path, who)?, Extent::Itself)
                 }
@@ -89,8 +88,8 @@ impl Live {
     }
 }
 
-/// From now on an interrupt sets a flag and a closed pipe is an error, so
-/// that there is time to clean up.
+/// From now on, an interrupt sets a flag and a closed pipe is a write error, so that the process
+/// has time to clean up.
 fn outlive_signals() -> Result<&'static AtomicBool, Failure> {
     let failed = |error| Failure::Usage(format!("cannot watch for signals: {error}"));
     trawl_sys::signal::ignore_broken_pipe().map_err(failed)?;
@@ -112,7 +111,7 @@ fn walk_below(
 ) -> Result<Arc<View>, Failure> {
     write(folder, "tree", path, path, who, |writer| {
         let mut options = WalkOptions::new(cancel);
-        // As find does.
+        // Mount points are entered, as find does.
         options.mounts = Mounts::Cross;
         walk(
             path::display(path),
@@ -124,7 +123,7 @@ fn walk_below(
     })
 }
 
-/// Writes a source with this root to an index named `name`, and opens it.
+/// Writes a source with the root `root` to an index named `name`, and opens it.
 fn write(
     folder: &Folder,
     name: &str,
@@ -152,40 +151,39 @@ fn write(
     let mut snapshot = snapshot.ok_or_else(|| IndexError::NoIndex {
         path: folder.path.clone(),
     })?;
-    // It holds what this user may see and no more.
+    // The snapshot holds only what this user may see.
     snapshot.is_partial = true;
     Ok(Arc::new(View::new(snapshot, Arc::clone(who))))
 }
 
-/// What is at `path` on the live system: an error, or whether it is a
-/// directory.
+/// Returns whether `path` is a directory on the live file system.
 pub(crate) fn is_directory(path: &[u8]) -> std::io::Result<bool> {
     itself(path).map(|meta| meta.is_dir())
 }
 
-/// lstat(2) of a path of any length.
+/// Calls lstat(2) for a path of any length.
 pub(crate) fn itself(path: &[u8]) -> std::io::Result<Metadata> {
     let far = Far::at(path::display(path))?;
     std::fs::symlink_metadata(OsStr::from_bytes(far.short_path().to_bytes()))
 }
 
-/// stat(2) of a path of any length: links are followed.
+/// Calls stat(2) for a path of any length: symbolic links are followed.
 pub(crate) fn target(path: &[u8]) -> std::io::Result<Metadata> {
     let far = Far::at(path::display(path))?;
     std::fs::metadata(OsStr::from_bytes(far.short_path().to_bytes()))
 }
 
-/// What ends a question after an interrupt.
+/// Returns the flag that ends a question after an interrupt.
 pub(crate) fn cancel() -> Option<&'static AtomicBool> {
     Some(trawl_sys::signal::interrupted())
 }
 
-/// True if an interrupt was noted, and only that.
+/// Returns true if an interrupt was recorded.
 pub(crate) fn is_interrupted() -> bool {
     trawl_sys::signal::interrupted().load(Ordering::Relaxed)
 }
 
-/// A directory of this process alone; removed when dropped.
+/// A directory that only this process uses. It is removed when dropped.
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
@@ -199,7 +197,7 @@ impl Folder {
             number = number.wrapping_mul(0x9E37_79B1).wrapping_add(1);
             let name = format!("trawl-{}-{number:08x}", std::process::id());
             let path = above.join(name);
-            // Fails on whatever is there already, links included.
+            // Fails if anything exists at the path, symbolic links included.
             match std::fs::DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Folder { path }),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -222,7 +220,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nothing can be done about what stays.
+        // Nothing can be done about files that cannot be removed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

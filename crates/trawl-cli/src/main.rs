@@ -1,11 +1,11 @@
-//! The `trawl` program: everything is in the library beside it.
+//! The `trawl` program. All of its code is in the library of this crate.
 
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-/// With less than this the main thread's stack may not do; scripts lower it to have find's command
-/// lines cut shorter.
+/// Minimum stack size in bytes: with less, the program runs on a thread that has this much. Scripts
+/// lower the limit to make find build shorter command lines.
 const STACK_BYTES: usize = 4 << 20;
 
 fn main() -> ExitCode {

@@ -1,23 +1,23 @@
-//! What manual pages say besides options: notes and examples (from the help text, else from the
-//! table here), files, environment, other pages. Pure.
+//! Sections of manual pages besides the options: notes and examples (from the help text, else from
+//! the table here), files, environment and related pages. Pure.
 //!
 //! Each page has the sections EXAMPLES, FILES, ENVIRONMENT and SEE ALSO. A help text is laid out
-//! for a terminal: what is indented by two columns is an item, what follows two blanks in it, or
-//! stands far to the right below it, is about it. Here it becomes paragraphs and items of man(7),
-//! so that every width does.
+//! for a terminal: a line indented by two columns is an item, and the text after two spaces in it,
+//! or far to the right below it, describes the item. Here it becomes paragraphs and items of
+//! man(7), so that pages fit every width.
 
 use std::fmt::Write;
 
-/// A page, by its command's name.
+/// The additional sections of a command's page.
 #[derive(Debug)]
 pub(crate) struct About {
     command: String,
-    /// Where the help text has none.
+    /// Used if the help text has no examples.
     examples: &'static str,
     see_also: &'static [&'static str],
 }
 
-/// What a page is about.
+/// A row of the table: a page and its additional sections.
 struct Row {
     command: &'static str,
     examples: &'static str,
@@ -36,72 +36,72 @@ const fn row(
     }
 }
 
-/// The pages; examples stand here where the command's help has none.
+/// The pages. Examples are here only if the command's help has none.
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
     row("trawl", "", &["trawl-find(1)", "trawl-index(1)", "trawl-watch(1)", "find(1)", "locate(1)"]),
     row("index", "", &["trawl-sources(1)", "trawl-watch(1)", "trawl-gc(1)", "trawl-verify(1)"]),
-    row("sources", "  trawl sources                   what is indexed, as of when\n  trawl sources --snapshots       which older snapshots there are\n  trawl sources remove /srv/old   forget a tree", &["trawl-index(1)", "trawl-history(1)"]),
+    row("sources", "  trawl sources                   list the indexed trees and their age\n  trawl sources --snapshots       list all snapshots\n  trawl sources remove /srv/old   remove a tree from the index", &["trawl-index(1)", "trawl-history(1)"]),
     row("watch", "", &["trawl-index(1)", "trawl-sources(1)", "fanotify(7)", "systemd.service(5)"]),
     row("serve", "", &["trawl-search(1)", "trawl-run(1)", "ssh(1)"]),
     row("run", "", &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"]),
-    row("mount", "  trawl mount host:/srv/data /mnt   host's /srv/data, through ssh\n  trawl unmount /mnt", &["trawl-unmount(1)", "trawl-run(1)", "trawl-serve(1)", "mount(8)"]),
+    row("mount", "  trawl mount host:/srv/data /mnt   mount host's /srv/data, through ssh\n  trawl unmount /mnt", &["trawl-unmount(1)", "trawl-run(1)", "trawl-serve(1)", "mount(8)"]),
     row("unmount", "  trawl unmount /mnt", &["trawl-mount(1)", "umount(8)"]),
-    row("verify", "  trawl verify          check every byte of the index\n  trawl verify --json   the same for programs", &["trawl-index(1)", "trawl-gc(1)"]),
-    row("gc", "  trawl gc --dry-run            what would go, and why\n  trawl gc --keep 1             keep the current snapshot alone\n  trawl gc --keep daily=7       and one of each of seven days", &["trawl-index(1)", "trawl-history(1)"]),
-    row("find", "  trawl find /home -name '*.c'             what find would print\n  trawl find . -type f -size +1G -mtime +90\n  trawl find /srv -name '*.tmp' -delete    each file is looked at again first\n  trawl find --live . -newer stamp         walk the file system instead", &["find(1)", "trawl-locate(1)", "trawl-search(1)"]),
+    row("verify", "  trawl verify          check every byte of the index\n  trawl verify --json   print the result for programs", &["trawl-index(1)", "trawl-gc(1)"]),
+    row("gc", "  trawl gc --dry-run            show what would be removed, and why\n  trawl gc --keep 1             keep only the current snapshot\n  trawl gc --keep daily=7       keep one snapshot for each of seven days, too", &["trawl-index(1)", "trawl-history(1)"]),
+    row("find", "  trawl find /home -name '*.c'             print the paths that find would print\n  trawl find . -type f -size +1G -mtime +90\n  trawl find /srv -name '*.tmp' -delete    delete files, after checking each again\n  trawl find --live . -newer stamp         walk the file system instead", &["find(1)", "trawl-locate(1)", "trawl-search(1)"]),
     row("locate", "", &["locate(1)", "trawl-find(1)", "trawl-search(1)"]),
     row("search", "", &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"]),
-    row("ls", "  trawl ls -l /srv/data     list a directory\n  trawl ls -lR --status .   a tree, and as of when that is true", &["ls(1)", "trawl-stat(1)", "trawl-find(1)"]),
-    row("stat", "  trawl stat README              every attribute\n  trawl stat -c '%n %s' *.c      name and size\n  trawl stat --at yesterday .    as it was", &["stat(1)", "trawl-ls(1)", "trawl-history(1)"]),
-    row("du", "  trawl du -sh /home/*       sizes of directories\n  trawl du -d 1 --inodes .   how many entries each holds", &["du(1)", "trawl-top(1)", "trawl-growth(1)"]),
-    row("getfattr", "  trawl getfattr -d README        names and values\n  trawl getfattr -R -n user.note .", &["getfattr(1)", "xattr(7)"]),
+    row("ls", "  trawl ls -l /srv/data     list a directory\n  trawl ls -lR --status .   list a tree and report how fresh the list is", &["ls(1)", "trawl-stat(1)", "trawl-find(1)"]),
+    row("stat", "  trawl stat README              show every attribute\n  trawl stat -c '%n %s' *.c      show names and sizes\n  trawl stat --at yesterday .    show the attributes of yesterday", &["stat(1)", "trawl-ls(1)", "trawl-history(1)"]),
+    row("du", "  trawl du -sh /home/*       show the sizes of directories\n  trawl du -d 1 --inodes .   show the number of entries in each", &["du(1)", "trawl-top(1)", "trawl-growth(1)"]),
+    row("getfattr", "  trawl getfattr -d README        show names and values\n  trawl getfattr -R -n user.note .", &["getfattr(1)", "xattr(7)"]),
     row("stats", "", &["trawl-top(1)", "trawl-sql(1)"]),
     row("sql", "", &["trawl-export(1)", "trawl-stats(1)"]),
     row("export", "", &["trawl-sql(1)"]),
     row("top", "", &["trawl-stats(1)", "trawl-du(1)", "trawl-duplicates(1)"]),
     row("duplicates", "", &["trawl-top(1)", "cmp(1)"]),
     row("diff", "", &["trawl-history(1)", "trawl-growth(1)"]),
-    row("history", "  trawl history notes.txt          when it came, changed and went\n  trawl history --all --json .     each snapshot, for programs", &["trawl-diff(1)", "trawl-growth(1)"]),
+    row("history", "  trawl history notes.txt          show when it appeared, changed and went\n  trawl history --all --json .     print every snapshot, for programs", &["trawl-diff(1)", "trawl-growth(1)"]),
     row("growth", "", &["trawl-history(1)", "trawl-du(1)"]),
-    row("help", "  trawl help          the commands\n  trawl help stats    the options of trawl stats", &["trawl-man(1)"]),
+    row("help", "  trawl help          list the commands\n  trawl help stats    list the options of trawl stats", &["trawl-man(1)"]),
     row("completions", "  trawl completions bash > /etc/bash_completion.d/trawl", &["bash(1)"]),
-    row("man", "  trawl man find              the page of trawl find\n  trawl man find | man -l -   the same from a pipe\n  trawl man --output /usr/local/share/man/man1", &["man(1)", "trawl-help(1)"]),
+    row("man", "  trawl man find              show the page of trawl find\n  trawl man find | man -l -   show the page from a pipe\n  trawl man --output /usr/local/share/man/man1", &["man(1)", "trawl-help(1)"]),
 ];
 
-/// A file or a variable, what it is for, and on which pages it stands; on all if there are none.
+/// A file or a variable, its purpose, and the pages that list it; an empty list means all pages.
 type Item = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
 const FILES: &[Item] = &[
-    ("/var/lib/trawl", "The superuser's index, and the one that users ask who have none of their own.", &[]),
+    ("/var/lib/trawl", "The superuser's index. Users without an index of their own ask this one.", &[]),
     ("$XDG_DATA_HOME/trawl or ~/.local/share/trawl", "A user's own index.", &[]),
     ("/etc/default/trawld", "The trees that trawld.service watches.", &["watch", "trawl"]),
-    ("/etc/trawl/exports", "The directories that are shown to other machines.", &["serve"]),
-    ("/etc/trawl/users", "The users that certificates stand for.", &["serve"]),
+    ("/etc/trawl/exports", "The directories that other machines may see.", &["serve"]),
+    ("/etc/trawl/users", "The user for each client certificate.", &["serve"]),
 ];
 
 #[rustfmt::skip]
 const VARIABLES: &[Item] = &[
-    ("TRAWL_INDEX", "Where the index lies, unless --index says it.", &[]),
-    ("XDG_DATA_HOME, HOME", "Where a user's own index lies by default.", &[]),
+    ("TRAWL_INDEX", "The directory of the index, unless --index names one.", &[]),
+    ("XDG_DATA_HOME, HOME", "The default directory of a user's own index.", &[]),
     ("LC_ALL, LC_CTYPE, LANG", "The character set of names, and how they are quoted in messages.", &[]),
-    ("TZ", "The time zone of times that are read and printed.", &[]),
-    ("NO_COLOR", "No colours, unless --color asks for them.", &["ls", "trawl"]),
-    ("TRAWL_FIND", "With the value index the program asks the index when it is called find.", &["find"]),
-    ("POSIXLY_CORRECT", "Units, warnings and patterns as POSIX has them, as in the GNU tools.", &["find", "ls", "du", "locate"]),
-    ("FIND_BLOCK_SIZE", "The GNU tool's variable; it is refused.", &["find"]),
-    ("LS_COLORS, TIME_STYLE, QUOTING_STYLE, COLUMNS, TABSIZE", "As ls(1) has them.", &["ls"]),
+    ("TZ", "The time zone of times in options and output.", &[]),
+    ("NO_COLOR", "Turns colours off, unless --color asks for them.", &["ls", "trawl"]),
+    ("TRAWL_FIND", "If set to index, the program asks the index even when it is called as find.", &["find"]),
+    ("POSIXLY_CORRECT", "Selects the units, warnings and patterns of POSIX, as in the GNU tools.", &["find", "ls", "du", "locate"]),
+    ("FIND_BLOCK_SIZE", "An error if it is set, as in GNU find.", &["find"]),
+    ("LS_COLORS, TIME_STYLE, QUOTING_STYLE, COLUMNS, TABSIZE", "As in ls(1).", &["ls"]),
     ("BLOCK_SIZE, BLOCKSIZE", "The unit of sizes, as in the GNU tools.", &["ls", "du"]),
-    ("LS_BLOCK_SIZE", "The unit of sizes for ls alone.", &["ls"]),
-    ("DU_BLOCK_SIZE", "The unit of sizes for du alone.", &["du"]),
+    ("LS_BLOCK_SIZE", "The unit of sizes, for ls only.", &["ls"]),
+    ("DU_BLOCK_SIZE", "The unit of sizes, for du only.", &["du"]),
     ("QUOTING_STYLE", "How names are quoted, as in stat(1).", &["stat"]),
-    ("XDG_STATE_HOME", "Where the shell keeps its history.", &["sql"]),
-    ("XDG_CONFIG_HOME", "Where certificates for servers lie by default.", &["search", "run", "mount"]),
-    ("LD_PRELOAD, LD_AUDIT", "Set for the command, before what they say already.", &["run"]),
+    ("XDG_STATE_HOME", "The directory in which the shell keeps its history.", &["sql"]),
+    ("XDG_CONFIG_HOME", "The default directory of certificates for servers.", &["search", "run", "mount"]),
+    ("LD_PRELOAD, LD_AUDIT", "Set for the command; existing values follow trawl's.", &["run"]),
 ];
 
-/// What the page of a command says besides its options.
+/// Returns the sections of a command's page besides its options.
 pub(crate) fn of(command: &str) -> About {
     let row = ROWS.iter().find(|row| row.command == command);
     About {
@@ -112,8 +112,8 @@ pub(crate) fn of(command: &str) -> About {
 }
 
 impl About {
-    /// The sections behind the options, in the language of man(7); `help` is what the help text
-    /// says behind its options.
+    /// Returns the sections after the options, in the language of man(7); `help` is the part of the
+    /// help text after its options.
     pub(crate) fn sections(&self, help: &str) -> String {
         let mut notes = String::new();
         let mut examples = String::new();
@@ -146,7 +146,7 @@ impl About {
     }
 }
 
-/// `name(section)`, the name in bold.
+/// Formats `name(section)`, with the name in bold.
 fn reference(page: &str) -> String {
     let (name, section) = page.split_once('(').unwrap_or((page, "1)"));
     format!("\\fB{}\\fR({section}", escaped(name))
@@ -160,7 +160,8 @@ enum Block {
     Gap,
 }
 
-/// Continuations of an item's own words stand left of this column, of what is about it right.
+/// Column that tells continuation lines apart: those left of it belong to the item's name, those
+/// right of it to its description.
 const COLUMN_OF_TEXT: usize = 20;
 
 fn blocks(help: &str) -> Vec<Block> {
@@ -193,7 +194,7 @@ fn blocks(help: &str) -> Vec<Block> {
     found
 }
 
-/// Writes what a help text says, its examples apart.
+/// Writes the notes and the examples of a help text, each to its own buffer.
 fn lay_out(help: &str, notes: &mut String, examples: &mut String) {
     let mut is_example = false;
     for block in blocks(help) {
@@ -223,7 +224,7 @@ fn item(out: &mut String, name: &str, about: &str) {
     }
 }
 
-/// Text as man(7) has to be given it.
+/// Escapes text for man(7).
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     if text.starts_with(['.', '\'']) {
@@ -274,7 +275,7 @@ mod tests {
         }
     }
 
-    /// As man(1) shows it: no line is cut or runs out of the window, each example has its own.
+    /// As man(1) shows pages: no line is cut or exceeds the window, and each example has its own line.
     #[test]
     fn pages_are_readable_in_eighty_columns() {
         use std::io::Write as _;

@@ -1,9 +1,8 @@
-//! Standard output and what is known about it.
+//! Standard output and its properties.
 //!
-//! Results go to standard output through one buffer that is flushed, with
-//! its errors looked at, before the process ends; everything else goes to
-//! standard error. A closed pipe ends questions quietly, by its signal
-//! ([`end_quietly_on_closed_pipe`]).
+//! Results go to standard output through one buffer. It is flushed and its errors are checked
+//! before the process ends. Everything else goes to standard error. A closed pipe ends questions
+//! quietly, through SIGPIPE ([`end_quietly_on_closed_pipe`]).
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -13,17 +12,17 @@ use crate::failure::Failure;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Whether standard output is a terminal.
+/// Kind of standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Device {
-    /// Someone looks at it: columns, quotes, colours, escapes.
+    /// A terminal with a reader: gets columns, quotes, colours and escapes.
     Terminal,
-    /// A file or a pipe: bytes as they are.
+    /// A file or a pipe: gets the bytes as they are.
     Other,
 }
 
 impl Device {
-    /// What standard output is.
+    /// Returns the kind of standard output.
     pub(crate) fn of_stdout() -> Device {
         if io::stdout().is_terminal() {
             Device::Terminal
@@ -49,8 +48,8 @@ pub(crate) enum ColourWhen {
 }
 
 impl ColourWhen {
-    /// The decision for this output; `no_color` is the variable's value
-    /// (<https://no-color.org>: any but the empty one counts).
+    /// Decides whether this output has colours. `no_color` is the value of `NO_COLOR`
+    /// (<https://no-color.org>: any non-empty value counts).
     pub(crate) fn decide(self, device: Device, no_color: Option<&std::ffi::OsStr>) -> bool {
         match self {
             ColourWhen::Always => true,
@@ -61,28 +60,26 @@ impl ColourWhen {
         }
     }
 
-    /// The decision for other things than colours.
+    /// Decides features other than colours, which `NO_COLOR` does not turn off.
     pub(crate) fn for_device(self) -> bool {
         self.decide(Device::of_stdout(), None)
     }
 }
 
-/// Standard output, buffered.
+/// Buffered standard output.
 pub(crate) struct Output {
-    /// Until it is dropped.
+    /// `None` once it is dropped.
     writer: Option<BufWriter<Target>>,
-    /// What a terminal is not given.
+    /// Treatment of control characters.
     controls: Controls,
 }
 
-/// What is done with control characters.
+/// Treatment of control characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Controls {
-    /// They go where everything goes: a file, a pipe, or a terminal that is
-    /// given our own.
+    /// Kept: the output is a file or a pipe, or a terminal that gets control characters from us.
     Kept,
-    /// Each becomes a question mark, so that no name or value speaks to the
-    /// terminal.
+    /// Replaced by question marks, so that no name or value can send commands to the terminal.
     Hidden,
 }
 
@@ -103,9 +100,9 @@ impl Controls {
     }
 }
 
-/// The bytes with a question mark for each control character but line ends,
-/// tabs and NULs, which end records: those of ASCII and those behind it
-/// (ISO 6429, C1), as characters and as bytes.
+/// Returns the bytes with a question mark for each control character except line ends, tabs and
+/// NULs, which end records. Control characters are those of ASCII and those of C1 (ISO 6429), the
+/// latter both as characters and as bytes.
 fn without_controls(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -126,10 +123,10 @@ fn without_controls(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What is written to.
+/// Destination of the output.
 enum Target {
     Open(StdoutLock<'static>),
-    /// Nothing: the process was started without.
+    /// No destination: the process was started without standard output.
     Closed,
 }
 
@@ -152,8 +149,8 @@ impl Write for Target {
     }
 }
 
-/// A closed pipe is an error like any other for a process that was started with
-/// its signal ignored: whoever did that wants to be told.
+/// Turns a closed pipe into an ordinary error if the process was started with SIGPIPE ignored: the
+/// program that ignored it wants a message.
 fn as_inherited(error: io::Error) -> io::Error {
     let is_told = trawl_sys::signal::inherits_ignored_broken_pipe();
     match error.kind() {
@@ -162,7 +159,7 @@ fn as_inherited(error: io::Error) -> io::Error {
     }
 }
 
-/// EBADF, errno(3).
+/// `EBADF`, errno(3).
 const BAD_DESCRIPTOR: i32 = 9;
 
 impl Output {
@@ -178,8 +175,8 @@ impl Output {
         }
     }
 
-    /// For a command that colours its output, or writes what the user's own
-    /// format says, and so escapes names and values itself.
+    /// Keeps control characters. For commands that colour their output or write the user's own
+    /// format, and so escape names and values themselves.
     #[must_use]
     pub(crate) fn with_own_controls(mut self) -> Output {
         self.controls = Controls::Kept;
@@ -191,7 +188,7 @@ impl Output {
         self.write_all(bytes.as_ref()).map_err(Failure::Write)
     }
 
-    /// Writes what is still in the buffer; to be called at the end.
+    /// Writes the rest of the buffer; must be called at the end.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.flush().map_err(Failure::Write)
     }
@@ -214,7 +211,7 @@ impl Write for Output {
     }
 }
 
-/// What was not written is, unless the question may be asked again.
+/// Writes the rest of the buffer, unless the question may be asked again.
 impl Drop for Output {
     fn drop(&mut self) {
         let Some(writer) = self.writer.take() else {
@@ -225,47 +222,48 @@ impl Drop for Output {
             && !left.is_empty()
             && !again::holds_back(&left)
         {
-            // Who wants to know calls `finish`.
+            // Callers that need to know about errors call `finish`.
             let _ = target.write_all(&left).and_then(|()| target.flush());
         }
     }
 }
 
-/// Columns of the terminal that standard output is.
+/// Returns the width of the terminal on standard output, in columns; `None` if it is not a
+/// terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
     trawl_sys::process::terminal_columns(io::stdout()).map(usize::from)
 }
 
-/// Lets the closed-pipe signal end the process, as it ends other tools. Not
-/// for commands that write an index: these have something to clean up.
+/// Lets SIGPIPE end the process, as it ends other tools. Commands that write an index must not call
+/// this, because they have something to clean up.
 pub(crate) fn end_quietly_on_closed_pipe() {
-    // If the signal cannot be set, a failed write says so later.
+    // If the signal cannot be set, a failed write reports the closed pipe later.
     let _ = trawl_sys::signal::restore_broken_pipe();
 }
 
-/// Tells the user something, on standard error. That it cannot be told is no
-/// reason to stop.
+/// Prints a message on standard error. A failure to print it does not stop the command.
 pub(crate) fn say(message: impl std::fmt::Display) {
     tell(format_args!("trawl: {message}"));
 }
 
-/// The one way to standard error for messages: a line that holds no control
-/// characters if somebody watches.
+/// Prints a line on standard error: all messages go through here. On a terminal, control characters
+/// in the line are hidden.
 pub(crate) fn tell(line: impl std::fmt::Display) {
     tell_bytes(line.to_string().as_bytes());
 }
 
-/// The same of a line that need not be text.
+/// Prints a line like [`tell`], but one that need not be valid UTF-8.
 pub(crate) fn tell_bytes(line: &[u8]) {
     let controls = Controls::of(io::stderr().is_terminal());
     let line = [&controls.show(line), &b"\n"[..]].concat();
     let _ = io::stderr().lock().write_all(&line);
 }
 
-/// Prints help, the version, or a mistake in the words of the command line, which it repeats.
+/// Prints the help, the version, or an error in the command line together with the words that cause
+/// it.
 ///
 /// # Errors
-/// If standard output takes no more.
+/// Fails if standard output cannot be written.
 pub(crate) fn print_about_words(about: &clap::Error) -> io::Result<()> {
     let text = about.render().to_string();
     match Controls::Hidden.show(text.as_bytes()) == text.as_bytes() {

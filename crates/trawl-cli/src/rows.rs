@@ -1,4 +1,4 @@
-//! Rows for machines: the same columns as JSON objects and as CSV lines.
+//! Rows for programs: the same columns as JSON objects and as CSV lines.
 
 use trawl_find::record;
 use trawl_model::path::display;
@@ -8,19 +8,19 @@ use crate::csv::Line;
 use crate::ls::item::Item;
 use trawl_text::json::Object;
 
-/// What an answer is written as.
+/// Format of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// For people.
+    /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// Comma-separated values below a header.
     Csv,
 }
 
 impl Form {
-    /// What the options ask for; clap lets only one of them be set.
+    /// Returns the format that the options ask for; clap allows only one of them to be set.
     pub(crate) fn new(json: bool, csv: bool) -> Form {
         match (json, csv) {
             (true, _) => Form::Json,
@@ -30,17 +30,17 @@ impl Form {
     }
 }
 
-/// The header of [`csv`].
+/// Header of the lines of [`csv`].
 pub(crate) const CSV_HEADER: &str = "path,path_raw,type,size,blocks,mode,permissions,nlink,uid,\
                                      user,gid,group,ino,dev,rdev,atime,mtime,ctime,btime,\
                                      link_target,link_target_raw\n";
 
-/// An item as an object; `path` is how the user would name it.
+/// Returns an item as a JSON object; `path` is spelled as the user would spell it.
 pub(crate) fn json(path: &[u8], item: &Item, owners: &Owners) -> Object {
     record::object(path, item.meta.as_ref(), &item.target, owners)
 }
 
-/// An item as a line under [`CSV_HEADER`].
+/// Returns an item as a line below [`CSV_HEADER`].
 pub(crate) fn csv(path: &[u8], item: &Item, owners: &Owners) -> Vec<u8> {
     let line = Line::new().path(display(path));
     let Some(meta) = item.meta else {

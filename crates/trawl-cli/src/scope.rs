@@ -1,11 +1,11 @@
-//! A question's session: the open index, from paths to places, and what is
-//! known of how complete the answer is.
+//! The session of a question: the open index, the way from paths to places in it, and a record of
+//! how complete the answer is.
 //!
-//! Every place that a question touches is noted; at the end the session
-//! knows the snapshots and the issues in scope, says them where `--status`
-//! asks for it, and makes the exit code of them. What the index keeps from
-//! this user, though they may reach it by name, is read from the live system
-//! ([`crate::live`]), here and nowhere else.
+//! Every place that a question touches is recorded. At the end, the session knows the snapshots and
+//! the issues in scope, reports them if `--status` asks for it, and derives the exit code from
+//! them. Parts that the index hides from this user although they may reach them by name are read
+//! from the live file system ([`crate::live`]). Only this module does that for questions about the
+//! index.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
@@ -37,38 +37,38 @@ use crate::settings;
 
 pub(crate) use crate::resolve::Follow;
 
-/// How far below a place a question reached.
+/// How far below a place a question reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// The entry alone.
+    /// Only the entry.
     Itself,
-    /// What a directory holds.
+    /// The entries of a directory.
     Children,
-    /// Everything below it.
+    /// Everything below the place.
     All,
 }
 
-/// How directories are told of that the user may not list.
+/// How directories that the user may not list are reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denials {
-    /// One by one, in these words.
+    /// One by one, with these words.
     Said(&'static str),
-    /// Only how many there are: the command tells of them itself.
+    /// Only counted: the command reports them itself.
     Counted,
 }
 
-/// The part of a tree that a question looked at.
+/// Part of a tree that a question looked at.
 pub(crate) struct Part<'a> {
-    /// How far.
+    /// How far below the top it reaches.
     pub(crate) depth: Depth,
     /// Subtrees that were left out.
     pub(crate) skip: Subtrees,
-    /// True for directories that were left out for their names.
+    /// Returns true for directories that were left out because of their names.
     pub(crate) hides: &'a dyn Fn(&[u8]) -> bool,
 }
 
 impl Part<'_> {
-    /// Everything down to this depth.
+    /// Returns the part that has everything down to this depth.
     pub(crate) fn whole(depth: Depth) -> Part<'static> {
         Part {
             depth,
@@ -78,37 +78,37 @@ impl Part<'_> {
     }
 }
 
-/// Paths that are looked up together.
+/// Number of paths that are looked up together.
 pub(crate) const PATHS_AT_ONCE: usize = 1024;
 
-/// One question to one index.
+/// One question and the index that answers it.
 pub(crate) struct Session {
     index: Arc<Index>,
-    /// What was looked up of it ahead.
+    /// Lookups in the index that were made ahead of time.
     known: Remembered<Arc<Index>>,
     manner: Manner,
-    /// How a command ends that was asked about a path that is not there.
+    /// How the command ends if a path that it was given does not exist.
     if_missing: Exit,
     cwd: OnceCell<Vec<u8>>,
     exit: Exit,
-    /// As of when each source's part of the answer is true.
+    /// For each source, a line that says as of when its part of the answer is true.
     as_of: BTreeMap<Vec<u8>, String>,
     issues: Vec<Issue>,
     denials: Denials,
-    /// Directories that the user may not list.
+    /// Number of directories that the user may not list.
     denied: u64,
     recorded: bool,
-    /// How far below its paths the question goes.
+    /// How far below its paths the question reaches.
     reach: Depth,
-    /// What was read of the live system.
+    /// Parts that were read from the live file system.
     lives: Vec<Live>,
-    /// What daemons said before the index was opened.
+    /// Answers that daemons gave before the index was opened.
     fresh: Freshness,
 }
 
 impl Session {
-    /// Opens the index. `if_missing` is how the command ends if a path that it
-    /// was given is not there: as the GNU tool of its name does.
+    /// Opens the index. `if_missing` says how the command ends if a path that it was given does not
+    /// exist: as the GNU tool of the same name does.
     pub(crate) fn open(
         index: Option<PathBuf>,
         manner: Manner,
@@ -140,39 +140,38 @@ impl Session {
         })
     }
 
-    /// Tells of directories that may not be listed in this way.
+    /// Sets how directories that the user may not list are reported.
     pub(crate) fn tell_denials(&mut self, denials: Denials) {
         self.denials = denials;
     }
 
-    /// How many directories were noted that the user may not list.
+    /// Returns the number of directories, among those recorded, that the user may not list.
     pub(crate) fn denied(&self) -> u64 {
         self.denied
     }
 
-    /// The question goes no further below its paths than this.
+    /// Limits how far below its paths the question reaches.
     pub(crate) fn reach_to(&mut self, reach: Depth) {
         self.reach = reach;
     }
 
-    /// The index itself.
+    /// Returns the index.
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
 
-    /// The index, for use beside the session.
+    /// Returns the index, for use independently of the session.
     pub(crate) fn share_index(&self) -> Arc<Index> {
         Arc::clone(&self.index)
     }
 
-    /// Where paths lead, as far as that was looked up ahead, else as the
-    /// index says.
+    /// Returns the lookups: from those made ahead of time, else from the index.
     pub(crate) fn known(&self) -> &Remembered<Arc<Index>> {
         &self.known
     }
 
-    /// These paths will be asked for: what is needed of the index to find
-    /// them is read together. Not for more than some thousands at once.
+    /// Prepares lookups of these paths: the parts of the index that are needed to find them are
+    /// read together. Not meant for more than a few thousand paths at once.
     pub(crate) fn expect(&self, paths: &[OsString], follow: Follow) -> Result<(), Failure> {
         if paths.len() < 2 {
             return Ok(());
@@ -190,9 +189,8 @@ impl Session {
         Ok(self.known.prepare(&expected, follow)?)
     }
 
-    /// Finds what the user means by `given`. If there is no such thing, says
-    /// why and what to do, and returns `None`: the question goes on with the
-    /// next path.
+    /// Finds the entry that the user means by `given`. If there is none, reports why and what to
+    /// do, and returns `None`: the question goes on with the next path.
     pub(crate) fn locate(
         &mut self,
         given: &OsStr,
@@ -228,8 +226,8 @@ impl Session {
         }
     }
 
-    /// Where `given` leads; `None` for what leads nowhere, the empty string.
-    /// Never to [`Located::Hidden`]: the live system is asked instead.
+    /// Resolves `given`; returns `None` for the empty string. Never returns [`Located::Hidden`]:
+    /// the live file system is asked instead.
     pub(crate) fn resolve(
         &mut self,
         given: &[u8],
@@ -239,7 +237,7 @@ impl Session {
         Ok(match self.resolve_in_index(given, follow)? {
             Some(Resolved::To(Located::Hidden { dir, view }, path)) => {
                 let why = format!(
-                    "the index keeps it only for those who may list {}",
+                    "the index shows it only to users who may list {}",
                     quoted(path::display(&dir))
                 );
                 Some(match is_recorded(&view) {
@@ -262,8 +260,8 @@ impl Session {
         })
     }
 
-    /// As [`Session::resolve`], but for who asks the live system themselves
-    /// about [`Located::Hidden`] and [`Located::NotIndexed`].
+    /// Resolves `given` like [`Session::resolve`], for callers that themselves ask the live file
+    /// system about [`Located::Hidden`] and [`Located::NotIndexed`].
     pub(crate) fn resolve_in_index(
         &self,
         given: &[u8],
@@ -280,14 +278,14 @@ impl Session {
         Ok(Some(resolved))
     }
 
-    /// True if the question is about the past: then nothing is read of the live
+    /// Returns true if the question is about the past: then nothing is read from the live file
     /// system.
     pub(crate) fn is_past(&self) -> bool {
         self.index.is_as_of().is_past()
     }
 
-    /// What to say of a path of which there is no snapshot of the time in
-    /// question, though it is in a source.
+    /// Returns a message about a path that lies in a source without a snapshot for the time in
+    /// question; `None` if the question is about the present or the path lies in no source.
     pub(crate) fn why_not_then(&self, path: &[u8]) -> Result<Option<String>, Failure> {
         let as_of = self.index.is_as_of();
         let known = match as_of.is_past() {
@@ -308,7 +306,7 @@ impl Session {
         Ok(known.map(text))
     }
 
-    /// The directory that a path is seen from.
+    /// Returns the directory that `given` is relative to.
     fn cwd_of(&self, given: &[u8]) -> Result<Vec<u8>, Failure> {
         match given.first() {
             None | Some(b'/') => Ok(Vec::new()),
@@ -316,7 +314,7 @@ impl Session {
         }
     }
 
-    /// True if `given` itself is in the index, and not in a recording.
+    /// Returns true if `given` itself is in the index, but not in a recording.
     fn is_live_link(&self, cwd: &[u8], given: &[u8]) -> Result<bool, Failure> {
         let itself = resolve(&*self.index, cwd, given, Follow::Never)?;
         Ok(match itself {
@@ -325,8 +323,7 @@ impl Session {
         })
     }
 
-    /// Looks for `path` in `dir` on the live system, as the user, and says
-    /// why.
+    /// Looks for `path` in `dir` on the live file system, as the user, and reports why.
     fn look_live(
         &mut self,
         given: &[u8],
@@ -348,7 +345,7 @@ impl Session {
             quoted(given)
         ));
         let located = read.view.locate(&path)?;
-        // Of a directory that was not listed more may be asked later.
+        // A directory that was not listed may be asked about in more depth later.
         if read.extent == live::Extent::Subtree || !is_directory {
             self.index.add_view(&path, Arc::clone(&read.view));
             self.known.forget();
@@ -363,7 +360,7 @@ impl Session {
         None
     }
 
-    /// Says whether something is not there or was not read.
+    /// Explains whether a missing path does not exist or was not read.
     fn why_missing(&self, path: &[u8]) -> Result<String, Failure> {
         if let Some(start) = self.nearest_above(path)? {
             let issues = self.index.recorded_issues(&start, Some(1))?;
@@ -378,7 +375,7 @@ impl Session {
         Ok(why.unwrap_or_else(|| "no such file or directory in the index".into()))
     }
 
-    /// Says by which pattern a path that the index lacks was left out, if by any.
+    /// Explains by which pattern a path was left out of the index; `None` if no pattern matches it.
     pub(crate) fn why_left_out(&self, path: &[u8]) -> Result<Option<String>, Failure> {
         let Some(start) = self.nearest_above(path)? else {
             return Ok(None);
@@ -390,7 +387,7 @@ impl Session {
         }))
     }
 
-    /// The nearest directory above a path that the index has.
+    /// Returns the nearest directory above a path that the index has.
     fn nearest_above(&self, path: &[u8]) -> Result<Option<Start>, Failure> {
         let mut above = path;
         while let Some((dir, _)) = trawl_model::path::split(above) {
@@ -410,13 +407,13 @@ impl Session {
         Ok(self.cwd.get_or_init(|| cwd.into_os_string().into_vec()))
     }
 
-    /// Notes that the answer reaches so far below `start`.
+    /// Records that the answer reaches this far below `start`.
     pub(crate) fn note(&mut self, start: &Start, depth: Depth) -> Result<(), Failure> {
         self.note_part(start, path::display(&start.path), &Part::whole(depth))
     }
 
-    /// Notes that the answer is about this part of what is below `start`,
-    /// which the user calls `given`.
+    /// Records that the answer is about this part of the tree below `start`, which the user calls
+    /// `given`.
     pub(crate) fn note_part(
         &mut self,
         start: &Start,
@@ -436,7 +433,7 @@ impl Session {
         Ok(())
     }
 
-    /// Notes that what lies at a place was read live at this time.
+    /// Records that a place was read live at this time.
     pub(crate) fn note_live(&mut self, place: &[u8], time: Timestamp) {
         let line = || as_of_live(place, time);
         self.as_of.entry(place.to_vec()).or_insert_with(line);
@@ -462,8 +459,8 @@ impl Session {
         });
     }
 
-    /// Tells of the directories that the user may not list. Returns those of
-    /// them that are among the recorded `issues`, too.
+    /// Reports the directories that the user may not list. Returns those that are also among the
+    /// recorded `issues`.
     fn note_denied(
         &mut self,
         start: &Start,
@@ -503,14 +500,14 @@ impl Session {
         Ok(told)
     }
 
-    /// True unless a part of the answer is from a recording of a tree, or of
-    /// the past, of which the live system knows nothing.
+    /// Returns true unless a part of the answer comes from the past, or from a recording of a tree
+    /// that the live file system does not have.
     pub(crate) fn is_live(&self) -> bool {
         !self.recorded && !self.is_past()
     }
 
-    /// Names the sources that have no snapshot of the time in question. True if there are sources
-    /// and all of them are so: then nothing can be answered.
+    /// Reports the sources that have no snapshot for the time in question. Returns true if there
+    /// are sources and none of them has one: then nothing can be answered.
     pub(crate) fn say_who_has_none(&self) -> bool {
         let as_of = self.index.is_as_of();
         let mut has_any = false;
@@ -529,19 +526,19 @@ impl Session {
         !has_any && !self.index.sources().is_empty()
     }
 
-    /// Something could not be answered as it was asked.
+    /// Records that something could not be answered as it was asked.
     pub(crate) fn worsen(&mut self, exit: Exit) {
         self.exit = self.exit.and(exit);
     }
 
-    /// Says which of the sources in question may be out of date.
+    /// Reports which of the sources in question may be out of date.
     pub(crate) fn say_if_behind(&mut self, say: impl FnMut(&str)) -> Exit {
         let exit = self.fresh.tell(say);
         self.worsen(exit);
         exit
     }
 
-    /// Says what is to be said of the answer, and how the command ends.
+    /// Reports issues and, with `--status`, how fresh the answer is. Returns how the command ends.
     pub(crate) fn finish(mut self) -> Result<Exit, Failure> {
         self.say_if_behind(|line| say(line));
         self.issues.sort();
@@ -568,7 +565,7 @@ impl Session {
         } else if unread > 0 {
             let unread = counted(u64::try_from(unread).unwrap_or(u64::MAX), "part");
             say(format_args!(
-                "{unread} of this could not be read: --status lists them"
+                "{unread} of the answer could not be read: --status lists them"
             ));
         }
         Ok(if unread > 0 {
@@ -579,7 +576,8 @@ impl Session {
     }
 }
 
-/// Which index has the source with this root that answers, where several are asked.
+/// Returns the index that answers for the source with this root, as text for a message; empty if
+/// only one index is asked.
 pub fn shown_index(index: &Index, root: &[u8]) -> String {
     match (index.paths().count(), index.path_of(root)) {
         (2.., Some(path)) => format!(", index {}", shown(path.as_os_str().as_bytes())),
@@ -587,7 +585,7 @@ pub fn shown_index(index: &Index, root: &[u8]) -> String {
     }
 }
 
-/// Says that what lies at a place was read live.
+/// Returns a line that says that a place was read live.
 pub(crate) fn as_of_live(place: &[u8], time: Timestamp) -> String {
     let mut shown_time = String::new();
     full_iso(&mut shown_time, time, &Zone::local());
@@ -597,7 +595,7 @@ pub(crate) fn as_of_live(place: &[u8], time: Timestamp) -> String {
     )
 }
 
-/// What it means that the live system gives no attributes of `path`.
+/// Interprets the error of a live lookup of `path`.
 fn unreachable(error: std::io::Error, path: Vec<u8>, dir: Vec<u8>) -> Resolved {
     let located = match error.kind() {
         ErrorKind::PermissionDenied => Located::Denied { dir },
@@ -607,9 +605,9 @@ fn unreachable(error: std::io::Error, path: Vec<u8>, dir: Vec<u8>) -> Resolved {
     Resolved::To(located, path)
 }
 
-/// What to say of a path outside every source; `nearest` is the source's root that shares most
-/// of the path, `None` where the asker sees no source at all. One that shares not even the first
-/// name is not near, and is not named.
+/// Returns a message about a path outside every source. `nearest` is the root that shares most of
+/// the path, or `None` if the asker sees no source. A root that does not share even the first name
+/// is not near, and is not named.
 pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
     let path = trawl_model::path::display(path);
     let mut text = format!("{} is not indexed", quoted(path));
@@ -621,8 +619,8 @@ pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
                 quoted(nearest)
             ));
         }
-        Some(_) => text.push_str("; trawl sources lists what is"),
-        None => text.push_str("; the index is empty, or holds nothing that you may see"),
+        Some(_) => text.push_str("; trawl sources lists the indexed trees"),
+        None => text.push_str("; the index is empty, or has nothing that you may see"),
     }
     text.push_str(&format!(
         ": to index it, run trawl index {}",
@@ -631,7 +629,7 @@ pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
     text
 }
 
-/// [`not_indexed`], of a path that is in no source of this index.
+/// Returns the message of [`not_indexed`] for a path that lies in no source of this index.
 pub(crate) fn outside(session: &Session, path: &[u8]) -> Result<String, Failure> {
     let nearest = match session.index().locate(path)? {
         Located::NotIndexed { nearest } => nearest,
@@ -640,7 +638,7 @@ pub(crate) fn outside(session: &Session, path: &[u8]) -> Result<String, Failure>
     Ok(not_indexed(path, nearest.as_deref()))
 }
 
-/// How many names two absolute paths begin with together.
+/// Returns the number of leading names that two absolute paths share.
 pub(crate) fn shared_names(one: &[u8], other: &[u8]) -> usize {
     let slash = |byte: &u8| *byte == b'/';
     let names = one.split(slash).zip(other.split(slash));
@@ -648,14 +646,14 @@ pub(crate) fn shared_names(one: &[u8], other: &[u8]) -> usize {
     same.filter(|(name, _)| !name.is_empty()).count()
 }
 
-/// A path as one word of a shell.
+/// Returns a path quoted as one word of a shell.
 fn shell_word(path: &[u8]) -> String {
     let quoting = trawl_text::quote::Quoting::ShellEscape;
     let locale = trawl_text::locale::Locale::from_env();
     String::from_utf8_lossy(&quoting.quote(path, locale)).into_owned()
 }
 
-/// The start's own row.
+/// Returns the row of the start itself.
 pub(crate) fn row_of(start: &Start) -> Row<'_> {
     let dir = trawl_model::path::split(&start.path).map_or(&b""[..], |(dir, _)| dir);
     Row {
@@ -665,7 +663,7 @@ pub(crate) fn row_of(start: &Start) -> Row<'_> {
     }
 }
 
-/// The path of something at or below an argument, spelled from the argument.
+/// Returns the path of an entry at or below an argument, spelled from the argument.
 pub(crate) fn printed_path(argument: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
     let below = path.strip_prefix(top).unwrap_or(path);
     match below.strip_prefix(b"/") {
@@ -674,7 +672,7 @@ pub(crate) fn printed_path(argument: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> 
     }
 }
 
-/// `dir/name` without a doubled slash.
+/// Joins `dir` and `name` without doubling a slash.
 pub(crate) fn join_printed(dir: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if dir.ends_with(b"/") { b"" } else { b"/" };
     [dir, slash, name].concat()

@@ -1,4 +1,4 @@
-//! What holds for every command: which index, and who asks.
+//! Settings of every command: the index to use, and the identity of the asker.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,18 @@ use crate::failure::Failure;
 
 pub(crate) use trawl_ask::place::is_named;
 
-/// The index directory to write: `-i`, else `TRAWL_INDEX`, else the default
-/// of this user.
+/// Returns the index directory to write: `-i`, else `TRAWL_INDEX`, else the default of this user.
 pub(crate) fn index_dir(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
     Ok(place::index_dir(given)?)
 }
 
-/// The index directories to ask, which answer together: `-i`, else those of `TRAWL_INDEX`, else
-/// this user's and the administrator's. Always at least one.
+/// Returns the index directories to ask together: `-i`, else those in `TRAWL_INDEX`, else this
+/// user's and the administrator's. Always returns at least one.
 pub(crate) fn indexes_to_ask(given: Option<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
     Ok(place::indexes_to_ask(given)?)
 }
 
-/// Who this process is to the kernel.
+/// Returns the credentials that this process has for the kernel.
 pub(crate) fn asker() -> Result<Credentials, Failure> {
     Ok(place::asker()?)
 }
@@ -36,14 +35,13 @@ impl From<AskError> for Failure {
     }
 }
 
-/// Makes the directories above the default index, which may be missing on a
-/// new account.
+/// Creates the directories above the default index, which may be missing on a new account.
 pub(crate) fn make_parents(index: &Path) -> Result<(), Failure> {
     use std::os::unix::fs::DirBuilderExt;
     let Some(parent) = index.parent() else {
         return Ok(());
     };
-    // The superuser's index is for everyone.
+    // All users may read the superuser's index.
     let mode = match trawl_sys::identity::effective_uid() {
         0 => 0o755,
         _ => 0o700,

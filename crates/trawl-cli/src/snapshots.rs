@@ -1,5 +1,4 @@
-//! `trawl sources --snapshots`: which older snapshots there are to be asked
-//! about with `--at`.
+//! `trawl sources --snapshots`: lists the snapshots that `--at` can ask about.
 
 use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_text::json::Object;
@@ -13,7 +12,7 @@ use crate::output::{Output, say};
 use crate::rows::Form;
 use crate::sources::{held_by, in_all};
 
-/// Lists all snapshots of all sources, the oldest of each first.
+/// Lists all snapshots of all sources; for each source the oldest comes first.
 pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
@@ -25,7 +24,7 @@ pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
             output.put(format!("{}: {count}{by}\n", shown(source.root())))?;
         }
         for info in &snapshots {
-            // One that cannot be read does not hide the others.
+            // An unreadable snapshot does not hide the others.
             let snapshot = match source.snapshot(info.id) {
                 Ok(snapshot) => Some(snapshot),
                 Err(error) => {

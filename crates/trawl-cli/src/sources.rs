@@ -1,5 +1,5 @@
-//! `trawl sources`: what is indexed, as of when, with how many issues; and
-//! forgetting a source.
+//! `trawl sources`: lists what is indexed, as of when and with how many issues, and removes
+//! sources.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -25,10 +25,10 @@ use trawl_text::json::Object;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SourcesArgs {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
-    /// List every snapshot of each source: its id, when it began, its size
+    /// List every snapshot of each source: its id, start time and size
     #[arg(long)]
     snapshots: bool,
     #[command(subcommand)]
@@ -37,9 +37,9 @@ pub(crate) struct SourcesArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Remove sources from the index; the trees themselves stay as they are
+    /// Remove trees from the index; the trees themselves stay unchanged
     Remove {
-        /// Roots, as the list shows them
+        /// Remove these roots, spelled as in the list
         #[arg(value_name = "PATH", required = true)]
         roots: Vec<OsString>,
     },
@@ -56,14 +56,14 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Fa
     }
 }
 
-/// The indexes that this user asks.
+/// Opens the indexes that this user asks.
 pub(crate) fn opened(index: Option<PathBuf>) -> Result<Vec<IndexDir>, Failure> {
     let dirs = settings::indexes_to_ask(index)?;
     let opened = dirs.iter().map(|dir| Ok(IndexDir::open(dir)?));
     opened.collect()
 }
 
-/// The sources of some indexes, by root, each with what to say of the index that has it.
+/// Returns the sources of all these indexes, ordered by root, each with the index that holds it.
 pub(crate) fn in_all(indexes: &[IndexDir]) -> Result<Vec<(Source, &IndexDir)>, Failure> {
     let mut all = Vec::new();
     for index in indexes {
@@ -73,7 +73,7 @@ pub(crate) fn in_all(indexes: &[IndexDir]) -> Result<Vec<(Source, &IndexDir)>, F
     Ok(all)
 }
 
-/// Which index has a source, where several are asked.
+/// Returns a note that names the index of a source; empty if only one index is asked.
 pub(crate) fn held_by(indexes: &[IndexDir], index: &IndexDir) -> String {
     match indexes {
         [_] => String::new(),
@@ -81,18 +81,18 @@ pub(crate) fn held_by(indexes: &[IndexDir], index: &IndexDir) -> String {
     }
 }
 
-/// Lists what is indexed.
+/// Lists the indexed trees.
 pub(crate) fn list(indexes: &[IndexDir], json: bool) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
     let sources = in_all(indexes)?;
     if sources.is_empty() && !json {
         say(
-            "the index is empty, or holds nothing that you may see: add a tree with trawl index PATH",
+            "the index is empty, or has nothing that you may see: add a tree with trawl index PATH",
         );
     }
     for (source, index) in &sources {
-        // A source that cannot be read does not hide the others.
+        // An unreadable source does not hide the others.
         let snapshot = source.current().unwrap_or_else(|error| {
             say(&error);
             exit = Exit::Fatal;
@@ -177,8 +177,8 @@ fn text(source: &Source, snapshot: Option<&Snapshot>, held_by: &str) -> String {
     )
 }
 
-/// What all snapshots take together; nothing where one cannot be read, which
-/// those find who ask it.
+/// Returns the space that all snapshots take together; `None` if one cannot be read. A question
+/// about that snapshot reports the error.
 fn kept(source: &Source) -> Option<Usage> {
     usage(source).ok()
 }
@@ -187,8 +187,8 @@ fn index_bytes(snapshot: &Snapshot) -> u64 {
     snapshot.size_bytes()
 }
 
-/// Removes sources by their root; a relative path or one through a link is
-/// tried as it is and as the live system resolves it.
+/// Removes sources by their roots. Each argument is tried as it is given and as the live file
+/// system resolves it, for relative paths and symbolic links.
 fn remove(index: &IndexDir, roots: &[OsString]) -> Result<Exit, Failure> {
     let mut exit = Exit::Complete;
     for given in roots {
@@ -207,7 +207,7 @@ fn remove(index: &IndexDir, roots: &[OsString]) -> Result<Exit, Failure> {
             Some(root) => trawl_index::gc::remove_source(index, root)?,
             None => {
                 say(format_args!(
-                    "{} is no source of this index: trawl sources lists them",
+                    "{} is not a source of this index: trawl sources lists the sources",
                     shown(given.as_bytes())
                 ));
                 exit = Exit::Fatal;

@@ -1,12 +1,9 @@
-//! `trawl sql` and `trawl export`: their options, and the way to the program
-//! that answers them.
+//! `trawl sql` and `trawl export`: their options, and the hand-over to the program that runs them.
 //!
-//! The SQL engine is large, and starting it costs more than a whole answer of
-//! the other commands; so it lies in a program of its own, `trawl-sql`, which
-//! takes the same words. This module is all that both know of each other:
-//! `trawl` reads the words (so that help, man pages and completions are made
-//! from one place) and hands them over; `trawl-sql` reads them again with
-//! [`read`].
+//! The SQL engine is large, and starting it takes longer than a whole answer of the other commands.
+//! So it is a separate program, `trawl-sql`, which takes the same words. This module is all that
+//! the two programs share: `trawl` parses the words (so that help, man pages and completions come
+//! from one place) and hands them over, and `trawl-sql` parses them again with [`read`].
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -31,13 +28,14 @@ use crate::output::{print_about_words, say};
 pub use crate::scope::shown_index;
 use crate::settings;
 
-/// The name of the program.
+/// Name of the program.
 pub const PROGRAM: &str = "trawl-sql";
 
 const SQL_HELP: &str = "\
-Tables: entries, dirs, xattrs, issues (of now, or of --at), entries_history and
-dirs_history (every snapshot that is kept), sources, snapshots. Queries only
-read: no statement writes a file, reads another one or reaches the network.
+Tables: entries, dirs, xattrs, issues (as of now, or as of --at),
+entries_history and dirs_history (every snapshot that is kept), sources,
+snapshots. Queries only read: no statement writes a file, reads a file outside
+the index or reaches the network.
 
 Examples:
   trawl sql \"SELECT path, size FROM entries WHERE type = 'f' ORDER BY size DESC LIMIT 10\"
@@ -45,29 +43,30 @@ Examples:
              WHERE path LIKE '/scratch/%' AND mtime > now() - INTERVAL '7 days' GROUP BY 1\"
   trawl sql -0 \"SELECT path FROM entries WHERE ext(name) = 'tmp'\" | xargs -0 ls -ld
   trawl sql --format parquet -o big.parquet 'SELECT * FROM entries WHERE size > 1e9'
-  trawl sql                     a shell; \\? lists its commands
+  trawl sql                     open a shell; \\? lists its commands
 
-Questions that administrators ask, with their SQL: docs/sql-cookbook.md.";
+docs/sql-cookbook.md has queries for common questions of administrators.";
 
 const EXPORT_HELP: &str = "\
-Writes what this user may see: DIR/entries, DIR/dirs, DIR/xattrs and DIR/issues,
-each in parts of bounded size. DIR must not exist, unless --force replaces it.
+Writes the tables, limited to what this user may see, to DIR/entries, DIR/dirs,
+DIR/xattrs and DIR/issues, each in parts of bounded size. DIR must not exist,
+unless --force replaces it.
 
 Examples:
-  trawl export --parquet /tmp/index             everything
+  trawl export --parquet /tmp/index             export everything
   trawl export --csv /tmp/home --tables entries /home
   duckdb -c \"SELECT count(*) FROM '/tmp/index/entries/*.parquet'\"";
 
-/// How rows are written.
+/// Format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// Columns for people.
+    /// Aligned columns for people.
     Table,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// Comma-separated values with a header.
     Csv,
-    /// Tab-separated values with a header; `\t`, `\n`, `\\` escaped.
+    /// Tab-separated values with a header; `\t`, `\n` and `\\` are escaped.
     Tsv,
     /// A Parquet file.
     Parquet,
@@ -80,39 +79,41 @@ pub enum Format {
 #[derive(Debug, clap::Args)]
 #[command(after_help = SQL_HELP)]
 pub struct SqlArgs {
-    /// What to ask; several statements are separated by semicolons [default:
-    /// a shell on a terminal, else standard input]
+    /// Run these statements, separated by semicolons
+    ///
+    /// Without it, statements come from a shell on a terminal, else from standard input.
     #[arg(value_name = "SQL", conflicts_with = "file")]
     pub query: Option<String>,
-    /// Read the statements from a file (`-` is standard input)
+    /// Read the statements from FILE (- is standard input)
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// How rows are written [default: table]
+    /// Write rows in this format [default: table]
     #[arg(long, value_name = "FORMAT", value_enum, overrides_with_all = ["json", "csv", "null"])]
     pub format: Option<Format>,
-    /// One JSON object a line (--format json)
+    /// Print one JSON object per line (--format json)
     #[arg(long, overrides_with_all = ["format", "csv", "null"])]
     pub json: bool,
-    /// Comma-separated values with a header (--format csv)
+    /// Print comma-separated values with a header (--format csv)
     #[arg(long, overrides_with_all = ["format", "json", "null"])]
     pub csv: bool,
-    /// The first column alone, each value ended by a NUL
+    /// Print only the first column, each value terminated by a NUL byte
     #[arg(short = '0', long, overrides_with_all = ["format", "json", "csv"])]
     pub null: bool,
-    /// Write the rows to this file, which must not exist
+    /// Write the rows to FILE, which must not exist
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Memory for sorting, grouping and joining; more goes to temporary files
-    /// [default: a quarter of the machine's]
+    /// Use up to SIZE of memory [default: a quarter of the machine's]
+    ///
+    /// The limit is for sorting, grouping and joining; larger data goes to temporary files.
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub memory_limit: Option<u64>,
-    /// Directory for temporary files [default: TMPDIR or /tmp]
+    /// Create temporary files in DIR [default: TMPDIR or /tmp]
     #[arg(long, value_name = "DIR")]
     pub temp_dir: Option<PathBuf>,
-    /// Give up a statement after so many seconds
+    /// Stop a statement after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Threads [default: one a processor]
+    /// Use N threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
@@ -134,85 +135,85 @@ pub struct ExportArgs {
     /// Write files of JSON lines below this new directory
     #[arg(long, value_name = "DIR")]
     pub json: Option<PathBuf>,
-    /// What to export [default: everything that is indexed]
+    /// Export these paths [default: everything that is indexed]
     #[arg(value_name = "PATH")]
     pub paths: Vec<OsString>,
-    /// Only these tables
+    /// Export only these tables
     #[arg(long, value_name = "TABLE", value_delimiter = ',', value_enum)]
     pub tables: Vec<ExportTable>,
-    /// Replace what an earlier export left in the directory
+    /// Replace the files of an earlier export in the directory
     #[arg(long)]
     pub force: bool,
-    /// Rows of a part, at most
+    /// Write at most N rows to each part
     #[arg(long, value_name = "N", default_value = "4000000")]
     pub part_rows: NonZeroUsize,
-    /// Threads [default: one a processor]
+    /// Use N threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
 
-/// What can be exported.
+/// Table that can be exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ExportTable {
     /// Every entry.
     Entries,
-    /// Directories with sums.
+    /// Directories with the sums of what is below them.
     Dirs,
     /// Extended attributes.
     Xattrs,
-    /// What could not be read.
+    /// Paths that could not be read.
     Issues,
 }
 
-/// What `trawl-sql` is to do.
+/// Task for `trawl-sql`.
 #[derive(Debug)]
 pub enum Task {
-    /// Answer queries.
+    /// Run queries.
     Sql(Box<SqlArgs>),
-    /// Write files.
+    /// Export tables to files.
     Export(Box<ExportArgs>),
 }
 
 /// Indexes that are asked together, and their daemons.
 #[derive(Clone, Debug)]
 pub struct Indexes {
-    /// Where they lie.
+    /// Directories of the indexes.
     pub dirs: Vec<PathBuf>,
     daemons: Option<Arc<Daemons>>,
     who: Credentials,
 }
 
 impl Indexes {
-    /// Opens them as they are now.
+    /// Opens the indexes as they are now.
     ///
     /// # Errors
-    /// If one of them cannot be opened.
+    /// Fails if one of them cannot be opened.
     pub fn open(&self, as_of: AsOf) -> Result<Index, QueryError> {
         trawl_ask::search::open(&self.dirs, self.daemons.clone(), self.who.clone(), as_of)
     }
 }
 
-/// A task and the indexes that it is about.
+/// A task and the indexes that it concerns.
 #[derive(Debug)]
 pub struct Order {
-    /// The indexes, which answer together.
+    /// The indexes, which are asked together.
     pub indexes: Indexes,
-    /// Of when the answers are to be.
+    /// Moment that the answers are about.
     pub as_of: AsOf,
-    /// How fresh the index is.
+    /// Freshness of the index.
     pub(crate) fresh: Mutex<Freshness>,
-    /// True if the user wants to know of when the answer is.
+    /// True if the user wants to know how fresh the answer is.
     pub status: bool,
-    /// True if no text in comma-separated values may begin as a formula does.
+    /// True if no text in comma-separated values may begin like a formula.
     pub spreadsheet: bool,
-    /// What to do.
+    /// The task.
     pub task: Task,
 }
 
 impl Order {
-    /// Says which sources may be out of date that were come upon later.
+    /// Reports sources that may be out of date and were not reported before.
     pub fn say_if_behind(&self) {
         self.fresh().tell(|line| say(line));
     }
@@ -222,16 +223,16 @@ impl Order {
     }
 }
 
-/// Prints a line on standard error; a terminal is sent none of its control characters.
+/// Prints a line on standard error; on a terminal, control characters are hidden.
 pub fn tell(line: impl std::fmt::Display) {
     crate::output::tell(line);
 }
 
-/// Reads the words that `trawl` was called with. Help and mistakes are told
-/// here; then there is nothing to do but to end.
+/// Parses the words that `trawl` was called with. Prints help and usage errors itself; then the
+/// program only has to end.
 ///
 /// # Errors
-/// How the program ends.
+/// Returns how the program ends.
 pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
     let arguments = arguments::parse(words).map_err(|error| {
         let _ = print_about_words(&error);
@@ -264,7 +265,7 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
 
 fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Failure> {
     let dirs = settings::indexes_to_ask(index)?;
-    // Statements of a shell that come later are answered from what is there then.
+    // Later statements of a shell see the index as it is then.
     let mut fresh = Freshness::ask(&dirs, manner);
     let indexes = Indexes {
         dirs,
@@ -286,8 +287,7 @@ fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Fa
     })
 }
 
-/// Becomes the program that answers, with the same words; returns only if
-/// that cannot be done.
+/// Replaces this process by `trawl-sql`, with the same words. Returns only if that fails.
 pub(crate) fn hand_over(words: &[OsString]) -> Failure {
     let rest = words.get(1..).unwrap_or_default();
     let mut missing = None;
@@ -306,12 +306,12 @@ pub(crate) fn hand_over(words: &[OsString]) -> Failure {
     }
     let why = missing.as_ref().map_or_else(String::new, cause);
     Failure::Usage(format!(
-        "cannot run {PROGRAM}: {why}; it is looked for beside trawl, in ../libexec and in PATH: \
+        "cannot run {PROGRAM}: {why}; it must be next to trawl, in ../libexec or in PATH: \
          install it, or build it with make"
     ))
 }
 
-/// Where the program may lie, the likeliest first.
+/// Returns the places where the program may be, the most likely first.
 fn candidates() -> Vec<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent);
@@ -321,12 +321,12 @@ fn candidates() -> Vec<PathBuf> {
         places.push(dir.join("../libexec/trawl").join(PROGRAM));
         places.push(dir.join("../libexec").join(PROGRAM));
     }
-    // A name without a slash is looked for in PATH.
+    // A name without a slash is looked up in PATH.
     places.push(PathBuf::from(PROGRAM));
     places
 }
 
-/// Reads a number of bytes with an optional unit.
+/// Parses a number of bytes with an optional unit.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || "not a size; examples: 500M, 4G".to_owned();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -342,7 +342,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
-/// Reads a number of seconds, which may have a fraction.
+/// Parses a number of seconds, which may have a fraction.
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: Option<f64> = text.trim_end_matches('s').parse().ok();
     number

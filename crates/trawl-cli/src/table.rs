@@ -1,19 +1,19 @@
-//! Tables for people: columns of cells, and numbers in them.
+//! Tables for people: aligned columns of cells, and numbers in them.
 
 use trawl_text::units::{Scale, format};
 
 use crate::width::width;
 
-/// On which side of a column cells stand.
+/// Alignment of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Align {
-    /// The first column's at the left, all others at the right.
+    /// The first column to the left, all others to the right.
     FirstLeft,
-    /// The last column's at the left, too.
+    /// The first and the last column to the left, all others to the right.
     EndsLeft,
 }
 
-/// Rows with all columns as wide as the widest cell, two spaces between them.
+/// Returns the rows with each column as wide as its widest cell and two spaces between columns.
 pub(crate) fn table(rows: &[Vec<Vec<u8>>], align: Align) -> Vec<u8> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
@@ -44,7 +44,7 @@ pub(crate) fn table(rows: &[Vec<Vec<u8>>], align: Align) -> Vec<u8> {
     out
 }
 
-/// A number of bytes with its sign: `+1.5M`, `-12K`, `0`.
+/// Formats a number of bytes with its sign: `+1.5M`, `-12K`, `0`.
 pub(crate) fn signed_size(bytes: i128) -> String {
     let text = format(bytes.unsigned_abs(), Scale::Binary);
     match bytes {

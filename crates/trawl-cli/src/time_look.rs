@@ -1,5 +1,4 @@
-//! How `ls` and `du` show times: the styles of `--time-style` and of the
-//! variable `TIME_STYLE`.
+//! Format of times in `ls` and `du`: the styles of `--time-style` and of the variable `TIME_STYLE`.
 
 use std::ffi::OsString;
 
@@ -7,7 +6,7 @@ use trawl_model::Timestamp;
 use trawl_text::date_format;
 use trawl_text::zone::Zone;
 
-/// Half a Gregorian year, with which ls tells recent from old.
+/// Half a Gregorian year: ls shows times older than this in another format.
 const HALF_YEAR_SECS: i64 = 31_556_952 / 2;
 
 /// Formats for old and recent times.
@@ -21,7 +20,7 @@ const FULL_ISO: &str = "%Y-%m-%d %H:%M:%S.%N %z";
 const LONG_ISO: &str = "%Y-%m-%d %H:%M";
 
 impl TimeLook {
-    /// `Nov  5 12:34`, with the year where it is long ago.
+    /// Returns the format `Nov  5 12:34`, with the year in place of the time of day for old times.
     pub(crate) fn locale() -> TimeLook {
         TimeLook {
             old: "%b %e  %Y".into(),
@@ -36,10 +35,10 @@ impl TimeLook {
         }
     }
 
-    /// The look for `ls --time-style`, or what the variable says without it.
+    /// Returns the format for `ls --time-style`, or without the option the format in the variable.
     ///
     /// # Errors
-    /// A sentence about a style that is none.
+    /// Describes an unknown style.
     pub(crate) fn of_ls(
         style: Option<&str>,
         get: &dyn Fn(&str) -> Option<OsString>,
@@ -47,7 +46,7 @@ impl TimeLook {
         let Some(mut style) = style.map(String::from).or_else(|| variable(get)) else {
             return Ok(TimeLook::locale());
         };
-        // Styles with this prefix are for other locales than the POSIX one.
+        // Styles with this prefix apply only in locales other than the POSIX one.
         while let Some(rest) = style.strip_prefix("posix-") {
             if !has_language(get) {
                 return Ok(TimeLook::locale());
@@ -57,7 +56,9 @@ impl TimeLook {
         if let Some(format) = style.strip_prefix('+') {
             let (old, recent) = format.split_once('\n').unwrap_or((format, format));
             return match recent.contains('\n') && old != recent {
-                true => Err(format!("{style:?} is no time style: two lines at most")),
+                true => Err(format!(
+                    "{style:?} is not a time style: use two lines at most"
+                )),
                 false => Ok(TimeLook {
                     old: old.into(),
                     recent: recent.into(),
@@ -80,10 +81,10 @@ impl TimeLook {
         }
     }
 
-    /// The look for `du --time-style`, or what the variable says without it.
+    /// Returns the format for `du --time-style`, or without the option the format in the variable.
     ///
     /// # Errors
-    /// A sentence about a style that is none.
+    /// Describes an unknown style.
     pub(crate) fn of_du(
         style: Option<&str>,
         get: &dyn Fn(&str) -> Option<OsString>,
@@ -95,7 +96,7 @@ impl TimeLook {
                 return Some(format!("+{first}"));
             }
             let style = style.trim_start_matches("posix-");
-            // What ls does in a locale du does not.
+            // Unlike ls, du has no locale style.
             Some(style.to_owned()).filter(|style| style != "locale")
         };
         let Some(style) = style.map(String::from).or_else(from_variable) else {
@@ -112,7 +113,7 @@ impl TimeLook {
         }
     }
 
-    /// A time so.
+    /// Formats a time.
     pub(crate) fn show(&self, time: Timestamp, now: Timestamp, zone: &Zone) -> String {
         let is_recent = now.minus_secs(HALF_YEAR_SECS) < time && time < now;
         let format = if is_recent { &self.recent } else { &self.old };
@@ -121,7 +122,7 @@ impl TimeLook {
         out
     }
 
-    /// How many columns a time takes that is long ago.
+    /// Returns the number of columns that an old time takes.
     pub(crate) fn expected_width(&self, zone: &Zone) -> usize {
         let mut out = String::new();
         date_format::format(&mut out, &self.old, Timestamp::default(), zone);
@@ -130,21 +131,21 @@ impl TimeLook {
 }
 
 fn no_style(style: &str, styles: &str) -> String {
-    format!("{style:?} is no time style: use {styles}")
+    format!("{style:?} is not a time style: use {styles}")
 }
 
 fn variable(get: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
     get("TIME_STYLE")?.into_string().ok()
 }
 
-/// True if the environment asks for another locale than the POSIX one.
+/// Returns true if the environment sets a locale other than the POSIX one.
 fn has_language(get: &dyn Fn(&str) -> Option<OsString>) -> bool {
     let mut names = ["LC_ALL", "LC_TIME", "LANG"].into_iter();
     let locale = names.find_map(|name| get(name).filter(|value| !value.is_empty()));
     locale.is_some_and(|locale| locale != "C" && locale != "POSIX")
 }
 
-/// The word that `given` is, or begins without doubt.
+/// Returns the word that `given` is or unambiguously abbreviates.
 pub(crate) fn one_of<'a>(words: &[&'a str], given: &str) -> Option<&'a str> {
     if let Some(exact) = words.iter().find(|word| **word == given) {
         return Some(exact);

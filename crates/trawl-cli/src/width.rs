@@ -1,12 +1,12 @@
-//! How many terminal columns text takes, approximately as wcwidth(3) says.
+//! Number of terminal columns that text takes, approximately as in wcwidth(3).
 //!
-//! Wide are the East Asian scripts and most emoji, nothing wide are
-//! combining marks and control characters; bytes that are no UTF-8 count one
-//! each. The tables hold the large blocks, not every exception.
+//! East Asian scripts and most emoji are two columns wide; combining marks and control characters
+//! take none; each byte that is not valid UTF-8 takes one. The tables hold the large blocks, not
+//! every exception.
 
 use trawl_text::locale::Locale;
 
-/// Columns that `text` takes where bytes are characters so.
+/// Returns the number of columns that `text` takes in this locale.
 pub(crate) fn width_in(text: &[u8], locale: Locale) -> usize {
     match locale {
         Locale::Utf8 => width(text),
@@ -14,7 +14,7 @@ pub(crate) fn width_in(text: &[u8], locale: Locale) -> usize {
     }
 }
 
-/// Columns that `text`, in UTF-8, takes.
+/// Returns the number of columns that `text` takes in UTF-8.
 pub(crate) fn width(text: &[u8]) -> usize {
     if text.iter().all(|b| (b' '..0x7f).contains(b)) {
         return text.len();
@@ -44,7 +44,7 @@ fn lies_in(ranges: &[(u32, u32)], code: u32) -> bool {
         .is_some_and(|(_, last)| code <= *last)
 }
 
-/// Combining marks, joiners, variation selectors.
+/// Combining marks, joiners and variation selectors, which take no column.
 const NONE: [(u32, u32); 10] = [
     (0x0300, 0x036f),
     (0x0483, 0x0489),
@@ -58,7 +58,7 @@ const NONE: [(u32, u32); 10] = [
     (0xe0100, 0xe01ef),
 ];
 
-/// East Asian wide and fullwidth, emoji.
+/// East Asian wide and fullwidth characters and emoji, which take two columns.
 const WIDE: [(u32, u32); 10] = [
     (0x1100, 0x115f),
     (0x2e80, 0x303e),

@@ -15,18 +15,18 @@ use crate::failure::Failure;
 use crate::output::{Device, Output};
 use crate::scope::printed_path;
 
-/// How differences are written.
+/// Format of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Writing {
-    /// For people.
+    /// Text for people.
     Text,
-    /// Paths, a line each.
+    /// Paths, one per line.
     Names,
-    /// Paths, each ended by a NUL byte.
+    /// Paths, each terminated by a NUL byte.
     Null,
-    /// One object a line.
+    /// One JSON object per line.
     Json,
-    /// Below a header.
+    /// CSV lines below a header.
     Csv,
 }
 
@@ -35,7 +35,7 @@ const CSV_HEADER: &str = "kind,path,path_raw,from,from_raw,type,changed,size_bef
                           blocks_after,permissions_before,permissions_after,uid_before,uid_after,gid_before,\
                           gid_after,mtime_before,mtime_after\n";
 
-/// Writes differences.
+/// Writer of differences.
 pub(super) struct Lines<'a> {
     writing: Writing,
     given: &'a [u8],
@@ -44,7 +44,7 @@ pub(super) struct Lines<'a> {
     terminal: Terminal,
 }
 
-/// What attributes are written with.
+/// Names, time zone and arrow with which attributes are written.
 pub(crate) struct Words {
     owners: Owners,
     zone: Zone,
@@ -52,7 +52,7 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Those of this process.
+    /// Returns the settings of this process.
     pub(crate) fn new() -> Words {
         Words {
             owners: Owners::default(),
@@ -64,14 +64,14 @@ impl Words {
         }
     }
 
-    /// Owners by name.
+    /// Returns the names of owners.
     pub(crate) fn owners(&self) -> &Owners {
         &self.owners
     }
 
-    /// What differs, as in `size 10 → 20, mode 0644 → 0600`. What follows from
-    /// another attribute is left out: blocks beside a size, and ctime, which
-    /// every change sets.
+    /// Describes the attributes that differ, as in `size 10 → 20, mode 0644 → 0600`. Leaves out
+    /// attributes that follow from others: blocks where the size differs, and ctime, which every
+    /// change sets.
     pub(crate) fn changes(&self, before: &State, after: &State, which: AttributeSet) -> String {
         let beside = |attribute, others: &[Attribute]| {
             which.contains(attribute) && others.iter().any(|other| which.contains(*other))
@@ -106,7 +106,7 @@ impl Words {
         }
     }
 
-    /// A value as people read it; `None` if it is told only that it differs.
+    /// Returns a value as people read it; `None` for times, which [`Words::times`] formats.
     fn value(&self, attribute: Attribute, state: &State) -> Option<String> {
         let meta = &state.meta;
         let named = |name: Option<&[u8]>, id: u32| {
@@ -144,7 +144,7 @@ impl Words {
         })
     }
 
-    /// Two times to the second, or as far as they have to be told apart.
+    /// Formats two times to the second, or to the nanosecond if the seconds are equal.
     fn times(&self, before: Timestamp, after: Timestamp) -> [Option<String>; 2] {
         let is_close = before.secs == after.secs;
         [before, after].map(|time| {
@@ -159,7 +159,7 @@ impl Words {
     }
 }
 
-/// How many entries a list has beyond those of a mode.
+/// Counts the entries of an ACL beyond those of the mode.
 fn acl(value: &[u8]) -> String {
     match Acl::parse(value) {
         None if value.is_empty() => "none".to_owned(),
@@ -193,7 +193,7 @@ impl<'a> Lines<'a> {
         self.writing
     }
 
-    /// Writes one.
+    /// Writes one difference.
     pub(super) fn put(
         &self,
         difference: &Difference,
@@ -214,7 +214,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Writes what stands where there is nothing else.
+    /// Writes the header if there are no differences and it is not written yet.
     pub(super) fn end(&self, some: bool, output: &mut Output) -> Result<(), Failure> {
         match self.writing == Writing::Csv && !some {
             true => output.put(CSV_HEADER),
@@ -222,7 +222,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// As the user would name it.
+    /// Returns the path as the user would spell it.
     fn named(&self, path: &[u8]) -> Vec<u8> {
         printed_path(self.given, self.top, path)
     }
@@ -306,7 +306,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// An entry's attributes with what `find --json` does not have.
+/// Returns an entry's attributes as an object, including those that `find --json` does not have.
 pub(crate) fn state_object(path: &[u8], state: &State, owners: &Owners) -> Object {
     let object = record::object(path, Some(&state.meta), &state.link_target, owners);
     let mut object = match state.xattr_names.is_empty() {
@@ -324,7 +324,7 @@ pub(crate) fn state_object(path: &[u8], state: &State, owners: &Owners) -> Objec
     object
 }
 
-/// A JSON string.
+/// Returns a JSON string.
 fn serde_json_text(text: &str) -> String {
     let object = Object::new().text("", text).close();
     object
@@ -334,7 +334,7 @@ fn serde_json_text(text: &str) -> String {
         .to_owned()
 }
 
-/// What programs read.
+/// Returns the name of a kind in output for programs.
 pub(crate) fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Created => "created",

@@ -1,4 +1,4 @@
-//! `trawl diff`: what differs between two snapshots of a tree.
+//! `trawl diff`: the differences between two snapshots of a tree.
 
 pub(crate) mod lines;
 mod summary;
@@ -29,65 +29,66 @@ use self::summary::{Grouping, Summary};
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl diff                        the last two snapshots of what is here
-  trawl diff yesterday now /home    what came, went and changed since then
+  trawl diff                        compare the last two snapshots of this tree
+  trawl diff yesterday now /home    show the changes since yesterday
   trawl diff -3 latest --only deleted /home
   trawl diff '2 weeks ago' /srv --summary=owner
   trawl diff -1 latest --json . | jq .path
 
-A time stands for the newest snapshot that began by then; one time alone is
-compared with the latest snapshot. A word that is both a time and a path is a
-time: ./now is a path.
+A time stands for the newest snapshot that began by then. A single time is
+compared with the latest snapshot. A word that is both a time and a path is
+taken as a time; write ./now for the path.
 
-Each line begins with + (created), - (deleted), M (changed) or R (moved). What
-has other device and inode numbers is another object: moved is what kept them,
-and its time of creation where the file system has one. Times of access and
-device numbers, which a mount may change, are not compared unless --ignore says
-otherwise; values of extended attributes never are: a change of one shows as
-ctime. You see what you may see in each of the two snapshots, so that a file
-that was moved out of your sight is deleted for you.";
+Each line begins with + (created), - (deleted), M (changed) or R (moved). A
+moved object kept its device and inode numbers, and its creation time where the
+file system has one; an object with other numbers is another object. Access
+times and device numbers, which a mount may change, are not compared by default
+(see --ignore). Values of extended attributes are never compared: a changed
+value shows as ctime. In each snapshot you see only what you may see, so a file
+that was moved out of your sight is shown as deleted.";
 
-/// Directories that are named at the end.
+/// Maximum number of directories that are named at the end.
 const NAMED: usize = 20;
 
 // Options of `trawl diff`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DiffArgs {
-    /// One or two times or snapshot ids (see --at) [default: -1 latest], and
-    /// what is compared [default: the working directory]
+    /// Compare these two times, below this path
+    ///
+    /// A and B are times or snapshot ids (see --at) [default: -1 latest]. PATH is the path to
+    /// compare [default: the working directory].
     #[arg(value_name = "A [B] [PATH]", num_args = 0..=4, allow_negative_numbers = true)]
     words: Vec<OsString>,
-    /// Tell only of these
+    /// Show only differences of these kinds
     #[arg(long, value_name = "KINDS", value_enum, value_delimiter = ',')]
     only: Vec<Only>,
-    /// Attributes that do not count [default: atime,device]; none compares
-    /// all
+    /// Ignore these attributes [default: atime,device; none compares all]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = ignored)]
     ignore: Vec<Ignored>,
-    /// What moved is deleted in one place and created in another
+    /// Show moved entries as deleted in one place and created in another
     #[arg(long)]
     no_moves: bool,
-    /// Leave out what only moved with its directory
+    /// Leave out entries that moved only with their directory
     #[arg(long)]
     collapse_moves: bool,
-    /// Count by directory, owner or extension instead
+    /// Count differences by directory, owner or extension instead
     #[arg(long, value_name = "KIND", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "dir")]
     summary: Option<Grouping>,
-    /// Levels of directories that --summary tells apart
+    /// Count --summary=dir by directories N levels deep
     #[arg(long, value_name = "N", default_value_t = 1, requires = "summary")]
     depth: usize,
-    /// Nothing but paths; of what moved the new one
+    /// Print only paths; for moved entries the new path
     #[arg(long, conflicts_with = "summary")]
     name_only: bool,
-    /// The same, each path ended by a NUL byte
+    /// Print only paths, each terminated by a NUL byte
     #[arg(short = '0', long = "null", conflicts_with = "summary")]
     null: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with = "csv")]
     json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     csv: bool,
     /// Exit with 1 if anything differs
@@ -97,16 +98,16 @@ pub(crate) struct DiffArgs {
     pub(crate) manner: Manner,
 }
 
-/// Kinds of differences.
+/// Kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Only {
-    /// What has come
+    /// New entries
     Created,
-    /// What has gone
+    /// Entries that are gone
     Deleted,
-    /// What has other attributes
+    /// Entries with other attributes
     Changed,
-    /// What has another path
+    /// Entries with another path
     Moved,
 }
 
@@ -121,7 +122,7 @@ impl Only {
     }
 }
 
-/// What `--ignore` names.
+/// A value of `--ignore`.
 #[derive(Clone, Copy, Debug)]
 enum Ignored {
     Nothing,
@@ -135,11 +136,11 @@ fn ignored(text: &str) -> Result<Ignored, String> {
     let found = ALL_ATTRIBUTES.iter().find(|one| one.name() == text);
     found.copied().map(Ignored::One).ok_or_else(|| {
         let names: Vec<&str> = ALL_ATTRIBUTES.iter().map(|one| one.name()).collect();
-        format!("it may be none or some of {}", names.join(", "))
+        format!("use none, or some of {}", names.join(", "))
     })
 }
 
-/// Two times and a path.
+/// Two times and a path to compare.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
     before: AsOf,
@@ -147,11 +148,11 @@ struct Asked {
     path: OsString,
 }
 
-/// An option that looks like a number, and would be taken for a time.
+/// An option that looks like a number and would be taken for a time.
 const NULL: &str = "-0";
 
 impl Asked {
-    /// Tells times from paths.
+    /// Splits the words into times and a path.
     fn of(words: &[OsString]) -> Result<Asked, Failure> {
         let words: Vec<OsString> = words.iter().filter(|word| *word != NULL).cloned().collect();
         let is_time = |at: usize| words.get(at)?.to_str().and_then(at::parse_word);
@@ -166,7 +167,7 @@ impl Asked {
             [word, ..] => {
                 let word = quoted(word.as_bytes());
                 return Err(Failure::Usage(format!(
-                    "{word} is no time: give one or two times, then one path"
+                    "{word} is not a time: give one or two times, then one path"
                 )));
             }
         };
@@ -195,7 +196,7 @@ pub(crate) fn run(
         return Ok(Exit::Fatal);
     };
     if pair.is_one_snapshot() {
-        say("both times lead to the same snapshot: nothing can differ");
+        say("both times mean the same snapshot: there are no differences");
     }
     let mut output = Output::stdout();
     let mut taker = Taker::new(args, &asked, &path);
@@ -231,8 +232,8 @@ impl Pair {
         })
     }
 
-    /// Finds the path in both, links followed as they are in the newer one;
-    /// `None`, after saying why, if there is nothing to compare.
+    /// Finds the path in both snapshots; links are followed as they are in the newer one. Returns
+    /// `None`, after reporting why, if there is nothing to compare.
     fn locate(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
         let Some(path) = self.path_of(given)? else {
             say(format_args!(
@@ -256,7 +257,7 @@ impl Pair {
         Ok(Some(path))
     }
 
-    /// Where the path leads, in the second snapshot or else in the first.
+    /// Returns the path that `given` leads to in the second snapshot, else in the first.
     fn path_of(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
         let given = given.as_bytes();
         let mut path = None;
@@ -300,7 +301,7 @@ impl Pair {
         Ok(differences(&question, emit)?)
     }
 
-    /// Says what the answer lacks.
+    /// Reports the gaps in the answer.
     fn finish(mut self, outcome: &Outcome, top: &[u8], given: &[u8]) -> Result<Exit, Failure> {
         let mut denied = 0;
         let (before, after) = std::mem::take(&mut self.starts);
@@ -315,7 +316,7 @@ impl Pair {
         if denied > 0 {
             let count = counted(denied, "directory");
             say(format_args!(
-                "what is in {count} that you may not list is not compared"
+                "the content of {count} that you may not list is not compared"
             ));
             exit = exit.and(Exit::Issues);
         }
@@ -327,7 +328,7 @@ impl Pair {
     }
 }
 
-/// Names what was not compared, and says what else the answer lacks.
+/// Reports the directories that were not compared, and other gaps in the answer.
 fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
     for (dir, which) in outcome.not_compared.iter().take(NAMED) {
         let name = quoted(&crate::scope::printed_path(given, top, dir));
@@ -336,24 +337,24 @@ fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
             Which::After => "first",
         };
         say(format_args!(
-            "{name}: the {lacking} snapshot does not tell what is in it, so that is not compared"
+            "{name}: its content is unknown in the {lacking} snapshot and is not compared"
         ));
     }
     let named = outcome.not_compared.len().min(NAMED);
     let more = (outcome.not_compared.len() - named) as u64 + outcome.more_not_compared;
     if more > 0 {
         say(format_args!(
-            "the same of {}",
+            "the content of {} is not compared either",
             counted(more, "more directory")
         ));
     }
     if outcome.moves_missed {
-        say("so much came and went that some of what moved is told as deleted and created");
+        say("there are so many changes that some moves are shown as deleted and created");
     }
 }
 
-/// What a snapshot has at a path: `Some(None)` if nothing is there, `None`,
-/// after saying why, if nothing can be said.
+/// Looks up a path in a snapshot: `Some(None)` means that nothing is there; `None`, after reporting
+/// why, that nothing is known about it.
 fn place(session: &Session, wanted: &[u8]) -> Result<Option<Option<Start>>, Failure> {
     let shown = || quoted(path::display(wanted));
     Ok(match session.index().locate(wanted)? {
@@ -399,7 +400,7 @@ impl DiffArgs {
     }
 }
 
-/// What is done with each difference.
+/// Receiver of the differences.
 struct Taker<'a> {
     args: &'a DiffArgs,
     collapse: Option<Collapse>,
@@ -458,7 +459,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    /// Writes what is left; true if anything differed.
+    /// Writes the rest; returns true if anything differed.
     fn finish(self, output: &mut Output) -> Result<bool, Failure> {
         if let Some(failure) = self.failed {
             return Err(failure);

@@ -1,8 +1,7 @@
 //! Differences counted by directory, owner or extension.
 //!
-//! What was there before counts in its group of then, what is there now in its
-//! group of now: a file that got another owner is taken from one and given to
-//! the other. Every name of a file counts.
+//! The old state of an entry counts in its old group, the new state in its new group: a file that
+//! changed its owner is taken from one owner and given to the other. Every name of a file counts.
 
 use std::collections::HashMap;
 
@@ -21,14 +20,14 @@ use crate::output::{Device, Output};
 use crate::scope::printed_path;
 use crate::table::{Align, signed_size, table};
 
-/// What differences are counted by.
+/// Grouping of differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub(crate) enum Grouping {
-    /// The directory that holds the entry, as deep as --depth says
+    /// The directory of the entry, cut at --depth levels
     Dir,
     /// The owner
     Owner,
-    /// What follows the last dot of a regular file's name
+    /// The part of a regular file's name after the last dot
     Ext,
 }
 
@@ -42,7 +41,7 @@ impl Grouping {
     }
 }
 
-/// One group's sums.
+/// Sums of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     created: u64,
@@ -78,7 +77,7 @@ impl Sums {
     }
 }
 
-/// Counts differences.
+/// Counter of differences.
 pub(super) struct Summary<'a> {
     grouping: Grouping,
     depth: usize,
@@ -136,7 +135,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// What people read for a key.
+    /// Returns a key as people read it.
     fn label(&self, key: &[u8]) -> Vec<u8> {
         match self.grouping {
             Grouping::Dir => printed_path(self.given, self.top, key),
@@ -150,7 +149,7 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// Writes all groups, those first that changed most.
+    /// Writes all groups, the one with the largest change first.
     pub(super) fn put(self, writing: Writing, output: &mut Output) -> Result<(), Failure> {
         let mut rows: Vec<(Vec<u8>, Vec<u8>, Sums)> = self
             .groups
@@ -231,8 +230,7 @@ fn clamp(number: i128) -> i64 {
     number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// The directory that holds `entry`, or the one above it that is `depth`
-/// levels below `top`.
+/// Returns the directory that holds `entry`, or its ancestor that is `depth` levels below `top`.
 fn directory<'p>(entry: &'p [u8], top: &[u8], depth: usize) -> &'p [u8] {
     let dir = path::split(entry).map_or(&b""[..], |(dir, _)| dir);
     if !path::is_within(dir, top) {

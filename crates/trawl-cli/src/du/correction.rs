@@ -1,8 +1,8 @@
-//! Sums with parts left out: what lies in earlier arguments or on other file
-//! systems, and a directory's subdirectories (`-S`).
+//! Sums without some parts: parts that lie in earlier arguments or on other file systems, and the
+//! subdirectories of a directory (`-S`).
 //!
-//! Works on usage as it comes in, contents before their directory, with one
-//! level of sums for each level of depth.
+//! Works on usage as it arrives, the entries of a directory before the directory, with one set of
+//! sums for each level of depth.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -18,44 +18,45 @@ use trawl_query::{Request, Start, Usage, UsageOf};
 use crate::failure::Failure;
 use crate::scope::{Session, row_of};
 
-/// Something below an argument that is not counted.
+/// An entry below an argument that is not counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Its stored path.
+    /// Path in the index.
     pub(crate) path: Vec<u8>,
     /// True if it is a directory.
     pub(crate) is_dir: bool,
 }
 
-/// What something takes up, corrected.
+/// Corrected space of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Corrected {
-    /// With all below it.
+    /// Space including everything below it.
     pub(crate) with_below: Usage,
-    /// Without its subdirectories.
+    /// Space without its subdirectories.
     pub(crate) without_dirs: Usage,
 }
 
-/// Corrects sums while they come in.
+/// Corrects sums as they arrive.
 #[derive(Debug)]
 pub(crate) struct Correction {
     separate: bool,
-    /// Sorted, none within another.
+    /// Sorted by path; no part lies within another.
     excluded: Vec<Part>,
-    /// By depth: what was found below the directory that is still to come.
+    /// By depth: sums found below a directory that is still to come.
     levels: Vec<Level>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// What the directories there take up with all below them.
+    /// Space of the directories at this level, including everything below them.
     dirs: Usage,
-    /// What of all that is not to be counted.
+    /// The part of the sums at this level that must not be counted.
     excluded: Usage,
 }
 
 impl Correction {
-    /// Leaves out `parts`, and keeps directories apart if `separate`.
+    /// Creates a correction that leaves out `parts`, and counts directories without their
+    /// subdirectories if `separate`.
     pub(crate) fn new(mut parts: Vec<Part>, separate: bool) -> Correction {
         parts.sort_by(|a, b| cmp(&a.path, &b.path));
         parts.dedup_by(|later, earlier| is_within(&later.path, &earlier.path));
@@ -66,23 +67,23 @@ impl Correction {
         }
     }
 
-    /// The parts that are left out.
+    /// Returns the parts that are left out.
     pub(crate) fn excluded_paths(&self) -> Subtrees {
         let paths = self.excluded.iter().map(|part| part.path.clone());
         paths.collect()
     }
 
-    /// True if sums are right as they are.
+    /// Returns true if the sums need no correction.
     pub(crate) fn is_needless(&self) -> bool {
         self.excluded.is_empty() && !self.separate
     }
 
-    /// True if files have to be seen, not only directories.
+    /// Returns true if the correction must see files and not only directories.
     pub(crate) fn needs_files(&self) -> bool {
         self.excluded.iter().any(|part| !part.is_dir)
     }
 
-    /// What `of` takes up; `None` for what is not counted.
+    /// Returns the corrected space of `of`; `None` if it is not counted.
     pub(crate) fn correct(&mut self, of: &UsageOf<'_>) -> Option<Corrected> {
         if self.is_needless() {
             return Some(Corrected {
@@ -115,14 +116,14 @@ impl Correction {
         }
     }
 
-    /// Takes off the level at `depth`, and what is deeper.
+    /// Removes the levels from `depth` downwards and returns the one at `depth`.
     fn close(&mut self, depth: usize) -> Level {
         let level = self.levels.get(depth).copied().unwrap_or_default();
         self.levels.truncate(depth);
         level
     }
 
-    /// The excluded part that `path` lies in.
+    /// Returns the excluded part that contains `path`.
     fn part_around(&self, path: &[u8]) -> Option<&Part> {
         let not_after = |part: &Part| cmp(&part.path, path) != Ordering::Greater;
         let after = self.excluded.partition_point(not_after);
@@ -140,7 +141,7 @@ fn minus(usage: Usage, part: &Usage) -> Usage {
     }
 }
 
-/// The topmost entries below `start` that lie on other devices.
+/// Returns the topmost entries below `start` that lie on other devices.
 pub(crate) fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
     let device = i128::from(row_of(start).dev().as_u64());
     let mut parts = Vec::new();
@@ -181,7 +182,7 @@ fn on_devices(
                 at,
                 dir: listing.dir.path,
             });
-            // The filter lets some rows through that do not fulfil it.
+            // The filter is approximate: some rows that it passes do not match.
             let elsewhere = rows.filter(|row| clause.admits(i128::from(row.dev().as_u64())));
             found.extend(elsewhere.map(|row| Part {
                 path: row.path(),
@@ -189,7 +190,7 @@ fn on_devices(
             }));
         },
         |found| {
-            // Only the topmost are kept, however much lies below them.
+            // Only the topmost entries are kept, regardless of how much lies below them.
             for part in found {
                 if !lies_in(&part.path, &tops) {
                     tops.insert(part.path.clone());
@@ -202,7 +203,7 @@ fn on_devices(
     Ok(parts)
 }
 
-/// True if one of `tops` lies above `path`.
+/// Returns true if one of `tops` lies above `path`.
 fn lies_in(path: &[u8], tops: &HashSet<Vec<u8>>) -> bool {
     let mut below = path;
     while let Some((dir, _)) = split(below).filter(|_| !tops.is_empty()) {

@@ -1,5 +1,5 @@
-//! Patterns of what `du` leaves out: a path is left out if a pattern matches
-//! it, or what is behind any of its slashes.
+//! Patterns for paths that `du` leaves out: a path is left out if a pattern matches the whole path,
+//! or the part of it after any slash.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -10,14 +10,14 @@ use trawl_text::glob::{Case, Glob};
 
 use crate::failure::Failure;
 
-/// The patterns.
+/// A list of patterns.
 #[derive(Debug, Default)]
 pub(crate) struct Excluded {
     patterns: Vec<Glob>,
 }
 
 impl Excluded {
-    /// Those given, and the lines of files.
+    /// Returns the given patterns and those in the lines of files.
     pub(crate) fn read(given: &[OsString], files: &[PathBuf]) -> Result<Excluded, Failure> {
         let glob = |text: &[u8]| Glob::of_environment(text, Case::Sensitive);
         let mut patterns: Vec<Glob> = given.iter().map(|text| glob(text.as_bytes())).collect();
@@ -29,12 +29,12 @@ impl Excluded {
         Ok(Excluded { patterns })
     }
 
-    /// True if nothing is left out.
+    /// Returns true if there are no patterns.
     pub(crate) fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// True if `path`, as it is printed, is left out.
+    /// Returns true if `path`, as it is printed, is left out.
     pub(crate) fn has(&self, path: &[u8]) -> bool {
         let parts = path.iter().enumerate().filter(|(at, byte)| {
             **byte == b'/' && path.get(at + 1).is_some_and(|next| *next != b'/')
@@ -45,7 +45,7 @@ impl Excluded {
     }
 }
 
-/// What a file holds; standard input if it is `-`.
+/// Returns the content of a file, or of standard input if it is `-`.
 pub(crate) fn contents(file: &Path) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let read = match file == Path::new("-") {

@@ -1,9 +1,9 @@
-//! `trawl du`: space used, as GNU du counts it: directories after what they
-//! hold, files with several names once, sizes rounded up.
+//! `trawl du`: space used, counted as GNU du does: directories after their content, files with
+//! several names once, sizes rounded up.
 //!
-//! Lines stand in the order of paths; GNU du takes the order of the file
-//! system, so that its lines are the same ones in another order, and a file
-//! with names in several directories may count in another one of them.
+//! Lines appear in path order. GNU du follows the order of the file system, so it prints the same
+//! lines in another order, and may count a file with names in several directories in another one of
+//! them.
 
 mod correction;
 mod excluded;
@@ -56,7 +56,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
             false => SeenLinks::new(),
         },
         counted: Vec::new(),
-        // GNU du takes 1970 for the time of no file at all.
+        // For no file at all, GNU du shows 1970.
         total: Amount {
             time: Timestamp::default(),
             ..Amount::NOTHING
@@ -95,7 +95,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
     session.finish()
 }
 
-/// What is to be summed up, and how it ends if that is not all said well.
+/// Returns the paths to sum up, and the exit code for invalid names among them.
 fn arguments(flags: &Flags) -> Result<(Vec<OsString>, Exit), Failure> {
     let Some(file) = &flags.files0_from else {
         let here = vec![OsString::from(".")];
@@ -122,14 +122,14 @@ fn arguments(flags: &Flags) -> Result<(Vec<OsString>, Exit), Failure> {
     Ok((paths, exit))
 }
 
-/// What is counted and printed so far.
+/// State of the counting and printing.
 struct Meter<'a> {
     plan: &'a Plan,
     terminal: Terminal,
     output: Output,
-    /// Files with several names that were counted.
+    /// Files with several names that were already counted.
     seen: SeenLinks,
-    /// Earlier arguments: what lies in them is not counted again.
+    /// Earlier arguments. Paths within them are not counted again.
     counted: Vec<Vec<u8>>,
     total: Amount,
     zone: Zone,
@@ -170,7 +170,7 @@ impl Meter<'_> {
         let whole = tally.count(start, name, &mut |counted| self.counted(counted))?;
         self.total.add(&whole);
         let excluded = &self.plan.excluded;
-        // Nobody is told of what was not to be seen.
+        // Directories that were left out are not reported as unreadable.
         let hides = |path: &[u8]| {
             let mut below = path;
             while let Some((above, _)) = split(below).filter(|_| is_within(below, &start.path)) {
@@ -189,7 +189,7 @@ impl Meter<'_> {
         session.note_part(start, name, &part)
     }
 
-    /// Prints what was counted, if it is wanted.
+    /// Prints a counted entry if it is to be shown.
     fn counted(&mut self, counted: &Counted<'_>) -> Result<(), Failure> {
         match self.is_shown(counted.is_dir, counted.depth) {
             true => self.print(counted.path, &counted.amount),
@@ -203,7 +203,7 @@ impl Meter<'_> {
         listed && !deep
     }
 
-    /// Prints a line for each directory of an argument, or each file.
+    /// Prints a line for each directory of an argument, or for each file.
     fn lines(
         &mut self,
         session: &Session,
@@ -242,7 +242,7 @@ impl Meter<'_> {
         let deepest = usize::try_from(self.plan.max_depth).unwrap_or(usize::MAX);
         let everything = self.plan.shown == Shown::All || correction.needs_files();
         UsageRequest {
-            // Sums that are corrected on the way need every directory's.
+            // Corrected sums need the sums of every directory.
             max_depth: correction.is_needless().then_some(deepest),
             detail: match everything {
                 true => Detail::Everything,
@@ -252,7 +252,7 @@ impl Meter<'_> {
         }
     }
 
-    /// Prints a line, if it is wanted.
+    /// Prints a line if it is to be shown.
     fn line(
         &mut self,
         given: &[u8],
@@ -273,8 +273,7 @@ impl Meter<'_> {
         self.print(&path, &untimed(shown))
     }
 
-    /// A sum over everything, from running sums, without looking at each
-    /// directory.
+    /// Computes the sum of everything from running sums, without looking at each directory.
     fn one_sum(&mut self, session: &Session, given: &[u8], start: &Start) -> Result<(), Failure> {
         let totals = session.index().totals(start)?;
         let row = row_of(start);
@@ -299,7 +298,7 @@ impl Meter<'_> {
         self.counted.iter().any(|earlier| is_within(path, earlier))
     }
 
-    /// What lies below `start` and is not to be counted.
+    /// Returns the parts below `start` that must not be counted.
     fn excluded(&self, session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
         let mut parts = Vec::new();
         if !self.plan.count_links {
@@ -309,7 +308,7 @@ impl Meter<'_> {
                 .filter(|earlier| is_within(earlier, &start.path))
             {
                 if let trawl_query::Located::Found(part) = session.index().locate(earlier)? {
-                    // Files with several names are among the links seen.
+                    // Files with several names are found through `seen`.
                     if part.is_dir || row_of(&part).nlink() < 2 {
                         parts.push(Part {
                             path: earlier.clone(),
@@ -325,7 +324,7 @@ impl Meter<'_> {
         Ok(parts)
     }
 
-    /// Prints a line, unless it is too small or too large.
+    /// Prints a line unless its amount is beyond the threshold.
     fn print(&mut self, path: &[u8], shown: &Amount) -> Result<(), Failure> {
         let amount = match self.plan.measure {
             Measure::Disk => u128::from(shown.usage.blocks) * 512,
@@ -384,8 +383,8 @@ fn untimed(usage: Usage) -> Amount {
     }
 }
 
-/// Without slashes at the end beyond the first, as fts(3) has it; `//` alone
-/// stays, since it may mean something else than `/`.
+/// Removes all trailing slashes except the first, as fts(3) does. A path of exactly two slashes
+/// stays, because it may mean something other than `/`.
 fn one_slash(given: &[u8]) -> &[u8] {
     let trimmed = given
         .iter()

@@ -1,4 +1,4 @@
-//! The options of `du` and the plan that they and the environment make.
+//! Options of `du`, and the plan that follows from them and the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,99 +14,98 @@ use crate::rows::Form;
 use crate::time_look::TimeLook;
 
 const EXAMPLES: &str = "\
-A file with several names is counted once, also over several arguments.
-Directories come after what they hold, in the order of their paths.";
+A file with several names is counted once, even across arguments. Directories
+follow their content, in path order.";
 
 // Options of `trawl du`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// What to sum up [default: the working directory]
+    /// Sum up these paths [default: the working directory]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<OsString>,
-    /// Sum up what this file names, each name with a zero byte behind it
-    /// (-: standard input)
-    // Abbreviations that are the GNU tool's, whatever our own options begin with; so below.
+    /// Sum up the NUL-terminated names in FILE (-: standard input)
+    // Abbreviations of the GNU tool, regardless of our own options; so below.
     #[arg(long, aliases = ["f"], value_name = "FILE", conflicts_with = "paths")]
     pub(crate) files0_from: Option<OsString>,
-    /// Only the sum of each argument
+    /// Show only the sum of each argument
     #[arg(short, long, conflicts_with_all = ["all"])]
     summarize: bool,
-    /// Files too, not only directories
+    /// Show files, too, not only directories
     #[arg(short, long)]
     all: bool,
-    /// Show nothing deeper than N below an argument
+    /// Show nothing deeper than N levels below an argument
     #[arg(short = 'd', long, aliases = ["m", "ma", "max", "max-"], value_name = "N")]
     max_depth: Option<u32>,
     /// Show nothing smaller than SIZE; with a minus, nothing larger
     #[arg(short = 't', long, value_name = "SIZE", allow_hyphen_values = true)]
     threshold: Option<String>,
-    /// A grand total
+    /// Show a grand total
     #[arg(short = 'c', long)]
     total: bool,
-    /// Directories without their subdirectories
+    /// Count directories without their subdirectories
     #[arg(short = 'S', long)]
     separate_dirs: bool,
-    /// Count every name of a file with several
+    /// Count every name of a file that has several
     #[arg(short = 'l', long)]
     count_links: bool,
-    /// Leave out what lies on other file systems
+    /// Leave out other file systems
     #[arg(short = 'x', long)]
     one_file_system: bool,
-    /// Leave out what matches this shell pattern
+    /// Leave out paths that match PATTERN, a shell pattern
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<OsString>,
-    /// The same for every line of this file (-: standard input)
+    /// Leave out paths that match a line of FILE (-: standard input)
     #[arg(short = 'X', long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
-    /// Follow links that are arguments
+    /// Follow symbolic links that are arguments
     #[arg(short = 'D', visible_short_alias = 'H', long,
           overrides_with_all = ["dereference", "no_dereference"])]
     dereference_args: bool,
-    /// Count what links lead to in place of links
+    /// Follow all symbolic links: count their targets
     #[arg(short = 'L', long, overrides_with_all = ["dereference_args", "no_dereference"])]
     dereference: bool,
-    /// Follow no links; the default
+    /// Follow no symbolic links (the default)
     #[arg(short = 'P', long, aliases = ["no", "no-"], overrides_with_all = ["dereference_args", "dereference"])]
     no_dereference: bool,
-    /// Show the latest time of anything in each directory
+    /// Show the latest time of any entry in each directory
     #[arg(long, value_name = "WORD", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "mtime")]
     time: Option<TimeWord>,
-    /// How to show times: full-iso, long-iso, iso or +FORMAT
+    /// Show times in this style: full-iso, long-iso, iso or +FORMAT
     #[arg(long, value_name = "STYLE")]
     time_style: Option<String>,
-    /// Sizes of the content in place of allocated space
+    /// Show apparent sizes instead of allocated space
     #[arg(short = 'A', long)]
     apparent_size: bool,
-    /// Numbers of inodes in place of space
+    /// Show numbers of inodes instead of space
     #[arg(long)]
     inodes: bool,
-    /// Bytes of content: --apparent-size --block-size=1
+    /// Show apparent sizes in bytes: --apparent-size --block-size=1
     #[arg(short, long)]
     bytes: bool,
-    /// Blocks of 1024 bytes
+    /// Show sizes in blocks of 1024 bytes
     #[arg(short)]
     kilo: bool,
-    /// Blocks of 1024 × 1024 bytes
+    /// Show sizes in blocks of 1024 × 1024 bytes
     #[arg(short)]
     mega: bool,
-    /// Units in powers of 1024
+    /// Show sizes with units, in powers of 1024
     #[arg(short, long)]
     human_readable: bool,
-    /// Units in powers of 1000
+    /// Show sizes with units, in powers of 1000
     #[arg(long)]
     si: bool,
-    /// Unit of sizes, such as M or 512
+    /// Show sizes in this unit, such as M or 512
     #[arg(short = 'B', long, value_name = "SIZE")]
     block_size: Option<String>,
-    /// End lines with a zero byte
+    /// End lines with a NUL byte
     #[arg(short = '0', long)]
     null: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with = "csv")]
     json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     csv: bool,
     #[command(flatten)]
@@ -125,7 +124,7 @@ enum TimeWord {
     Ctime,
 }
 
-/// The options and in which order they were given.
+/// The options and the order in which they were given.
 #[derive(Debug)]
 pub(crate) struct DuArgs {
     pub(crate) flags: Flags,
@@ -156,27 +155,27 @@ impl Args for DuArgs {
     }
 }
 
-/// What is added up.
+/// Quantity that is added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// Allocated space.
     Disk,
-    /// Sizes of the content.
+    /// Apparent sizes.
     Apparent,
     /// Inodes.
     Inodes,
 }
 
-/// Which lines are printed.
+/// Kinds of entries that get a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
     /// Directories.
     Directories,
-    /// Everything.
+    /// All entries.
     All,
 }
 
-/// Which links are counted as what they lead to.
+/// Links that are counted as their targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
     Themselves,
@@ -184,7 +183,7 @@ pub(crate) enum Links {
     Targets,
 }
 
-/// The least or, below zero, the greatest amount that is shown.
+/// The smallest amount that is shown or, for a negative threshold, the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threshold {
     AtLeast(u64),
@@ -192,7 +191,7 @@ pub(crate) enum Threshold {
 }
 
 impl Threshold {
-    /// True if `amount` is shown.
+    /// Returns true if `amount` is shown.
     pub(crate) fn admits(self, amount: u128) -> bool {
         match self {
             Threshold::AtLeast(least) => amount >= u128::from(least),
@@ -214,7 +213,7 @@ impl Threshold {
         };
         match (bytes, is_negative) {
             (Some(0), true) | (None, _) => Err(format!(
-                "{text:?} is no threshold: use a size such as 10M or -4K"
+                "{text:?} is not a threshold: use a size such as 10M or -4K"
             )),
             (Some(bytes), true) => Ok(Threshold::AtMost(bytes)),
             (Some(bytes), false) => Ok(Threshold::AtLeast(bytes)),
@@ -222,15 +221,15 @@ impl Threshold {
     }
 }
 
-/// Everything that decides what is printed.
+/// All decisions about the output.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) measure: Measure,
     pub(crate) shown: Shown,
-    /// Deepest level below an argument.
+    /// Deepest level below an argument that is shown.
     pub(crate) max_depth: u32,
     pub(crate) threshold: Threshold,
-    /// There is one argument, so that no file can be counted twice.
+    /// True if there is only one argument, so that no file can be counted twice.
     pub(crate) single: bool,
     pub(crate) total: bool,
     pub(crate) separate: bool,
@@ -238,7 +237,7 @@ pub(crate) struct Plan {
     pub(crate) one_file_system: bool,
     pub(crate) links: Links,
     pub(crate) excluded: Excluded,
-    /// The time that is shown, and how.
+    /// The time that is shown, and its format.
     pub(crate) time: Option<(TimeKind, TimeLook)>,
     pub(crate) format: SizeFormat,
     pub(crate) ending: u8,
@@ -246,25 +245,24 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// True if nothing but the sum over a single argument is asked for.
+    /// Returns true if only the sum over a single argument is asked for.
     pub(crate) fn wants_one_sum(&self) -> bool {
         let plain = !self.separate && !self.count_links && !self.one_file_system;
         plain && self.single && self.max_depth == 0
     }
 
-    /// True if each entry has to be seen, since the sums that the index keeps
-    /// do not tell.
+    /// Returns true if each entry must be looked at, because the sums that the index keeps are not
+    /// enough.
     pub(crate) fn needs_entries(&self) -> bool {
         self.time.is_some() || !self.excluded.is_empty() || self.links == Links::Targets
     }
 }
 
 impl DuArgs {
-    /// The plan for these options and so many arguments.
+    /// Returns the plan for these options and this number of arguments.
     ///
     /// # Errors
-    /// A sentence about options that make no sense, or a file with patterns
-    /// that cannot be read.
+    /// Fails if options make no sense, or if a file with patterns cannot be read.
     pub(crate) fn plan(
         &self,
         arguments: usize,
@@ -347,7 +345,7 @@ impl DuArgs {
                 "block_size" => {
                     let spec = self.flags.block_size.as_deref().unwrap_or_default();
                     Some(SizeFormat::parse(spec).ok_or_else(|| {
-                        format!("{spec:?} is no block size: use one such as K, MB or 512")
+                        format!("{spec:?} is not a block size: use one such as K, MB or 512")
                     })?)
                 }
                 _ => chosen,
@@ -355,7 +353,7 @@ impl DuArgs {
         }
         let format =
             chosen.unwrap_or_else(|| SizeFormat::from_environment(&["DU_BLOCK_SIZE"], get));
-        // Inodes are counted, not measured: of a unit only its way of writing stays.
+        // Inodes are counted, not measured: only the spelling of a unit applies.
         Ok(match (measure, format) {
             (Measure::Inodes, SizeFormat::Blocks(_)) => SizeFormat::Blocks(1),
             (Measure::Inodes, SizeFormat::Unit(_, unit)) => SizeFormat::Unit(1, unit),

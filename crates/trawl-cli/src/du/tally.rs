@@ -1,8 +1,8 @@
-//! Sums made entry by entry, where those that the index keeps do not tell:
-//! with patterns of what to leave out, with times, through links.
+//! Sums computed entry by entry, where the sums that the index keeps are not enough: with patterns
+//! of paths to leave out, with times, through links.
 //!
-//! Memory goes with the depth, the width of directories on the way, and the
-//! files that must not be counted twice.
+//! Memory grows with the depth, with the width of the directories on the way, and with the number
+//! of files that must not be counted twice.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ use crate::output::say;
 use crate::resolve::{Remembered, Resolved, resolve};
 use crate::scope::{Follow, printed_path, row_of};
 
-/// What something takes up, and the latest time of anything in it.
+/// Space of an entry, and the latest time of anything in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Amount {
     pub(crate) usage: Usage,
@@ -48,56 +48,56 @@ impl Amount {
     }
 }
 
-/// Something that was counted.
+/// An entry that was counted.
 pub(crate) struct Counted<'a> {
-    /// As it is printed.
+    /// Path as it is printed.
     pub(crate) path: &'a [u8],
     pub(crate) depth: usize,
     pub(crate) is_dir: bool,
     pub(crate) amount: Amount,
 }
 
-/// What is kept of a row.
+/// The parts of a row that are kept.
 #[derive(Clone, Debug)]
 struct Entry {
     name: Vec<u8>,
-    /// Where it is found again.
+    /// Device and inode number, which identify the object.
     id: (u64, u64),
     nlink: u32,
     kind: FileType,
     amount: Amount,
 }
 
-/// A directory and entries of it.
+/// A directory and some of its entries.
 type Listed = (Vec<u8>, Vec<Entry>);
 
 /// A directory whose entries are being counted.
 struct Frame {
-    /// Stored.
+    /// Path in the index.
     path: Vec<u8>,
     own: Entry,
-    /// What is not in subdirectories.
+    /// Sum of everything that is not in a subdirectory.
     files: Amount,
     below: Amount,
-    /// Directories in it that were not entered yet.
+    /// Subdirectories that were not entered yet.
     dirs: BTreeMap<Vec<u8>, Entry>,
 }
 
-/// Counts; what is counted once stays known from one start to the next.
+/// Counter of entries. Files that count only once are remembered from one start to the next.
 pub(crate) struct Tally<'a> {
     plan: &'a Plan,
     index: Arc<Index>,
-    /// Where links lead, looked up many at a time.
+    /// Targets of links, looked up many at a time.
     known: Remembered<Arc<Index>>,
     time: TimeKind,
     seen: HashSet<(u64, u64)>,
-    /// Directories that are being counted, through links too.
+    /// Directories that are being counted, including those reached through links.
     active: Vec<(u64, u64)>,
-    /// True if a link led where nothing could be read.
+    /// True if a link's target could not be read.
     pub(crate) failed: bool,
 }
 
-/// A start and how it is called.
+/// A start and how it is printed.
 struct Place<'a> {
     start: &'a Start,
     printed: &'a [u8],
@@ -105,7 +105,7 @@ struct Place<'a> {
     device: u64,
 }
 
-/// What is told of each thing that was counted.
+/// Callback for each entry that was counted.
 pub(crate) type Visit<'v> = dyn FnMut(&Counted<'_>) -> Result<(), Failure> + 'v;
 
 impl<'a> Tally<'a> {
@@ -124,7 +124,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Counts `start`, printed as `printed`; returns what it takes up.
+    /// Counts `start`, printed as `printed`, and returns its space.
     pub(crate) fn count(
         &mut self,
         start: &Start,
@@ -150,7 +150,7 @@ impl<'a> Tally<'a> {
         Entry::new(&Item::from_row(row, row.name()), self.time)
     }
 
-    /// Counts what is no directory, unless it was counted before.
+    /// Counts an entry that is not a directory, unless it was counted before.
     fn file(
         &mut self,
         entry: &Entry,
@@ -170,14 +170,14 @@ impl<'a> Tally<'a> {
         Ok(entry.amount)
     }
 
-    /// True if it is to be counted now.
+    /// Returns true if the entry must be counted now.
     fn is_new(&mut self, entry: &Entry) -> bool {
         let every = !self.plan.single || self.plan.links == Links::Targets;
         let has_names = entry.kind != FileType::Directory && entry.nlink > 1;
         self.plan.count_links || !(every || has_names) || self.seen.insert(entry.id)
     }
 
-    /// Counts a directory with all below it.
+    /// Counts a directory with everything below it.
     fn subtree(&mut self, place: &Place<'_>, visit: &mut Visit<'_>) -> Result<Amount, Failure> {
         let request = Request {
             columns: columns(),
@@ -234,7 +234,7 @@ impl<'a> Tally<'a> {
         });
     }
 
-    /// Takes in some directories' entries.
+    /// Counts the entries of several directories.
     fn listings(
         &mut self,
         place: &Place<'_>,
@@ -258,7 +258,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Takes in entries of a directory; nothing if it was left out.
+    /// Counts entries of a directory; skips them if the directory was left out.
     fn listing(
         &mut self,
         place: &Place<'_>,
@@ -289,7 +289,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Takes in an entry of the innermost directory.
+    /// Counts an entry of the innermost directory.
     fn one(
         &mut self,
         place: &Place<'_>,
@@ -312,7 +312,7 @@ impl<'a> Tally<'a> {
             return Ok(());
         }
         if entry.kind == FileType::Directory && self.active.contains(&entry.id) {
-            // A link led above it.
+            // A link led to a directory above this one.
             return Ok(());
         }
         if entry.kind == FileType::Directory {
@@ -325,7 +325,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Counts what a link leads to.
+    /// Counts the target of a link.
     fn through(
         &mut self,
         place: &Place<'_>,
@@ -355,7 +355,7 @@ impl<'a> Tally<'a> {
             }
             Resolved::Loop => return self.tell(printed, "too many levels of symbolic links"),
             Resolved::Unread(error) => return self.tell(printed, &cause(&error)),
-            _ => return self.tell(printed, "it leads where nothing can be read"),
+            _ => return self.tell(printed, "its target cannot be read"),
         };
         if self.plan.one_file_system && target.id.0 != place.device {
             return Ok(());
@@ -365,7 +365,7 @@ impl<'a> Tally<'a> {
             frame.files.add(&amount);
             return Ok(());
         };
-        // What it lies in itself is counted already.
+        // A directory that contains the link is already being counted.
         if !self.active.contains(&target.id) {
             let inner = Place {
                 start: &start,
@@ -379,14 +379,14 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// What the live system says of what the link at `path` leads to, which is
-    /// not in the index.
+    /// Looks up the target of the link at `path` in the live file system, because it is not in the
+    /// index.
     fn outside(&mut self, path: &[u8], printed: &[u8]) -> Option<Entry> {
         let why = match crate::live::target(path) {
             Ok(live) if !live.is_dir() => {
                 return Some(Entry::new(&Item::from_live(&live, b""), self.time));
             }
-            Ok(_) => "it leads to a directory that is not indexed: index that, too".to_owned(),
+            Ok(_) => "its target is a directory that is not indexed: index that, too".to_owned(),
             Err(error) => cause(&error),
         };
         let _ = self.tell(printed, &why);
@@ -399,7 +399,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Ends the innermost directory; returns what it takes up.
+    /// Finishes the innermost directory and returns its space.
     fn close(
         &mut self,
         place: &Place<'_>,
@@ -409,7 +409,7 @@ impl<'a> Tally<'a> {
         let Some(mut frame) = frames.pop() else {
             return Ok(Amount::NOTHING);
         };
-        // Those that could not be listed.
+        // These directories could not be listed.
         for (name, dir) in std::mem::take(&mut frame.dirs) {
             let path = join(&frame.path, &name);
             let printed = printed_path(place.printed, &place.start.path, &path);

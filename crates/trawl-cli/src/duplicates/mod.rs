@@ -1,5 +1,4 @@
-//! `trawl duplicates`: files that may be the same, and with `--verify` those
-//! that are.
+//! `trawl duplicates`: files that may be duplicates, and with `--verify` those that are.
 
 mod verify;
 
@@ -27,40 +26,42 @@ use trawl_text::json::Object;
 use self::verify::Verifier;
 
 const EXAMPLES: &str = "\
-Without --verify these are candidates: files of the same size. Further names of
-one file are no duplicates. Large files come first.
+Without --verify the files are candidates: they have the same size. Several
+names of one file are not duplicates. Large files come first.
 
 Examples:
-  trawl duplicates /srv --min-size 1M           files of the same size
-  trawl duplicates /srv --name                  of the same size and name
-  trawl duplicates ~ --min-size 1M --verify     that hold the same";
+  trawl duplicates /srv --min-size 1M           find files of the same size
+  trawl duplicates /srv --name                  find same size and same name
+  trawl duplicates ~ --min-size 1M --verify     find files of the same content";
 
 // Options of `trawl duplicates`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DuplicatesArgs {
-    /// Where to look [default: the working directory]
+    /// Look below this path [default: the working directory]
     #[arg(value_name = "PATH")]
     path: Option<OsString>,
-    /// Only files of the same name, too
+    /// Require the same name, too
     #[arg(long)]
     name: bool,
-    /// Read the files, and tell only of those that hold the same now
+    /// Read the files, and show only those with the same content now
     #[arg(long)]
     verify: bool,
-    /// Leave out smaller files; units as in 10K, 1M, 2G
+    /// Leave out files smaller than SIZE; units as in 10K, 1M, 2G
     #[arg(long, value_name = "SIZE", default_value = "1", value_parser = size)]
     min_size: u64,
-    /// So many groups
+    /// Stop after N groups
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
-    /// One JSON object a group
+    /// Print one JSON object per group
     #[arg(long, overrides_with_all = ["csv", "null"])]
     json: bool,
-    /// Comma-separated values with a header, a file a line
+    /// Print comma-separated values with a header, one file per line
     #[arg(long, overrides_with_all = ["json", "null"])]
     csv: bool,
-    /// Paths alone, each ended by a zero byte, each group by another
+    /// Print only paths, each terminated by a NUL byte
+    ///
+    /// Another NUL byte follows each group.
     #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
     null: bool,
     #[command(flatten)]
@@ -73,7 +74,7 @@ fn size(text: &str) -> Result<u64, String> {
     }
     match parse_block_size(text) {
         Some(Scale::Blocks(bytes)) => Ok(bytes),
-        _ => Err("a number of bytes, or one with a unit such as 10K or 1M".into()),
+        _ => Err("use a number of bytes, or one with a unit such as 10K or 1M".into()),
     }
 }
 
@@ -91,8 +92,10 @@ pub(crate) fn run(
     session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
     if args.verify && !session.is_live() {
         let why = match session.is_past() {
-            true => "--verify reads files as they are now: leave it out, or --at",
-            false => "--verify reads files, and the index holds a recording of them: leave it out",
+            true => "--verify reads the files of now: leave out --verify or --at",
+            false => {
+                "--verify reads files, but the index holds only a recording of them: leave it out"
+            }
         };
         return Err(Failure::Usage(why.into()));
     }
@@ -130,14 +133,14 @@ pub(crate) fn run(
     if let Some(verifier) = verifier.filter(|verifier| verifier.unread > 0) {
         let files = counted(verifier.unread, "file");
         say(format_args!(
-            "{files} could not be read, or changed since they were indexed, and are left out"
+            "left out {files} that could not be read or changed since they were indexed"
         ));
         session.worsen(Exit::Issues);
     }
     session.finish()
 }
 
-/// How groups are written.
+/// Format of groups.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writing {
     Rows(Form),
@@ -257,7 +260,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What would be free without all of them but the one that takes most.
+/// Returns the space that is freed if all files but the one that takes most are removed.
 fn reclaimable(group: &[&Entry]) -> u64 {
     let disk = |entry: &&Entry| entry.row().blocks().saturating_mul(512);
     let most = group.iter().map(disk).max().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! Which files hold the same: read as the asking user, the ends first.
+//! Finds files with the same content. Files are read as the asking user, their ends first.
 //!
-//! A file is opened through no symbolic link, and must still be the one that
-//! was indexed: a regular file of the same device, inode number and size.
+//! A file is opened through no symbolic link, and must still be the indexed one: a regular file
+//! with the same device, inode number and size.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -13,21 +13,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trawl_model::path::display;
 use trawl_query::Entry;
 
-/// How much of each end is looked at first.
+/// Number of bytes at each end that are compared first.
 const END_BYTES: usize = 4096;
-/// How much is read at once.
+/// Number of bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Reads files.
+/// Reader of files.
 #[derive(Default)]
 pub(super) struct Verifier {
-    /// How many files could not be read as they were indexed.
+    /// Number of files that could not be read as they were indexed.
     pub(super) unread: u64,
 }
 
 impl Verifier {
-    /// The groups of `candidates`, all of one size, that hold the same; each
-    /// of two or more, in the order of their first.
+    /// Returns the groups of `candidates`, all of one size, that have the same content. Each group
+    /// has two or more files; groups are ordered by their first file.
     pub(super) fn same<'e>(
         &mut self,
         candidates: &'e [Entry],
@@ -42,7 +42,7 @@ impl Verifier {
         same
     }
 
-    /// Files by what `of` makes of them; those alone with theirs are left out.
+    /// Groups files by the key that `of` computes; files with a key of their own are left out.
     fn split<'e, K: Ord>(
         &mut self,
         files: Vec<&'e Entry>,
@@ -60,7 +60,7 @@ impl Verifier {
     }
 }
 
-/// The file, if it is still the one that was indexed.
+/// Opens the file, if it is still the indexed one.
 fn open(entry: &Entry) -> io::Result<File> {
     let path = CString::new(display(&entry.path))?;
     let file = trawl_sys::file::open_for_reading(&path)?;
@@ -75,7 +75,7 @@ fn open(entry: &Entry) -> io::Result<File> {
     }
 }
 
-/// Hash of the first and the last bytes.
+/// Hashes the first and the last bytes.
 fn ends(entry: &Entry, cancel: Option<&AtomicBool>) -> io::Result<[u8; 32]> {
     check(cancel)?;
     let file = open(entry)?;
@@ -90,7 +90,7 @@ fn ends(entry: &Entry, cancel: Option<&AtomicBool>) -> io::Result<[u8; 32]> {
     Ok(*hash.finalize().as_bytes())
 }
 
-/// Hash of everything.
+/// Hashes the whole file.
 fn whole(entry: &Entry, cancel: Option<&AtomicBool>) -> io::Result<[u8; 32]> {
     let mut file = open(entry)?;
     let mut hash = blake3::Hasher::new();

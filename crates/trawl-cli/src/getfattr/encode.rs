@@ -1,33 +1,33 @@
-//! Names and values as getfattr(1) of attr 2.5 writes them, so that
-//! `setfattr --restore` reads them back.
+//! Names and values as getfattr(1) of attr 2.5 writes them, so that `setfattr --restore` can read
+//! them back.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// How values are written.
+/// Encoding of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Encoding {
     /// In quotation marks.
     Text,
-    /// Hexadecimal, behind `0x`.
+    /// Hexadecimal, after `0x`.
     Hex,
-    /// Base64, behind `0s`.
+    /// Base64, after `0s`.
     Base64,
 }
 
-/// A path as getfacl(1) writes it, which doubles backslashes.
+/// Encodes a path as getfacl(1) does, which doubles backslashes.
 pub(crate) fn path_of_list(bytes: &[u8]) -> Vec<u8> {
     let pieces = bytes.split(|byte| *byte == b'\\');
     let quoted: Vec<_> = pieces.map(|piece| quoted(piece, b"\n\r")).collect();
     quoted.join(&b"\\\\"[..])
 }
 
-/// A path, with what would break its line as `\012`.
+/// Encodes a path; characters that would break its line become octal, as in `\012`.
 pub(crate) fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     quoted(bytes, b"\n\r\\")
 }
 
-/// An attribute's name; `=` ends it.
+/// Encodes an attribute's name, which ends at `=`.
 pub(crate) fn name(bytes: &[u8]) -> Cow<'_, [u8]> {
     quoted(bytes, b"=\n\r\\")
 }
@@ -51,7 +51,7 @@ fn octal(byte: u8) -> [u8; 4] {
     [b'\\', digit(6), digit(3), digit(0)]
 }
 
-/// A value; without a wish text if it is mostly that, else base64.
+/// Encodes a value. Without a chosen encoding it is text if it is mostly printable, else base64.
 pub(crate) fn value(bytes: &[u8], wish: Option<Encoding>) -> Vec<u8> {
     let fitting = || match is_mostly_printable(bytes) {
         true => Encoding::Text,
@@ -70,7 +70,7 @@ pub(crate) fn value(bytes: &[u8], wish: Option<Encoding>) -> Vec<u8> {
     }
 }
 
-/// At most an eighth of it is not printable, a NUL at the end aside.
+/// Returns true if at most an eighth of the bytes are not printable, apart from a NUL at the end.
 fn is_mostly_printable(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     let odd = bytes.iter().filter(|byte| !matches!(byte, b' '..=b'~'));
@@ -92,7 +92,7 @@ fn text(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// RFC 4648, section 4.
+/// Encodes bytes in base64 (RFC 4648, section 4).
 fn base64(bytes: &[u8]) -> Vec<u8> {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = b"0s".to_vec();
@@ -113,7 +113,7 @@ fn base64(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What getfattr 2.5.1 printed.
+    /// Output of getfattr 2.5.1.
     #[test]
     fn values_are_written_as_getfattr_does() {
         let cases: &[(&[u8], Option<Encoding>, &str)] = &[

@@ -1,9 +1,8 @@
-//! `trawl getfattr`: names and values of extended attributes, as getfattr(1)
-//! prints them.
+//! `trawl getfattr`: names and values of extended attributes, as getfattr(1) prints them.
 //!
-//! A value that the asker may not read is not in what the asker can open of
-//! the index: it is getfattr's `Permission denied`. Entries below a
-//! directory come in the index's order, not in that of readdir(3).
+//! A value that the asker may not read is missing from the part of the index that the asker can
+//! open: it gives getfattr's `Permission denied`. Entries below a directory come in the index's
+//! order, not in that of readdir(3).
 
 pub(crate) mod encode;
 
@@ -31,54 +30,55 @@ use trawl_text::json::Object;
 // Options of `trawl getfattr`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetfattrArgs {
-    /// Whose attributes to show
+    /// Show the attributes of these files
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
     /// Show this attribute and its value
     #[arg(short, long, value_name = "NAME")]
     name: Option<OsString>,
-    /// Show values too
+    /// Show values, too
     #[arg(short, long)]
     dump: bool,
-    /// How values are written [default: text where that is readable, else
-    /// base64]
+    /// Write values in this encoding [default: text or base64]
+    ///
+    /// The default is text for values that are mostly printable, and base64 for others.
     #[arg(short, long, value_enum, value_name = "ENCODING")]
     encoding: Option<Encoding>,
-    /// Show attributes whose name has a match of this regular expression;
-    /// `-` stands for all
+    /// Show attributes whose names match PATTERN; - means all
+    ///
+    /// PATTERN is a regular expression that may match any part of the name.
     #[arg(
         short = 'm',
         long = "match",
-        // As the original abbreviates it, whatever our own options begin with; so below.
+        // Abbreviated as in the GNU tool, regardless of our own options; so below.
         aliases = ["m", "ma"],
         value_name = "PATTERN",
         default_value = "^user\\.",
         allow_hyphen_values = true
     )]
     pattern: OsString,
-    /// Write nothing but the values, as they are
+    /// Write only the values, unencoded
     #[arg(long)]
     only_values: bool,
-    /// Show the attributes of symbolic links, not of what they lead to
+    /// Show the attributes of symbolic links, not of their targets
     #[arg(short = 'h', long, aliases = ["no", "no-"])]
     no_dereference: bool,
-    /// And of all that lies below directories
+    /// Show the attributes of everything below directories, too
     #[arg(short = 'R', long)]
     recursive: bool,
-    /// With -R go into directories that links lead to
+    /// With -R, follow symbolic links to directories
     #[arg(short = 'L', long, overrides_with = "physical")]
     logical: bool,
-    /// With -R go into none of them, not even one that is named
+    /// With -R, follow no symbolic links, not even arguments
     #[arg(short = 'P', long, overrides_with = "logical")]
     physical: bool,
-    /// Keep the slash that paths begin with
+    /// Keep the slash at the beginning of paths
     #[arg(long)]
     absolute_names: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, conflicts_with = "null")]
     json: bool,
-    /// Print the paths of what has such an attribute, each with a NUL byte
-    /// behind it
+    /// Print only the paths that have such an attribute, NUL-terminated
     #[arg(short = '0', long)]
     null: bool,
     #[command(flatten)]
@@ -121,7 +121,7 @@ pub(crate) fn run(
     session.finish()
 }
 
-/// In the words of the tool that we stand in for, behind its name.
+/// Prints a message in the words of `tool`, after its name.
 fn complain(tool: &str, message: &[u8]) {
     tell(&[tool.as_bytes(), b": ", message].concat());
 }
@@ -130,7 +130,7 @@ fn tell(line: &[u8]) {
     crate::output::tell_bytes(line);
 }
 
-/// Which attributes are shown.
+/// Selection of attributes.
 enum Names {
     One(Vec<u8>),
     Matching(Box<Regex>),
@@ -138,7 +138,7 @@ enum Names {
 }
 
 impl Names {
-    /// `None` if the pattern is no regular expression.
+    /// Returns `None` if the pattern is not a valid regular expression.
     fn new(args: &GetfattrArgs) -> Option<Names> {
         if let Some(name) = &args.name {
             return Some(Names::One(name.as_bytes().to_vec()));
@@ -147,7 +147,7 @@ impl Names {
             b"-" | b"" => Some(Names::All),
             pattern => {
                 let (extended, locale) = (Dialect::PosixExtended, Locale::from_env());
-                // Alone it must be one, too.
+                // The pattern must be valid by itself, too.
                 Regex::new(pattern, extended, Case::Sensitive, locale).ok()?;
                 let anywhere = [b".*(", pattern, b").*"].concat();
                 let regex = Regex::new(&anywhere, extended, Case::Sensitive, locale).ok()?;
@@ -165,7 +165,7 @@ impl Names {
     }
 }
 
-/// What the kernel says of an attribute that an entry has not.
+/// Returns the kernel's error for an attribute that an entry does not have.
 fn absent(name: &[u8]) -> &'static str {
     let spaces: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
     if spaces.contains(&name) {
@@ -178,7 +178,7 @@ fn absent(name: &[u8]) -> &'static str {
     }
 }
 
-/// What is printed, and how it went.
+/// Printer of attributes, and whether anything failed.
 struct Printer<'a> {
     args: &'a GetfattrArgs,
     names: Names,
@@ -208,8 +208,8 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Where to go down from, if the argument leads to a directory that is
-    /// to be gone into.
+    /// Returns the directory below which to continue, if the argument leads to one that must be
+    /// entered.
     fn top(
         &self,
         session: &mut Session,
@@ -231,8 +231,8 @@ impl Printer<'_> {
         Ok((may_follow && target.is_dir).then_some(target))
     }
 
-    /// Shows what lies below `top`, spelled from `spelled`, but not what lies
-    /// in directories of `around`, on the way down which a link led here.
+    /// Shows everything below `top`, spelled from `spelled`, except the content of directories in
+    /// `around`, from which a link led here.
     fn below(
         &mut self,
         session: &mut Session,
@@ -249,7 +249,7 @@ impl Printer<'_> {
             ..AttributeRequest::default()
         };
         let mut done = Ok(());
-        // What a link leads to may be added to the session meanwhile.
+        // The target of a link may be added to the session's index meanwhile.
         let index = session.share_index();
         index.attributes_below(top, &request, |entry| {
             let within = |dir: &Vec<u8>| is_within(&entry.path, dir) && entry.path != *dir;
@@ -272,8 +272,7 @@ impl Printer<'_> {
         done
     }
 
-    /// Shows the attributes of what a link leads to, and with `-L` what
-    /// lies below that.
+    /// Shows the attributes of a link's target and, with `-L`, of everything below the target.
     fn link(
         &mut self,
         session: &mut Session,
@@ -319,7 +318,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Shows what is wanted of an entry's attributes.
+    /// Shows the selected attributes of an entry.
     fn show(&mut self, path: &[u8], attributes: &[Attribute]) -> Result<(), Failure> {
         if let Names::One(name) = &self.names
             && !attributes.iter().any(|attribute| attribute.name == *name)
@@ -366,7 +365,8 @@ impl Printer<'_> {
         let mut header = false;
         for Attribute { name, value } in wanted {
             if self.shows_values() && value.is_none() {
-                // Of those that are listed getfattr says so and ends well.
+                // For attributes that it has listed, getfattr reports the error and still exits
+                // with 0.
                 self.failed |= self.args.name.is_some();
                 cannot(path, name, "Permission denied");
                 continue;
@@ -399,14 +399,15 @@ impl Printer<'_> {
     }
 }
 
-/// Takes slashes off the beginning of paths, and tells of the first time.
+/// Removes leading slashes from paths, and reports the first removal.
 #[derive(Debug, Default)]
 pub(crate) struct Slash {
     told: bool,
 }
 
 impl Slash {
-    /// The path without `./` or slashes before it, as `tool` shows it.
+    /// Returns the path without leading slashes or `./`. The first removal of a slash is reported
+    /// in the name of `tool`.
     pub(crate) fn without<'p>(&mut self, path: &'p [u8], tool: &str) -> &'p [u8] {
         let rest = match path {
             [b'.', rest @ ..] if rest.starts_with(b"/") => rest,
@@ -424,13 +425,13 @@ impl Slash {
     }
 }
 
-/// The path of something below `top`, which is spelled `spelled`; with a
-/// slash between them whatever the latter ends in, as getfattr has it.
+/// Returns the path of an entry below `top`, which is spelled `spelled`. There is a slash between
+/// the two even if `spelled` ends in one, as in getfattr.
 fn below(spelled: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
     [spelled, path.strip_prefix(top).unwrap_or(path)].concat()
 }
 
-/// `around`, and the directories from `top` down to an entry.
+/// Returns `around` and the directories from `top` down to an entry.
 fn chain(around: &[Vec<u8>], top: &Start, entry: &Attributed) -> Vec<Vec<u8>> {
     let mut chain = around.to_vec();
     let mut at = &entry.path[..];

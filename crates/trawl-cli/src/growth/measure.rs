@@ -1,4 +1,4 @@
-//! What one snapshot says of a tree's size, by key.
+//! Sizes of a tree in one snapshot, by key.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,11 +13,12 @@ use trawl_query::{
 use super::By;
 use crate::scope::row_of;
 
-/// Sizes by key. By total the key is empty; by directory it is the path of
-/// each, and that of the start for what lies beside them; by owner an id.
+/// Sizes by key. By total the key is empty. By directory it is the path of each subdirectory, or
+/// that of the start for the entries beside them. By owner it is a user id, by extension the
+/// extension.
 pub(super) type Measured = BTreeMap<Vec<u8>, Count>;
 
-/// Measures what is below `start`.
+/// Measures the tree below `start`.
 pub(super) fn measure(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> {
     Ok(match by {
         By::Total => Measured::from([(Vec::new(), whole(index, start)?)]),
@@ -26,8 +27,7 @@ pub(super) fn measure(index: &Index, start: &Start, by: By) -> Result<Measured, 
     })
 }
 
-/// As du counts, from running sums: everything below and itself, each object
-/// once.
+/// Counts as du does, from running sums: `start` and everything below it, each object once.
 fn whole(index: &Index, start: &Start) -> Result<Count, QueryError> {
     let row = row_of(start);
     let totals = index.totals(start)?;
@@ -40,7 +40,7 @@ fn whole(index: &Index, start: &Start) -> Result<Count, QueryError> {
     })
 }
 
-/// Each directory in `start`, and the rest of it.
+/// Measures each directory in `start`, and the rest of `start`.
 fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
     let row = row_of(start);
     let mut rest = Count {
@@ -77,7 +77,7 @@ fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
     Ok(measured)
 }
 
-/// What is right below `start`: paths and rows.
+/// Returns the paths and rows of the entries directly in `start`.
 fn children(index: &Index, start: &Start) -> Result<Vec<(Vec<u8>, RowBatch)>, QueryError> {
     let request = Request {
         columns: ColumnSet::of(&[
@@ -131,7 +131,7 @@ fn groups(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> 
         _ => {
             let mut measured: Measured = stats.extensions.into_iter().collect();
             if stats.other_extensions.entries > 0 {
-                // No name holds a slash.
+                // A name cannot contain a slash.
                 measured.insert(b"/".to_vec(), stats.other_extensions);
             }
             measured
@@ -139,7 +139,7 @@ fn groups(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> 
     })
 }
 
-/// What of a key people see of a directory.
+/// Returns the part of a directory's key that people see.
 pub(super) fn base(key: &[u8]) -> &[u8] {
     path::split(key).map_or(key, |(_, name)| name)
 }

@@ -1,4 +1,4 @@
-//! `trawl growth`: what a tree took up in each kept snapshot.
+//! `trawl growth`: the size of a tree in each snapshot that is kept.
 
 mod measure;
 mod render;
@@ -22,29 +22,29 @@ use self::render::{CSV_HEADER, Series};
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl growth /home                  the whole, a line for each snapshot
-  trawl growth /home --by dir         each directory in it
-  trawl growth /srv --by owner --csv  for a spreadsheet
+  trawl growth /home                  show the total in each snapshot
+  trawl growth /home --by dir         show the directories in /home
+  trawl growth /srv --by owner --csv  print values for a spreadsheet
 
-Of the whole, and by directory, an object with several names counts once, as du
-counts; by owner and extension every name counts. What --by dir shows of a
-directory is what du -s would say of it alone. Sums are over what you may see in
-each snapshot, the permissions of then and of now.";
+In totals and by directory, an object with several names counts once, as in du;
+by owner and by extension, every name counts. For each directory, --by dir shows
+what du -s would show for it alone. Sums cover what you may see in each
+snapshot, by the permissions of then and of now.";
 
-/// Keys that people are shown; the others are one row.
+/// Maximum number of keys that people are shown; the others are not listed.
 const KEYS_SHOWN: usize = 30;
 
-/// What is measured apart.
+/// Kind of key by which sizes are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum By {
     /// Everything together
     #[default]
     Total,
-    /// Each directory right below, and what lies beside them
+    /// Each directory directly below, and the entries beside them
     Dir,
     /// Each owner
     Owner,
-    /// What follows the last dot of regular files' names
+    /// The part of regular files' names after the last dot
     Ext,
 }
 
@@ -63,16 +63,16 @@ impl By {
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct GrowthArgs {
-    /// What is measured [default: the working directory]
+    /// Measure these paths [default: the working directory]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<OsString>,
-    /// What is measured apart
+    /// Measure separately by this kind of key
     #[arg(long, value_name = "KIND", value_enum, default_value_t)]
     by: By,
-    /// One JSON object a line: each key in each snapshot
+    /// Print one JSON object per line, for each key in each snapshot
     #[arg(long, overrides_with = "csv")]
     json: bool,
-    /// The same as comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     csv: bool,
     #[command(flatten)]
@@ -148,7 +148,7 @@ impl Asked<'_> {
         }
         if !is_anywhere {
             say(format_args!(
-                "cannot access {shown}: it is in no snapshot that shows it to you"
+                "cannot access {shown}: you cannot see it in any snapshot"
             ));
             return Ok(Exit::Fatal);
         }
@@ -156,7 +156,7 @@ impl Asked<'_> {
         Ok(exit)
     }
 
-    /// What a snapshot says; nothing if the path is not there.
+    /// Measures the path in a snapshot; `None` if the path does not exist there.
     fn at_one_time(
         &self,
         info: &SnapshotInfo,

@@ -1,4 +1,4 @@
-//! Sizes over time, for people and for programs.
+//! Sizes over time, formatted for people and for programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,17 +23,17 @@ use crate::table::{Align, signed_size, table};
 
 const DAY_NS: f64 = 86_400e9;
 
-/// The header of the values for programs.
+/// Header of the CSV lines.
 pub(super) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,label,started,snapshot,entries,size,\
                                      disk_bytes,entries_delta,size_delta,disk_delta,\
                                      disk_per_day\n";
 
-/// The levels of a sparkline.
+/// Levels of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// The same where text is not UTF-8.
+/// Levels of a sparkline where text is not UTF-8.
 const PLAIN_BARS: [char; 8] = ['_', '.', ':', '-', '=', '+', '*', '#'];
 
-/// What was measured, the oldest first.
+/// Measured sizes, oldest first.
 pub(super) struct Series<'a> {
     by: By,
     given: &'a [u8],
@@ -42,13 +42,13 @@ pub(super) struct Series<'a> {
     owners: Owners,
 }
 
-/// What changed from one time to another.
+/// Change from one time to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Delta {
     entries: i128,
     size: i128,
     disk: i128,
-    /// Disk bytes a day; `None` if no time passed.
+    /// Disk bytes per day; `None` if no time passed.
     per_day: Option<f64>,
 }
 
@@ -77,13 +77,13 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// Adds a later time.
+    /// Adds the sizes of a later snapshot.
     pub(super) fn add(&mut self, info: &SnapshotInfo, measured: Measured) {
         self.times.push(info.clone());
         self.sizes.push(measured);
     }
 
-    /// Writes all.
+    /// Writes all sizes.
     pub(super) fn put(&self, form: Form, output: &mut Output) -> Result<(), Failure> {
         match form {
             Form::Json => self.each(|key, at| output.put(self.json(key, at))),
@@ -120,13 +120,13 @@ impl<'a> Series<'a> {
         (time.unwrap_or_default(), self.count(key, at))
     }
 
-    /// From the time before; nothing at the first.
+    /// Returns the change since the previous snapshot; `None` for the first.
     fn delta(&self, key: &[u8], at: usize) -> Option<Delta> {
         let before = at.checked_sub(1)?;
         Some(Delta::between(self.point(key, before), self.point(key, at)))
     }
 
-    /// What people read for a key.
+    /// Returns a key as people read it.
     fn label(&self, key: &[u8]) -> Vec<u8> {
         match self.by {
             By::Total => self.given.to_vec(),
@@ -203,7 +203,7 @@ impl<'a> Series<'a> {
         info.map(|info| info.id.to_string()).unwrap_or_default()
     }
 
-    /// A line for each snapshot.
+    /// Formats a line for each snapshot.
     fn over_time(&self) -> Vec<u8> {
         let heads = [
             "as of", "entries", "content", "disk", "+entries", "+content", "+disk", "a day",
@@ -229,7 +229,7 @@ impl<'a> Series<'a> {
         out
     }
 
-    /// All keys with what changed of each, those first that changed most.
+    /// Returns all keys with their changes, the most changed first.
     fn most_changed(&self, last: usize) -> Vec<(&[u8], Delta)> {
         let whole = |key: &[u8]| Delta::between(self.point(key, 0), self.point(key, last));
         let mut keys: Vec<(&[u8], Delta)> = self
@@ -247,7 +247,7 @@ impl<'a> Series<'a> {
         keys
     }
 
-    /// A line for each key.
+    /// Formats a line for each key.
     fn by_key(&self) -> Vec<u8> {
         let last = self.times.len().saturating_sub(1);
         let keys = self.most_changed(last);
@@ -298,7 +298,7 @@ impl<'a> Series<'a> {
         row
     }
 
-    /// Disk bytes over time, on a terminal.
+    /// Draws disk use over time; `None` unless the output is a terminal.
     fn sparkline(&self, key: &[u8]) -> Option<String> {
         let is_drawn = Device::of_stdout() == Device::Terminal && self.times.len() > 1;
         let values = (0..self.times.len()).map(|at| self.count(key, at).blocks);
@@ -310,7 +310,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// True if a key is the start itself: all others lie within it.
+/// Returns true if a key is the start itself, which all other keys lie within.
 fn is_top(sizes: &Measured, key: &[u8]) -> bool {
     sizes.keys().next().is_some_and(|first| first == key)
 }
@@ -347,7 +347,7 @@ fn clamp(number: i128) -> i64 {
     number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// A bar for each value between the least and the greatest.
+/// Draws a bar for each value, scaled between the least and the greatest.
 fn sparkline(values: &[u64], bars: [char; 8]) -> String {
     let least = values.iter().min().copied().unwrap_or(0);
     let range = values.iter().max().copied().unwrap_or(0) - least;

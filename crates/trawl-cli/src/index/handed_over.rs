@@ -1,5 +1,5 @@
-//! A tree that a daemon watches is scanned by the daemon: it holds the source's lock as long as it
-//! watches.
+//! Hands a scan over to the daemon that watches the tree: the daemon holds the source's lock while
+//! it watches.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,12 +16,12 @@ use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::say;
 
-/// Has the daemon that watches this tree scan it; `None` if there is none.
+/// Has the daemon that watches this tree scan it; returns `None` if no daemon watches it.
 pub(super) fn hand_over(dir: &Path, args: &IndexArgs, job: &Job) -> Result<Option<Exit>, Failure> {
     let Job::Walk(tree) = job else {
         return Ok(None);
     };
-    // What is wrong with a path, or with the index, the scan tells.
+    // Errors about the path or the index are reported by the scan itself.
     let (Ok(tree), Ok(index)) = (tree.canonicalize(), IndexDir::open(dir)) else {
         return Ok(None);
     };
@@ -35,8 +35,8 @@ pub(super) fn hand_over(dir: &Path, args: &IndexArgs, job: &Job) -> Result<Optio
     let shown = quoted(path::display(&root));
     let last = source.snapshots()?.pop();
     if !last.is_some_and(|info| is_as_before(args, &index, &root, &info)) {
-        let text = "is watched by a daemon, which scans it as it was scanned before: \
-                    stop the daemon first, or leave out options that change that";
+        let text = "is watched by a daemon, which uses the options of the last scan: \
+                    stop the daemon first, or leave out other options";
         return Err(Failure::Usage(format!("{shown} {text}")));
     }
     if !args.quiet {
@@ -49,7 +49,7 @@ pub(super) fn hand_over(dir: &Path, args: &IndexArgs, job: &Job) -> Result<Optio
     Ok(Some(done))
 }
 
-/// The tree was scanned: what a daemon knew that was killed is no matter any more.
+/// Forgets the state that a killed daemon left behind: the tree has been scanned since.
 pub(super) fn forget_killed(index: &IndexDir, root: &[u8]) -> Result<(), Failure> {
     match index.source(root)?.filter(client::is_left) {
         Some(source) => Ok(source.forget_killed()?),
@@ -57,7 +57,7 @@ pub(super) fn forget_killed(index: &IndexDir, root: &[u8]) -> Result<(), Failure
     }
 }
 
-/// True if these options ask for nothing else than the last scan did.
+/// Returns true if these options ask for nothing other than the last scan did.
 fn is_as_before(args: &IndexArgs, index: &IndexDir, root: &[u8], last: &SnapshotInfo) -> bool {
     let had = |name: &str| last.options.contains_key(name);
     let is_left_out = LeftOut::of(args, index, root).map(|now| now.patterns);

@@ -1,4 +1,4 @@
-//! `--id-map`: which map a scan's ids go through.
+//! `--id-map`: the map that a scan applies to user and group ids.
 
 use std::path::{Path, PathBuf};
 
@@ -8,20 +8,20 @@ use trawl_model::IdMap;
 use crate::failure::Failure;
 use crate::index::scan::ID_MAP;
 
-/// The largest map that is read, bytes: some hundred thousand lines.
+/// Maximum size of a map file, in bytes: some hundred thousand lines.
 const SIZE_MAX_BYTES: u64 = 4 << 20;
 
-/// What `--id-map` says, read once for all sources.
+/// The value of `--id-map`, read once for all sources.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
-    /// Nothing: each source's map stays.
+    /// Not given: each source keeps its map.
     AsBefore,
-    /// This map, or none from now on.
+    /// This map, or no map from now on.
     Now(Option<IdMap>),
 }
 
 impl Wanted {
-    /// Reads the file that is named.
+    /// Reads the file that the option names.
     pub(crate) fn read(given: Option<&Path>) -> Result<Wanted, Failure> {
         match given {
             None => Ok(Wanted::AsBefore),
@@ -36,7 +36,7 @@ impl Wanted {
         }
     }
 
-    /// The map for the source with this root.
+    /// Returns the map for the source with this root.
     pub(crate) fn for_source(
         &self,
         index: &IndexDir,
@@ -49,7 +49,7 @@ impl Wanted {
                     return Ok(None);
                 };
                 match source.id_map() {
-                    // What is lost held no map: indexing again repairs it.
+                    // The lost file held no map, so indexing again repairs it.
                     Err(_) if !has_map(&source)? => Ok(None),
                     map => Ok(map?),
                 }
@@ -58,7 +58,7 @@ impl Wanted {
     }
 }
 
-/// True if the last scan of a source says that it had a map.
+/// Returns true if the last scan of a source used a map.
 fn has_map(source: &Source) -> Result<bool, Failure> {
     let last = source.snapshots()?.pop();
     Ok(last.is_some_and(|info| info.options.contains_key(ID_MAP)))

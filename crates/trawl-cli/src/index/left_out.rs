@@ -1,4 +1,5 @@
-//! What scans leave out: given now, or remembered from the last scan of the source.
+//! Patterns of paths that scans leave out: given now, or remembered from the last scan of the
+//! source.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -10,17 +11,18 @@ use trawl_scan::Excludes;
 use super::IndexArgs;
 use crate::failure::{Failure, quoted, shown};
 
-/// Patterns, and where they are from.
+/// Patterns and their origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// As they were given.
+    /// The patterns as they were given.
     pub(crate) patterns: Vec<Vec<u8>>,
-    /// True if an earlier scan was given them.
+    /// True if they were given to an earlier scan.
     pub(crate) is_remembered: bool,
 }
 
 impl LeftOut {
-    /// What holds for the source with this root: what is given, else what its last scan left out.
+    /// Returns the patterns for the source with this root: those given now, else those of its last
+    /// scan.
     pub(crate) fn of(args: &IndexArgs, index: &IndexDir, root: &[u8]) -> Result<LeftOut, Failure> {
         let given = args.exclude.iter().map(|pattern| pattern.as_bytes());
         let given: Vec<Vec<u8>> = given.map(<[u8]>::to_vec).collect();
@@ -40,15 +42,15 @@ impl LeftOut {
         })
     }
 
-    /// As the scanner takes them.
+    /// Returns the patterns for the scanner.
     pub(crate) fn excludes(&self) -> Result<Excludes, Failure> {
         excludes(self.patterns.iter().map(|pattern| &pattern[..]))
     }
 
-    /// A line for people; empty if nothing is left out.
+    /// Returns a line for people; empty if nothing is left out.
     pub(crate) fn line(&self) -> String {
         let why = match self.is_remembered {
-            true => " (as the last time; --no-exclude reads everything)",
+            true => " (as in the last scan; --no-exclude reads everything)",
             false => "",
         };
         match self.patterns.is_empty() {
@@ -58,26 +60,26 @@ impl LeftOut {
     }
 }
 
-/// Patterns as the scanner takes them.
+/// Converts patterns for the scanner.
 pub(crate) fn excludes<'p>(patterns: impl Iterator<Item = &'p [u8]>) -> Result<Excludes, Failure> {
     let mut excludes = Excludes::default();
     for pattern in patterns {
         excludes.add(pattern).map_err(|_| {
             let text = shown(pattern);
-            Failure::Usage(format!("--exclude {text}: no pattern can hold that"))
+            Failure::Usage(format!("--exclude {text}: the pattern is invalid"))
         })?;
     }
     Ok(excludes)
 }
 
-/// Patterns as text, quoted.
+/// Returns the patterns as text, quoted and separated by commas.
 pub(crate) fn listed(patterns: &[Vec<u8>]) -> String {
     let all = patterns.iter().map(|pattern| quoted(pattern));
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// The pattern because of which a snapshot has nothing of `path`, if there is one: `dir` is the
-/// nearest directory above that it has.
+/// Returns the pattern because of which a snapshot does not have `path`, if there is one. `dir` is
+/// the nearest directory above `path` that the snapshot has.
 pub(crate) fn pattern_for(info: &SnapshotInfo, dir: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     let below = path.strip_prefix(dir)?.strip_prefix(b"/")?;
     let name = below.split(|byte| *byte == b'/').next()?;

@@ -1,8 +1,8 @@
-//! `trawl index`: scans trees or reads a trace, one source and one snapshot
-//! each, and looks after the index (`--verify`, `--gc`, `--check-permissions`).
+//! `trawl index`: scans trees or reads a trace, with one source and one snapshot each, and
+//! maintains the index (`--verify`, `--gc`, `--check-permissions`).
 //!
-//! A scan that is interrupted or fails leaves the previous snapshot as it
-//! was and removes its own files; the next root is tried all the same.
+//! A scan that is interrupted or fails leaves the previous snapshot unchanged and removes its own
+//! files. After a failure, the next root is still scanned.
 
 pub(crate) mod check;
 mod handed_over;
@@ -31,26 +31,25 @@ use self::scan::{Job, Scanner};
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl index /home                      scan a tree (again)
-  trawl index --exclude .snapshot /data  leave something out
+  trawl index /home                      scan a tree, or scan it again
+  trawl index --exclude .snapshot /data  leave out some names
   trawl index --from-trace home.trace --root /home
   zcat home.gz | trawl index --from-trace - --root /home
-  trawl index --id-map lab.ids /mnt/lab  a file system with ids of its own
+  trawl index --id-map lab.ids /mnt/lab  translate foreign user and group ids
   trawl index --keep last=3,daily=7,weekly=5 /home
-  trawl index --gc --dry-run             what would go, and why
-  trawl index --refresh /home/ann        one directory, through the daemon
+  trawl index --gc --dry-run             show what would be removed, and why
+  trawl index --refresh /home/ann        update a directory, through the daemon
   trawl index --verify                   check every byte of the index
-  trawl index --rebuild-names            make damaged or missing name sidecars again
+  trawl index --rebuild-names            rebuild damaged or missing name sidecars
   trawl index --check-permissions --user ann /home
 
-A scan that is interrupted leaves the previous snapshot untouched and ends
-with exit code 130.";
+An interrupted scan leaves the previous snapshot unchanged and exits with 130.";
 
 // Options of `trawl index`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct IndexArgs {
-    /// Trees to scan, each a source of its own
+    /// Scan these trees, each as a source of its own
     #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "refresh", "verify", "gc", "rebuild_names", "check_permissions"])]
     paths: Vec<OsString>,
     /// Do not enter other file systems (the default)
@@ -59,83 +58,90 @@ pub(crate) struct IndexArgs {
     /// Enter other file systems that are mounted below
     #[arg(long, overrides_with = "one_file_system")]
     cross_file_systems: bool,
-    /// Leave out what this shell pattern matches: a name, or, with a slash
-    /// in it, a whole path. Kept with the source for its next scans
+    /// Leave out names or paths that match GLOB
+    ///
+    /// GLOB is a shell pattern for a name or, if it contains a slash, for a whole path. The
+    /// source's next scans use it, too.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<OsString>,
-    /// Leave nothing out, whatever earlier scans left out
+    /// Leave nothing out, regardless of earlier scans
     #[arg(long, conflicts_with = "exclude")]
     no_exclude: bool,
-    /// Threads that read [default: one a core, at most 8]
+    /// Read with N threads [default: one per core, at most 8]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// Do not read extended attributes
     #[arg(long)]
     no_xattr: bool,
-    /// Write everything anew, also what has not changed since the last scan
+    /// Write everything anew, even if unchanged since the last scan
     #[arg(long, conflicts_with = "trust_ctime")]
     full: bool,
-    /// Do not look again for extended attributes and ACLs in directories that
-    /// had none at the last scan, if no time of change (ctime) or other
-    /// attribute of what is in them is another one now. Only on ext2 to ext4,
-    /// XFS and Btrfs. Wrong where something changed a disk without the kernel
-    /// noticing, or the clock was set back
+    /// Trust unchanged ctimes, to skip reading attributes and ACLs
+    ///
+    /// Directories without extended attributes and ACLs at the last scan are not checked for them
+    /// again, unless the ctime or another attribute of an entry in them has changed. Applies only
+    /// to ext2 to ext4, XFS and Btrfs. The result is wrong if something changed a disk without the
+    /// kernel noticing, or if the clock was set back.
     #[arg(long)]
     trust_ctime: bool,
-    /// Make a new index for its owner alone. The superuser's is otherwise for
-    /// all users, each of whom sees what the permissions on the source let
-    /// them see
+    /// Create a new index that only its owner may read
+    ///
+    /// Without this option the superuser's index is for all users; each of them sees what the
+    /// permissions on the source allow.
     #[arg(long)]
     private: bool,
-    /// For file systems whose ids are not this host's: lines such as `uid
-    /// 1000-1999 501000`, `gid 100 100`, `uid * keep`. Kept with the source
-    /// for its next scans; `none` forgets it
+    /// Map user and group ids of a foreign file system
+    ///
+    /// FILE has lines such as uid 1000-1999 501000, gid 100 100, or uid * keep. The source's next
+    /// scans use the map, too; none removes it.
     #[arg(long, value_name = "FILE|none")]
     id_map: Option<PathBuf>,
-    /// Read a trace that GUFI made instead of a tree; `-` is standard input,
-    /// which must have directories in depth-first order, sorted by name
+    /// Read a GUFI trace instead of a tree (-: standard input)
+    ///
+    /// A trace on standard input must have its directories in depth-first order, sorted by name.
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     from_trace: Option<PathBuf>,
-    /// Where the traced tree was mounted [default: / and the file's stem]
+    /// Set the traced tree's mount point [default: / and FILE's stem]
     #[arg(long, value_name = "PATH")]
     root: Option<OsString>,
     #[command(flatten)]
     retention: upkeep::RetentionArgs,
-    /// Which of the things that could not be read to list
+    /// List these issues, the paths that could not be read
     #[arg(long, value_name = "WHICH", value_enum, default_value_t)]
     issues: IssuesShown,
     /// Show nothing but errors and issues
     #[arg(short, long)]
     quiet: bool,
-    /// How to tell how it gets on
+    /// Report the progress in this way
     #[arg(long, value_name = "HOW", value_enum, default_value_t)]
     progress: ProgressWhen,
-    /// Check every byte of the index, after the scan if there is one
+    /// Check every byte of the index, after the scan if any
     #[arg(long)]
     verify: bool,
-    /// Remove what no snapshot needs, after the scan if there is one
+    /// Remove data that no snapshot needs, after the scan if any
     #[arg(long)]
     gc: bool,
-    /// Make name sidecars that are missing or damaged again, after the scan if there is one
+    /// Rebuild missing or damaged name sidecars, after the scan if any
     #[arg(long)]
     rebuild_names: bool,
-    /// With --gc: only tell which snapshots would stay, and why, and which
-    /// would go
+    /// With --gc, only show which snapshots would stay or go, and why
     #[arg(long, requires = "gc", conflicts_with_all = ["paths", "from_trace"])]
     dry_run: bool,
-    /// Bring a directory, with all below, up to date: asks the daemon that
-    /// watches it, which its owner may do, too; without one, the source that
-    /// it lies in is scanned by who may write the index
+    /// Bring a directory and everything below it up to date
+    ///
+    /// Asks the daemon that watches the directory, which the directory's owner may do, too. Without
+    /// a daemon, the source that contains the directory is scanned, if the user may write the
+    /// index.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["paths", "from_trace"])]
     refresh: Vec<OsString>,
     #[command(flatten)]
     check: check::CheckArgs,
-    /// Print the summary as one JSON object a line
+    /// Print the summary as one JSON object per line
     #[arg(long)]
     json: bool,
 }
 
-/// Which issues are listed at the end.
+/// Issues that are listed at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum IssuesShown {
     /// The first 20
@@ -143,7 +149,7 @@ pub(crate) enum IssuesShown {
     First,
     /// All, as they are found
     All,
-    /// None; they are counted and kept in the index all the same
+    /// None; issues are still counted and kept in the index
     None,
 }
 
@@ -162,7 +168,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     }
     let mut exit = Exit::Complete;
     if args.from_trace.is_some() || !args.paths.is_empty() {
-        // The default's own parents may be missing on a new account.
+        // The parents of the default directory may be missing on a new account.
         if index.is_none() {
             settings::make_parents(&dir)?;
         }
@@ -224,7 +230,8 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Has daemons scan the trees that they watch: what is left to be scanned here, and how that went.
+/// Has daemons scan the trees that they watch. Returns the jobs that remain to be done here, and
+/// how the daemons' scans ended.
 fn hand_over(dir: &std::path::Path, jobs: Vec<Job>, args: &IndexArgs) -> (Vec<Job>, Exit) {
     let (mut left, mut exit) = (Vec::new(), Exit::Complete);
     for job in jobs {
@@ -272,7 +279,7 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl IndexArgs {
-    /// What these words behind `trawl index` mean, for a tree that is named later.
+    /// Parses these words as options of `trawl index`, for a tree that is named later.
     pub(crate) fn of_words(words: Vec<OsString>) -> Result<IndexArgs, Failure> {
         use clap::{Args, FromArgMatches};
         let command = IndexArgs::augment_args(clap::Command::new("index").no_binary_name(true));
@@ -282,14 +289,15 @@ impl IndexArgs {
         args.map_err(|error| Failure::Usage(error.to_string()))
     }
 
-    /// Which snapshots stay.
+    /// Returns the options about snapshots to keep.
     pub(crate) fn retention(&self) -> &upkeep::RetentionArgs {
         &self.retention
     }
 
-    /// What is done about what has not changed.
+    /// Returns how unchanged content is written.
     fn writing(&self) -> Writing {
-        // What is read once has most directories in two pieces, and pieces are not shared.
+        // A trace that is read once has most directories in two pieces, and pieces cannot be
+        // shared.
         if self
             .from_trace
             .as_ref()
@@ -303,8 +311,8 @@ impl IndexArgs {
         }
     }
 
-    /// The style of progress on this terminal; `--quiet` silences what was
-    /// not asked for by name.
+    /// Returns the style of progress on this terminal; `--quiet` silences it unless `--progress`
+    /// was given.
     fn style(&self) -> Style {
         if self.quiet && self.progress == ProgressWhen::Auto {
             Style::Silent

@@ -1,8 +1,8 @@
-//! Tells how a scan gets on while it runs: a line that is rewritten on a
-//! terminal, lines every few seconds elsewhere, or JSON events for programs.
+//! Progress of a running scan: a line that is rewritten on a terminal, a line every few seconds
+//! elsewhere, or JSON events for programs.
 //!
-//! A thread of its own looks at the scan's counters, so that the scan never
-//! waits for a terminal. Everything goes to standard error.
+//! A separate thread reads the scan's counters, so that the scan never waits for a terminal.
+//! Everything goes to standard error.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,13 @@ use trawl_scan::{Progress, ScanProgress};
 
 use trawl_text::json::Object;
 
-/// What `--progress` says.
+/// Value of `--progress`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ProgressWhen {
     /// A line that is rewritten on a terminal, plain lines otherwise
     #[default]
     Auto,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
     /// A line every few seconds
     Plain,
@@ -27,21 +27,21 @@ pub(crate) enum ProgressWhen {
     None,
 }
 
-/// How progress is shown.
+/// Format of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// One line, rewritten.
+    /// One line that is rewritten.
     Line,
-    /// Lines.
+    /// Separate lines.
     Plain,
     /// JSON lines.
     Json,
-    /// Not at all.
+    /// No progress.
     Silent,
 }
 
 impl ProgressWhen {
-    /// The style for standard error as it is.
+    /// Returns the style for the present standard error.
     pub(crate) fn style(self) -> Style {
         match self {
             ProgressWhen::Auto if io::stderr().is_terminal() => Style::Line,
@@ -62,18 +62,18 @@ impl Style {
     }
 }
 
-/// One source's scan, as it is shown.
+/// The scan of one source, as it is shown.
 #[derive(Debug)]
 pub(crate) struct Scan<'a> {
-    /// The source, as people know it.
+    /// Root of the source.
     pub(crate) root: &'a [u8],
     /// The counters.
     pub(crate) progress: &'a ScanProgress,
-    /// True once everything is read and the rest is being written.
+    /// True once everything is read, while the rest is written.
     pub(crate) writing: &'a AtomicBool,
 }
 
-/// Runs `work` and shows how it gets on.
+/// Runs `work` and shows its progress.
 pub(crate) fn watch<T>(style: Style, scan: &Scan<'_>, work: impl FnOnce() -> T) -> T {
     if style == Style::Silent {
         return work();
@@ -86,7 +86,7 @@ pub(crate) fn watch<T>(style: Style, scan: &Scan<'_>, work: impl FnOnce() -> T) 
                 write_error(&render(style, scan, started.elapsed()));
             }
         };
-        // Without the thread the work is done all the same, unwatched.
+        // Without the thread, the work is still done, but not shown.
         let shown = std::thread::Builder::new()
             .name("progress".into())
             .spawn_scoped(scope, show);
@@ -136,7 +136,7 @@ fn line(root: &[u8], counts: &Progress, writing: bool, elapsed: Duration) -> Str
     )
 }
 
-/// An event about a source.
+/// Creates an event about a source.
 pub(crate) fn event(name: &str, root: &[u8]) -> Object {
     let object = Object::new().text("event", name);
     object.bytes("root", trawl_model::path::display(root))
@@ -151,18 +151,18 @@ pub(crate) fn with_counts(object: Object, counts: &Progress) -> Object {
         .number("issues", counts.issues)
 }
 
-/// Entries a second.
+/// Returns entries per second.
 pub(crate) fn rate(entries: u64, elapsed: Duration) -> u64 {
     let millis = millis(elapsed).max(1);
     entries.saturating_mul(1000) / millis
 }
 
-/// Whole milliseconds.
+/// Returns whole milliseconds.
 pub(crate) fn millis(elapsed: Duration) -> u64 {
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Digits in groups of three.
+/// Formats a number with its digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() * 4 / 3 + 1);
@@ -175,7 +175,7 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-/// `1 issue`, `2 issues`.
+/// Formats a count with its noun: `1 issue`, `2 issues`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     let plural = match (number, noun.strip_suffix('y')) {
         (1, _) => noun.to_owned(),

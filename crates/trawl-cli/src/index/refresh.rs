@@ -1,5 +1,6 @@
-//! `--refresh PATH`: one directory, with all below, is brought up to date. The daemon that watches
-//! it does so for its owner, too; where there is none, who may write the index scans the source.
+//! `--refresh PATH`: brings one directory and everything below it up to date. The daemon that
+//! watches it does this, also for the directory's owner. Without a daemon, a user who may write the
+//! index scans the source.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -18,10 +19,10 @@ use crate::output::say;
 use crate::sources;
 use crate::watch::plain::words_again;
 
-/// How long a daemon may take to scan a directory.
+/// Maximum time for which a daemon may scan a directory.
 const DEADLINE: Duration = Duration::from_secs(600);
 
-/// Refreshes what is named, one after the other.
+/// Refreshes the given paths one after the other.
 pub(super) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
     let indexes = sources::opened(index)?;
     let mut exit = Exit::Complete;
@@ -35,7 +36,8 @@ pub(super) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     Ok(exit)
 }
 
-/// Refreshes a path in the index that has the source which is nearest to it, of two in the first.
+/// Refreshes a path in the index whose source is nearest to it; of two equally near ones, in the
+/// first.
 fn refresh_in(indexes: &[IndexDir], given: &OsStr) -> Result<Exit, Failure> {
     let path = resolved(given)?;
     let mut best: Option<(usize, &IndexDir)> = None;
@@ -84,8 +86,8 @@ pub(super) fn refresh(dir: &Path, index: &IndexDir, given: &OsStr) -> Result<Exi
     })
 }
 
-/// The directory as the index spells it. A link at the end is not followed: the daemon would not
-/// follow it either.
+/// Returns the directory as the index spells it. A symbolic link at the end is not followed,
+/// because the daemon would not follow it either.
 fn resolved(given: &OsStr) -> Result<Vec<u8>, Failure> {
     let failed = |source| Failure::File {
         action: "refresh",
@@ -109,7 +111,7 @@ fn resolved(given: &OsStr) -> Result<Vec<u8>, Failure> {
     Ok(path::normalize(found.as_bytes()).unwrap_or_default())
 }
 
-/// Scans the source as it was scanned last, if this user may.
+/// Scans the source with the options of its last scan, if this user may.
 fn without_daemon(dir: &Path, source: &Source, path: &[u8]) -> Result<Exit, Failure> {
     let owner = std::fs::metadata(dir).map(|found| std::os::unix::fs::MetadataExt::uid(&found));
     let us = trawl_sys::identity::effective_uid();

@@ -26,24 +26,24 @@ use crate::index::upkeep::{RetentionArgs, with_rule};
 use crate::index::{IndexArgs, IssuesShown, id_map};
 use crate::output::say;
 
-/// The option in a snapshot's description that says that its ids are mapped.
+/// Option in a snapshot's description that marks its ids as mapped.
 pub(crate) const ID_MAP: &str = "id-map";
 
-/// What to read.
+/// Input of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     /// A live tree.
     Walk(PathBuf),
-    /// A recorded one.
+    /// A recorded tree.
     Trace {
-        /// The trace.
+        /// The trace file.
         file: PathBuf,
-        /// Where it was mounted.
+        /// Path at which the tree was mounted.
         root: Option<Vec<u8>>,
     },
 }
 
-/// How to read it: the options, once for all jobs.
+/// Options of scans, checked once for all jobs.
 pub(crate) struct Scanner<'a> {
     index: &'a IndexDir,
     args: &'a IndexArgs,
@@ -55,9 +55,9 @@ pub(crate) struct Scanner<'a> {
 impl<'a> Scanner<'a> {
     /// Checks the options and starts to watch for signals.
     pub(crate) fn new(index: &'a IndexDir, args: &'a IndexArgs) -> Result<Self, Failure> {
-        // What cannot be is told before anything is done.
+        // Invalid patterns are reported before anything is done.
         left_out::excludes(args.exclude.iter().map(|pattern| pattern.as_bytes()))?;
-        // What fails must still be able to remove its files.
+        // A failing scan must still be able to remove its files.
         let cancel = trawl_sys::signal::ignore_file_size_limit()
             .and_then(|()| trawl_sys::signal::watch_interrupts())
             .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
@@ -70,8 +70,8 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Reads a source and makes what was read its current snapshot. A source
-    /// that comes to no snapshot at all is not kept.
+    /// Reads a source and makes the result its current snapshot. A source that never gets a
+    /// snapshot is removed.
     pub(crate) fn run(&self, job: &Job) -> Result<Done, Failure> {
         let root = self.root(job)?;
         let done = self.run_root(job, root.clone());
@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
         Ok(done)
     }
 
-    /// The source's root path, as the scanner will report it.
+    /// Returns the source's root path, as the scanner will report it.
     fn root(&self, job: &Job) -> Result<Vec<u8>, Failure> {
         match job {
             Job::Trace { file, root } => Ok(root.clone().unwrap_or_else(|| default_root(file))),
@@ -182,7 +182,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The same for what is read of it later.
+    /// Returns the options for reading parts of the source later.
     pub(crate) fn apply_options(&self, root: &[u8]) -> Result<ApplyOptions, Failure> {
         let walk = self.walk_options(&self.left_out(root)?)?;
         Ok(ApplyOptions {
@@ -197,8 +197,8 @@ impl<'a> Scanner<'a> {
         LeftOut::of(self.args, self.index, root)
     }
 
-    /// True if a scan with these options (those of a snapshot) reads the same as this one of the
-    /// source with this root.
+    /// Returns true if a scan with these options of a snapshot reads the source with this root as
+    /// this scanner does.
     pub(crate) fn reads_as(
         &self,
         root: &[u8],
@@ -207,7 +207,7 @@ impl<'a> Scanner<'a> {
         let id_map = self.id_map.for_source(self.index, root)?;
         let left_out = self.left_out(root)?;
         let own = self.writer_options(id_map.as_ref(), &left_out).options;
-        // These say how it was read, not what.
+        // These options change how a source is read, but not the result.
         let counts = |name: &str| name != "trust-ctime" && name != trawl_index::CHECKPOINT;
         let meant = |(name, value): (&String, &String)| match &name[..] {
             EXCLUDE => (name.clone(), write_list(&read_list(value))),
@@ -260,8 +260,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Makes what was read the current snapshot, and the older ones that stay
-    /// as strict as that before anyone reads it.
+    /// Makes the new snapshot the current one, after making the older ones that stay as strict as
+    /// it is.
     fn publish(&self, writer: SnapshotWriter) -> Result<(Committed, Tightened), Failure> {
         publish(writer.prepare(now())?, &self.args.retention)
     }
@@ -272,15 +272,15 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Forgets the source of a job that failed, if it never had a snapshot.
-    /// That this fails, too, is no news: the next scan tells what is wrong.
+    /// Removes the source of a failed job if it never had a snapshot. A failure to do so is not
+    /// reported: the next scan reports the cause.
     pub(crate) fn forget_unused(&self, job: &Job) {
         if let Ok(root) = self.root(job) {
             let _ = trawl_index::gc::remove_unused(self.index, &root);
         }
     }
 
-    /// What a failure means for the index, to be said behind it.
+    /// Says what a failure means for the index, in words that follow the error message.
     pub(crate) fn advice(&self, job: &Job, failure: &Failure) -> String {
         let Ok(root) = self.root(job) else {
             return String::new();
@@ -305,42 +305,41 @@ impl<'a> Scanner<'a> {
         let before = source.and_then(|source| source.current_id().ok().flatten());
         match before {
             Some(id) => format!(
-                ": {} stays as of snapshot {id}, nothing was changed",
+                ": {} stays as of snapshot {id}, nothing changed",
                 shown(&root)
             ),
             None => format!(
-                ": {} is not indexed, what was written is removed",
+                ": {} is not indexed, all files of the scan were removed",
                 shown(&root)
             ),
         }
     }
 }
 
-/// Makes a snapshot the current one, and the older ones that stay as strict as
-/// that before anyone reads it.
+/// Makes a snapshot the current one, after making the older ones that stay as strict as it is.
 pub(crate) fn publish(
     prepared: Prepared,
     retention: &RetentionArgs,
 ) -> Result<(Committed, Tightened), Failure> {
-    // The source's own rule is that of its next snapshot already.
+    // The source already has its own rule for the next snapshot.
     let rule = retention.rule_for(prepared.source())?;
     with_rule(&rule, |rule| prepared.collect(rule))?;
     let tightened = trawl_history::tighten(&prepared)?;
     Ok((prepared.publish(&tightened.damaged)?, tightened))
 }
 
-/// Tells of older snapshots that are damaged, so that nobody knows what they
-/// show to whom: they were forgotten.
+/// Reports older snapshots that were removed because they are damaged: it is unknown what they
+/// would show to whom.
 pub(crate) fn say_forgotten(root: &[u8], tightened: &Tightened) {
     for id in &tightened.damaged {
         let root = shown(root);
         say(format_args!(
-            "{root}: snapshot {id} forgotten: it is damaged, and could show more than now is allowed"
+            "{root}: removed snapshot {id}: it is damaged, and might show more than is allowed now"
         ));
     }
 }
 
-/// The time of day.
+/// Returns the current time.
 pub(crate) fn now() -> Timestamp {
     let now = trawl_sys::process::now();
     Timestamp {
@@ -349,7 +348,7 @@ pub(crate) fn now() -> Timestamp {
     }
 }
 
-/// Hands everything on to the writer and looks at the issues in passing.
+/// Passes everything on to the writer, and records the issues.
 struct Collector {
     writer: SnapshotWriter,
     issues: Issues,

@@ -1,4 +1,4 @@
-//! What a scan brought, for people and for programs.
+//! Summary of a scan, for people and for programs.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::index::left_out::LeftOut;
 use crate::index::progress::{counted, event, grouped, millis, rate};
 use trawl_text::json::Object;
 
-/// How many issues are listed unless all are asked for.
+/// Maximum number of issues that are listed unless all are asked for.
 const LISTED_ISSUES: usize = 20;
 
-/// What could not be read.
+/// Paths that could not be read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Issues {
-    /// All of them.
+    /// Number of all issues.
     pub(crate) count: u64,
-    /// Those that leave a part of the tree unread.
+    /// Number of issues that leave a part of the tree unread.
     pub(crate) hiding: u64,
-    /// The first of them, ready to print.
+    /// The first issues, ready to print.
     first: Vec<String>,
 }
 
@@ -41,27 +41,28 @@ impl Issues {
     }
 }
 
-/// A scan that was committed.
+/// A committed scan.
 #[derive(Debug)]
 pub(crate) struct Done {
-    /// The source.
+    /// Root of the source.
     pub(crate) root: Vec<u8>,
-    /// What was left out.
+    /// Patterns that were left out.
     pub(crate) left_out: LeftOut,
-    /// What the scanner counted, the root's own entry left out.
+    /// Counts of the scanner, without the root's own entry.
     pub(crate) counts: Progress,
-    /// What was written.
+    /// Data that was written.
     pub(crate) committed: Committed,
-    /// What was done to older snapshots.
+    /// Changes to older snapshots.
     pub(crate) tightened: Tightened,
-    /// What could not be read.
+    /// Paths that could not be read.
     pub(crate) issues: Issues,
-    /// From the first to the last system call.
+    /// Time from the first to the last system call.
     pub(crate) elapsed: Duration,
 }
 
 impl Done {
-    /// Three lines for people, and more if something was left out or older snapshots changed.
+    /// Returns three lines for people, and more if something was left out or older snapshots
+    /// changed.
     pub(crate) fn text(&self, index: &Path) -> String {
         let totals = &self.committed.totals;
         let entries = totals.entries;
@@ -104,7 +105,7 @@ impl Done {
         out
     }
 
-    /// How much is new, if not all is.
+    /// Says how much is new, unless everything is.
     fn shared(&self) -> String {
         let Committed {
             size_bytes,
@@ -120,7 +121,7 @@ impl Done {
         }
     }
 
-    /// One object for programs.
+    /// Returns an object for programs.
     pub(crate) fn json(&self) -> Object {
         let totals = &self.committed.totals;
         event("done", &self.root)
@@ -143,8 +144,8 @@ impl Done {
             .number("elapsed_ms", millis(self.elapsed))
     }
 
-    /// Lists issues on standard error, as many as were asked for; those that
-    /// were already shown are not shown again.
+    /// Lists issues on standard error, as many as were asked for; those already shown are not
+    /// repeated.
     pub(crate) fn say_issues(&self, which: IssuesShown) {
         if which != IssuesShown::First {
             return;
@@ -160,12 +161,12 @@ impl Done {
     }
 }
 
-/// `issue_line` in words: `trawl: opendir /root/x: permission denied`.
+/// Returns an issue as a message: `trawl: opendir /root/x: permission denied`.
 pub(crate) fn issue_line(issue: &Issue) -> String {
     format!("trawl: {}", described(issue))
 }
 
-/// What was tried, on which path, and what came of it.
+/// Returns the operation, its path and its error.
 pub(crate) fn described(issue: &Issue) -> String {
     let mut line = format!("{} {}", issue.op, shown(&issue.path));
     if issue.errno.0 != 0 {
@@ -179,7 +180,7 @@ pub(crate) fn described(issue: &Issue) -> String {
     line
 }
 
-/// An issue as an object.
+/// Returns an issue as an object.
 pub(crate) fn issue_event(issue: &Issue) -> Object {
     Object::new()
         .text("event", "issue")
@@ -189,7 +190,8 @@ pub(crate) fn issue_event(issue: &Issue) -> Object {
         .text("detail", &issue.detail)
 }
 
-/// How many shards have up to so many rows: powers of ten that some have.
+/// Counts the shards by size: each bound is a power of ten, and is present only if some shards have
+/// at most this many rows.
 fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     for rows in shard_rows {
@@ -205,7 +207,7 @@ fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
     counts
 }
 
-/// `711 shards: 180 of up to 10 rows, 220 of up to 100`.
+/// Formats the counts: `711 shards: 180 of up to 10 rows, 220 of up to 100`.
 fn shards_line(shard_rows: &[u64]) -> String {
     let mut out = format!("{} shards:", shard_rows.len());
     for (nth, (bound, count)) in by_rows(shard_rows).into_iter().enumerate() {
@@ -215,7 +217,7 @@ fn shards_line(shard_rows: &[u64]) -> String {
     out
 }
 
-/// `{"up_to":10,"shards":180}`, one for each power of ten.
+/// Returns `{"up_to":10,"shards":180}` for each power of ten.
 fn shards_json(shard_rows: &[u64]) -> Vec<String> {
     let one = |(bound, count): (u64, usize)| {
         let object = Object::new().number("up_to", bound);
@@ -224,7 +226,7 @@ fn shards_json(shard_rows: &[u64]) -> Vec<String> {
     by_rows(shard_rows).into_iter().map(one).collect()
 }
 
-/// A quotient with one decimal.
+/// Formats a quotient with one decimal.
 fn tenths(bytes: u64, entries: u64) -> String {
     let tenths = u128::from(bytes) * 10 / u128::from(entries.max(1));
     format!("{}.{}", tenths / 10, tenths % 10)

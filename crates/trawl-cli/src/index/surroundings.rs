@@ -1,7 +1,7 @@
-//! What lies around an index for all users: whether they can reach it, and
-//! whether someone else could put another in its place.
+//! Directories around an index for all users: whether users can reach it, and whether someone else
+//! could replace it.
 //!
-//! Only tells; an administrator may have reasons.
+//! This only warns; an administrator may have reasons.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use crate::failure::quoted;
 use std::os::unix::ffi::OsStrExt;
 
-/// `S_ISVTX`: in such a directory only an owner renames or removes.
+/// `S_ISVTX`: in such a directory only the owner of an entry can rename or remove it.
 const STICKY: u32 = 0o1000;
 
-/// What is to be said of the directories above `index`.
+/// Returns warnings about `index` and the directories above it.
 pub(crate) fn warnings(index: &Path) -> Vec<String> {
     let Ok(index) = index.canonicalize() else {
         return Vec::new();
@@ -24,8 +24,8 @@ pub(crate) fn warnings(index: &Path) -> Vec<String> {
         && !is_open(&meta)
     {
         said.push(format!(
-            "other users cannot read this index, since {} is closed to some of them and keeps its \
-             permissions: open it (chmod go+rx), or make the index with --private",
+            "other users cannot read this index, because {} is closed to some of them and keeps \
+             its permissions: open it (chmod go+rx), or make the index with --private",
             quoted(index.as_os_str().as_bytes())
         ));
     }
@@ -36,13 +36,13 @@ pub(crate) fn warnings(index: &Path) -> Vec<String> {
         let name = quoted(dir.as_os_str().as_bytes());
         if !is_open(&meta) {
             said.push(format!(
-                "other users cannot reach this index, since {name} is closed to some of them: open \
-                 it (chmod o+x), put the index elsewhere with -i, or make it with --private"
+                "other users cannot reach this index, because {name} is closed to some of them: \
+                 open it (chmod o+x), put the index elsewhere with -i, or make it with --private"
             ));
         }
         if let Some(who) = who_may_replace(&meta) {
             said.push(format!(
-                "{who} can put another index in the place of this one, since {name} is theirs to \
+                "{who} can put another index in the place of this one, because {name} is theirs to \
                  write: put it elsewhere with -i"
             ));
         }
@@ -54,7 +54,7 @@ fn is_open(meta: &Metadata) -> bool {
     meta.mode() & 0o001 != 0
 }
 
-/// Who but the superuser may rename what is in a directory.
+/// Returns who, besides the superuser, may rename entries of a directory.
 fn who_may_replace(meta: &Metadata) -> Option<String> {
     if meta.uid() != 0 {
         return Some(format!("user {}", meta.uid()));

@@ -1,5 +1,5 @@
-//! Looking after an index: checking its bytes, removing what no snapshot
-//! needs, forgetting old snapshots.
+//! Maintenance of an index: checks its bytes, removes data that no snapshot needs, removes old
+//! snapshots.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -23,14 +23,14 @@ use crate::index::scan::now;
 use crate::output::{Output, say};
 use trawl_text::json::Object;
 
-/// Snapshots of a source that are kept unless said otherwise: the previous
-/// one may still be read by a question that began before the scan ended.
+/// Default number of snapshots that are kept for each source. The previous one may still be read by
+/// a question that began before the scan ended.
 const NEWEST_KEPT: u32 = 2;
 
 // Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -40,31 +40,33 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct GcArgs {
     #[command(flatten)]
     pub(crate) retention: RetentionArgs,
-    /// Only tell which snapshots would stay, and why, and which would go
+    /// Only show which snapshots would stay or go, and why
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-// Which snapshots stay.
+// Options about snapshots to keep.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RetentionArgs {
-    /// Which snapshots of each source to keep: the N newest, of which the
-    /// current one is the first, or a rule such as last=3,daily=7,weekly=5
-    /// (also hourly, monthly, yearly, within=30d). `trawl index` keeps the
-    /// rule with the source for its next scans [default: 2]
+    /// Keep these snapshots of each source [default: 2]
+    ///
+    /// N keeps the N newest, counting the current one. RULE is a list such as
+    /// last=3,daily=7,weekly=5, which may also have hourly, monthly, yearly and within=30d. trawl
+    /// index stores the rule with the source for its next scans.
     #[arg(long, value_name = "N|RULE")]
     keep: Option<Rule>,
-    /// Keep snapshots younger than this, such as 12h, 30d or 8w, too: the
-    /// same as within=AGE in a rule
+    /// Keep snapshots younger than AGE, too, such as 12h, 30d or 8w
+    ///
+    /// This is the same as within=AGE in a rule.
     #[arg(long, value_name = "AGE", value_parser = read_age)]
     keep_for: Option<u64>,
 }
 
 impl RetentionArgs {
-    /// The rule, if one was given.
+    /// Returns the rule, if one was given.
     pub(crate) fn rule(&self) -> Option<Rule> {
         match (self.keep.clone(), self.keep_for) {
             (rule, None) => rule,
@@ -72,8 +74,8 @@ impl RetentionArgs {
         }
     }
 
-    /// What holds for a source: what was given, else what it has, else the
-    /// current snapshot and the one before.
+    /// Returns the rule for a source: the one given, else the source's own, else the current
+    /// snapshot and the one before.
     pub(crate) fn rule_for(&self, source: &Source) -> Result<Rule, Failure> {
         Ok(match self.rule() {
             Some(rule) => rule,
@@ -82,7 +84,7 @@ impl RetentionArgs {
     }
 }
 
-/// Hands a rule, as it is now and here, to what asks for one.
+/// Calls `act` with the rule, the current time and the local time zone.
 pub(crate) fn with_rule<T>(rule: &Rule, act: impl FnOnce(RuleAt<'_>) -> T) -> T {
     let zone = Zone::local();
     let local = |time: Timestamp| {
@@ -96,8 +98,7 @@ pub(crate) fn with_rule<T>(rule: &Rule, act: impl FnOnce(RuleAt<'_>) -> T) -> T 
     })
 }
 
-/// Forgets a source's snapshots that are not to stay, after a scan. That
-/// this fails does not undo the scan.
+/// Removes a source's expired snapshots after a scan. A failure does not undo the scan.
 pub(crate) fn retain(index: &IndexDir, root: &[u8], args: &RetentionArgs) -> Result<(), Failure> {
     if let Some(source) = index.source(root)? {
         let rule = args.rule_for(&source)?;
@@ -107,7 +108,7 @@ pub(crate) fn retain(index: &IndexDir, root: &[u8], args: &RetentionArgs) -> Res
     Ok(())
 }
 
-/// Removes what no snapshot needs, in every source.
+/// Removes expired snapshots and data that no snapshot needs, in every source.
 pub(crate) fn collect_all(
     dir: &Path,
     retention: &RetentionArgs,
@@ -142,7 +143,7 @@ pub(crate) fn collect_all(
     Ok(exit)
 }
 
-/// Tells what [`collect_all`] would do, and changes nothing.
+/// Reports what [`collect_all`] would do, and changes nothing.
 pub(crate) fn tell_all(dir: &Path, retention: &RetentionArgs, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
@@ -212,13 +213,13 @@ fn verdict_object(source: &Source, verdict: &Verdict) -> Object {
 pub(crate) fn say_damaged(done: &Collected) {
     for path in &done.damaged {
         say(format_args!(
-            "{} is damaged, so nothing beside it was removed: see trawl index --verify",
+            "{} is damaged, so nothing next to it was removed: see trawl index --verify",
             path.display()
         ));
     }
 }
 
-/// Makes name sidecars again, in every source.
+/// Rebuilds name sidecars in every source.
 pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
@@ -241,12 +242,12 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Checks every byte; exit code 2 if something is damaged, 1 if there is
-/// only what does not belong there.
+/// Checks every byte. The exit code is 2 if something is damaged, and 1 if there are only files
+/// that do not belong there.
 pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut done = trawl_index::verify::verify(&index, Scope::All)?;
-    // Of what is damaged rows tell nothing more.
+    // The rows of a damaged index cannot be checked further.
     if !done.has_damage() {
         for source in index.sources()? {
             done.findings
@@ -279,7 +280,7 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
         let verdict = match (done.has_damage(), done.findings.is_empty()) {
             (true, _) => "damaged: index the sources again, or restore the files named above",
             (false, false) => {
-                "sound, but for files that no snapshot needs or that can be made again"
+                "sound, except for files that no snapshot needs or that can be rebuilt"
             }
             (false, true) => "sound",
         };
@@ -297,7 +298,7 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     })
 }
 
-/// Reads `90`, `90s`, `15m`, `12h`, `30d`, `8w`, `1y` as seconds.
+/// Parses `90`, `90s`, `15m`, `12h`, `30d`, `8w` or `1y` as seconds.
 fn read_age(text: &str) -> Result<u64, String> {
     let problem = "use a number and one of s, m, h, d, w, y, such as 30d";
     parse_age(text).ok_or_else(|| problem.to_owned())

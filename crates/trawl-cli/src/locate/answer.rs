@@ -1,4 +1,4 @@
-//! What `trawl locate` prints.
+//! Output of `trawl locate`.
 
 use std::io::{self, Write};
 
@@ -14,28 +14,28 @@ use crate::failure::Failure;
 use crate::output::{Device, Output};
 use crate::rows::Form;
 
-/// How a path is written.
+/// Format of a path.
 #[derive(Clone, Copy)]
 enum Writing {
-    /// As it is, with this byte behind it.
+    /// Unchanged, with this byte after it.
     Bytes(u8),
-    /// For a terminal, as one word of a shell where it needs quotes.
+    /// For a terminal: quoted as one word of a shell where necessary.
     Quoted(Locale),
-    /// For a terminal, without quotes.
+    /// For a terminal: without quotes.
     Shown(Terminal),
     Json,
     Csv,
 }
 
-/// The paths that are printed, or their number.
+/// Writer of paths, or of their number.
 pub(super) struct Answer {
     output: Output,
     writing: Writing,
     limit: Option<u64>,
-    /// How many there were.
+    /// Number of paths so far.
     given: u64,
     path: Vec<u8>,
-    /// True if something was written that is still in the buffer.
+    /// True if the buffer holds output.
     waits: bool,
 }
 
@@ -52,7 +52,7 @@ impl Answer {
             _ => Writing::Quoted(locale),
         };
         let rows = trawl_sys::process::terminal_rows(io::stdout());
-        // One is for the prompt.
+        // One row is for the prompt.
         let rows = rows.map(|rows| u64::from(rows).saturating_sub(1).max(1));
         let mut answer = Answer {
             output: Output::stdout(),
@@ -68,23 +68,23 @@ impl Answer {
         Ok(answer)
     }
 
-    /// How many there may be.
+    /// Returns the maximum number of paths.
     pub(super) fn limit(&self) -> Option<usize> {
         Some(usize::try_from(self.limit?).unwrap_or(usize::MAX))
     }
 
-    /// True once there are as many as there may be.
+    /// Returns true once the maximum is reached.
     pub(super) fn is_full(&self) -> bool {
         self.limit.is_some_and(|limit| self.given >= limit)
     }
 
-    /// Counts some.
+    /// Adds to the number of paths.
     pub(super) fn add(&mut self, count: u64) {
         let most = self.limit.unwrap_or(u64::MAX);
         self.given = self.given.saturating_add(count).min(most);
     }
 
-    /// Writes a path, unless there are enough.
+    /// Writes a path, unless the maximum is reached.
     pub(super) fn hit(&mut self, hit: Hit<'_>) -> Result<(), Failure> {
         if self.is_full() {
             return Ok(());
@@ -93,7 +93,7 @@ impl Answer {
         self.waits = true;
         self.path.clear();
         self.path.extend_from_slice(hit.dir);
-        // The file system's root alone has no name.
+        // Only the root of the file system has an empty name.
         self.path.push(b'/');
         self.path.extend_from_slice(hit.name);
         let path = self.path.as_slice();
@@ -115,7 +115,7 @@ impl Answer {
         }
     }
 
-    /// There will be nothing for a while: writes what there is.
+    /// Writes the buffer, because nothing more comes for a while.
     pub(super) fn pause(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.waits) {
             self.output.flush().map_err(Failure::Write)?;
@@ -123,12 +123,12 @@ impl Answer {
         Ok(())
     }
 
-    /// Writes how many there were.
+    /// Writes the number of paths.
     pub(super) fn print_count(&mut self) -> Result<(), Failure> {
         self.output.put(format!("{}\n", self.given))
     }
 
-    /// Writes what is left; how many there were.
+    /// Writes the rest, and returns the number of paths.
     pub(super) fn finish(self) -> Result<u64, Failure> {
         self.output.finish()?;
         Ok(self.given)

@@ -1,40 +1,38 @@
-//! How well a path fits what somebody typed: letters in this order, with
-//! anything between them.
+//! Score of a path for typed letters, which must occur in their order, with anything between them.
 //!
-//! Letters that follow each other, begin a word, or lie in the last component
-//! count for more; what lies between costs. The order is for people: scores
-//! mean nothing by themselves.
+//! Letters that follow each other, begin a word, or lie in the last component score higher; gaps
+//! cost. The scores order answers for people and mean nothing by themselves.
 
 use std::cmp::Ordering;
 
 use trawl_model::path;
 
-/// A letter that matches.
+/// Score of a letter that matches.
 const LETTER: i32 = 16;
-/// It follows the letter before.
+/// Score of a letter that directly follows the previous one.
 const ADJACENT: i32 = 12;
-/// It begins a component.
+/// Score of a letter that begins a component.
 const COMPONENT: i32 = 14;
-/// It begins a word.
+/// Score of a letter that begins a word.
 const WORD: i32 = 10;
-/// The first letter counts so many times.
+/// Factor for the first letter.
 const FIRST: i32 = 2;
-/// All of it lies in the last component.
+/// Score if all letters lie in the last component.
 const NAME: i32 = 40;
-/// The last component is no longer than it.
+/// Score if the last component is no longer than the typed word.
 const WHOLE_NAME: i32 = 40;
-/// A byte that is passed over between letters, and the most that a gap costs.
+/// Cost of a byte in a gap between letters, and the maximum cost of a gap.
 const GAP: i32 = 1;
 const GAP_MOST: i32 = 20;
 
-/// What was typed.
+/// The typed letters.
 pub(crate) struct Fuzzy {
     words: Vec<Vec<u8>>,
-    /// False if a capital was typed: then letters match only themselves.
+    /// False if a capital was typed: then letters match only in their own case.
     folds: bool,
 }
 
-/// A path and how well it fits.
+/// A path and its score.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scored {
     pub(crate) score: i32,
@@ -42,7 +40,7 @@ pub(crate) struct Scored {
 }
 
 impl Ord for Scored {
-    /// The best first, shorter ones before longer ones.
+    /// The best score comes first, then the shorter path.
     fn cmp(&self, other: &Scored) -> Ordering {
         other
             .score
@@ -58,14 +56,14 @@ impl PartialOrd for Scored {
     }
 }
 
-/// The best so far.
+/// The best paths so far.
 #[derive(Debug, Default)]
 pub(crate) struct Best {
     list: Vec<Scored>,
 }
 
 impl Best {
-    /// Adds one; keeps about `limit`.
+    /// Adds a path. Keeps at most `limit` paths, or slightly more between cuts.
     pub(crate) fn add(&mut self, scored: Scored, limit: usize) {
         self.list.push(scored);
         if self.list.len() >= limit.saturating_mul(2).max(1024) {
@@ -78,14 +76,14 @@ impl Best {
         self.list.truncate(limit);
     }
 
-    /// The best of both.
+    /// Adds all paths of `other`.
     pub(crate) fn join(&mut self, other: Best, limit: usize) {
         for scored in other.list {
             self.add(scored, limit);
         }
     }
 
-    /// The best, in order.
+    /// Returns the best paths, in order.
     pub(crate) fn finish(mut self, limit: usize) -> Vec<Scored> {
         self.cut(limit);
         self.list
@@ -95,14 +93,14 @@ impl Best {
 /// Whether letters match in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Capitals {
-    /// If no capital was typed.
+    /// Unless a capital was typed.
     IfTyped,
     /// Always.
     Ignored,
 }
 
 impl Fuzzy {
-    /// Every word must fit by itself.
+    /// Creates a scorer; every word must match by itself.
     pub(crate) fn new(words: &[&[u8]], capitals: Capitals) -> Fuzzy {
         let typed = words.concat().iter().any(u8::is_ascii_uppercase);
         let folds = capitals == Capitals::Ignored || !typed;
@@ -116,7 +114,7 @@ impl Fuzzy {
         }
     }
 
-    /// The letter as it is compared.
+    /// Returns the letter as it is compared.
     fn letter(&self, byte: u8) -> u8 {
         if self.folds {
             byte.to_ascii_lowercase()
@@ -125,14 +123,14 @@ impl Fuzzy {
         }
     }
 
-    /// Whether each word's letters are in the text, in their order.
+    /// Returns true if each word's letters occur in the text, in their order.
     pub(crate) fn fits(&self, text: &[u8]) -> bool {
         self.words
             .iter()
             .all(|word| self.end_of(word, text, 0).is_some())
     }
 
-    /// How well it fits; `None` if it does not.
+    /// Returns the score of the text; `None` if it does not match.
     pub(crate) fn score(&self, text: &[u8]) -> Option<i32> {
         let name = text
             .iter()
@@ -153,7 +151,7 @@ impl Fuzzy {
         Some(sum)
     }
 
-    /// Where the first fit from `start` on ends.
+    /// Returns the end of the first match from `start` on.
     fn end_of(&self, word: &[u8], text: &[u8], start: usize) -> Option<usize> {
         let mut letters = word.iter();
         let Some(mut wanted) = letters.next() else {
@@ -170,7 +168,7 @@ impl Fuzzy {
         None
     }
 
-    /// The score of the tightest of the fits that end first.
+    /// Returns the score of the tightest match among those that end first.
     fn score_from(&self, word: &[u8], text: &[u8], start: usize) -> Option<i32> {
         let end = self.end_of(word, text, start)?;
         let mut places = Vec::with_capacity(word.len());
@@ -187,7 +185,7 @@ impl Fuzzy {
         places.reverse();
         let mut score = 0;
         let mut before: Option<usize> = None;
-        // What the first of the letters side by side was worth.
+        // Bonus of the first letter in a run of adjacent letters.
         let mut run = 0;
         for place in places {
             let bonus = beginning(text, place);
@@ -209,7 +207,7 @@ impl Fuzzy {
     }
 }
 
-/// What a place is worth by itself.
+/// Returns the bonus of a position by itself.
 fn beginning(text: &[u8], at: usize) -> i32 {
     let before = at.checked_sub(1).and_then(|before| text.get(before));
     let here = text.get(at).copied().unwrap_or_default();

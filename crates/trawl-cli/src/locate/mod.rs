@@ -1,8 +1,7 @@
-//! `trawl locate`: entries whose names or paths match, in the manner of
-//! plocate(1).
+//! `trawl locate`: entries whose names or paths match, in the manner of plocate(1).
 //!
-//! What differs from it: the order is that of paths; every user sees what the
-//! index shows them; what cannot be read of the index ends with 2, not 1.
+//! Differences from plocate: the order is that of paths; every user sees what the index shows them;
+//! an index that cannot be read gives exit code 2, not 1.
 
 mod answer;
 mod fuzzy;
@@ -31,91 +30,93 @@ use self::pattern::{Language, Patterns};
 use self::places::{Itself, Place, places};
 
 const EXAMPLES: &str = "\
-A PATTERN is looked for anywhere in the path. With one of the characters * ? [
-that no backslash quotes it is a shell pattern for all of the path, in which *
-matches slashes, too. Of several patterns each must match.
+A PATTERN may occur anywhere in the path. If it contains one of the characters
+* ? [ without a backslash before it, it is a shell pattern for the whole path,
+in which * also matches slashes. If there are several patterns, each must match.
 
 Examples:
-  trawl locate notes.txt            paths with notes.txt somewhere
-  trawl locate -b '*.c'             names that end in .c
-  trawl locate -i --below src todo  in either case, in the directory src
-  trawl locate --regex '/[0-9]{4}/' extended regular expressions
-  trawl locate -c core              how many
+  trawl locate notes.txt            find paths that contain notes.txt
+  trawl locate -b '*.c'             find names that end in .c
+  trawl locate -i --below src todo  search below src, in either case
+  trawl locate --regex '/[0-9]{4}/' use extended regular expressions
+  trawl locate -c core              count the matches
   trawl locate -0 -e .bak | xargs -0 ls -l
-                                    those that are still there
-  trawl locate --fuzzy mkfl         the best guesses first
+                                    list those that still exist
+  trawl locate --fuzzy mkfl         show the best guesses first
 
-Exit codes: 0 if something matched, 1 if not, 2 wrong usage or the index could
-not be read.";
+Exit codes: 0 if something matched, 1 if nothing did, 2 for wrong usage or if
+the index could not be read.";
 
 // Options of `trawl locate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct LocateArgs {
-    /// What to look for
+    /// Look for these patterns
     #[arg(value_name = "PATTERN", required_unless_present_any = ["statistics", "database"],
           allow_hyphen_values = false)]
     patterns: Vec<OsString>,
-    /// Letters match in either case
+    /// Match letters in either case
     #[arg(short, long)]
     ignore_case: bool,
-    /// Look at names only, not at whole paths
+    /// Match names only, not whole paths
     #[arg(short, long, overrides_with = "wholename")]
     basename: bool,
-    /// Look at whole paths (the default)
+    /// Match whole paths (the default)
     #[arg(short, long, overrides_with = "basename")]
     wholename: bool,
-    /// Patterns are basic regular expressions, looked for anywhere
+    /// Match basic regular expressions, anywhere in the path
     #[arg(short, long, overrides_with = "regex")]
     regexp: bool,
-    /// Patterns are extended regular expressions, looked for anywhere
+    /// Match extended regular expressions, anywhere in the path
     #[arg(long, overrides_with = "regexp")]
     regex: bool,
-    /// Order by how well the letters of PATTERN fit, in their order and with
-    /// anything between: the best first, as many as the terminal has rows
+    /// Show the paths that best fit the letters of PATTERN
+    ///
+    /// The letters must occur in their order, with anything between them. The best path comes
+    /// first; by default there are as many paths as the terminal has rows.
     #[arg(long, conflicts_with_all = ["regexp", "regex"])]
     fuzzy: bool,
-    /// Look below this directory only; may be given several times
+    /// Look only below DIR; may be given several times
     #[arg(long, value_name = "DIR")]
     below: Vec<OsString>,
-    /// Only what is there now
+    /// Show only paths that exist now
     #[arg(short, long)]
     existing: bool,
-    /// Print how many match, not which
+    /// Print the number of matches, not the matches
     #[arg(short, long, conflicts_with_all = ["json", "csv"])]
     count: bool,
-    /// Stop after so many
+    /// Stop after NUMBER matches
     #[arg(short, long, visible_short_alias = 'n', value_name = "NUMBER")]
     limit: Option<u64>,
-    /// A NUL byte behind each path instead of a newline
+    /// End each path with a NUL byte instead of a newline
     #[arg(short = '0', long, conflicts_with_all = ["json", "csv"])]
     null: bool,
-    /// No quotes around paths on a terminal
+    /// Print paths on a terminal without quotes
     #[arg(short = 'N', long)]
     literal: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with = "csv")]
     json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     csv: bool,
-    /// Say what is indexed instead, as trawl sources does
+    /// List the indexed trees instead, as trawl sources does
     #[arg(short = 'S', long)]
     statistics: bool,
-    /// Accepted: of several patterns each must match
+    /// Do nothing: all patterns must match anyway
     #[arg(short = 'A', long)]
     all: bool,
-    /// Accepted: there are no databases that could be missing
+    /// Do nothing: there are no databases that could be missing
     #[arg(short, long)]
     quiet: bool,
-    /// Not here: an index is named by --index
+    /// Refuse: --index names the index
     #[arg(short, long, value_name = "FILE", hide = true)]
     database: Option<OsString>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
 
-/// Fuzzy answers that go to something else than a terminal.
+/// Maximum number of fuzzy answers if the output is not a terminal.
 const GUESSES: usize = 100;
 
 /// Runs the command.
@@ -134,11 +135,12 @@ pub(crate) fn run(
     }
     let words: Vec<&[u8]> = args.patterns.iter().map(|word| word.as_bytes()).collect();
     let manner = manner.then(args.manner);
-    // A pattern that is none is told before the index is looked for.
+    // Invalid patterns are reported before the index is opened.
     let question = Question::new(args, &words)?;
     let mut session = Session::open(index, manner, Exit::Fatal)?;
     let places = places(&mut session, &args.below)?;
-    // Without directories it is about every source; with --status it is said in the end.
+    // Without directories, the question is about every source; with `--status`, gaps are reported
+    // at the end.
     let is_about_all = session.is_past() && args.below.is_empty();
     if is_about_all && !manner.status && session.say_who_has_none() {
         return Ok(Exit::Fatal);
@@ -157,7 +159,7 @@ pub(crate) fn run(
             session.note(&place.start, Depth::All)?;
         }
     }
-    // What could not be read is told of, but is not what the exit code says.
+    // Unreadable parts are reported, but do not change the exit code.
     Ok(match (session.finish()?, found) {
         (Exit::Complete | Exit::Issues, 0) => Exit::Unmatched,
         (Exit::Complete | Exit::Issues, _) => Exit::Complete,
@@ -165,7 +167,7 @@ pub(crate) fn run(
     })
 }
 
-/// What is asked.
+/// A question.
 enum Question {
     Patterns(Patterns),
     Fuzzy(Fuzzy),
@@ -202,7 +204,7 @@ fn within(args: &LocateArgs) -> Within {
     }
 }
 
-/// A request for what passes the test, in one place.
+/// Returns a request for the names in one place that pass the test.
 fn request<'a>(
     place: &'a Place,
     args: &LocateArgs,
@@ -221,7 +223,7 @@ fn request<'a>(
     }
 }
 
-/// Whether the user finds it there now.
+/// Returns true if the user can see the path now.
 fn is_there(hit: Hit<'_>) -> bool {
     let path = path::join(hit.dir, hit.name);
     Path::new(OsStr::from_bytes(&path))
@@ -229,14 +231,14 @@ fn is_there(hit: Hit<'_>) -> bool {
         .is_ok()
 }
 
-/// A place itself, if it is an answer.
+/// Returns the place itself, if it matches.
 fn itself<'p>(place: &'p Place, request: &NameRequest<'_>) -> Option<Hit<'p>> {
     let (dir, name) = path::split(&place.start.path)?;
     let hit = Hit { dir, name };
     (place.itself == Itself::Included && request.admits(hit)).then_some(hit)
 }
 
-/// Prints what matches, as it comes in.
+/// Prints the matches as they arrive.
 fn list(
     session: &Session,
     places: &[Place],
@@ -270,7 +272,7 @@ fn list(
     Ok(())
 }
 
-/// Counts what matches.
+/// Counts the matches.
 fn count(
     session: &Session,
     places: &[Place],
@@ -294,7 +296,7 @@ fn count(
     answer.print_count()
 }
 
-/// Prints what fits best.
+/// Prints the best guesses.
 fn guess(
     session: &Session,
     places: &[Place],

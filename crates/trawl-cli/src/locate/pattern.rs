@@ -1,4 +1,4 @@
-//! The patterns of `trawl locate`, compiled.
+//! The compiled patterns of `trawl locate`.
 
 use trawl_find::regex::{Dialect, Manner, Regex};
 use trawl_model::need::{Literal, Need, Within};
@@ -6,10 +6,10 @@ use trawl_query::{Beginning, Matcher, Trail};
 use trawl_text::glob::{Case, Glob, for_fnmatch};
 use trawl_text::locale::Locale;
 
-/// What the words on the command line are.
+/// Language of the patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// A substring, or a shell pattern where one has a metacharacter.
+    /// Substrings; a pattern with a metacharacter is a shell pattern.
     Plain,
     /// Basic regular expressions.
     Basic,
@@ -17,14 +17,14 @@ pub(crate) enum Language {
     Extended,
 }
 
-/// Patterns, all of which must match.
+/// Patterns that must all match.
 pub(crate) struct Patterns {
     list: Vec<Pattern>,
-    /// What they are put to.
+    /// Whether they match names or paths.
     pub(crate) within: Within,
-    /// What everything that matches has.
+    /// Condition that every match fulfils.
     pub(crate) need: Need,
-    /// The literal that is looked for, if that is all.
+    /// The only literal to look for, if there is nothing else.
     pub(crate) literal: Option<Literal>,
 }
 
@@ -34,7 +34,7 @@ enum Pattern {
 }
 
 impl Patterns {
-    /// Compiles words; an error says what is wrong with one.
+    /// Compiles words; the error describes an invalid one.
     pub(crate) fn new(
         words: &[&[u8]],
         language: Language,
@@ -57,7 +57,7 @@ impl Patterns {
         })
     }
 
-    /// None: everything matches.
+    /// Returns an empty list of patterns, which matches everything.
     pub(crate) fn any(within: Within) -> Patterns {
         Patterns {
             list: Vec::new(),
@@ -67,7 +67,7 @@ impl Patterns {
         }
     }
 
-    /// Whether a name, or a path, matches.
+    /// Returns true if a name or a path matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         self.list.iter().all(|pattern| match pattern {
             Pattern::Glob(glob) => glob.matches(text),
@@ -75,7 +75,7 @@ impl Patterns {
         })
     }
 
-    /// The regular expression that is looked for, if that is all.
+    /// Returns the only regular expression to look for, if there is nothing else.
     fn only_regex(&self) -> Option<&Regex> {
         match self.list.as_slice() {
             [Pattern::Regex(regex)] => Some(regex),
@@ -138,9 +138,9 @@ fn wrong(word: &[u8], why: &str) -> String {
     format!("the pattern {word} cannot be used: {why}")
 }
 
-/// A word as a shell pattern for all of a name or path: between `*`s, unless
-/// it has a metacharacter itself. A `[` that nothing closes is none. `None` if
-/// a backslash at the end quotes nothing.
+/// Turns a word into a shell pattern for a whole name or path: surrounds it with `*`s unless it has
+/// a metacharacter. An unclosed `[` is not a metacharacter. Returns `None` if the word ends in a
+/// backslash that quotes nothing.
 fn to_glob(word: &[u8]) -> Option<Vec<u8>> {
     let (mut glob, mut is_plain, mut rest) = (Vec::new(), true, word);
     while let Some((first, after)) = rest.split_first() {
@@ -175,10 +175,10 @@ fn to_glob(word: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// How long the rest of a bracket expression is.
+/// Returns the length of the rest of a bracket expression.
 fn bracket(rest: &[u8]) -> Option<usize> {
     let negated = usize::from(rest.first() == Some(&b'!'));
-    // A `]` in the first place is a member.
+    // A `]` in the first position is a member.
     let skip = negated + usize::from(rest.get(negated) == Some(&b']'));
     let end = rest.get(skip..)?.iter().position(|byte| *byte == b']')?;
     Some(skip + end + 1)

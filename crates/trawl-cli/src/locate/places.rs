@@ -1,5 +1,5 @@
-//! Where `trawl locate` looks: the sources that the user may list, or what
-//! lies below some directories.
+//! Places in which `trawl locate` looks: the sources that the user may list, or the given
+//! directories.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use crate::scope::{Follow, Session};
 /// A directory to look in.
 pub(crate) struct Place {
     pub(crate) start: Start,
-    /// Whether it is an answer itself.
+    /// Whether the directory itself may be an answer.
     pub(crate) itself: Itself,
-    /// Other sources that lie in it, which are searched by themselves.
+    /// Other places within this one, which are searched separately.
     pub(crate) skip: Subtrees,
 }
 
-/// What a search of a directory is about.
+/// Scope of a search in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Itself {
-    /// The directory and what is below it.
+    /// The directory and everything below it.
     Included,
-    /// What is below it.
+    /// Only what is below the directory.
     LeftOut,
 }
 
-/// The places, by path. Directories that cannot be looked at are told of.
+/// Returns the places in path order. Reports directories that cannot be looked at.
 pub(crate) fn places(session: &mut Session, below: &[OsString]) -> Result<Vec<Place>, Failure> {
     let mut starts = Vec::new();
     for given in below {
@@ -39,7 +39,7 @@ pub(crate) fn places(session: &mut Session, below: &[OsString]) -> Result<Vec<Pl
     let index = session.share_index();
     for source in index.sources() {
         if let Located::Found(root) = index.locate(source.root())? {
-            // The file system's root has no name to look for.
+            // The root of the file system has no name to match.
             let itself = match root.path.is_empty() {
                 true => Itself::LeftOut,
                 false => Itself::Included,
@@ -58,8 +58,8 @@ pub(crate) fn places(session: &mut Session, below: &[OsString]) -> Result<Vec<Pl
     Ok(without_repeats(starts))
 }
 
-/// Leaves out what lies in another place of the same snapshot, and each from
-/// the places around it.
+/// Removes places that lie in another place of the same snapshot. Every remaining place is skipped
+/// by the places around it.
 fn without_repeats(starts: Vec<(Start, Itself)>) -> Vec<Place> {
     let mut kept: Vec<(Start, Itself)> = Vec::new();
     for (start, itself) in starts {

@@ -1,9 +1,8 @@
-//! Colours of names by type, from `LS_COLORS` or dircolors(1)'s defaults, in
-//! the bytes that GNU ls writes.
+//! Colours of names by type, from `LS_COLORS` or the defaults of dircolors(1), in the bytes that
+//! GNU ls writes.
 //!
-//! Without `LS_COLORS` there are colours only where `TERM` or `COLORTERM` say
-//! that the terminal knows them. A value that makes no sense turns colours
-//! off and is told.
+//! Without `LS_COLORS` there are colours only if `TERM` or `COLORTERM` say that the terminal
+//! supports them. An invalid value turns colours off and is reported.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -15,8 +14,7 @@ use trawl_text::locale::Locale;
 use crate::ls::item::Item;
 use crate::output::say;
 
-/// What a sequence is for: the two letters of `LS_COLORS` and what GNU ls
-/// uses without it.
+/// Labels in `LS_COLORS`, each with the sequence that GNU ls uses by default.
 const DEFAULTS: [(&str, Option<&str>); 24] = [
     ("lc", Some("\x1b[")),
     ("rc", Some("m")),
@@ -44,7 +42,7 @@ const DEFAULTS: [(&str, Option<&str>); 24] = [
     ("cl", Some("\x1b[K")),
 ];
 
-/// Terminals that know colours, as dircolors(1) lists them.
+/// Terminals that support colours, as dircolors(1) lists them.
 const TERMINALS: [&str; 25] = [
     "Eterm",
     "ansi",
@@ -73,27 +71,27 @@ const TERMINALS: [&str; 25] = [
     "xterm*",
 ];
 
-/// The colours in use.
+/// A set of colours.
 #[derive(Clone, Debug)]
 pub(crate) struct Palette {
     sequences: Vec<Option<Vec<u8>>>,
-    /// Suffix rules, later ones before earlier ones.
+    /// Suffixes and their colours, later rules first.
     suffixes: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Links are shown as what they lead to (`ln=target`).
+    /// Whether links are coloured like their targets (`ln=target`).
     links_as_targets: bool,
 }
 
-/// Which name of an item is shown.
+/// The name of an item that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Its own.
+    /// Its own name.
     Name,
-    /// What the link leads to.
+    /// The target of the link.
     Target,
 }
 
 impl Palette {
-    /// The colours that the environment asks for; `None` for none.
+    /// Returns the colours that the environment asks for; `None` for no colours.
     pub(crate) fn new(get: &dyn Fn(&str) -> Option<OsString>) -> Option<Palette> {
         let mut palette = Palette {
             sequences: DEFAULTS
@@ -115,7 +113,7 @@ impl Palette {
         Some(palette)
     }
 
-    /// Takes in the rules; `None` if they make no sense.
+    /// Reads the rules of `LS_COLORS`; returns `None` if they are invalid.
     fn read(&mut self, rules: &[u8]) -> Option<()> {
         let mut rest = rules;
         while let Some((&first, after)) = rest.split_first() {
@@ -150,17 +148,17 @@ impl Palette {
         self.sequences.get(place)?.as_deref()
     }
 
-    /// True if things of this kind look different.
+    /// Returns true if files with this label have a colour of their own.
     pub(crate) fn has(&self, label: &str) -> bool {
         !matches!(self.get(label), None | Some(b"" | b"0" | b"00"))
     }
 
-    /// True if it must be known what links lead to.
+    /// Returns true if the targets of links must be looked up.
     pub(crate) fn follows_links(&self, is_long: bool) -> bool {
         self.has("or") || (self.has("ex") && self.links_as_targets) || (self.has("mi") && is_long)
     }
 
-    /// What stands in front of every line.
+    /// Returns the bytes before every line.
     pub(crate) fn before_line(&self) -> Vec<u8> {
         match self.has("no") {
             true => self.wrapped(self.get("no").unwrap_or_default()),
@@ -168,7 +166,7 @@ impl Palette {
         }
     }
 
-    /// What ends a colour.
+    /// Returns the bytes that end a colour.
     pub(crate) fn end(&self) -> Vec<u8> {
         match self.get("ec") {
             Some(end) => end.to_vec(),
@@ -176,7 +174,7 @@ impl Palette {
         }
     }
 
-    /// What ls writes last of all, unless it changes nothing.
+    /// Returns the bytes that ls writes at the very end; empty if they would change nothing.
     pub(crate) fn farewell(&self) -> Vec<u8> {
         match (self.get("lc"), self.get("rc")) {
             (Some(b"\x1b["), Some(b"m")) => Vec::new(),
@@ -184,7 +182,7 @@ impl Palette {
         }
     }
 
-    /// What clears the rest of a line that may have wrapped.
+    /// Returns the bytes that clear the rest of a line that may have wrapped.
     pub(crate) fn clear(&self) -> &[u8] {
         self.get("cl").unwrap_or_default()
     }
@@ -194,8 +192,7 @@ impl Palette {
         [side("lc"), code, side("rc")].concat()
     }
 
-    /// What stands before and behind a name of `item`; `None` if it is not
-    /// coloured.
+    /// Returns the bytes before and after a name of `item`; `None` if the name has no colour.
     pub(crate) fn around(&self, item: &Item, shown: Shown) -> Option<(Vec<u8>, Vec<u8>)> {
         match self.code(item, shown) {
             Some(code) => {
@@ -239,7 +236,7 @@ impl Palette {
         }
     }
 
-    /// The label for a mode.
+    /// Returns the label for a mode.
     fn label(&self, mode: u32, item: &Item) -> &'static str {
         let kind = FileType::from_mode(mode);
         let links = item.meta.map_or(1, |meta| meta.nlink);
@@ -297,15 +294,15 @@ fn has_colours(get: &dyn Fn(&str) -> Option<OsString>) -> bool {
     })
 }
 
-/// What ends a part of `LS_COLORS`.
+/// End of a part of `LS_COLORS`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     Equals,
     Colon,
 }
 
-/// Reads up to the end of a part, escapes resolved: `\e`, `\033`, `\x1b`,
-/// `^[` and the like. `None` if one makes no sense.
+/// Reads a part up to its end and resolves escapes such as `\e`, `\033`, `\x1b` and `^[`. Returns
+/// `None` if an escape is invalid.
 fn sequence(text: &[u8], until: Until) -> Option<(Vec<u8>, &[u8])> {
     let mut out = Vec::new();
     let mut rest = text;

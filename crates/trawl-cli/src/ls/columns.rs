@@ -1,48 +1,48 @@
-//! Names side by side, as many columns as fit, filled from top to bottom
-//! or from left to right, or with commas between them.
+//! Names side by side: in as many columns as fit, filled from top to bottom or from left to right,
+//! or separated by commas.
 
 use crate::ls::name::Name;
 
-/// The narrowest column: one character and the two spaces between columns.
+/// Minimum width of a column: one character and the two spaces between columns.
 const COLUMN_MIN_WIDTH: usize = 3;
 const GAP_WIDTH: usize = 2;
 
-/// A name ready to print and the columns it takes.
+/// A name that is ready to print, and its width.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
-    /// What is written before the name.
+    /// Fields before the name.
     pub(crate) front: Vec<u8>,
     /// The name.
     pub(crate) name: Name,
-    /// The mark behind the name.
+    /// Indicator after the name.
     pub(crate) mark: Option<u8>,
-    /// What is seen of all that, in terminal columns.
+    /// Visible width of all parts, in terminal columns.
     pub(crate) width: usize,
 }
 
-/// Which way columns are filled.
+/// Direction in which columns are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// The first column first.
+    /// From top to bottom, the first column first.
     Down,
-    /// The first line first.
+    /// From left to right, the first line first.
     Across,
 }
 
-/// Lines that columns go into.
+/// Lines that hold the columns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
-    /// Columns of a line (0: all in one line).
+    /// Width of a line in terminal columns; 0 puts everything in one line.
     pub(crate) line_width: usize,
-    /// Columns between tab stops (0: spaces only).
+    /// Columns between tab stops; 0 uses only spaces.
     pub(crate) tab_width: usize,
-    /// What ends a line.
+    /// Byte that ends a line.
     pub(crate) ending: u8,
 }
 
 impl Page {
-    /// The cells in as many columns as fit. `finish` makes the bytes of one,
-    /// given the column that it begins at.
+    /// Arranges the cells in as many columns as fit. `finish` returns the bytes of a cell, given
+    /// the column at which it begins.
     pub(crate) fn columns(
         &self,
         cells: &[Cell],
@@ -78,7 +78,7 @@ impl Page {
         out
     }
 
-    /// The cells with `separator` and a space or a line's end between them.
+    /// Joins the cells with `separator`, followed by a space or by a line end.
     pub(crate) fn separated(
         &self,
         cells: &[Cell],
@@ -116,7 +116,7 @@ impl Page {
     }
 }
 
-/// The widths of the most columns that fit.
+/// Returns the widths of as many columns as fit.
 fn column_widths(cells: &[Cell], line_width: usize, fill: Fill) -> Vec<usize> {
     let most = line_width
         .div_ceil(COLUMN_MIN_WIDTH)
@@ -127,7 +127,7 @@ fn column_widths(cells: &[Cell], line_width: usize, fill: Fill) -> Vec<usize> {
         let total = widths
             .iter()
             .try_fold(0usize, |sum, width| sum.checked_add(*width));
-        // Names that all fit the least width are not looked at again.
+        // If all names have the minimum width, no further check is needed.
         let least = widths.iter().all(|width| *width == COLUMN_MIN_WIDTH);
         if columns == 1 || least || total.is_some_and(|total| total < line_width) {
             return widths;
@@ -136,7 +136,7 @@ fn column_widths(cells: &[Cell], line_width: usize, fill: Fill) -> Vec<usize> {
     vec![COLUMN_MIN_WIDTH]
 }
 
-/// The widths if there are `columns` columns; the last has no gap.
+/// Returns the widths of `columns` columns; the last one has no gap.
 fn widths_of(cells: &[Cell], columns: usize, fill: Fill) -> Vec<usize> {
     let rows = cells.len().div_ceil(columns);
     let mut widths = vec![COLUMN_MIN_WIDTH; columns];

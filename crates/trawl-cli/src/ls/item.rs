@@ -1,47 +1,46 @@
-//! One thing that `ls` lists: what it prints of a row, owned, so that a
-//! directory can be sorted.
+//! An entry that `ls` lists: the printed parts of a row, owned, so that a directory can be sorted.
 
 use trawl_find::record;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{Dev, FileType, Gid, Meta, Timestamp, Uid};
 
-/// The mark behind the mode in long format.
+/// The mark after the mode in long format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AccessMark {
-    /// Nothing beyond the mode.
+    /// Only the mode.
     #[default]
     Plain,
-    /// A security label only: `.`
+    /// A security label: `.`
     Label,
     /// An access control list, or a directory's default one: `+`
     List,
 }
 
-/// One line of a listing.
+/// An entry of a listing.
 #[derive(Clone, Debug)]
 pub(crate) struct Item {
-    /// The name as it is printed: spelled by the user on the command line,
-    /// the entry's own name in a directory.
+    /// Name as it is printed: for an argument as the user spelled it, in a directory the entry's
+    /// own name.
     pub(crate) name: Vec<u8>,
-    /// The attributes; `None` where the index does not hold them (the
-    /// directory above a source's root).
+    /// Attributes; `None` if the index does not hold them (for the directory above a source's
+    /// root).
     pub(crate) meta: Option<Meta>,
-    /// A symbolic link's target.
+    /// Target of a symbolic link.
     pub(crate) target: Vec<u8>,
-    /// The mode of what the target leads to, where it was looked up.
+    /// Mode of the link's target, if it was looked up.
     pub(crate) target_mode: Option<u32>,
-    /// See [`AccessMark`].
+    /// Mark after the mode.
     pub(crate) mark: AccessMark,
-    /// The type, which may be known without attributes.
+    /// Type, which may be known without the attributes.
     pub(crate) kind: FileType,
-    /// True if it has capabilities.
+    /// True if the file has capabilities.
     pub(crate) has_capability: bool,
-    /// Where it is in the end, if that is shown.
+    /// Absolute path with all links resolved, if it is shown.
     pub(crate) absolute: Option<Vec<u8>>,
 }
 
-/// Every column that an [`Item`] is made from.
+/// Columns that an [`Item`] is made from.
 pub(crate) const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
     Column::XattrNames,
     Column::Acl,
@@ -49,7 +48,7 @@ pub(crate) const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
 ]));
 
 impl Item {
-    /// The item for a row, under `name`.
+    /// Returns the item for a row, under `name`.
     pub(crate) fn from_row(row: &Row<'_>, name: &[u8]) -> Item {
         Item {
             name: name.to_vec(),
@@ -63,7 +62,7 @@ impl Item {
         }
     }
 
-    /// The item for something on the live system.
+    /// Returns the item for an entry of the live file system.
     pub(crate) fn from_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
         use std::os::unix::fs::MetadataExt;
         let time = |secs, nanos: i64| Timestamp {
@@ -93,7 +92,7 @@ impl Item {
         }
     }
 
-    /// An item of which nothing but the name is known.
+    /// Returns an item of which only the name is known.
     pub(crate) fn unknown(name: &[u8]) -> Item {
         Item {
             name: name.to_vec(),
@@ -107,18 +106,18 @@ impl Item {
         }
     }
 
-    /// The type.
+    /// Returns the type.
     pub(crate) fn file_type(&self) -> FileType {
         self.meta.map_or(self.kind, |meta| meta.file_type())
     }
 
-    /// True for directories and links that lead to one.
+    /// Returns true for directories and for links to directories.
     pub(crate) fn leads_to_directory(&self) -> bool {
         let target = self.target_mode.map(FileType::from_mode);
         self.file_type() == FileType::Directory || target == Some(FileType::Directory)
     }
 
-    /// Allocated space, bytes.
+    /// Returns the allocated space in bytes.
     pub(crate) fn disk_bytes(&self) -> u128 {
         self.meta.map_or(0, |meta| u128::from(meta.blocks) * 512)
     }
@@ -150,7 +149,7 @@ fn has_name(row: &Row<'_>, wanted: &[u8]) -> bool {
         .any(|name| name == wanted)
 }
 
-/// Which of a file's times `ls` shows and sorts by.
+/// The time that `ls` shows and sorts by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TimeKind {
     /// Last change of the content.
@@ -160,12 +159,12 @@ pub(crate) enum TimeKind {
     Accessed,
     /// Last change of the inode.
     Changed,
-    /// Creation, where known.
+    /// Creation, where it is known.
     Born,
 }
 
 impl TimeKind {
-    /// The time of this kind.
+    /// Returns the time of this kind.
     pub(crate) fn of(self, meta: &Meta) -> Option<Timestamp> {
         match self {
             TimeKind::Modified => Some(meta.mtime),

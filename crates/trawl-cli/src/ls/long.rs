@@ -1,21 +1,21 @@
-//! The long format: fields lined up over a listing, as GNU ls lines them up.
+//! The long format: fields aligned within a listing, as in GNU ls.
 //!
-//! Widths are those of the listing at hand; a field that does not exist for
-//! any item takes no room. Widths count terminal columns.
+//! Widths are those of the listing; a field that no item has takes no space. Widths are in terminal
+//! columns.
 
 use crate::ls::name::Name;
 use crate::width::width;
 
-/// A field that is padded to the widest of its column.
+/// A field that is padded to the width of its column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Padded behind: names.
+    /// Aligned to the left: names.
     Left(Vec<u8>),
-    /// Padded in front: numbers.
+    /// Aligned to the right: numbers.
     Right(Vec<u8>),
 }
 
-/// The size field of files, or what device files have in its place.
+/// The size of a file, or the device number of a device file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SizeField {
     /// A size, already in its unit.
@@ -24,28 +24,28 @@ pub(crate) enum SizeField {
     Device(u32, u32),
 }
 
-/// One line, before it is lined up.
+/// One line before it is aligned.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     /// Inode number, if asked for.
     pub(crate) inode: Option<String>,
     /// Allocated blocks, if asked for.
     pub(crate) blocks: Option<String>,
-    /// The mode's ten characters.
+    /// The ten characters of the mode.
     pub(crate) mode: Vec<u8>,
-    /// The mark behind the mode, a space if there is none.
+    /// Mark after the mode; a space if there is none.
     pub(crate) mark: u8,
-    /// Hard links.
+    /// Number of hard links.
     pub(crate) nlink: String,
-    /// Owner, group: those that were asked for.
+    /// Owner and group, as far as they were asked for.
     pub(crate) owners: Vec<Field>,
     /// Size or device number.
     pub(crate) size: SizeField,
-    /// The time, if it is known.
+    /// Time, if it is known.
     pub(crate) time: Option<String>,
-    /// True if there are attributes.
+    /// True if the attributes are known.
     pub(crate) is_known: bool,
-    /// Everything from the name on.
+    /// The name and everything after it.
     pub(crate) name: LongName,
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Line {
 #[derive(Clone, Debug)]
 pub(crate) struct LongName {
     pub(crate) own: Name,
-    /// What a link leads to.
+    /// Target of a link.
     pub(crate) target: Option<Name>,
-    /// The mark behind the last of them.
+    /// Indicator after the last of the names.
     pub(crate) mark: Option<u8>,
 }
 
-/// How wide each field is over a listing.
+/// Widths of the fields in a listing.
 #[derive(Debug, Default)]
 pub(crate) struct Widths {
     inode: usize,
@@ -74,12 +74,12 @@ pub(crate) struct Widths {
 }
 
 impl Widths {
-    /// Makes room for these lines, too.
+    /// Widens the fields to fit these lines.
     pub(crate) fn widen(&mut self, lines: &[Line]) {
         lines.iter().for_each(|line| self.widen_by(line));
     }
 
-    /// How much room a time that is not known takes.
+    /// Sets the width of a time that is not known.
     pub(crate) fn expect_time(&mut self, width: usize) {
         self.time = width;
     }
@@ -108,8 +108,8 @@ impl Widths {
     }
 }
 
-/// Writes what stands before the name; returns the column at which GNU ls
-/// takes the name to begin, which counts from behind the owners.
+/// Writes the fields before the name. Returns the column at which GNU ls assumes the name begins,
+/// which it counts from the end of the owners.
 pub(crate) fn push_fields(out: &mut Vec<u8>, line: &Line, widths: &Widths) -> usize {
     let mut start = out.len();
     if let Some(inode) = &line.inode {

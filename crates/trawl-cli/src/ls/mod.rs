@@ -1,9 +1,8 @@
-//! `trawl ls`: directories and files as GNU ls shows them, from the index.
+//! `trawl ls`: lists directories and files as GNU ls does, from the index.
 //!
-//! `options` and `plan` read the options, `item` holds what is listed of an
-//! entry, `sort` and `version` order, `tree` reads directories, `targets` what
-//! links lead to, `render` makes lines of them with `long`, `columns`, `name`
-//! and `colour`.
+//! `options` and `plan` read the options, `item` holds the listed parts of an entry, `sort` and
+//! `version` order entries, `tree` reads directories, `targets` looks up links, and `render` makes
+//! lines with `long`, `columns`, `name` and `colour`.
 
 mod colour;
 mod columns;
@@ -96,14 +95,14 @@ fn renderer<'a>(plan: &'a Plan, get: &dyn Fn(&str) -> Option<OsString>) -> Rende
     }
 }
 
-/// What was printed so far, which decides on empty lines.
+/// Whether anything was printed, which decides about empty lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     Nothing,
     Something,
 }
 
-/// Whether a directory's name stands above its listing.
+/// Whether a directory's name is printed above its listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Header {
     Named,
@@ -118,7 +117,7 @@ struct Lister<'a> {
 }
 
 impl Lister<'_> {
-    /// Files first, then directories, each sorted, as ls does.
+    /// Lists the arguments: first files, then directories, each sorted, as ls does.
     fn arguments(&mut self, paths: &[OsString]) -> Result<(), Failure> {
         let follow = match self.plan().links {
             Links::Themselves => Follow::Never,
@@ -162,11 +161,11 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Directories among the arguments in the order of a listing.
+    /// Returns the directories among the arguments, sorted like a listing.
     fn sorted_starts(&self, directories: Vec<(Item, Start)>) -> Vec<(Vec<u8>, Start)> {
         let (mut items, mut starts): (Vec<Item>, Vec<Option<Start>>) = (Vec::new(), Vec::new());
         for (at, (item, start)) in directories.into_iter().enumerate() {
-            // The place in `starts` survives sorting in the target, which directories have none of.
+            // The position in `starts` survives sorting in `target`, which directories do not have.
             items.push(Item {
                 target: at.to_le_bytes().to_vec(),
                 ..item
@@ -186,7 +185,7 @@ impl Lister<'_> {
         self.renderer.plan
     }
 
-    /// Sorts a listing, directories first if that was asked for.
+    /// Sorts a listing, with directories first if that was asked for.
     fn sort(&self, items: &mut [Item]) {
         let sets_in = self.renderer.naming.sets_in(items);
         let width = |item: &Item| self.renderer.name_width(item, sets_in);
@@ -195,7 +194,7 @@ impl Lister<'_> {
         self.plan().order.sort(items, &first, &width);
     }
 
-    /// Lists a directory, and those below it with `-R`.
+    /// Lists a directory and, with `-R`, those below it.
     fn directory(&mut self, name: &[u8], start: &Start, header: Header) -> Result<(), Failure> {
         let reader = Reader {
             index: self.session.share_index(),
@@ -230,8 +229,8 @@ impl Lister<'_> {
         self.session.worsen(Exit::Issues);
     }
 
-    /// Notes what is listed of `start`, printed as `name`, and how many
-    /// directories of it may not be.
+    /// Records which part of `start`, printed as `name`, is listed. Returns how many directories of
+    /// it may not be listed.
     fn note_listing(&mut self, start: &Start, name: &[u8]) -> Result<u64, Failure> {
         let ignored = self.plan().ignored.clone();
         let hides = |path: &[u8]| ignored.has_between(&start.path, path);
@@ -248,14 +247,12 @@ impl Lister<'_> {
         Ok(self.session.denied() - before)
     }
 
-    /// True if the index has directories in the order in which they are to
-    /// be printed.
+    /// Returns true if the index has directories in the order in which they are printed.
     fn is_in_stored_order(&self) -> bool {
         self.plan().order.is_stored_order() && !self.plan().directories_first
     }
 
-    /// Prints a listing and returns the directories in it, in the order in
-    /// which they were printed.
+    /// Prints a listing. Returns the directories in it, in the order in which they were printed.
     fn print_sorted(
         &mut self,
         mut directory: Directory,
@@ -305,8 +302,8 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// Prints the first `shown` items, which lie in `dir` as it is printed
-    /// (empty: they are arguments).
+    /// Prints the first `shown` items. `dir` is the directory as it is printed, or empty if the
+    /// items are arguments.
     fn print(&mut self, dir: &[u8], items: &[Item], shown: usize) -> Result<(), Failure> {
         let owners = &self.renderer.owners;
         let path = |item: &Item| match dir {
@@ -328,7 +325,7 @@ impl Lister<'_> {
     }
 }
 
-/// A stored path as everyone writes it.
+/// Returns a path of the index as users write it.
 fn absolute(path: &[u8]) -> Vec<u8> {
     trawl_model::path::display(path).to_vec()
 }

@@ -1,7 +1,7 @@
-//! Names as `ls` shows them: quoted, coloured, as links that terminals open.
+//! Names as `ls` shows them: quoted, coloured, and as links that terminals can open.
 //!
-//! The first colour of all is preceded by the sequence that ends colours, so
-//! names are put together in the order in which they are written.
+//! The first colour is preceded by the sequence that ends colours, so names must be rendered in the
+//! order in which they are written.
 
 use std::cell::Cell;
 
@@ -13,14 +13,14 @@ use crate::ls::item::Item;
 use crate::ls::plan::{Indicator, Layout, Plan};
 use crate::width::width_in;
 
-/// How names look under a plan.
+/// Rendering of names under a plan.
 pub(crate) struct Naming {
     quoting: Quoting,
     locale: Locale,
     hide_control: bool,
-    /// Characters that are marks behind names, too.
+    /// Characters that are also used as indicators after names, and so are quoted.
     marks: &'static [u8],
-    /// Names without quotes are set in by one where others have them.
+    /// Whether names without quotes are indented by one column if other names have quotes.
     aligns_quotes: bool,
     palette: Option<Palette>,
     used_colour: Cell<bool>,
@@ -32,17 +32,17 @@ pub(crate) struct Naming {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Name {
     set_in: bool,
-    /// What stands before and behind it.
+    /// Bytes before and after the name.
     around: Option<(Vec<u8>, Vec<u8>)>,
     shown: Vec<u8>,
-    /// Where it leads when it is clicked, and whether quotes stay outside.
+    /// Target of the hyperlink, and whether quotes stay outside it.
     link: Option<(Vec<u8>, bool)>,
-    /// Terminal columns.
+    /// Width in terminal columns.
     pub(crate) width: usize,
 }
 
 impl Naming {
-    /// The look for a plan; colours are in `palette`.
+    /// Returns the rendering for a plan, with the colours in `palette`.
     pub(crate) fn new(plan: &Plan, locale: Locale, palette: Option<Palette>) -> Naming {
         let in_lines = match plan.layout {
             Layout::Long => true,
@@ -58,7 +58,7 @@ impl Naming {
             locale,
             hide_control: plan.hide_control,
             marks: match (plan.indicator, plan.quoting) {
-                // The list begins one too late, as in GNU ls.
+                // The list begins one character too late, as in GNU ls.
                 (Indicator::Classify, Quoting::Escape) => b"=>@| ",
                 (Indicator::FileType, Quoting::Escape) => b"*=>@| ",
                 (_, Quoting::Escape) => b" ",
@@ -75,7 +75,7 @@ impl Naming {
         }
     }
 
-    /// True if names of this listing are set in where they have no quotes.
+    /// Returns true if names without quotes are indented in this listing.
     pub(crate) fn sets_in(&self, items: &[Item]) -> bool {
         self.aligns_quotes && items.iter().any(|item| self.is_quoted(&item.name))
     }
@@ -94,7 +94,7 @@ impl Naming {
         device.show(&quoted).into_owned()
     }
 
-    /// The name of an item.
+    /// Renders the name of an item.
     pub(crate) fn name(&self, item: &Item, sets_in: bool) -> Name {
         let set_in = sets_in && !self.is_quoted(&item.name);
         let shown = self.quoted(&item.name, self.marks);
@@ -107,7 +107,7 @@ impl Naming {
         }
     }
 
-    /// What the link leads to that an item is.
+    /// Renders the target of the link `item`.
     pub(crate) fn target(&self, item: &Item, sets_in: bool) -> Name {
         Name {
             set_in: false,
@@ -125,7 +125,7 @@ impl Naming {
         self.palette.as_ref()?.around(item, shown)
     }
 
-    /// `name:` above a directory's listing.
+    /// Renders the line `name:` above a directory's listing.
     pub(crate) fn header(&self, name: &[u8], absolute: Option<Vec<u8>>) -> Vec<u8> {
         let marks = self.marks.strip_suffix(b" ").unwrap_or(self.marks);
         let name = Name {
@@ -139,7 +139,7 @@ impl Naming {
         out
     }
 
-    /// What stands in front of every line.
+    /// Writes the bytes before every line.
     pub(crate) fn push_line_start(&self, out: &mut Vec<u8>) {
         if let Some(palette) = &self.palette {
             let start = palette.before_line();
@@ -150,7 +150,7 @@ impl Naming {
         }
     }
 
-    /// Writes a name that begins at column `start`; returns its length.
+    /// Writes a name that begins at column `start`, and returns its length.
     pub(crate) fn push(&self, out: &mut Vec<u8>, name: &Name, start: usize) -> usize {
         if name.set_in {
             out.push(b' ');
@@ -196,7 +196,7 @@ impl Naming {
         out.extend_from_slice(back);
     }
 
-    /// What is written last of all.
+    /// Returns the bytes that are written at the very end.
     pub(crate) fn farewell(&self) -> Vec<u8> {
         match &self.palette {
             Some(palette) if self.used_colour.get() => palette.farewell(),
@@ -204,20 +204,20 @@ impl Naming {
         }
     }
 
-    /// True if it must be known what links lead to.
+    /// Returns true if the targets of links must be looked up.
     pub(crate) fn follows_links(&self, plan: &Plan) -> bool {
         let is_long = plan.layout == Layout::Long;
         let palette = self.palette.as_ref();
         plan.directories_first || palette.is_some_and(|palette| palette.follows_links(is_long))
     }
 
-    /// True if anything is coloured.
+    /// Returns true if anything is coloured.
     pub(crate) fn is_coloured(&self) -> bool {
         self.palette.is_some()
     }
 }
 
-/// As parts of a link, RFC 3986.
+/// Appends text with the escapes of a URI (RFC 3986).
 fn push_escaped(out: &mut Vec<u8>, text: &[u8], also: impl Fn(u8) -> bool) {
     for byte in text {
         let is_plain = byte.is_ascii_alphanumeric() || b"-._~/".contains(byte);

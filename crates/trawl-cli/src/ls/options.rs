@@ -1,8 +1,8 @@
-//! The options of `ls` as they are written, and in which order.
+//! The options of `ls` as given, and their order.
 //!
-//! Of options that contradict each other the last one counts, as in GNU ls;
-//! some do more than one thing (`-f`, `--zero`, `-g`). So what was said is
-//! kept with its order, and [`super::plan`] goes through it.
+//! If options contradict each other, the last one counts, as in GNU ls; some have several effects
+//! (`-f`, `--zero`, `-g`). So the options are kept with their order, and [`super::plan`] processes
+//! them one by one.
 
 use std::ffi::OsString;
 
@@ -12,198 +12,203 @@ use crate::arguments::{Manner, occurrences};
 use crate::output::ColourWhen;
 
 const EXAMPLES: &str = "\
-Names sort by bytes in the C locale; in others by letters without regard to
-case, which approximates what ls does there. Attributes are those of the
-snapshot: trawl ls --status says of when it is.";
+Names are sorted by bytes in the C locale. In other locales they are sorted by
+letters, ignoring case, which approximates ls. Attributes are those of the
+snapshot; trawl ls --status shows its time.";
 
 // Options of `trawl ls`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// What to list [default: the working directory]
+    /// List these paths [default: the working directory]
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<OsString>,
-    /// Long format: mode, links, owner, group, size, time
+    /// Use long format: mode, links, owner, group, size, time
     #[arg(short = 'l')]
     long: bool,
-    /// One name a line; without effect behind -l
+    /// List one name per line; no effect after -l
     #[arg(short = '1')]
     one: bool,
-    /// Names in columns, as on a terminal
+    /// List names in columns, as on a terminal
     #[arg(short = 'C')]
     columns: bool,
-    /// Names in columns, from left to right
+    /// List names in columns, filled from left to right
     #[arg(short = 'x')]
     across: bool,
-    /// Names with commas between them, as many a line as fit
+    /// List names separated by commas, as many per line as fit
     #[arg(short = 'm')]
     commas: bool,
-    /// Format: long or verbose (-l), single-column (-1), vertical (-C),
-    /// across or horizontal (-x), commas (-m)
+    /// Use this format
+    ///
+    /// Formats are long or verbose (-l), single-column (-1), vertical (-C), across or horizontal
+    /// (-x), and commas (-m).
     #[arg(long, value_name = "WORD", value_enum)]
     pub(crate) format: Option<FormatWord>,
-    /// Names that begin with a dot too
+    /// List names that begin with a dot, too
     #[arg(short, long)]
     all: bool,
-    /// The same without . and ..
+    /// List names that begin with a dot, except . and ..
     #[arg(short = 'A', long)]
     almost_all: bool,
-    /// Not names that end with ~
+    /// Leave out names that end with ~
     #[arg(short = 'B', long)]
     pub(crate) ignore_backups: bool,
-    /// Not names that match this shell pattern
+    /// Leave out names that match PATTERN, a shell pattern
     #[arg(short = 'I', long, value_name = "PATTERN")]
     pub(crate) ignore: Vec<OsString>,
-    /// The same, unless -a or -A is given
+    /// Leave out names that match PATTERN, unless -a or -A is given
     #[arg(long, value_name = "PATTERN")]
     pub(crate) hide: Vec<OsString>,
-    /// All names in the order of the index: -aU, and neither -l, -s nor
-    /// colours that stand before it
+    /// List all names in the order of the index: -aU without colours
+    ///
+    /// Also cancels -l and -s that stand before it.
     #[arg(short = 'f')]
     as_stored: bool,
-    /// Directories themselves, not what they hold
+    /// List directories themselves, not their content
     #[arg(short, long)]
     pub(crate) directory: bool,
-    /// Subdirectories too, and theirs
+    /// List subdirectories recursively
     #[arg(short = 'R', long)]
     pub(crate) recursive: bool,
-    /// Newest first
+    /// Sort by time, newest first
     #[arg(short = 't')]
     by_time: bool,
-    /// Largest first
+    /// Sort by size, largest first
     #[arg(short = 'S')]
     by_size: bool,
-    /// By what follows the last dot
+    /// Sort by extension, the part after the last dot
     #[arg(short = 'X')]
     by_extension: bool,
-    /// By numbers in names
+    /// Sort by numbers within names
     #[arg(short = 'v')]
     by_version: bool,
-    /// In the order of the index, which is by bytes of the name
+    /// Sort as the index does, by the bytes of the name
     #[arg(short = 'U')]
     unsorted: bool,
-    /// What to sort by
+    /// Sort by this key
     #[arg(long, value_name = "WORD", value_enum)]
     pub(crate) sort: Option<SortWord>,
-    /// The other way round
+    /// Reverse the order
     #[arg(short, long)]
     pub(crate) reverse: bool,
-    /// Which time to show and sort by
+    /// Show and sort by this time
     #[arg(long, value_name = "WORD", value_enum)]
     pub(crate) time: Option<TimeWord>,
-    /// Time of last access; sorts by it without -l
+    /// Use the time of last access; sort by it without -l
     #[arg(short = 'u')]
     accessed: bool,
-    /// Time of last change of the inode; sorts by it without -l
+    /// Use the time of last inode change; sort by it without -l
     #[arg(short = 'c')]
     changed: bool,
-    /// How to show times: full-iso, long-iso, iso, locale or +FORMAT
+    /// Show times in this style: full-iso, long-iso, iso, locale, +FORMAT
     #[arg(long, value_name = "STYLE")]
     pub(crate) time_style: Option<String>,
-    /// -l with times to the nanosecond
+    /// Use long format with times to the nanosecond
     #[arg(long)]
     full_time: bool,
-    /// Sizes with units, powers of 1024
+    /// Show sizes with units, in powers of 1024
     #[arg(short, long)]
     human_readable: bool,
-    /// Sizes with units, powers of 1000
+    /// Show sizes with units, in powers of 1000
     #[arg(long)]
     si: bool,
-    /// Unit of sizes, such as M or 512
+    /// Show sizes in this unit, such as M or 512
     #[arg(long, value_name = "SIZE")]
     pub(crate) block_size: Option<String>,
-    /// Blocks of 1024 bytes for -s and totals, whatever the environment says
+    /// Use blocks of 1024 bytes for -s and totals in any environment
     #[arg(short, long)]
     pub(crate) kibibytes: bool,
-    /// Numbers in place of names of users and groups; long format
+    /// Use long format with numbers instead of user and group names
     #[arg(short, long)]
     pub(crate) numeric_uid_gid: bool,
-    /// Long format without the owner
+    /// Use long format without the owner
     #[arg(short = 'g')]
     pub(crate) no_owner: bool,
-    /// Long format without the group
+    /// Use long format without the group
     #[arg(short = 'o')]
     pub(crate) no_group_long: bool,
-    /// No group in long format
-    // Also as the GNU tool abbreviates it, whatever our own options begin with.
+    /// Leave out the group in long format
+    // Also abbreviated as in the GNU tool, regardless of our own options.
     #[arg(short = 'G', long, aliases = ["no", "no-"])]
     pub(crate) no_group: bool,
-    /// Each file's author in long format, which is its owner
+    /// Show the author in long format, which is the owner
     #[arg(long)]
     pub(crate) author: bool,
-    /// Inode numbers
+    /// Show inode numbers
     #[arg(short, long)]
     pub(crate) inode: bool,
-    /// Allocated blocks
+    /// Show allocated blocks
     #[arg(short, long = "size")]
     size_in_blocks: bool,
-    /// A character behind each name for its type: one of */=>@|
+    /// Append an indicator of the type to names: one of */=>@|
     #[arg(short = 'F', long, value_name = "WHEN", value_enum, num_args = 0..=1,
           require_equals = true, default_missing_value = "always")]
     pub(crate) classify: Option<ColourWhen>,
-    /// The same without * for executables
+    /// Append indicators except * for executables
     #[arg(long)]
     file_type: bool,
-    /// A slash behind directories
+    /// Append a slash to directories
     #[arg(short = 'p')]
     slash: bool,
-    /// Which characters: none, slash (-p), file-type, classify (-F)
+    /// Append indicators: none, slash (-p), file-type, classify (-F)
     #[arg(long, value_name = "WORD", value_enum)]
     pub(crate) indicator_style: Option<IndicatorWord>,
-    /// Names as they are, whatever they hold
+    /// Print names unquoted and unescaped
     #[arg(short = 'N', long)]
     literal: bool,
-    /// Names in double quotes
+    /// Print names in double quotes
     #[arg(short = 'Q', long)]
     quote_name: bool,
-    /// Escapes for characters that do not print
+    /// Escape characters that cannot be printed
     #[arg(short = 'b', long)]
     escape: bool,
-    /// How to quote names: literal, locale, shell, shell-always,
-    /// shell-escape, shell-escape-always, c, escape
+    /// Quote names in this style
+    ///
+    /// Styles are literal, locale, shell, shell-always, shell-escape, shell-escape-always, c, and
+    /// escape.
     #[arg(long, value_name = "STYLE")]
     pub(crate) quoting_style: Option<String>,
-    /// ? for characters that do not print, as on a terminal
+    /// Print ? for unprintable characters, as on a terminal
     #[arg(short = 'q', long)]
     hide_control_chars: bool,
-    /// Characters that do not print as they are
+    /// Print unprintable characters unchanged
     #[arg(long)]
     show_control_chars: bool,
-    /// Directories before files
+    /// List directories before files
     #[arg(long)]
     pub(crate) group_directories_first: bool,
-    /// Names as links that terminals can open
+    /// Print names as links that terminals can open
     #[arg(long, value_name = "WHEN", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "always")]
     pub(crate) hyperlink: Option<ColourWhen>,
-    /// Line width, 0 for no limit
+    /// Set the line width; 0 means no limit
     #[arg(short, long, value_name = "COLUMNS")]
     pub(crate) width: Option<String>,
-    /// Columns between tab stops, 0 for no tabs
+    /// Set the columns between tab stops; 0 means no tabs
     #[arg(short = 'T', long, value_name = "COLUMNS")]
     pub(crate) tabsize: Option<String>,
-    /// What links lead to in place of links
+    /// Show the targets of symbolic links instead of the links
     #[arg(short = 'L', long)]
     dereference: bool,
-    /// The same for links that are arguments
+    /// Follow symbolic links that are arguments
     #[arg(short = 'H', long)]
     dereference_command_line: bool,
-    /// The same for links that are arguments and lead to directories
+    /// Follow symbolic links to directories that are arguments
     #[arg(long)]
     dereference_command_line_symlink_to_dir: bool,
-    /// Not to be had here: getfattr -n security.selinux shows contexts
+    /// Refuse: use trawl getfattr -n security.selinux for contexts
     #[arg(short = 'Z', long)]
     pub(crate) context: bool,
-    /// Not to be had here: ls itself has Emacs' mode
+    /// Refuse: use ls itself for Emacs' mode
     #[arg(short = 'D', long)]
     pub(crate) dired: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with = "csv")]
     pub(crate) json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     pub(crate) csv: bool,
-    /// End lines with a zero byte; no quotes, one column
+    /// End lines with a NUL byte; one column, no quotes
     #[arg(short = '0', long)]
     pub(crate) zero: bool,
     #[command(flatten)]
@@ -256,12 +261,11 @@ pub(crate) enum IndicatorWord {
     Classify,
 }
 
-/// The options and in which order they were given.
+/// The options and the order in which they were given.
 #[derive(Debug)]
 pub(crate) struct LsArgs {
     pub(crate) flags: Flags,
-    /// Names of the fields of [`Flags`] that were given, by their last
-    /// occurrence.
+    /// Names of the fields of [`Flags`] that were given, in order of their last occurrence.
     pub(crate) order: Vec<String>,
 }
 

@@ -1,5 +1,4 @@
-//! The plan that the options of `ls`, the environment and the device make
-//! together.
+//! The plan that follows from the options of `ls`, the environment and the output device.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,55 +15,55 @@ use crate::output::{ColourWhen, Device};
 use crate::rows::Form;
 use crate::time_look::TimeLook;
 
-/// How names are arranged.
+/// Arrangement of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// Long format.
     Long,
-    /// One a line.
+    /// One name per line.
     Lines,
-    /// In columns, filled downwards.
+    /// Columns, filled from top to bottom.
     Columns,
-    /// In columns, filled from left to right.
+    /// Columns, filled from left to right.
     Across,
-    /// With commas between them.
+    /// Separated by commas.
     Commas,
 }
 
-/// Which names that begin with a dot are listed.
+/// Names with a leading dot that are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hidden {
-    /// None.
+    /// No such names.
     Skip,
-    /// Those of the directory.
+    /// All except `.` and `..`.
     Almost,
-    /// `.` and `..` too.
+    /// All, including `.` and `..`.
     All,
 }
 
-/// The character behind a name.
+/// Indicator after a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Indicator {
-    /// None.
+    /// No indicator.
     None,
     /// `/` for directories.
     Slash,
-    /// For every type but executables.
+    /// For every type, without `*` for executables.
     FileType,
-    /// For every type.
+    /// For every type, with `*` for executables.
     Classify,
 }
 
-/// Which links are shown as what they lead to.
+/// Links that are shown as their targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
-    /// None.
+    /// No links.
     Themselves,
     /// Arguments that lead to directories.
     ArgumentsToDirectories,
     /// Arguments.
     Arguments,
-    /// All.
+    /// All links.
     Targets,
 }
 
@@ -75,7 +74,7 @@ pub(crate) struct Ignored {
     patterns: Arc<[Pattern]>,
 }
 
-/// A shell pattern, in which a dot at the start must be written.
+/// A shell pattern in which a leading dot must be explicit.
 #[derive(Debug)]
 struct Pattern {
     glob: Glob,
@@ -83,7 +82,7 @@ struct Pattern {
 }
 
 impl Ignored {
-    /// True if `name` is not listed.
+    /// Returns true if `name` is not listed.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         let is_dotted = name.first() == Some(&b'.');
         let by_dot = match self.hidden {
@@ -98,12 +97,12 @@ impl Ignored {
             })
     }
 
-    /// True if nothing below `top` is left out but what [`Hidden`] says.
+    /// Returns the rule for names with a leading dot.
     pub(crate) fn hidden(&self) -> Hidden {
         self.hidden
     }
 
-    /// True if a name that is left out lies between `top` and `path`.
+    /// Returns true if a component of `path` below `top` is left out.
     pub(crate) fn has_between(&self, top: &[u8], path: &[u8]) -> bool {
         if self.hidden != Hidden::Skip && self.patterns.is_empty() {
             return false;
@@ -115,7 +114,7 @@ impl Ignored {
     }
 }
 
-/// What to print of owner and group.
+/// Owner fields to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owners {
     pub(crate) user: bool,
@@ -124,7 +123,7 @@ pub(crate) struct Owners {
     pub(crate) numeric: bool,
 }
 
-/// Everything that decides how listings look.
+/// All decisions about the look of listings.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) layout: Layout,
@@ -136,9 +135,9 @@ pub(crate) struct Plan {
     pub(crate) links: Links,
     pub(crate) time: TimeKind,
     pub(crate) look: TimeLook,
-    /// Sizes of files.
+    /// Format of file sizes.
     pub(crate) file_size: SizeFormat,
-    /// Allocated space.
+    /// Format of allocated space.
     pub(crate) block_size: SizeFormat,
     pub(crate) owners: Owners,
     pub(crate) inode: bool,
@@ -151,22 +150,22 @@ pub(crate) struct Plan {
     pub(crate) hyperlinks: bool,
     pub(crate) ending: u8,
     pub(crate) form: Form,
-    /// True if control characters become `?`.
+    /// True if control characters are printed as `?`.
     pub(crate) hide_control: bool,
 }
 
-/// What the plan needs to know of the surroundings.
+/// Environment of the command, as far as the plan needs it.
 pub(crate) struct Surroundings<'a> {
     pub(crate) device: Device,
     pub(crate) no_color: Option<OsString>,
-    /// Colour option in front of the command.
+    /// Colour option before the command.
     pub(crate) colour: Option<ColourWhen>,
     /// Width of the terminal, if it is known.
     pub(crate) terminal_width: Option<usize>,
     pub(crate) get: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
-/// What options set, one after the other.
+/// Settings of the options, collected one after the other.
 #[derive(Clone, Debug)]
 struct Said {
     layout: Option<Layout>,
@@ -203,7 +202,7 @@ impl Said {
         }
     }
 
-    /// Takes in one option, by the name of its field.
+    /// Applies one option, given by the name of its field.
     fn hear(&mut self, option: &str, flags: &Flags) -> Result<(), String> {
         self.hear_of_layout(option, flags);
         self.hear_of_order(option, flags);
@@ -230,7 +229,7 @@ impl Said {
             "block_size" => {
                 let spec = flags.block_size.as_deref().unwrap_or_default();
                 let format = SizeFormat::parse(spec).ok_or_else(|| {
-                    format!("{spec:?} is no block size: use one such as K, MB or 512")
+                    format!("{spec:?} is not a block size: use one such as K, MB or 512")
                 })?;
                 self.sizes = Some((format, format));
             }
@@ -312,7 +311,7 @@ impl Said {
             "quoting_style" => {
                 let name = flags.quoting_style.as_deref().unwrap_or_default();
                 let style = Quoting::parse(name).ok_or_else(|| {
-                    format!("{name:?} is no quoting style: trawl ls --help names them")
+                    format!("{name:?} is not a quoting style: trawl ls --help lists them")
                 })?;
                 self.quoting = Some(style);
             }
@@ -338,10 +337,10 @@ impl Said {
 }
 
 impl LsArgs {
-    /// The plan for these options.
+    /// Returns the plan for these options.
     ///
     /// # Errors
-    /// A sentence about an option that makes no sense.
+    /// Describes an invalid option.
     pub(crate) fn plan(&self, around: &Surroundings<'_>) -> Result<Plan, String> {
         let flags = &self.flags;
         refuse(flags)?;
@@ -400,15 +399,15 @@ impl LsArgs {
     }
 }
 
-/// What only ls itself can do.
+/// Refuses options that only ls itself supports.
 fn refuse(flags: &Flags) -> Result<(), String> {
     if flags.context {
         return Err(
-            "-Z is not there: trawl getfattr -n security.selinux shows security contexts".into(),
+            "-Z is not supported: use trawl getfattr -n security.selinux for contexts".into(),
         );
     }
     match flags.dired {
-        true => Err("-D is not there: use ls itself for Emacs' mode".into()),
+        true => Err("-D is not supported: use ls itself for Emacs' mode".into()),
         false => Ok(()),
     }
 }
@@ -456,7 +455,7 @@ fn order(
     }
 }
 
-/// How sizes of files and allocated space are shown.
+/// Returns the formats of file sizes and of allocated space.
 fn sizes(
     said: Option<(SizeFormat, SizeFormat)>,
     flags: &Flags,
@@ -498,7 +497,8 @@ fn quoting(
 
 fn line_width(flags: &Flags, around: &Surroundings<'_>) -> Result<usize, String> {
     if let Some(text) = &flags.width {
-        return columns(text).ok_or_else(|| format!("{text:?} is no line width"));
+        return columns(text)
+            .ok_or_else(|| format!("{text:?} is not a line width: use a number of columns"));
     }
     let variable = || {
         let text = (around.get)("COLUMNS").filter(|text| !text.is_empty())?;
@@ -509,13 +509,14 @@ fn line_width(flags: &Flags, around: &Surroundings<'_>) -> Result<usize, String>
 
 fn tab_width(flags: &Flags, get: &dyn Fn(&str) -> Option<OsString>) -> Result<usize, String> {
     if let Some(text) = &flags.tabsize {
-        return columns(text).ok_or_else(|| format!("{text:?} is no tab size"));
+        return columns(text)
+            .ok_or_else(|| format!("{text:?} is not a tab size: use a number of columns"));
     }
     let variable = || columns(get("TABSIZE")?.to_str()?);
     Ok(variable().unwrap_or(8))
 }
 
-/// A number as strtoul(3) reads it; too many columns are no limit.
+/// Parses a number as strtoul(3) does; a number that is too large means no limit.
 fn columns(text: &str) -> Option<usize> {
     let text = text.trim_start();
     let text = text.strip_prefix('+').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! From items to lines: what each field says under a plan.
+//! Turns items into lines: the content of each field under a plan.
 
 use trawl_model::{FileType, Meta, Timestamp};
 use trawl_text::mode;
@@ -11,10 +11,10 @@ use crate::ls::long::{self, Field, Line, LongName, SizeField, Widths};
 use crate::ls::name::Naming;
 use crate::ls::plan::{Indicator, Layout, Plan};
 
-/// Lines of the long format that are held at once.
+/// Maximum number of lines in long format that are held at once.
 const LINES_KEPT: usize = 8192;
 
-/// A plan with everything that rendering needs besides.
+/// A plan and everything else that rendering needs.
 pub(crate) struct Renderer<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) naming: Naming,
@@ -24,9 +24,8 @@ pub(crate) struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// Gives the lines of the first `shown` of `items` to `put`, piece by
-    /// piece, without any header; the other items only widen columns, as
-    /// directories among the arguments do.
+    /// Passes the lines of the first `shown` of `items` to `put`, piece by piece, without any
+    /// header. The other items only widen columns, as directories among the arguments do.
     pub(crate) fn listing<E>(
         &self,
         items: &[Item],
@@ -40,8 +39,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// The long format. The lines of a large listing are made twice rather
-    /// than kept, once for their widths.
+    /// Renders the long format. The lines of a large listing are not kept: they are made once for
+    /// their widths and once for output.
     fn long<E>(
         &self,
         all: &[Item],
@@ -91,7 +90,7 @@ impl Renderer<'_> {
         out.extend(name.mark);
     }
 
-    /// `total 123`: the allocated space of a listing.
+    /// Renders the line `total 123`, the allocated space of a listing.
     pub(crate) fn total(&self, items: &[Item]) -> Vec<u8> {
         let bytes: u128 = items.iter().map(Item::disk_bytes).sum();
         let mut line = format!("total {}", self.plan.block_size.show(bytes)).into_bytes();
@@ -149,7 +148,7 @@ impl Renderer<'_> {
             let inode = self.plan.inode.then(|| inode(item));
             [inode, self.plan.blocks.then(|| self.blocks(item))]
         };
-        // Between commas nothing is lined up.
+        // Names separated by commas are not aligned.
         let lines_up = self.plan.layout != Layout::Commas;
         let mut widths = [0, 0];
         for item in items.iter().filter(|_| lines_up) {
@@ -176,7 +175,7 @@ impl Renderer<'_> {
         items.iter().take(shown).map(cell).collect()
     }
 
-    /// Columns that an item's name takes.
+    /// Returns the width of an item's name in terminal columns.
     pub(crate) fn name_width(&self, item: &Item, sets_in: bool) -> usize {
         self.naming.name(item, sets_in).width
     }
@@ -212,7 +211,7 @@ impl Renderer<'_> {
         let own = self.naming.name(item, sets_in);
         let mode = item.meta.map(|meta| meta.mode);
         match item.file_type() {
-            // The link's own mark has no place before the arrow.
+            // The link's own indicator is not shown before the arrow.
             FileType::Symlink if !item.target.is_empty() => LongName {
                 own,
                 target: Some(self.naming.target(item, sets_in)),
@@ -273,7 +272,7 @@ impl Renderer<'_> {
     }
 }
 
-/// The first letter of a mode of which only the type is known.
+/// Returns the first letter of a mode of which only the type is known.
 fn long_letter(kind: FileType) -> u8 {
     match kind {
         FileType::Regular => b'-',

@@ -1,9 +1,8 @@
 //! Orders of a listing.
 //!
-//! Names compare by bytes in the C locale, as GNU ls does. In other locales
-//! ls asks the C library's collation tables; we approximate them: letters
-//! and digits first, without regard to case, then lower before upper case,
-//! then bytes. The two may differ for accents and for other scripts.
+//! Names compare by bytes in the C locale, as in GNU ls. In other locales ls uses the C library's
+//! collation tables, which this module approximates: letters and digits first, ignoring case, then
+//! lower before upper case, then bytes. The two may differ for accents and for other scripts.
 
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -13,37 +12,37 @@ use trawl_model::Timestamp;
 use crate::ls::item::{Item, TimeKind};
 use crate::ls::version;
 
-/// What a listing is sorted by; ties are broken by name.
+/// Key that a listing is sorted by; ties are broken by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SortKey {
     /// Name.
     #[default]
     Name,
-    /// As the index has them, which is by bytes of the name.
+    /// The order of the index, by the bytes of the name.
     None,
     /// Size, largest first.
     Size,
     /// Time, newest first.
     Time,
-    /// What follows the last dot.
+    /// The part after the last dot.
     Extension,
-    /// Numbers in the name.
+    /// Numbers within the name.
     Version,
     /// Width of the printed name, narrowest first.
     Width,
 }
 
-/// How names compare.
+/// Comparison of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collation {
     /// By bytes.
     Bytes,
-    /// Approximately as people of most languages expect.
+    /// Approximately in the order of a dictionary.
     Words,
 }
 
 impl Collation {
-    /// What `LC_ALL`, `LC_COLLATE` or `LANG` ask for.
+    /// Returns the collation that `LC_ALL`, `LC_COLLATE` or `LANG` ask for.
     pub(crate) fn from_environment(get: impl Fn(&str) -> Option<OsString>) -> Collation {
         let mut names = ["LC_ALL", "LC_COLLATE", "LANG"].into_iter();
         let locale = names.find_map(|name| get(name).filter(|value| !value.is_empty()));
@@ -73,7 +72,7 @@ fn compare_words(a: &[u8], b: &[u8]) -> Ordering {
         let significant = text.chars().filter(|c| c.is_alphanumeric());
         significant.flat_map(char::to_lowercase).collect::<String>()
     };
-    // Lower case comes first, the reverse of the code points.
+    // Lower case comes first, which is the reverse of the code points.
     let cases = |text: &str| text.chars().map(char::is_uppercase).collect::<Vec<_>>();
     letters(&a_text)
         .cmp(&letters(&b_text))
@@ -81,32 +80,32 @@ fn compare_words(a: &[u8], b: &[u8]) -> Ordering {
         .then_with(|| a.cmp(b))
 }
 
-/// Whether the order is turned round.
+/// Direction of the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Direction {
     /// As the key says.
     #[default]
     Forward,
-    /// The other way, ties too.
+    /// Reversed, including ties.
     Reverse,
 }
 
 /// A complete order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Order {
-    /// What decides first.
+    /// Primary key.
     pub(crate) key: SortKey,
-    /// How names compare.
+    /// Comparison of names.
     pub(crate) collation: Collation,
-    /// Which time [`SortKey::Time`] means.
+    /// The time that [`SortKey::Time`] uses.
     pub(crate) time: TimeKind,
-    /// See [`Direction`].
+    /// Direction of the order.
     pub(crate) direction: Direction,
 }
 
 impl Order {
-    /// Sorts a listing, what `first` says before the rest; `width` is that of
-    /// a printed name.
+    /// Sorts a listing; items for which `first` is true come before the rest. `width` returns the
+    /// width of a printed name.
     pub(crate) fn sort(
         &self,
         items: &mut [Item],
@@ -116,7 +115,7 @@ impl Order {
         if self.key == SortKey::None {
             return;
         }
-        // No two names of a directory are equal, and a stable sort needs half as much memory again.
+        // No two names in a directory are equal, and a stable sort needs half as much memory again.
         items.sort_unstable_by(|a, b| {
             let order = self.compare(a, b, width);
             let order = match self.direction {
@@ -127,7 +126,7 @@ impl Order {
         });
     }
 
-    /// True if the index already has listings in this order.
+    /// Returns true if the index already has listings in this order.
     pub(crate) fn is_stored_order(&self) -> bool {
         match self.key {
             SortKey::None => true,

@@ -1,7 +1,7 @@
-//! What lies outside a listing and is shown in it: targets of links, `.` and
-//! `..`, and directories that `-L` reaches through links.
+//! Entries outside a listing that are shown in it: targets of links, `.` and `..`, and directories
+//! that `-L` reaches through links.
 //!
-//! The index is asked; where it ends the live system is, unless the listing
+//! They are looked up in the index, and where it ends in the live file system, unless the listing
 //! is of a recording.
 
 use std::collections::HashMap;
@@ -27,21 +27,21 @@ use crate::scope::{Follow, PATHS_AT_ONCE, join_printed, row_of};
 /// A directory in a listing.
 #[derive(Clone, Debug)]
 pub(crate) struct Child {
-    /// Its name there.
+    /// Name in the listing.
     pub(crate) name: Vec<u8>,
-    /// Where it is, if a link led there.
+    /// Path of the directory, if a link led to it.
     pub(crate) path: Option<Vec<u8>>,
 }
 
-/// A directory that is still to be listed, or the end of one.
+/// A step of the traversal: a directory to be listed, or the end of one.
 enum Next {
     Enter { name: Vec<u8>, path: Vec<u8> },
     Leave,
 }
 
 impl Lister<'_> {
-    /// Looks up what links in a listing lead to, where that is shown. Returns
-    /// where links to directories led that are shown as these.
+    /// Looks up the targets of links in a listing, where they are shown. Returns the paths of
+    /// directories that are shown in place of links to them, by name.
     pub(super) fn look_through(
         &mut self,
         directory: &mut Directory,
@@ -88,7 +88,7 @@ impl Lister<'_> {
         Ok(led)
     }
 
-    /// What the links in a listing lead to will be asked for.
+    /// Prepares lookups of the links in a listing.
     fn expect_targets(&self, items: &[Item], dir: &[u8]) -> Result<(), Failure> {
         let links = items
             .iter()
@@ -103,7 +103,7 @@ impl Lister<'_> {
         Ok(())
     }
 
-    /// What is at the end of the links that begin at `path`, and where.
+    /// Returns the final target of the links that begin at `path`, and its path.
     fn behind(&self, path: &[u8]) -> Result<(Item, Vec<u8>), String> {
         match resolve(self.session.known(), b"", path, Follow::Last) {
             Ok(Resolved::To(Located::Found(start), end)) => {
@@ -124,7 +124,7 @@ impl Lister<'_> {
         }
     }
 
-    /// True if the listing shows what links lead to beside them.
+    /// Returns true if the listing shows targets next to the links.
     fn shows_targets(&self) -> bool {
         let plan = self.plan();
         let follows = self.renderer.naming.follows_links(plan);
@@ -132,7 +132,7 @@ impl Lister<'_> {
         follows || (plan.layout == Layout::Long && marks)
     }
 
-    /// Looks up what a link leads to, where that is to be shown.
+    /// Looks up the target of a link, if it is shown.
     pub(super) fn look_up_target(&self, item: &mut Item, path: &[u8]) {
         let hyperlinks = self.plan().hyperlinks;
         if item.file_type() != FileType::Symlink {
@@ -147,7 +147,7 @@ impl Lister<'_> {
         item.absolute = hyperlinks.then(|| self.end_of(path));
     }
 
-    /// Where links from `path` on end, whether there is something or not.
+    /// Returns the path at which the links from `path` on end, whether or not it exists.
     fn end_of(&self, path: &[u8]) -> Vec<u8> {
         match resolve(self.session.known(), b"", path, Follow::Last) {
             Ok(Resolved::To(_, end)) => absolute(&end),
@@ -155,8 +155,8 @@ impl Lister<'_> {
         }
     }
 
-    /// True if more of an entry is needed than its name: then GNU ls looks at
-    /// what links lead to, and finds that some lead nowhere.
+    /// Returns true if a listing needs more of an entry than its name: then GNU ls looks at the
+    /// targets of links and reports dangling ones.
     fn needs_attributes(&self) -> bool {
         let plan = self.plan();
         let sorts = matches!(plan.order.key, SortKey::Time | SortKey::Size);
@@ -166,9 +166,9 @@ impl Lister<'_> {
         is_long || sorts || types || marks || plan.blocks || plan.hyperlinks
     }
 
-    /// `.` and `..`. What lies above a source's root is not in the index, and
-    /// what lies in a directory that may be passed but not listed is kept from
-    /// this user: the live system is asked, unless the source is a recording.
+    /// Returns `.` and `..`. A directory above a source's root is not in the index, and one inside
+    /// a directory that may be traversed but not listed is hidden from this user. For both, the
+    /// live file system is asked, unless the source is a recording.
     pub(super) fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
         let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
         let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
@@ -192,8 +192,8 @@ impl Lister<'_> {
         meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))
     }
 
-    /// `-RL`: lists directories below `start`, those behind links too, but
-    /// none within itself.
+    /// `-RL`: lists the directories below `start`, including those behind links, but none inside
+    /// itself.
     pub(super) fn through_links(
         &mut self,
         reader: &Reader,
@@ -248,7 +248,7 @@ impl Lister<'_> {
             children = self.print_sorted(directory, Header::Named)?;
             Ok(())
         })?;
-        // Those that may not be opened were told of at the start.
+        // Directories that may not be opened were already reported at the start.
         let is_below = self.session.denied() > 0;
         if found == Found::Unread && !is_below {
             self.tell_unread(name);

@@ -1,5 +1,5 @@
-//! Directories with what they hold, read from the index: one, or all below a
-//! start in the index's order or in any other.
+//! Directories and their entries, read from the index: one directory, or everything below a start,
+//! in the index's order or in any other.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -14,49 +14,49 @@ use crate::ls::item::{self, Item};
 use crate::ls::plan::Ignored;
 use crate::scope::{join_printed, printed_path};
 
-/// Entries of a subtree that is read at once where directories are not
-/// wanted in the index's order: some ten megabytes.
+/// Maximum number of entries in a subtree that is read at once if directories are not wanted in the
+/// index's order: some ten megabytes.
 const AT_ONCE_ENTRIES: u64 = 50_000;
 
-/// A directory's listing.
+/// The listing of a directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// The name as it is printed, spelled from the argument.
+    /// Name as it is printed, spelled from the argument.
     pub(crate) name: Vec<u8>,
-    /// The stored path.
+    /// Path in the index.
     pub(crate) path: Vec<u8>,
-    /// What it holds, but for what is hidden.
+    /// Entries, except those that are left out.
     pub(crate) items: Vec<Item>,
 }
 
-/// How far a reading goes.
+/// Depth of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The directory alone.
+    /// Only the directory.
     Alone,
-    /// Everything below it, too.
+    /// The directory and everything below it.
     Below,
 }
 
-/// Whether anything was read: a directory that could not be opened when it
-/// was indexed has no listing, an empty one has.
+/// Whether a listing was found: a directory that could not be opened when it was indexed has no
+/// listing; an empty directory has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// There was a listing.
     Listed,
-    /// There was none.
+    /// There was no listing.
     Unread,
 }
 
-/// Reads listings.
+/// Reader of listings.
 pub(crate) struct Reader {
     pub(crate) index: Arc<Index>,
     pub(crate) ignored: Ignored,
 }
 
 impl Reader {
-    /// Visits the listing of `start`, printed as `name`, and, if asked, of
-    /// all below it in the index's order: depth first, by bytes.
+    /// Visits the listing of `start`, printed as `name`, and with [`Reach::Below`] of all
+    /// directories below it in the index's order: depth first, by bytes.
     pub(crate) fn listings(
         &self,
         start: &Start,
@@ -67,7 +67,7 @@ impl Reader {
         let request = Request {
             columns: item::COLUMNS,
             max_depth: (reach == Reach::Alone).then_some(1),
-            // Items are large and printing them takes the time: nothing is gained by reading ahead.
+            // Items are large and printing takes most of the time, so reading ahead gains nothing.
             threads: Some(NonZeroUsize::MIN),
             cancel: crate::live::cancel(),
             ..Request::default()
@@ -119,11 +119,11 @@ impl Reader {
         shown.map(|row| Item::from_row(&row, row.name())).collect()
     }
 
-    /// Visits the listing of `start` and of all below it, each directory's
-    /// subdirectories in the order in which `visit` returns their names.
+    /// Visits the listings of `start` and of all directories below it. The subdirectories of a
+    /// directory are visited in the order in which `visit` returns their names.
     ///
-    /// Small subtrees are read at once, large ones directory by directory,
-    /// so that memory does not grow with the tree.
+    /// Small subtrees are read at once, large ones directory by directory, so that memory does not
+    /// grow with the tree.
     pub(crate) fn in_order(
         &self,
         start: &Start,
@@ -149,7 +149,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Reads a directory, and all below it if that is little.
+    /// Reads a directory, and everything below it if that is small.
     fn read_ahead(&self, path: &[u8], name: &[u8]) -> Result<Ahead, Failure> {
         let mut ahead = Ahead::default();
         let Located::Found(start) = self.index.locate(path)? else {
@@ -173,7 +173,7 @@ impl Reader {
 /// Listings that were read before their turn.
 #[derive(Default)]
 struct Ahead {
-    /// All of what lies below this was read; nothing if `None`.
+    /// Root of the subtree that was read completely; `None` if there is none.
     root: Option<Vec<u8>>,
     listings: HashMap<Vec<u8>, Directory>,
 }

@@ -1,5 +1,5 @@
-//! The order of `ls -v`: runs of digits compare as numbers, and what looks
-//! like a suffix (`.tar.gz`) counts only where all else is equal.
+//! The order of `ls -v`: runs of digits compare as numbers, and a suffix such as `.tar.gz` counts
+//! only if everything else is equal.
 //!
 //! Source: coreutils manual, "Version sort ordering".
 
@@ -15,7 +15,8 @@ pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     compare_parts(a_stem, b_stem).then_with(|| compare_parts(a, b))
 }
 
-/// What comes first whatever it holds: nothing, `.`, `..`, other names with a dot.
+/// Returns the rank of special names, which come first: the empty name, `.`, `..`, other names with
+/// a leading dot.
 fn rank(name: &[u8]) -> u8 {
     match name {
         b"" => 0,
@@ -26,8 +27,8 @@ fn rank(name: &[u8]) -> u8 {
     }
 }
 
-/// The name without its suffixes, each a dot, a letter or `~`, and letters,
-/// digits or `~`. Of `.a` nothing stays.
+/// Returns the name without its suffixes; a suffix is a dot, a letter or `~`, and then letters,
+/// digits or `~`. The stem of `.a` is empty.
 fn stem(name: &[u8]) -> &[u8] {
     let (mut at, mut length) = (0, 0);
     loop {
@@ -46,7 +47,7 @@ fn stem(name: &[u8]) -> &[u8] {
     &name[..length]
 }
 
-/// Text and numbers by turns.
+/// Compares runs of text and numbers alternately.
 fn compare_parts(a: &[u8], b: &[u8]) -> Ordering {
     let (mut a, mut b) = (a, b);
     while !a.is_empty() || !b.is_empty() {
@@ -73,14 +74,15 @@ fn after(text: &[u8], count: usize) -> &[u8] {
     text.get(count..).unwrap_or_default()
 }
 
-/// How many digits there are, and those without zeros in front.
+/// Returns the number of digits, and the digits without leading zeros.
 fn number(text: &[u8]) -> (usize, &[u8]) {
     let length = text.iter().take_while(|b| b.is_ascii_digit()).count();
     let zeros = text.iter().take_while(|b| **b == b'0').count();
     (length, &text[zeros..length])
 }
 
-/// `~` before the end, that before digits, then letters, then all else.
+/// Returns the weight of the next character: `~` comes before the end, then the end, then digits,
+/// letters, and everything else.
 fn weight(text: &[u8]) -> i32 {
     match text.first() {
         None => -1,

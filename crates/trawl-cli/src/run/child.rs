@@ -1,4 +1,4 @@
-//! The command: started in mounts of its own, signalled, waited for.
+//! The command: starts it in mounts of its own, passes signals on to it and waits for it.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -22,10 +22,10 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::say;
 
-/// So long it is waited for mounts that only a process that was left behind can still use.
+/// Maximum wait for mounts that only a process left behind by the command can still use.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Runs a command that sees the trees; how it ended.
+/// Runs a command that sees the trees, and returns how it ended.
 pub(super) fn run(
     words: &[OsString],
     shown: &[Shown],
@@ -33,7 +33,7 @@ pub(super) fn run(
     preload: impl FnOnce() -> Option<Preload>,
 ) -> Result<Exit, Failure> {
     let signals = PassedOn::take().map_err(|error| Failure::Usage(error.to_string()))?;
-    // Its threads must not get the signals that are passed on.
+    // The threads of the preload must not receive the signals that are passed on.
     let preload = preload();
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -62,7 +62,7 @@ pub(super) fn run(
         path: words[0].clone().into(),
         source,
     })?;
-    // It keeps the mounts, too.
+    // The preload keeps the mounts in use, too.
     drop(preload);
     if let Answering::Mounts(served) = answering {
         leave(served);
@@ -78,16 +78,16 @@ fn exit(status: ExitStatus) -> Exit {
     Exit::Command((code & 0xff) as u8)
 }
 
-/// What answers for the trees.
+/// The service that answers for the trees.
 enum Answering {
-    /// There are none.
+    /// There are no trees.
     Nothing,
     Mounts(Vec<Serving>),
-    /// Until it is dropped.
+    /// Answers until it is dropped.
     Calls(#[allow(dead_code, reason = "it is held")] Option<Supervisor>),
 }
 
-/// A command that was started, or why it was not, and what answers for the trees.
+/// A started command, or the reason why it did not start, and the service for its trees.
 type Started = (io::Result<Child>, Answering);
 
 fn thread(source: io::Error) -> Failure {
@@ -108,11 +108,12 @@ fn start(
         Way::Mount => Besides::Nothing,
     };
     let entrance = enclose(&mut command, points, directory(shown), besides).map_err(thread)?;
-    // Its own thread: what is to be run may lie in a tree that is answered for from here.
+    // Uses a separate thread, because the program to run may lie in a tree that this process
+    // serves.
     let starter = std::thread::Builder::new().name("start".into());
     let starter = starter.spawn(move || command.spawn()).map_err(thread)?;
     let devices = entrance.devices();
-    // The command is on its way, and waits at its end: nobody else sees the mounts.
+    // The command is starting and waits at the end of its setup: nobody else sees the mounts.
     if preload.is_some() {
         shown.iter().for_each(|shown| shown.mounted.be_probed());
     }
@@ -137,7 +138,7 @@ fn start(
 }
 
 fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, Failure> {
-    // Fewer came if the command has ended on its way.
+    // There are fewer devices if the command ended during its setup.
     let mut devices = devices.into_iter();
     let Way::Sandbox { memory_bytes } = way else {
         let served = shown.iter().zip(devices);
@@ -163,7 +164,7 @@ fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering,
 fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
     let text = |bytes: &[u8]| {
         let text = CString::new(bytes);
-        text.map_err(|_| Failure::Usage("a path has no NUL byte".into()))
+        text.map_err(|_| Failure::Usage("a path cannot contain a NUL byte".into()))
     };
     Ok(Point {
         content: match way {
@@ -176,7 +177,7 @@ fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
     })
 }
 
-/// The working directory, if something is mounted over it.
+/// Returns the working directory, if something is mounted over it.
 fn directory(shown: &[Shown]) -> Option<CString> {
     let directory = std::env::current_dir().ok()?;
     let is_covered = shown
@@ -190,13 +191,13 @@ fn refusal(refused: &Refused, shown: &[Shown]) -> MountError {
     let point = shown.get(refused.point).map(|shown| shown.point.clone());
     let (point, advice) = match refused.step {
         Step::Unshare | Step::Ids | Step::Propagation => {
-            (point, "; a mount that nobody else sees is not allowed here")
+            (point, "; private mounts are not allowed here")
         }
         Step::Device => (
             Some("/dev/fuse".into()),
-            "; it must be there and may be opened by all",
+            "; it must exist and be open to all users",
         ),
-        Step::Filter => (point, "; system calls cannot be asked about here"),
+        Step::Filter => (point, "; system calls cannot be intercepted here"),
         _ => (point, ""),
     };
     MountError::Point {
@@ -206,14 +207,14 @@ fn refusal(refused: &Refused, shown: &[Shown]) -> MountError {
     }
 }
 
-/// Waits for the end, and passes signals on.
+/// Waits for the end of the command, and passes signals on.
 fn wait(child: &mut Child, signals: &PassedOn) -> io::Result<ExitStatus> {
     let end = watch_end(child)?;
     loop {
         let ready = readable([end.as_fd(), signals.as_fd()], None);
         let [is_over, _] = ready.map_err(|error| io::Error::from_raw_os_error(error.errno.0))?;
         while let Some(passed) = signals.next() {
-            // What a key sends the command has got by itself.
+            // The command has already received a signal that a key sent.
             if !passed.is_from_kernel {
                 let _ = send_signal(&end, passed.signal);
             }
@@ -224,7 +225,7 @@ fn wait(child: &mut Child, signals: &PassedOn) -> io::Result<ExitStatus> {
     }
 }
 
-/// Waits until the mounts are gone, as they are with the last process that sees them.
+/// Waits until the mounts are gone; they go with the last process that sees them.
 fn leave(served: Vec<Serving>) {
     let until = Instant::now() + FAREWELL;
     for serving in served {
@@ -237,7 +238,7 @@ fn leave(served: Vec<Serving>) {
     }
 }
 
-/// A name for messages.
+/// Returns a path as messages show it.
 pub(super) fn shown_path(path: &Path) -> String {
     let path: &OsStr = path.as_os_str();
     crate::failure::quoted(path.as_bytes())

@@ -1,8 +1,9 @@
 //! `trawl run`, `trawl mount`, `trawl unmount`: trees of other machines, and bulk answers, for
-//! programs that know of neither.
+//! programs that do not know about either.
 //!
-//! Invariant: what `run` mounts nobody else sees, and it is gone with the command; the command's
-//! end is this program's, unless the server could not be asked and the command did not notice.
+//! Invariants: nobody else sees the mounts of `run`, and they disappear with the command. This
+//! program ends as the command does, unless the server could not be asked and the command did not
+//! notice.
 
 mod child;
 mod mount;
@@ -29,58 +30,65 @@ use preload::{Preload, Wishes};
 
 pub(crate) use mount::{MountArgs, UnmountArgs, mount, unmount};
 
-/// Ends with this where not the command but this program failed, as env(1) and timeout(1) do.
+/// Exit code if this program failed and not the command, as in env(1) and timeout(1).
 const FAILED: Exit = Exit::Command(125);
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl run -- find . -name '*.c'         what it asks of the working directory
-                                          is answered from tables
+  trawl run -- find . -name '*.c'         answer calls about the working
+                                          directory from tables
   trawl run --remote host:/srv/src=/mnt -- make -C /mnt
-                                          what the command asks below /mnt,
-                                          host's trawld answers, through ssh
+                                          show host's /srv/src at /mnt, through
+                                          trawld and ssh
   trawl run --remote unix:/run/trawl/search:/data=/mnt -- bash
-                                          a shell in which /mnt is /data
+                                          open a shell in which /mnt is /data
 
-The command ends as it would without: with its exit code, 128 and the signal
-that ended it, 127 if there is no such command, 126 if it cannot be run. 125
-says that trawl could not do its part.";
+Exit codes: the command's own, 128 plus the number of the signal that ended it,
+127 if the command does not exist, 126 if it cannot be run, 125 if trawl itself
+failed.";
 
 // Options of `trawl run`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct RunArgs {
-    /// Show the command a directory of a server at this directory; can be
-    /// given again. The server is what trawl search --remote takes, or a host
-    /// for ssh
+    /// Show the command a server's directory PATH at POINT
+    ///
+    /// May be given several times. SERVER is an address as for trawl search --remote, or a host for
+    /// ssh.
     #[arg(long, value_name = "SERVER:/PATH=/POINT")]
     remote: Vec<OsString>,
-    /// Ask about the command's system calls instead of mounting: where there is
-    /// no /dev/fuse
+    /// Intercept the command's system calls instead of mounting
+    ///
+    /// Works where there is no /dev/fuse.
     #[arg(long, requires = "remote")]
     sandbox: bool,
-    /// With --sandbox: how much of files' contents is kept in memory, such as
-    /// 512M or 2G. A file that has no room is not opened
+    /// Keep up to SIZE of file contents in memory with --sandbox
+    ///
+    /// SIZE is a number such as 512M or 2G. A file that does not fit cannot be opened.
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "256M", requires = "sandbox")]
     sandbox_memory: u64,
-    /// Without --remote: answer from tables what dynamically linked programs
-    /// ask about files below this directory, instead of below the working
-    /// directory; can be given again
+    /// Answer calls about files below DIRECTORY from tables
+    ///
+    /// The default is the working directory. The programs must be dynamically linked. May be given
+    /// several times; not with --remote.
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "remote")]
     cover: Vec<PathBuf>,
-    /// Without --remote: answer the dynamic loader's search for libraries, too.
-    /// That is so by itself where LD_LIBRARY_PATH has 32 directories or more;
-    /// with fewer the loader's own search is as fast, unless each call is dear
+    /// Answer the dynamic loader's search for libraries, too
+    ///
+    /// This is automatic if LD_LIBRARY_PATH has 32 directories or more. With fewer, the loader's
+    /// own search is as fast, unless system calls are expensive. Not with --remote.
     #[arg(long, conflicts_with = "remote")]
     audit: bool,
-    /// Without --remote: programs ask at their first look, not after some: where
-    /// each system call is dear
+    /// Let programs ask at their first look, not only after several
+    ///
+    /// Useful where each system call is expensive. Not with --remote.
     #[arg(long, conflicts_with = "remote")]
     eager: bool,
-    /// Without --remote: where names in tables come from: the file system, and
-    /// the index for tables of many directories if a daemon (trawl watch) keeps it
-    /// as of now (auto); the file system; or the index wherever a daemon says in
-    /// time that it is as of now
+    /// Take the names in tables from this source
+    ///
+    /// auto uses the file system, and for tables of many directories the index, if a daemon (trawl
+    /// watch) keeps it up to date. live uses the file system only. index uses the index wherever a
+    /// daemon confirms in time that it is up to date. Not with --remote.
     #[arg(
         long,
         value_name = "WHO",
@@ -89,17 +97,17 @@ pub(crate) struct RunArgs {
         conflicts_with = "remote"
     )]
     served_by: ServedBy,
-    /// With --remote: let the mounts alone answer, no tables in the programs
+    /// With --remote, use only the mounts, without tables in programs
     #[arg(long, requires = "remote")]
     no_preload: bool,
     #[command(flatten)]
     keeping: KeepingArgs,
-    /// The command and its arguments
+    /// Run this command with these arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     command: Vec<OsString>,
 }
 
-/// Where names in tables of this machine's trees come from.
+/// Source of the names in tables of this machine's trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ServedBy {
     Auto,
@@ -107,36 +115,43 @@ enum ServedBy {
     Index,
 }
 
-// How servers are asked, and how remote trees are kept.
+// Options about asking servers and caching remote trees.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct KeepingArgs {
-    /// How old names and attributes may be that the command is shown
+    /// Show names and attributes up to AGE old
     #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time, default_value = "10s")]
     max_age: Duration,
-    /// The same of directories that the server watches, as it does where it can
-    /// once the command has run for some seconds: until it says that something
-    /// changed. 0s: have none watched
+    /// Show names and attributes up to AGE old in watched directories
+    ///
+    /// Where it can, the server watches directories once the command has run for some seconds. A
+    /// change that it reports ends the AGE early. 0s watches none.
     #[arg(long, value_name = "AGE", value_parser = crate::fresh::parse_time, default_value = "1h")]
     watched_age: Duration,
-    /// Ask the server for each name and directory by itself, as ordinary remote
-    /// file systems do: to compare with
+    /// Ask the server separately for each name and directory
+    ///
+    /// Ordinary remote file systems do this; the option is for comparisons.
     #[arg(long)]
     call_by_call: bool,
-    /// Of tls: servers: who may sign the server's certificate [default:
-    /// ca.pem in ~/.config/trawl or /etc/trawl]
+    /// For tls: servers, trust certificates signed by the CA in FILE
+    ///
+    /// Defaults to ca.pem in ~/.config/trawl or /etc/trawl.
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
-    /// For tls: servers: this client's certificate [default: cert.pem there]
+    /// For tls: servers, use the client certificate in FILE
+    ///
+    /// Defaults to cert.pem in ~/.config/trawl or /etc/trawl.
     #[arg(long, value_name = "FILE")]
     cert: Option<PathBuf>,
-    /// For tls: servers: its key [default: key.pem there]
+    /// For tls: servers, use the client key in FILE
+    ///
+    /// Defaults to key.pem in ~/.config/trawl or /etc/trawl.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
 
 impl RunArgs {
-    /// Whether programs are to see the mounts and nothing else: also where each call is to be a
-    /// question of its own, or is answered before it is done.
+    /// Returns true if programs are to see only the mounts, without tables. This is also so if each
+    /// call must be a question of its own, or is intercepted before it is done.
     fn is_mount_alone(&self) -> bool {
         self.no_preload || self.sandbox || self.keeping.call_by_call
     }
@@ -146,7 +161,7 @@ impl RunArgs {
             max_age: self.keeping.max_age,
             haste: match self.served_by {
                 _ if self.eager => Haste::Eager,
-                // Who wants the index is not to be left without for calls that are cheap.
+                // With `--served-by index`, programs ask even if their calls are cheap.
                 ServedBy::Index => Haste::Ready,
                 _ => Haste::Patient,
             },
@@ -154,7 +169,7 @@ impl RunArgs {
         }
     }
 
-    /// Who knows names without a walk.
+    /// Returns the source that knows names without a walk.
     fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn Known>> {
         match self.served_by {
             ServedBy::Live => None,
@@ -185,7 +200,7 @@ impl KeepingArgs {
         }
     }
 
-    /// The same options for another process of this program.
+    /// Returns these options as words for another process of this program.
     fn words(&self) -> Vec<OsString> {
         let ages = [
             ("--max-age", self.max_age),
@@ -216,23 +231,23 @@ fn size(text: &str) -> Result<u64, String> {
     }
     match parse_block_size(text) {
         Some(Scale::Blocks(bytes)) => Ok(bytes),
-        _ => Err("a number of bytes, or one with a unit such as 512M or 2G".into()),
+        _ => Err("use a number of bytes, or one with a unit such as 512M or 2G".into()),
     }
 }
 
-/// How trees are shown.
+/// The way in which trees are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// As a file system of this program's (FUSE).
+    /// As a file system that this program serves (FUSE).
     Mount,
-    /// Put in memory before a system call needs it.
+    /// Copied into memory before a system call needs them.
     Sandbox {
-        /// How much of files' contents is kept, in bytes.
+        /// Maximum size of file contents that are kept, in bytes.
         memory_bytes: u64,
     },
 }
 
-/// A tree and where it is shown.
+/// A tree and the directory at which it is shown.
 struct Shown {
     mounted: Mounted,
     point: PathBuf,
@@ -270,11 +285,11 @@ pub(crate) fn run(index: Option<PathBuf>, args: &RunArgs) -> Exit {
         let exit = child::run(&args.command, &shown, way, preload)?;
         let failed = shown.iter().find(|shown| shown.tree().has_failed());
         match failed {
-            // It may have taken what was missing for nothing.
+            // The command may have taken missing parts for empty ones.
             Some(failed) if exit == Exit::Command(0) => {
                 let name = failed.tree().name();
                 say(format_args!(
-                    "the command was not shown all of {name}, and did not say so"
+                    "the command could not see all of {name}, and did not report that"
                 ));
                 Ok(FAILED)
             }

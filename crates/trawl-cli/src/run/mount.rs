@@ -1,4 +1,5 @@
-//! `trawl mount` and `trawl unmount`: a tree of another machine for all who may see the mount.
+//! `trawl mount` and `trawl unmount`: a tree of another machine for all users who may see the
+//! mount.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -19,28 +20,28 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::say;
 
-/// So often it is looked whether somebody else has unmounted it.
+/// Interval at which the process checks whether somebody else has unmounted the tree.
 const LOOK: Duration = Duration::from_millis(200);
-/// What a process in the background says when the mount is there.
+/// Message of a process in the background when the mount is ready.
 const READY: &[u8] = b"ready\n";
 
 // Options of `trawl mount`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MountArgs {
-    /// A server as trawl search --remote takes it, or a host for ssh, and a
-    /// directory there
+    /// Mount directory PATH of SERVER
+    ///
+    /// SERVER is an address as for trawl search --remote, or a host for ssh.
     #[arg(value_name = "SERVER:/PATH")]
     place: OsString,
-    /// An empty directory
+    /// Mount on this empty directory
     #[arg(value_name = "POINT")]
     point: PathBuf,
-    /// Serve the mount until it is unmounted or a signal comes, instead of in
-    /// the background
+    /// Serve in the foreground until unmounted or stopped by a signal
     #[arg(short, long)]
     foreground: bool,
     #[command(flatten)]
     keeping: KeepingArgs,
-    /// Say on standard output when the mount is there.
+    /// Report on standard output when the mount is ready.
     #[arg(long, hide = true, requires = "foreground")]
     ready: bool,
 }
@@ -48,12 +49,12 @@ pub(crate) struct MountArgs {
 // Options of `trawl unmount`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnmountArgs {
-    /// Where the trees are mounted
+    /// Unmount the trees that are mounted here
     #[arg(value_name = "POINT", required = true)]
     points: Vec<PathBuf>,
 }
 
-/// Mounts, and serves the mount.
+/// Mounts a tree, and serves the mount.
 pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
     if is_taken(&args.point) {
         let point = shown_path(&args.point);
@@ -68,13 +69,13 @@ pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a tree is mounted there already, which another one would hide.
+/// Returns true if a tree is already mounted there, which another mount would hide.
 fn is_taken(point: &Path) -> bool {
     let Ok(point) = point.canonicalize() else {
         return false;
     };
     let mounts = mount_table::read().unwrap_or_default();
-    // The superuser mounts without fusermount3(1), and then the kernel is told no more.
+    // The superuser mounts without fusermount3(1), and then the kernel does not know the subtype.
     let ours = [&b"fuse"[..], b"fuse.trawl"];
     let is_ours = |mount: &Mount| {
         mount.point == point.as_os_str().as_bytes() && ours.contains(&&mount.kind[..])
@@ -87,7 +88,7 @@ fn foreground(args: &MountArgs) -> Result<Exit, Failure> {
     let stop = StopSignals::take().map_err(|error| Failure::Usage(error.to_string()))?;
     let mut serving = trawl_mount::mount(tree, &args.point)?;
     if args.ready {
-        // Nobody waits for it any more, if it cannot be said.
+        // If this cannot be written, nobody waits for it any more.
         let _ = std::io::stdout().write_all(READY);
     }
     while serving.is_served() {
@@ -115,7 +116,7 @@ fn foreground(args: &MountArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// Starts this program once more, and waits until the mount is there.
+/// Starts this program again in the background, and waits until the mount is ready.
 fn background(args: &MountArgs) -> Result<Exit, Failure> {
     let failed = |source| Failure::File {
         action: "start a process for",
@@ -135,12 +136,12 @@ fn background(args: &MountArgs) -> Result<Exit, Failure> {
     if is_ready && said == READY {
         return Ok(Exit::Complete);
     }
-    // Why not, it has said itself.
+    // The process has reported the reason itself.
     let _ = child.wait();
     Ok(Exit::Fatal)
 }
 
-/// Unmounts.
+/// Unmounts trees.
 pub(crate) fn unmount(args: &UnmountArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Complete;
     for point in &args.points {

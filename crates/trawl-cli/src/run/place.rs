@@ -1,4 +1,4 @@
-//! Which directory of which server, and where it is shown.
+//! A directory of a server, and the directory at which it is shown.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -12,12 +12,12 @@ use crate::failure::{Failure, quoted};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) address: Address,
-    /// Absolute, as the server has it.
+    /// Absolute path on the server.
     pub(super) path: Vec<u8>,
 }
 
 impl Place {
-    /// Reads `SERVER:/PATH`: what stands before the last `:/` is the server.
+    /// Parses `SERVER:/PATH`; the part before the last `:/` is the server.
     pub(super) fn parse(text: &[u8]) -> Result<Place, Failure> {
         let cut = text.windows(2).rposition(|two| two == b":/");
         let Some(cut) = cut.filter(|cut| *cut > 0) else {
@@ -25,7 +25,7 @@ impl Place {
         };
         let (server, path) = (&text[..cut], &text[cut + 1..]);
         if path.contains(&0) {
-            return Err(usage(text, "a path has no NUL byte"));
+            return Err(usage(text, "a path cannot contain a NUL byte"));
         }
         Ok(Place {
             address: address(server)?,
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// A host alone is one for ssh.
+/// Parses the address of a server; a plain host name is a host for ssh.
 fn address(server: &[u8]) -> Result<Address, Failure> {
     let address = match server.contains(&b':') {
         true => server.to_vec(),
@@ -47,7 +47,7 @@ fn usage(text: &[u8], why: &str) -> Failure {
     Failure::Usage(format!("cannot read {}: {why}", quoted(text)))
 }
 
-/// Reads `SERVER:/PATH=/POINT`: what stands behind the last `=` is the mount point.
+/// Parses `SERVER:/PATH=/POINT`; the part after the last `=` is the mount point.
 pub(super) fn with_point(text: &OsString) -> Result<(Place, PathBuf), Failure> {
     let bytes = text.as_bytes();
     let cut = bytes.iter().rposition(|byte| *byte == b'=');

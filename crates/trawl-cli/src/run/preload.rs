@@ -1,7 +1,8 @@
-//! Bulk answers for programs: a library that is loaded into them, and who answers it, for trees of
-//! this machine by walks and from the index, for mounted ones by what is known of them.
+//! Bulk answers for programs: a library that is loaded into them, and the service that answers it.
+//! For trees of this machine the service uses walks and the index; for mounted trees it uses what
+//! the mount knows.
 //!
-//! Invariant: a command that cannot have this runs without, and the user is told why.
+//! Invariant: a command that cannot have this runs without it, and the user is told why.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,36 +22,37 @@ use super::child::shown_path;
 use crate::output::say;
 use crate::settings::indexes_to_ask;
 
-/// The library where `make install` puts it, from the program's directory, and where cargo does.
+/// Paths of the library relative to the program's directory: where `make install` puts it, and
+/// where cargo does.
 const LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-preload.so", "libtrawl_preload.so"];
-/// The one for the loader.
+/// Paths of the library for the dynamic loader.
 const AUDIT_LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-audit.so", "libtrawl_audit.so"];
 
-/// From so many directories in `LD_LIBRARY_PATH` on the loader is answered without being told to:
-/// with fewer its own search is as fast.
+/// From this number of directories in `LD_LIBRARY_PATH` on, the loader is answered automatically.
+/// With fewer, its own search is as fast.
 const AUDIT_DIRECTORIES: usize = 32;
 
-/// What may be told for less than this is not worth a table.
+/// Answers that may be used for less time than this are not worth a table.
 const AGE_MIN: Duration = Duration::from_millis(10);
 
-/// What is asked of this besides the directories.
+/// Options besides the directories.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wishes {
-    /// How old an answer may be at most.
+    /// Maximum age of an answer.
     pub(super) max_age: Duration,
-    /// When programs ask.
+    /// How soon programs ask.
     pub(super) haste: Haste,
-    /// Whether the loader is to be answered in any case.
+    /// Whether the loader is answered in any case.
     pub(super) is_audited: bool,
 }
 
-/// What answers programs, until it is dropped.
+/// A service that answers programs, until it is dropped.
 pub(super) struct Preload {
     running: Running,
     library: PathBuf,
-    /// What answers the loader.
+    /// Library that answers the loader.
     audit: Option<PathBuf>,
-    /// What says what is in mounted trees.
+    /// Tables of mounted trees.
     tables: Option<Arc<Tables>>,
 }
 
@@ -63,7 +65,8 @@ impl Drop for Preload {
 }
 
 impl Preload {
-    /// Begins to answer for what lies below these directories; `None` where that cannot be.
+    /// Starts to answer for everything below these directories; returns `None` if that is
+    /// impossible.
     pub(super) fn start(
         directories: &[PathBuf],
         wishes: Wishes,
@@ -79,8 +82,8 @@ impl Preload {
         })
     }
 
-    /// Begins to answer for what lies in mounts, once they are seen: see [`Preload::seen`]. `None`
-    /// where that cannot be, or nothing may be told twice.
+    /// Starts to answer for mounts as soon as they are seen (see [`Preload::seen`]). Returns `None`
+    /// if that is impossible, or if no answer may be used twice.
     pub(super) fn of_mounts(shown: &[Shown], wishes: Wishes) -> Option<Preload> {
         if wishes.max_age < AGE_MIN {
             return None;
@@ -100,7 +103,7 @@ impl Preload {
             say(format_args!("{why}: the command runs without tables"));
         };
         let Some(library) = library(&LIBRARIES) else {
-            without(&"libtrawl-preload.so is not where trawl is");
+            without(&"libtrawl-preload.so is not installed next to trawl");
             return None;
         };
         let started = prepare().and_then(|(config, audit, tables)| {
@@ -114,7 +117,7 @@ impl Preload {
         started.map_err(|error| without(&error)).ok()
     }
 
-    /// Says how the command sees its mounts. Without that it is not answered.
+    /// Records how the command sees its mounts. Until then its questions are not answered.
     pub(super) fn seen(&self, shown: &[Shown], view: Option<View>) {
         let (Some(tables), Some(view)) = (&self.tables, view) else {
             return;
@@ -124,13 +127,13 @@ impl Preload {
             mounted: shown.mounted.clone(),
             point: shown.point.clone(),
         };
-        // What fails here is `/proc`, without which nobody is answered either.
+        // This fails only without `/proc`, and then nobody can be answered anyway.
         if tables.open(shown.iter().map(place).collect(), view).is_ok() {
             self.running.seen_in(mounts, users);
         }
     }
 
-    /// Lets a command, and all that it runs, ask.
+    /// Lets a command, and all programs that it runs, ask.
     pub(super) fn lend_to(&self, command: &mut Command) {
         let (name, value) = Running::preload(&self.library);
         command.envs(self.running.environment()).env(name, value);
@@ -141,8 +144,8 @@ impl Preload {
     }
 }
 
-/// The index that this user asks, for names. Whoever wants to have it asked in any case is told if it
-/// will not be.
+/// Returns the index that this user asks, as a source of names. With [`Use::Always`], reports if it
+/// will not be asked.
 pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn Known>> {
     let tell = |why: &dyn std::fmt::Display| {
         if when == Use::Always {
@@ -151,10 +154,10 @@ pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn Known>>
     };
     let index = match indexes_to_ask(given) {
         Ok(indexes) => {
-            // Names come from one of them: from the first that a daemon keeps.
+            // Names come from only one index: the first one that a daemon watches.
             let watched = indexes.iter().find(|index| IndexNames::is_watched(index));
             let index = watched.or(indexes.first()).cloned().unwrap_or_default();
-            // The command may change the working directory's own path.
+            // The command may rename the working directory or one above it.
             std::path::absolute(&index).unwrap_or(index)
         }
         Err(failure) => {
@@ -164,18 +167,19 @@ pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn Known>>
     };
     if when == Use::Always && !IndexNames::is_watched(&index) {
         tell(&format_args!(
-            "no daemon keeps {} as of now",
+            "no daemon keeps {} up to date",
             shown_path(&index)
         ));
     }
     let names = IndexNames::of(index, when);
     if names.is_none() {
-        tell(&"this process has given up rights that what it may read of an index depends on");
+        tell(&"this process has dropped capabilities that reading an index depends on");
     }
     Some(Arc::new(names?))
 }
 
-/// What is needed to begin: what to do, what answers the loader, what says what is in mounts.
+/// Everything that a start needs: the configuration, the library for the loader, and the tables of
+/// mounted trees.
 type Prepared = (Config, Option<PathBuf>, Option<Arc<Tables>>);
 
 fn local(directories: &[PathBuf], wishes: Wishes) -> Result<Config, String> {
@@ -192,17 +196,17 @@ fn local(directories: &[PathBuf], wishes: Wishes) -> Result<Config, String> {
 
 fn start(config: Config) -> Result<Running, String> {
     let running = Service::start(config).map_err(|error| error.to_string())?;
-    // What the command writes there it writes to a file that it did not open itself.
+    // The command writes to these files without having opened them itself.
     let (input, output, errors) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
     let lent: [BorrowedFd<'_>; 3] = [input.as_fd(), output.as_fd(), errors.as_fd()];
     for file in lent {
-        // One that is closed is written to by nobody.
+        // Nobody writes to a descriptor that is closed.
         let _ = running.written(file);
     }
     Ok(running)
 }
 
-/// The library that answers the loader, if it is wanted.
+/// Returns the library that answers the loader, if it is wanted.
 fn library_for_loader(wishes: Wishes) -> Option<PathBuf> {
     let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).count();
@@ -211,7 +215,9 @@ fn library_for_loader(wishes: Wishes) -> Option<PathBuf> {
     }
     let library = library(&AUDIT_LIBRARIES);
     if library.is_none() && wishes.is_audited {
-        say("libtrawl-audit.so is not where trawl is: the loader looks for libraries itself");
+        say(
+            "libtrawl-audit.so is not installed next to trawl: the loader searches for libraries itself",
+        );
     }
     library
 }
@@ -221,7 +227,7 @@ fn library(names: &[&str; 2]) -> Option<PathBuf> {
     let beside = program.parent()?;
     let places = names.map(|name| beside.join(name));
     let found = places.into_iter().find(|place| is_readable(place))?;
-    // A loader splits at spaces and colons, and relative parts mean nothing to it.
+    // A loader splits the variable at spaces and colons, and cannot use relative components.
     let found = found.canonicalize().ok()?;
     let is_plain = |text: &str| !text.contains([' ', ':']);
     found.to_str().is_some_and(is_plain).then_some(found)

@@ -1,4 +1,4 @@
-//! What `trawl search` prints.
+//! Output of `trawl search`.
 
 use std::io::{self, Write};
 
@@ -13,22 +13,22 @@ use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted};
 use crate::output::{Device, Output, say};
 
-/// How a path is written.
+/// Format of a path.
 enum Writing {
-    /// As it is, with this byte behind it.
+    /// Unchanged, with this byte after it.
     Bytes(u8),
-    /// For a terminal, as one word of a shell where it needs quotes.
+    /// For a terminal: quoted as one word of a shell where necessary.
     Quoted(Locale),
     Json,
 }
 
-/// Records that are printed.
+/// Writer of records.
 pub(super) struct Answer {
     output: Output,
     writing: Writing,
     roots: Vec<Vec<u8>>,
     troubles: u64,
-    /// True if something was written that is still in the buffer.
+    /// True if the buffer holds output.
     waits: bool,
 }
 
@@ -121,7 +121,7 @@ impl Answer {
         }
     }
 
-    /// There may be nothing for a while: writes what there is.
+    /// Writes the buffer, because nothing may come for a while.
     pub(super) fn pause(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.waits) {
             self.output.flush().map_err(Failure::Write)?;
@@ -129,7 +129,7 @@ impl Answer {
         Ok(())
     }
 
-    /// Writes what is left; how the command ends.
+    /// Writes the rest, and returns how the command ends.
     pub(super) fn finish(self) -> Result<Exit, Failure> {
         self.output.finish()?;
         Ok(Exit::from_issues(self.troubles))
@@ -143,7 +143,7 @@ fn time(time: trawl_sys::stat::Time) -> Timestamp {
     }
 }
 
-/// Mode, links, owner, group, size, time of the last change: what stands before a path.
+/// Writes the columns before a path: mode, links, owner, group, size, time of last change.
 fn columns(output: &mut Output, of: &Attributes) -> io::Result<()> {
     output.write_all(&mode::render(of.mode))?;
     let (nlink, uid, gid, size) = (of.nlink, of.uid, of.gid, of.size);
@@ -155,7 +155,7 @@ fn message(trouble: Trouble) -> String {
     cause(&io::Error::from_raw_os_error(trouble.errno))
 }
 
-/// What could not be done, for people.
+/// Describes an error for people.
 fn told(root: &[u8], path: &[u8], trouble: Trouble) -> String {
     use trawl_call::Source;
     let path = quoted(path);
@@ -166,7 +166,7 @@ fn told(root: &[u8], path: &[u8], trouble: Trouble) -> String {
         Source::Read => format!("cannot read {path} in {root}: {why}"),
         Source::Close => format!("cannot close {path} in {root}: {why}"),
         Source::Stat => format!("cannot stat {path} in {root}: {why}"),
-        Source::Depth => format!("{path} in {root} is too deep: --max-depth goes further"),
+        Source::Depth => format!("{path} in {root} is too deep: raise --max-depth"),
         Source::Loop => format!("{path} in {root} leads back to a directory above it"),
     }
 }

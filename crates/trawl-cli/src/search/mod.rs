@@ -1,7 +1,7 @@
 //! `trawl search`: the search call from the command line.
 //!
-//! What it prints are the call's records: matches on standard output, errors on standard error
-//! (with `--json` both on standard output, as records). `--status` says who answered.
+//! Prints the call's records: matches on standard output, errors on standard error (with `--json`
+//! both on standard output, as records). `--status` reports who answered.
 
 mod answer;
 
@@ -24,107 +24,116 @@ use crate::output::say;
 use crate::settings;
 
 const EXAMPLES: &str = "\
-PATTERN matches paths by their last components: x, b/x, *.c, src/*.h; with a /
-at its beginning from PATH on: /x, /*/x; / alone is all that PATH holds, /. is
-PATH itself. * is any run of characters within a name, ? one or none
-(--fnmatch: just one, and [...] one of a set), | stands between alternatives,
-\\ quotes.
+PATTERN matches the last components of paths: x, b/x, *.c, src/*.h. With a
+leading / it matches from PATH on: /x, /*/x. / alone matches all entries of
+PATH, and /. matches PATH itself. * matches any characters within a name, and ?
+matches one character or none (with --fnmatch exactly one, and [...] one of a
+set). | separates alternatives, \\ quotes.
 
 Examples:
-  trawl search '*.c|*.h' /usr/src       in a tree
-  trawl search / --metadata .           what ls -l asks
+  trawl search '*.c|*.h' /usr/src       search a tree
+  trawl search / --metadata .           list a directory with attributes
   trawl search -f --executable /cc /usr/local/bin /usr/bin
-                                        the first in a list of directories
-  trawl search --json x . | jq .path    records
+                                        find the first in several directories
+  trawl search --json x . | jq .path    print records
   trawl search --remote ssh:host '*.c' /usr/src
-                                        on another machine, in one round trip
+                                        search another machine in one round trip
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
-or nothing could be done.";
+or a fatal error.";
 
 // Options of `trawl search`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SearchArgs {
-    /// What to look for
+    /// Look for PATTERN
     #[arg(value_name = "PATTERN")]
     pattern: OsString,
-    /// Directories to search, the working directory if there are none
+    /// Search these directories [default: the working directory]
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
-    /// The pattern is as in the paper: ? is one byte or none (the default)
+    /// Read PATTERN as in the paper: ? is one byte or none (the default)
     #[arg(long, overrides_with = "fnmatch")]
     paper: bool,
-    /// The pattern is as fnmatch(3) has it: ? is one byte, [...] one of a set
+    /// Read PATTERN as fnmatch(3) does: ? is one byte, [...] one of a set
     #[arg(long, overrides_with = "paper")]
     fnmatch: bool,
-    /// Stop at the first match, of the earliest PATH that has one
+    /// Stop at the first match, in the first PATH that has one
     #[arg(short = 'f', long)]
     stop_at_first: bool,
-    /// Say what stat(2) says of each match, symbolic links followed
+    /// Show stat(2) attributes of matches, following symbolic links
     #[arg(short, long)]
     metadata: bool,
-    /// With --metadata: of symbolic links themselves
+    /// With --metadata, show the attributes of symbolic links themselves
     #[arg(short = 'P', long)]
     no_follow: bool,
     /// Print paths that begin with PATH
     #[arg(short = 'r', long)]
     include_root: bool,
-    /// Only what this user may read
+    /// Show only files that this user may read
     #[arg(long)]
     readable: bool,
-    /// Only what this user may write
+    /// Show only files that this user may write
     #[arg(long)]
     writable: bool,
-    /// Only what this user may execute or, of directories, search
+    /// Show only what this user may execute (for directories: search)
     #[arg(short = 'x', long)]
     executable: bool,
-    /// Only a period in the pattern matches one that begins a name
+    /// Match a leading period only with a period in the pattern
     #[arg(long)]
     period: bool,
-    /// Go into directories that symbolic links lead to
+    /// Enter directories that symbolic links lead to
     #[arg(short = 'L', long)]
     follow: bool,
-    /// Do not go into other file systems
+    /// Do not enter other file systems
     #[arg(long)]
     xdev: bool,
-    /// Go at most so many levels below PATH, and tell of what is deeper
+    /// Enter at most NUMBER levels below PATH, and report deeper ones
     #[arg(long, value_name = "NUMBER", default_value_t = DEPTH_DEFAULT, hide_default_value = true)]
     max_depth: usize,
-    /// End with an error where something lies more than 16 levels below PATH, as
-    /// the paper's search does
+    /// End with an error if entries lie more than 16 levels below PATH
+    ///
+    /// The paper's search does this.
     #[arg(long, conflicts_with = "max_depth")]
     depth16: bool,
-    /// Who answers: the index where it is known to be as of now, servers about
-    /// their mounts and the file system elsewhere (auto), the file system, or the
-    /// index as it is
+    /// Ask this source: auto, live, or index
+    ///
+    /// auto asks the index where it is known to be up to date, servers about their mounts, and the
+    /// file system elsewhere. live asks the file system; index asks the index as it is.
     #[arg(long, value_name = "WHO", value_enum, default_value = "auto")]
     served_by: Who,
-    /// Ask a server, in one round trip: unix:PATH, tls:HOST:PORT, ssh:HOST (which
-    /// needs trawld there) or command:WORDS; each PATH is one of the server's
+    /// Ask the server at ADDRESS, in one round trip
+    ///
+    /// ADDRESS is unix:PATH, tls:HOST:PORT, ssh:HOST (which needs trawld on the host), or
+    /// command:WORDS. Each PATH is one of the server's.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "served_by")]
     remote: Option<OsString>,
-    /// With --remote tls:…: who may sign the server's certificate [default:
-    /// ca.pem in ~/.config/trawl or /etc/trawl]
+    /// With --remote tls:…, trust certificates signed by the CA in FILE
+    ///
+    /// Defaults to ca.pem in ~/.config/trawl or /etc/trawl.
     #[arg(long, value_name = "FILE", requires = "remote")]
     ca: Option<PathBuf>,
-    /// With --remote tls:…: this client's certificate [default: cert.pem there]
+    /// With --remote tls:…, use the client certificate in FILE
+    ///
+    /// Defaults to cert.pem in ~/.config/trawl or /etc/trawl.
     #[arg(long, value_name = "FILE", requires = "remote")]
     cert: Option<PathBuf>,
-    /// With --remote tls:…: its key [default: key.pem there]
+    /// With --remote tls:…, use the client key in FILE
+    ///
+    /// Defaults to key.pem in ~/.config/trawl or /etc/trawl.
     #[arg(long, value_name = "FILE", requires = "remote")]
     key: Option<PathBuf>,
-    /// A NUL byte behind each path instead of a newline
+    /// End each path with a NUL byte instead of a newline
     #[arg(short = '0', long, conflicts_with = "json")]
     null: bool,
-    /// One JSON object a line, errors included
+    /// Print one JSON object per line, including errors
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
 
-/// Who answers.
+/// Source that is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Who {
     Auto,
@@ -140,7 +149,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
-        let text = "trawl search asks about now: trawl find answers about the past with --at";
+        let text = "trawl search answers only about now: use trawl find with --at for the past";
         return Err(Failure::Usage(text.into()));
     }
     let request = request(args)?;
@@ -166,7 +175,7 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-/// Prints records as they come; who gave them.
+/// Prints records as they arrive, and returns who provided them.
 fn print(mut search: Search, answer: &mut Answer) -> Result<BTreeSet<ServedBy>, Failure> {
     let mut served_by = BTreeSet::new();
     while search.advance()? {
@@ -225,7 +234,7 @@ fn remote(address: &OsString, args: &SearchArgs) -> Result<Box<dyn Executor>, Fa
     Ok(Box::new(Remote::new(address)))
 }
 
-/// Who is asked, and what is to be said of how fresh an index is that is asked in any case.
+/// The executor of a search, and for an index that is asked in any case its freshness.
 type Asked = (Box<dyn Executor>, Option<Freshness>);
 
 fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, Failure> {

@@ -1,5 +1,5 @@
-//! Who answers a server's clients: the index where a daemon says that it is as of now, and the
-//! file system elsewhere, both as the user that this process is.
+//! Answers a server's clients: from the index where a daemon confirms that it is up to date,
+//! elsewhere from the file system. Both are read as the user of this process.
 
 use std::path::PathBuf;
 
@@ -7,22 +7,22 @@ use trawl_call::{CallError, Executor, LiveWalk, Request, Stream};
 
 use crate::fresh::DEADLINE;
 
-/// Asks daemons anew for each search.
+/// Executor that asks the daemons again for each search.
 pub(super) struct FreshOrLive {
-    /// The index that was named, if one was.
+    /// The index that the user named, if any.
     pub(super) index: Option<PathBuf>,
 }
 
 impl Executor for FreshOrLive {
     fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
-        // What lies in an export is never answered from an index: nobody need be asked.
+        // Trees of exports are never answered from an index, so no daemon need be asked.
         let mut roots = request.roots().iter();
         if roots.all(|root| root.confined().is_some()) {
             return LiveWalk::default().begin(request);
         }
         match trawl_ask::search::auto(self.index.clone(), Some(DEADLINE)) {
             Ok(auto) => auto.begin(request),
-            // Whatever is wrong with the index, the file system is there.
+            // If the index cannot be used for any reason, the file system still can.
             Err(_) => LiveWalk::default().begin(request),
         }
     }

@@ -1,5 +1,5 @@
-//! `trawl serve`, also `trawld --stdio` and `trawld --listen`: answers searches of other machines
-//! and of programs that have a socket to ask at.
+//! `trawl serve`, also called as `trawld --stdio` and `trawld --listen`: answers searches of other
+//! machines, and of programs that connect to a socket.
 
 mod answer;
 mod sockets;
@@ -23,16 +23,16 @@ use crate::output::say;
 
 const EXAMPLES: &str = "\
 Examples:
-  ssh host trawld --stdio                 what trawl search --remote ssh:host runs
+  ssh host trawld --stdio                 serve trawl search --remote ssh:host
   trawl serve --stdio --export src=/srv/src
-                                          nothing but that tree, as /src
+                                          serve only that tree, as /src
   trawl serve --listen unix:/run/trawl/search
-                                          each client is served as the user it is
-  trawl serve --listen tls:0.0.0.0:8295   who has a certificate is served as the
-                                          user that /etc/trawl/users says
+                                          serve each client as its own user
+  trawl serve --listen tls:0.0.0.0:8295   serve clients with certificates as the
+                                          users that /etc/trawl/users assigns
 
-What is shown is what the user who is served may see: the work is done by a
-process of that user. Nothing can be changed.";
+Each client sees what its user may see: a process of that user does the work.
+Clients cannot change anything.";
 
 // Options of `trawl serve`.
 #[derive(Debug, clap::Args)]
@@ -42,11 +42,13 @@ pub(crate) struct ServeArgs {
     /// Serve one client on standard input and output
     #[arg(long, group = "where", conflicts_with_all = ["listen", "listen_chirp"])]
     stdio: bool,
-    /// Serve who connects to a socket: unix:PATH, tls:ADDRESS:PORT, or systemd
-    /// (the sockets that a service manager opened); can be given again
+    /// Serve clients that connect to ADDRESS
+    ///
+    /// ADDRESS is unix:PATH, tls:ADDRESS:PORT, or systemd for the sockets that a service manager
+    /// opened. May be given several times.
     #[arg(long, value_name = "ADDRESS", group = "where")]
     listen: Vec<OsString>,
-    /// Answer Chirp's line search, for anybody who connects, as --chirp-user
+    /// Answer Chirp's line search for any client, as --chirp-user
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -54,56 +56,57 @@ pub(crate) struct ServeArgs {
         requires = "chirp_user"
     )]
     listen_chirp: Option<String>,
-    /// The user that Chirp's clients are served as
+    /// Serve Chirp's clients as USER
     #[arg(long, value_name = "USER", requires = "listen_chirp")]
     chirp_user: Option<String>,
-    /// With tls: the server's certificate, then those in between (PEM)
+    /// For tls, use this server certificate, then intermediate ones (PEM)
     #[arg(long, value_name = "FILE", default_value = "/etc/trawl/server.pem")]
     cert: PathBuf,
-    /// With tls: its key
+    /// For tls, use the server key in FILE
     #[arg(long, value_name = "FILE", default_value = "/etc/trawl/server.key")]
     key: PathBuf,
-    /// With tls: who may sign clients' certificates
+    /// For tls, accept client certificates signed by the CA in FILE
     #[arg(long, value_name = "FILE", default_value = "/etc/trawl/clients.pem")]
     client_ca: PathBuf,
-    /// With tls: which user a certificate stands for; lines sha256:…=USER,
-    /// san:NAME=USER, cn:NAME=USER
+    /// For tls, read the users of certificates from FILE
+    ///
+    /// The lines are sha256:…=USER, san:NAME=USER, or cn:NAME=USER.
     #[arg(long, value_name = "FILE", default_value = trawl_remote::tls::users::FILE)]
     users: PathBuf,
-    /// With tls: the user of the process that ends TLS
+    /// For tls, run the process that ends TLS as USER
     #[arg(long, value_name = "USER", default_value = "nobody")]
     tls_user: String,
-    /// Show only this tree, under this name; can be given again [default: all
-    /// that the user may see, with the paths of this machine]
+    /// Show only the tree DIR, under NAME
+    ///
+    /// May be given several times. By default clients see all that their user may see, with the
+    /// paths of this machine.
     #[arg(long, value_name = "NAME=DIR")]
     export: Vec<OsString>,
     /// Show only the trees in /etc/trawl/exports
     #[arg(long, conflicts_with = "export")]
     restrict: bool,
-    /// Connections in all
+    /// Allow N connections in all
     #[arg(long, value_name = "N", default_value_t = Crowd::default().connections)]
     connections: usize,
-    /// Connections of one user
+    /// Allow N connections of one user
     #[arg(long, value_name = "N", default_value_t = Crowd::default().of_one_user)]
     user_connections: usize,
-    /// Connections that are served at the same time
+    /// Serve N connections at the same time
     #[arg(long, value_name = "N", default_value_t = Crowd::default().served)]
     served: usize,
-    /// Connections of one user that are served at the same time
+    /// Serve N connections of one user at the same time
     #[arg(long, value_name = "N", default_value_t = Crowd::default().served_of_one_user)]
     user_served: usize,
-    /// How long a connection may wait to be served
+    /// Let a connection wait up to TIME to be served
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "30s")]
     patience: Duration,
-    /// How long a client may take nothing of an answer
+    /// Let a client pause up to TIME while it receives an answer
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "60s")]
     stall: Duration,
-    /// Directories that are watched for a client that keeps what is in them; 0:
-    /// none are
+    /// Watch N directories for a client that caches them; 0 watches none
     #[arg(long, value_name = "N", default_value_t = Limits::default().directories)]
     watched_directories: usize,
-    /// Begin each request so many milliseconds later, as if clients were far
-    /// away
+    /// Delay each request by MS milliseconds, to simulate distant clients
     #[arg(
         long,
         value_name = "MS",
@@ -111,11 +114,10 @@ pub(crate) struct ServeArgs {
         hide_default_value = true
     )]
     delay: u64,
-    /// Serve the connections that come over standard input: what --listen starts
-    /// for each user
+    /// Serve connections that come over standard input; --listen starts this
     #[arg(long, hide = true, group = "where", conflicts_with_all = ["stdio", "listen", "listen_chirp"])]
     worker: bool,
-    /// End TLS for who is at standard input: what --listen tls: starts
+    /// End TLS for the process at standard input; --listen tls: starts this
     #[arg(long, hide = true, group = "where", conflicts_with_all = ["stdio", "listen", "listen_chirp", "worker"])]
     tls_front: bool,
 }
@@ -212,7 +214,7 @@ fn listen(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-/// What each user's process is started with.
+/// Returns the words with which each user's process is started.
 fn words(index: Option<PathBuf>, args: &ServeArgs) -> Result<Vec<OsString>, RemoteError> {
     let mut words = Vec::new();
     if let Some(index) = index {

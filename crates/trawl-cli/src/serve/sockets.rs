@@ -1,4 +1,4 @@
-//! The sockets that `trawl serve --listen` is told to listen at.
+//! The sockets at which `trawl serve --listen` listens.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -16,11 +16,11 @@ use trawl_sys::identity;
 use super::ServeArgs;
 use crate::failure::Failure;
 
-/// What a service manager calls the sockets that are not Unix sockets.
+/// Names that a service manager gives to sockets that are not Unix sockets.
 const TLS_NAME: &str = "tls";
 const CHIRP_NAME: &str = "chirp";
 
-/// Opens all of them.
+/// Opens all sockets.
 pub(super) fn open(args: &ServeArgs, program: PathBuf) -> Result<Listening, Failure> {
     let mut listening = Listening::default();
     for address in &args.listen {
@@ -52,13 +52,13 @@ fn bind(place: &str) -> Result<TcpListener, RemoteError> {
     })
 }
 
-/// A user of this machine, by name.
+/// Returns a user of this machine, by name.
 fn user(name: &str) -> Result<User, Failure> {
     let failed = |why: String| Failure::Usage(format!("the user {name} cannot be used: {why}"));
     let uid = identity::uid_of(name.as_bytes()).map_err(|error| failed(error.to_string()))?;
-    let uid = uid.ok_or_else(|| failed("there is none".to_owned()))?;
+    let uid = uid.ok_or_else(|| failed("there is no such user".to_owned()))?;
     let account = identity::account_of(uid).map_err(|error| failed(error.to_string()))?;
-    let account = account.ok_or_else(|| failed("there is none".to_owned()))?;
+    let account = account.ok_or_else(|| failed("there is no such user".to_owned()))?;
     Ok(User {
         uid,
         gid: account.gid,
@@ -66,7 +66,7 @@ fn user(name: &str) -> Result<User, Failure> {
     })
 }
 
-/// Whoever this process is.
+/// Returns the user of this process.
 fn ourselves() -> Result<User, Failure> {
     let groups = identity::groups().map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(User {
@@ -87,7 +87,7 @@ fn add_tls(
         words: ["serve", "--tls-front"].map(OsString::from).into(),
     };
     let front_user = match identity::effective_uid() {
-        // With no group but its own.
+        // The user has no groups besides its own.
         0 => User {
             groups: Vec::new(),
             ..user(&args.tls_user)?
@@ -117,8 +117,8 @@ fn add_chirp(
     Ok(listening.add_chirp(listener, user(name)?)?)
 }
 
-/// Sockets that a service manager opened: those called `tls` and `chirp`; all others are Unix
-/// sockets.
+/// Adds the sockets that a service manager opened: those named `tls` and `chirp`; all others are
+/// Unix sockets.
 fn add_inherited(
     listening: &mut Listening,
     args: &ServeArgs,
@@ -126,7 +126,7 @@ fn add_inherited(
 ) -> Result<(), Failure> {
     let sockets = trawl_sys::inherited::take();
     if sockets.is_empty() {
-        let text = "no socket came from a service manager: --listen systemd is for units";
+        let text = "no service manager passed a socket: use --listen systemd only in units";
         return Err(Failure::Usage(text.into()));
     }
     for (name, socket) in sockets {

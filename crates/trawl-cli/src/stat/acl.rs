@@ -4,7 +4,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Acl, FileType, Gid, Uid};
 use trawl_text::owners::Owners;
 
-/// How users and groups are shown.
+/// Format of users and groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ids {
     /// By name where there is one.
@@ -13,23 +13,23 @@ pub(crate) enum Ids {
     Numbers,
 }
 
-/// An entry's lists.
+/// The access control lists of an entry.
 pub(crate) struct Lists {
     access: Acl,
     default: Option<Acl>,
     is_extended: bool,
 }
 
-/// Writes users and groups.
+/// Formatter of users and groups.
 pub(crate) struct Naming<'a> {
-    /// Their names.
+    /// Names of users and groups.
     pub(crate) owners: &'a Owners,
-    /// Whether these are used.
+    /// Whether names are used.
     pub(crate) ids: Ids,
 }
 
 impl Lists {
-    /// The lists of a row; what its mode says where it has none.
+    /// Returns the lists of a row; without a stored list, the access list follows from the mode.
     pub(crate) fn of(row: &Row<'_>) -> Lists {
         let bits = |shift: u32| (row.mode() >> shift & 7) as u8;
         let by_mode = Acl {
@@ -47,12 +47,12 @@ impl Lists {
         }
     }
 
-    /// True if they say more than the mode.
+    /// Returns true if the lists say more than the mode.
     pub(crate) fn is_extended(&self) -> bool {
         self.is_extended
     }
 
-    /// Every entry on a line of its own, without what is in effect.
+    /// Returns every list entry as a line, without effective rights.
     pub(crate) fn entries(&self, naming: &Naming<'_>) -> Vec<String> {
         let lines = self.lines(naming).into_iter();
         let bare = lines.map(|line| line.split('\t').next().unwrap_or_default().to_owned());
@@ -68,7 +68,7 @@ impl Lists {
     }
 }
 
-/// What getfacl prints of an entry; `path` is how it shows its name.
+/// Returns the text that getfacl prints for an entry; `path` is the path as getfacl shows it.
 pub(crate) fn text(path: &[u8], row: &Row<'_>, naming: &Naming<'_>) -> Vec<u8> {
     let (owner, group) = (naming.user(row.uid()), naming.group(row.gid()));
     let mut out = [b"# file: ", path].concat();
@@ -87,7 +87,7 @@ pub(crate) fn text(path: &[u8], row: &Row<'_>, naming: &Naming<'_>) -> Vec<u8> {
     out
 }
 
-/// The entries of one list, in the order in which the kernel keeps them.
+/// Formats the entries of one list, in the order in which the kernel keeps them.
 fn entries(acl: &Acl, before: &str, naming: &Naming<'_>) -> Vec<String> {
     let plain = |tag: &str, bits: u8| format!("{before}{tag}:{}", letters(bits));
     let masked = |tag: &str, bits: u8| {
@@ -134,7 +134,7 @@ impl Naming<'_> {
     }
 }
 
-/// A name of a user or group: text, but for oddities that no system makes.
+/// Returns the name of a user or group as text; invalid bytes, which no system creates, are lost.
 fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }

@@ -1,5 +1,4 @@
-//! `trawl stat -f`: the live file systems that files lie on. No index is
-//! asked.
+//! `trawl stat -f`: the live file systems that contain the files. No index is asked.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;

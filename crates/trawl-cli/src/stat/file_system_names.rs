@@ -113,7 +113,7 @@ const NAMES: [(u32, &str); 106] = [
     (0xFF534D42, "cifs"),
 ];
 
-/// The name; `None` if the number is not known.
+/// Returns the name; `None` if the number is unknown.
 pub(crate) fn name(magic: u32) -> Option<&'static str> {
     let found = NAMES.binary_search_by_key(&magic, |(number, _)| *number);
     found

@@ -1,15 +1,15 @@
-//! Formats of `stat`: `%` directives with printf's flags, width and
-//! precision, as stat(1) of coreutils 9.1 reads them.
+//! Formats of `stat`: `%` directives with the flags, width and precision of printf(3), as stat(1)
+//! of coreutils 9.1 reads them.
 //!
-//! A format is parsed once, before any file is looked at, so that a mistake
-//! is found before anything is printed.
+//! A format is parsed once, before any file is looked at, so that a mistake is reported before
+//! anything is printed.
 
 use crate::stat::value::Value;
 
-/// Longest padding that is honoured; the rest of an absurd width is ignored.
+/// Maximum padding; the rest of a larger width is ignored.
 const WIDTH_MAX: usize = 1 << 20;
 
-/// How a directive is laid out: `%-010.3X`.
+/// Layout of a directive: `%-010.3X`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spec {
     pub(crate) left: bool,
@@ -22,10 +22,10 @@ pub(crate) struct Spec {
     pub(crate) precision: Option<Option<usize>>,
 }
 
-/// A part of a device number.
+/// Part of a device number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// All of it.
+    /// The whole number.
     Whole,
     /// `%Hd`: the major number.
     Major,
@@ -45,19 +45,19 @@ pub(crate) struct Format {
     pieces: Vec<Piece>,
 }
 
-/// Whether backslash escapes are read.
+/// Whether backslash escapes are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escapes {
     /// `--printf`: they are.
     Read,
-    /// `-c`: a backslash is one.
+    /// `-c`: a backslash stands for itself.
     Keep,
 }
 
-/// A format that cannot be used.
+/// An invalid format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadFormat {
-    /// `%` with something between it and the next `%` or the end.
+    /// A `%` followed by flags and then by another `%` or by the end.
     #[error("{directive}: invalid directive; write %% for a percent sign")]
     Invalid {
         /// The directive.
@@ -65,18 +65,17 @@ pub(crate) enum BadFormat {
     },
 }
 
-/// What a format is about.
+/// Subject of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// Files.
     File,
-    /// The file systems that they lie on.
+    /// The file systems that contain the files.
     FileSystem,
 }
 
 impl Subject {
-    /// True if `letter` stands for something; `?` is printed for others, as
-    /// stat does.
+    /// Returns true if `letter` is a directive; for other letters `?` is printed, as in stat.
     fn knows(self, letter: u8) -> bool {
         let known: &[u8] = match self {
             Subject::File => b"aAbBCdDfFgGhimnNorRstTuUwWxXyYzZ",
@@ -87,7 +86,7 @@ impl Subject {
 }
 
 impl Format {
-    /// Reads a format.
+    /// Parses a format.
     pub(crate) fn parse(
         text: &[u8],
         escapes: Escapes,
@@ -110,21 +109,21 @@ impl Format {
         Ok(Format { pieces })
     }
 
-    /// The format with a line's end behind it.
+    /// Returns the format with a line end after it.
     #[must_use]
     pub(crate) fn line(mut self) -> Format {
         self.pieces.push(Piece::Text(b"\n".to_vec()));
         self
     }
 
-    /// True if it has a directive with this letter.
+    /// Returns true if the format has a directive with this letter.
     pub(crate) fn has(&self, wanted: u8) -> bool {
         let mut pieces = self.pieces.iter();
         pieces.any(|piece| matches!(piece, Piece::Directive(_, _, letter) if *letter == wanted))
     }
 
-    /// Appends what the format says, given what its letters stand for: one
-    /// value, or two with an arrow between them.
+    /// Appends the output of the format. `value` returns the value of a letter, or two values that
+    /// are joined by an arrow.
     pub(crate) fn render(
         &self,
         out: &mut Vec<u8>,
@@ -152,7 +151,7 @@ fn flush(literal: &mut Vec<u8>, pieces: &mut Vec<Piece>) {
     }
 }
 
-/// Reads what follows a `%`; returns what follows the directive.
+/// Parses the text after a `%`; returns the text after the directive.
 fn parse_directive<'t>(
     text: &'t [u8],
     literal: &mut Vec<u8>,
@@ -224,7 +223,7 @@ fn parse_number(text: &[u8]) -> (Option<usize>, &[u8]) {
     ((length > 0).then_some(value), rest)
 }
 
-/// Reads what follows a backslash; returns what follows the escape.
+/// Parses the text after a backslash; returns the text after the escape.
 fn parse_escape<'t>(text: &'t [u8], literal: &mut Vec<u8>) -> &'t [u8] {
     let Some((&letter, tail)) = text.split_first() else {
         literal.push(b'\\');
@@ -266,7 +265,7 @@ fn parse_escape<'t>(text: &'t [u8], literal: &mut Vec<u8>) -> &'t [u8] {
     tail
 }
 
-/// Appends a value as printf(3) lays it out.
+/// Appends a value, laid out as in printf(3).
 fn push_value(out: &mut Vec<u8>, spec: Spec, value: &Value) {
     match value {
         Value::Text(text) => {
@@ -325,7 +324,7 @@ fn push_number(out: &mut Vec<u8>, prefix: &str, digits: &str, spec: Spec) {
         None if spec.zero && !spec.left => spec.width.saturating_sub(prefix.len()),
         None => 0,
     };
-    // Zero in no digits is nothing, says printf(3).
+    // With a precision of 0, printf(3) prints nothing for zero.
     let digits = if digits == "0" && digits_min == 0 && spec.precision.is_some() {
         ""
     } else {
@@ -347,12 +346,11 @@ fn push_padded(out: &mut Vec<u8>, text: &[u8], spec: Spec) {
     }
 }
 
-/// Seconds since 1970; the precision says how many decimals, nine where it
-/// is a dot alone.
+/// Appends seconds since 1970; the precision is the number of decimals, nine for a dot alone.
 ///
-/// Digits are cut off as GNU stat does: before 1970 towards zero, except that
-/// a time which is less than one unit of the last digit away from a whole
-/// second becomes the earlier second (-0.0005 with three digits is -1.000).
+/// Digits are cut off as GNU stat does: before 1970 towards zero, except that a time which is less
+/// than one unit of the last digit away from a whole second becomes the earlier second (-0.0005
+/// with three digits is -1.000).
 fn push_epoch(out: &mut Vec<u8>, time: trawl_model::Timestamp, spec: Spec) {
     let decimals = spec.precision.map_or(0, |precision| precision.unwrap_or(9));
     let shown = decimals.min(9);

@@ -1,8 +1,8 @@
 //! `trawl stat`: the attributes of files, as stat(1) prints them.
 //!
-//! Links are shown, unless `-L` asks for what they lead to (with `--acl` they
-//! are always followed, as getfacl(1) does). File systems (`-f`) are always
-//! the live ones, and so is what lies above a source's root (`%m`).
+//! Symbolic links are shown themselves, unless `-L` asks for their targets (with `--acl` they are
+//! always followed, as getfacl(1) does). File systems (`-f`) are always the live ones, and so are
+//! directories above a source's root (`%m`).
 
 mod acl;
 mod file_system;
@@ -42,42 +42,41 @@ Directives: %a %A mode, octal and in letters; %b %B blocks and their size;
 %m mount point; %n %N name; %o I/O size; %r %R %Hr %Lr %t %T device of a device file; %s size;
 %u %U owner; %w %W birth, %x %X access, %y %Y change of content, %z %Z change
 of inode, for people and as seconds since 1970 (%.3Y: with decimals).
-With -f: %a %f %b blocks available, free and in all; %c %d inodes in all and
-free; %i id; %l longest name; %n name; %s %S block sizes; %t %T type.";
+With -f: %a %f %b available, free and total blocks; %c %d total and free inodes;
+%i id; %l maximum length of names; %n name; %s %S block sizes; %t %T type.";
 
 // Options of `trawl stat`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = DIRECTIVES)]
 pub(crate) struct StatArgs {
-    /// What to show
+    /// Show the attributes of these files
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<OsString>,
-    /// Print this, and a newline, for each file
+    /// Print FORMAT and a newline for each file
     #[arg(short = 'c', long, value_name = "FORMAT", overrides_with = "printf")]
     format: Option<OsString>,
-    /// Print this for each file, with \n and other escapes read
+    /// Print FORMAT for each file, interpreting \n and other escapes
     #[arg(long, value_name = "FORMAT", overrides_with = "format")]
     printf: Option<OsString>,
-    /// One line of numbers
+    /// Print one line of numbers
     #[arg(short, long)]
     terse: bool,
-    /// What links lead to in place of links
+    /// Show the targets of symbolic links instead of the links
     #[arg(short = 'L', long)]
     dereference: bool,
-    /// The file systems that files lie on, as they are now
+    /// Show the file systems that contain the files, as they are now
     #[arg(short, long)]
     file_system: bool,
-    /// How to use cached attributes: always or default; never is not to be
-    /// had from an index
+    /// Accept always or default; an index cannot provide never
     #[arg(long, value_name = "MODE", value_parser = ["default", "always", "never"])]
     cached: Option<String>,
-    /// Access control lists, as getfacl prints them
+    /// Print access control lists, as getfacl does
     #[arg(long, conflicts_with_all = ["format", "printf", "terse"])]
     acl: bool,
-    /// With --acl numbers of users and groups, not names
+    /// With --acl, print numbers of users and groups instead of names
     #[arg(short, long, requires = "acl")]
     numeric: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -91,11 +90,11 @@ const OF_DEVICE: &str = "Device: %Hd,%Ld\tInode: %-10i  Links: %-5h Device type:
 const TAIL: &str = "Access: (%04a/%10.10A)  Uid: (%5u/%8U)   Gid: (%5g/%8G)\n\
                     Access: %x\nModify: %y\nChange: %z\n Birth: %w\n";
 
-/// Which format a file is shown in.
+/// Formats for the types of files.
 struct Formats {
     usual: Format,
     device: Format,
-    /// Names in `%N`.
+    /// Quoting of names in `%N`.
     quoting: Quoting,
 }
 
@@ -106,11 +105,11 @@ pub(crate) fn run(
     manner: Manner,
 ) -> Result<Exit, Failure> {
     if args.cached.as_deref() == Some("never") {
-        let text = "--cached=never asks for what is there now: use stat itself";
+        let text = "--cached=never needs the live attributes: use stat itself";
         return Err(Failure::Usage(text.into()));
     }
     if args.file_system && manner.then(args.manner).at.is_some() {
-        let text = "--file-system asks for what is there now: leave out --at";
+        let text = "--file-system shows the file systems of now: leave out --at";
         return Err(Failure::Usage(text.into()));
     }
     if args.file_system {
@@ -186,7 +185,7 @@ impl Formats {
     }
 }
 
-/// An object with the entries of the lists that the mode does not tell.
+/// Adds the entries of access control lists that say more than the mode.
 fn with_lists(object: Object, row: &Row<'_>) -> Object {
     let lists = Lists::of(row);
     if !lists.is_extended() {
@@ -197,7 +196,7 @@ fn with_lists(object: Object, row: &Row<'_>) -> Object {
         ids: Ids::Numbers,
     };
     let entries = lists.entries(&naming);
-    // Nothing in them needs to be escaped.
+    // The entries contain no characters that need escapes.
     object.array("acl", entries.iter().map(|entry| format!("\"{entry}\"")))
 }
 
@@ -232,8 +231,8 @@ impl StatArgs {
             Format::parse(text, escapes, Subject::File)
                 .map_err(|bad| Failure::Usage(bad.to_string()))
         };
-        // GNU stat quotes names only if its format holds a plain %N: not with a width, and not
-        // in the default format.
+        // GNU stat quotes names only if the format has a plain `%N`: not with a width, and not in
+        // the default format.
         let quoting = |format: &[u8]| match format.windows(2).any(|pair| pair == b"%N") {
             true => {
                 let named = std::env::var("QUOTING_STYLE").ok();

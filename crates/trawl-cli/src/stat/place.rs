@@ -1,5 +1,5 @@
-//! What of a file is not in its own row: where its file system is mounted,
-//! and its security context.
+//! Values that are not in a file's own row: the mount point of its file system, and its security
+//! context.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use crate::stat::format::Format;
 
 const LABEL: &[u8] = b"security.selinux";
 
-/// Mount point and security context, where the format shows them.
+/// Returns the mount point and the security context, each only if the format shows it.
 pub(crate) fn of(
     session: &mut Session,
     format: &Format,
@@ -34,7 +34,7 @@ pub(crate) fn of(
     Ok((mount, label))
 }
 
-/// The highest directory on the way up that lies on the same device.
+/// Returns the highest directory on the way up that is on the same device.
 fn mount_point(session: &Session, start: &Start) -> Result<Vec<u8>, Failure> {
     let mut path = start.path.clone();
     if !start.is_dir {
@@ -52,7 +52,7 @@ fn mount_point(session: &Session, start: &Start) -> Result<Vec<u8>, Failure> {
     Ok(display(&path).to_vec())
 }
 
-/// The device of a directory; of those above a source's root, the live one.
+/// Returns the device of a directory; above a source's root, the live one.
 fn device(session: &Session, path: &[u8]) -> Result<Option<u64>, Failure> {
     Ok(match session.index().locate(path)? {
         Located::Found(start) => Some(row_of(&start).dev().as_u64()),
@@ -64,7 +64,7 @@ fn device(session: &Session, path: &[u8]) -> Result<Option<u64>, Failure> {
     })
 }
 
-/// The security context; without one, that is told.
+/// Returns the security context; reports if there is none.
 fn label(session: &mut Session, start: &Start, given: &OsStr) -> Result<Vec<u8>, Failure> {
     let attributes = session.index().attributes(start)?;
     let found = attributes.into_iter().find(|one| one.name == LABEL);

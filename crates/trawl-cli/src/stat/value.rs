@@ -1,4 +1,4 @@
-//! The values behind `stat`'s directives: one row of the table a letter.
+//! Values of `stat`'s directives: a table with one row per letter.
 
 use trawl_model::{Dev, FileType, Timestamp};
 use trawl_text::owners::Owners;
@@ -6,7 +6,7 @@ use trawl_text::owners::Owners;
 use crate::ls::item::{Item, TimeKind};
 use crate::stat::format::Part;
 
-/// A value and the kind of directive that it is printed by.
+/// A value, with the conversion that prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// `%s`
@@ -23,21 +23,21 @@ pub(crate) enum Value {
     Epoch(Timestamp),
 }
 
-/// Everything besides its row that a file's values may depend on.
+/// Everything besides a file's row that its values depend on.
 pub(crate) struct Context<'a> {
     /// Names of users and groups.
     pub(crate) owners: &'a Owners,
-    /// Renders a time as `%x` shows it.
+    /// Formats a time as `%x` shows it.
     pub(crate) time: &'a dyn Fn(Timestamp) -> String,
-    /// Renders a name as `%N` shows it.
+    /// Formats a name as `%N` shows it.
     pub(crate) quote: &'a dyn Fn(&[u8]) -> Vec<u8>,
-    /// Where its file system is mounted.
+    /// Mount point of the file's file system.
     pub(crate) mount: &'a [u8],
-    /// Its security context, or `?`.
+    /// Security context, or `?`.
     pub(crate) label: &'a [u8],
 }
 
-/// What a letter stands for; for a link's `%N` also what it leads to.
+/// Returns the value of a letter; for a link's `%N` also the target.
 pub(crate) fn values(
     letter: u8,
     part: Part,
@@ -49,7 +49,7 @@ pub(crate) fn values(
     (value(letter, part, item, context), leads.then(target))
 }
 
-/// What `letter` stands for.
+/// Returns the value of `letter`.
 fn value(letter: u8, part: Part, item: &Item, context: &Context<'_>) -> Value {
     let meta = item.meta.unwrap_or_default();
     let human = |time: Option<Timestamp>| {
@@ -105,7 +105,7 @@ fn name(name: trawl_text::owners::OwnerName) -> Value {
     Value::Text(name.map_or_else(|| b"UNKNOWN".to_vec(), |name| name.to_vec()))
 }
 
-/// The type in words.
+/// Returns the type in words.
 pub(crate) fn type_name(kind: FileType, size: u64) -> &'static str {
     match kind {
         FileType::Regular if size == 0 => "regular empty file",

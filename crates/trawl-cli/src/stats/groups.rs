@@ -1,5 +1,4 @@
-//! Counts as rows under labels: which groups there are, what they are
-//! called, and in which order they stand.
+//! Counts as labelled rows: the groups, their labels and their order.
 
 use std::collections::HashMap;
 
@@ -9,25 +8,25 @@ use trawl_text::owners::{OwnerName, Owners};
 
 use crate::stats::kinds::By;
 
-/// One counted group.
+/// A counted group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
-    /// Its kind, or kinds joined by commas.
+    /// Name of the kind, or of several kinds joined by commas.
     pub(crate) by: String,
     /// True if only regular files are counted.
     pub(crate) is_of_files: bool,
-    /// What programs read; `None` for what has no value, or for the rest.
+    /// Value for programs; `None` for entries without a value, or for the rest.
     pub(crate) key: Option<Vec<u8>>,
-    /// What people read.
+    /// Label for people.
     pub(crate) label: Vec<u8>,
-    /// How much there is of it.
+    /// Number of entries and bytes.
     pub(crate) count: Count,
-    /// How many directories, where entries are counted by these.
+    /// Number of directories, for groups of directories.
     pub(crate) directories: Option<u64>,
 }
 
-/// Sizes of which each row ends where a power of two does: the number of
-/// buckets of [`Stats::sizes`] up to it, and what the row is called.
+/// Rows of sizes, each ending at a power of two: the number of buckets of [`Stats::sizes`] up to
+/// its end, and its label.
 const SIZES: [(usize, &str); 13] = [
     (1, "empty"),
     (11, "< 1 KiB"),
@@ -44,7 +43,7 @@ const SIZES: [(usize, &str); 13] = [
     (SIZE_BUCKETS, "≥ 1 TiB"),
 ];
 
-/// What the buckets of [`Stats::ages`] are called.
+/// Labels of the buckets of [`Stats::ages`].
 const AGES: [&str; AGE_BUCKETS] = [
     "< 1 hour",
     "< 1 day",
@@ -57,7 +56,7 @@ const AGES: [&str; AGE_BUCKETS] = [
     "≥ 5 years",
 ];
 
-/// The groups of one kind; all but the first `shown` extensions are one row.
+/// Returns the groups of one kind. Extensions after the first `shown` are combined into one row.
 pub(crate) fn groups(by: By, stats: &Stats, owners: &Owners, shown: usize) -> Vec<Group> {
     let labelled = |(label, count): (&str, Count)| group(by, Some(label.into()), label, count);
     match by {
@@ -76,8 +75,8 @@ pub(crate) fn groups(by: By, stats: &Stats, owners: &Owners, shown: usize) -> Ve
     }
 }
 
-/// The groups of several kinds together, those with most space first; all but
-/// the first `limit` are one row.
+/// Returns the groups of several kinds counted together, the one with most space first. Groups
+/// after the first `limit` are combined into one row.
 pub(crate) fn combined(kinds: &[By], stats: &Stats, owners: &Owners, limit: usize) -> Vec<Group> {
     let name = kinds
         .iter()
@@ -111,7 +110,7 @@ pub(crate) fn combined(kinds: &[By], stats: &Stats, owners: &Owners, limit: usiz
     rows
 }
 
-/// What a key is called.
+/// Returns the label of a key.
 fn label(by: By, key: &Key, owners: &Owners) -> Vec<u8> {
     let named = |name: OwnerName, id: &u32| name.map_or_else(|| number(*id), |n| n.to_vec());
     match (by, key) {
@@ -155,7 +154,8 @@ fn projects(stats: &Stats) -> Vec<Group> {
 /// Ends of the rows of name lengths.
 const NAME_LENGTHS: [usize; 9] = [4, 8, 12, 16, 24, 32, 64, 128, 256];
 
-/// Rows for numbers from 0 on, each up to one of `ends`, or each alone.
+/// Returns rows for numbers from 0 on: each ends at one of `ends`, or has a single number if `ends`
+/// is empty.
 fn numbered(by: By, counts: &[Count], ends: &[usize]) -> Vec<Group> {
     let each: Vec<usize> = (1..=counts.len()).collect();
     let mut rows = Vec::new();
@@ -177,7 +177,7 @@ fn numbered(by: By, counts: &[Count], ends: &[usize]) -> Vec<Group> {
     rows
 }
 
-/// Directories by the number of their entries.
+/// Returns rows of directories by the number of their entries.
 fn fullness(stats: &Stats) -> Vec<Group> {
     let row = |(bucket, (directories, count)): (usize, &(u64, Count))| {
         let label = match bucket {
@@ -209,7 +209,7 @@ fn group(by: By, key: Option<Vec<u8>>, label: impl AsRef<[u8]>, count: Count) ->
     }
 }
 
-/// The most frequent first.
+/// Returns the types, the most frequent first.
 fn types(stats: &Stats) -> Vec<Group> {
     let mut list: Vec<_> = stats
         .types
@@ -236,7 +236,7 @@ const fn type_name(kind: FileType) -> &'static str {
     }
 }
 
-/// The most frequent first, then all others in one row.
+/// Returns the extensions, the most frequent first, and the rest combined into one row.
 fn extensions(stats: &Stats, shown: usize) -> Vec<Group> {
     let mut list: Vec<(&[u8], Count)> = stats
         .extensions
@@ -277,7 +277,7 @@ fn sizes(stats: &Stats) -> Vec<(&'static str, Count)> {
     rows
 }
 
-/// Without the empty rows at both ends.
+/// Removes the empty rows at both ends.
 fn trimmed(mut rows: Vec<(&'static str, Count)>) -> Vec<(&'static str, Count)> {
     while rows.last().is_some_and(|(_, count)| count.entries == 0) {
         rows.pop();
@@ -289,7 +289,7 @@ fn trimmed(mut rows: Vec<(&'static str, Count)>) -> Vec<(&'static str, Count)> {
     rows.split_off(empty)
 }
 
-/// Those with most space first.
+/// Returns the groups by id, the one with most space first.
 fn by_id<Id: Copy + Ord>(
     by: By,
     counts: &HashMap<Id, Count>,

@@ -1,5 +1,4 @@
-//! By what entries are counted: what the options call it, one or several
-//! together.
+//! Kinds by which entries are counted, alone or several together, and their names in options.
 
 use std::ffi::OsStr;
 
@@ -7,15 +6,15 @@ use clap::ValueEnum;
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use trawl_query::Trait;
 
-/// What is counted apart.
+/// Kind by which entries are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub(crate) enum By {
     /// File, directory, symbolic link, …
     Type,
-    /// What follows the last dot of a regular file's name
+    /// The part of a regular file's name after the last dot
     #[value(alias = "ext")]
     Extension,
-    /// Content of regular files
+    /// Size of the content of regular files
     Size,
     /// Time since the content of regular files changed
     #[value(alias = "mtime")]
@@ -23,7 +22,7 @@ pub(crate) enum By {
     /// Time since regular files were read
     #[value(alias = "atime")]
     Accessed,
-    /// Time since anything of regular files changed
+    /// Time since the inode of regular files changed
     #[value(alias = "ctime")]
     Changed,
     /// Owner
@@ -33,7 +32,7 @@ pub(crate) enum By {
     Group,
     /// Project
     Project,
-    /// Length of the name, bytes
+    /// Length of the name in bytes
     NameLength,
     /// Levels below the path
     Depth,
@@ -42,7 +41,7 @@ pub(crate) enum By {
 }
 
 impl By {
-    /// Those that are shown unless some are asked for.
+    /// Kinds that are shown by default.
     pub(crate) const USUAL: [By; 6] = [
         By::Type,
         By::Extension,
@@ -52,7 +51,7 @@ impl By {
         By::Group,
     ];
 
-    /// The name that options and machine-readable output use.
+    /// Returns the name in options and in output for programs.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             By::Type => "type",
@@ -70,7 +69,7 @@ impl By {
         }
     }
 
-    /// What the index calls it.
+    /// Returns the index's name for this kind.
     pub(crate) const fn of_index(self) -> Trait {
         match self {
             By::Type => Trait::Type,
@@ -89,19 +88,19 @@ impl By {
     }
 }
 
-/// One kind, or several that are counted together; never empty.
+/// One kind, or several kinds that are counted together; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kinds(pub(crate) Vec<By>);
 
 impl Kinds {
-    /// Their names, joined by commas.
+    /// Returns the names, joined by commas.
     pub(crate) fn name(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(|by| by.name()).collect();
         names.join(",")
     }
 }
 
-/// Reads kinds that are joined by commas.
+/// Parser of kinds that are joined by commas.
 #[derive(Clone)]
 pub(crate) struct KindsParser;
 

@@ -1,5 +1,5 @@
-//! `trawl stats`: how many entries and bytes there are, by type, extension,
-//! size, age, owner and whatever else tells entries apart.
+//! `trawl stats`: the number of entries and bytes, by type, extension, size, age, owner and other
+//! attributes.
 
 pub(crate) mod groups;
 mod kinds;
@@ -33,43 +33,46 @@ use self::kinds::{Kinds, KindsParser};
 use self::render::{Ink, Weight, section};
 
 const EXAMPLES: &str = "\
-Every name counts, also further names of the same file; the first line says
-how many of these there are. Sizes, ages and extensions are those of regular
-files, ages those of the content, counted from now.
+Every name counts, including several names of the same file; the first line
+shows how many such names there are. Sizes, ages and extensions are those of
+regular files. Ages are the time from the last change of the content until now.
 
 Examples:
-  trawl stats /srv                          what there is, of all usual kinds
-  trawl stats /srv --by age --share disk    how much of the space is cold
-  trawl stats /srv --by owner,extension     who has how much of what
-  trawl stats / --by owner -- -name '*.o'   only entries that find would print";
+  trawl stats /srv                          count by all usual kinds
+  trawl stats /srv --by age --share disk    show how much of the space is cold
+  trawl stats /srv --by owner,extension     count by owner and extension
+  trawl stats / --by owner -- -name '*.o'   count only entries that find prints";
 
 // Options of `trawl stats`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct StatsArgs {
-    /// Where to count [default: the working directory]
+    /// Count below these paths [default: the working directory]
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
-    /// Count by this only; may be given several times. Kinds joined by commas
-    /// are counted together
+    /// Count only by KIND; may be given several times
+    ///
+    /// Kinds joined by commas are counted together.
     #[arg(long, value_name = "KIND", value_parser = KindsParser)]
     by: Vec<Kinds>,
-    /// So many extensions, combinations, and to people owners and groups; the
-    /// others are one row
+    /// Show N rows of kinds with many values, the rest as one row
+    ///
+    /// The limit holds for extensions and combinations, and in text output also for owners, groups
+    /// and projects.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// What shares and bars are of
+    /// Show shares and bars of this quantity
     #[arg(long, value_name = "WHAT", value_enum, default_value = "entries")]
     share: Weight,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with = "csv")]
     json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with = "json")]
     csv: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
-    /// Count only entries of which this is true, in the language of find
+    /// Count only entries that match this find expression
     #[arg(last = true, value_name = "EXPRESSION")]
     expression: Vec<OsString>,
 }
@@ -125,19 +128,19 @@ pub(crate) fn run(
     session.finish()
 }
 
-/// What is counted.
+/// The question: kinds, expression and limit.
 struct Question<'a> {
     kinds: &'a [Kinds],
     test: Option<&'a dyn RowTest>,
     limit: usize,
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Default)]
 struct Answer {
     stats: Stats,
     repeats: Repeats,
-    /// A name and rows for each of the kinds.
+    /// For each of the kinds, its name and rows.
     sections: Vec<(String, Vec<Group>)>,
 }
 
@@ -148,9 +151,9 @@ impl Answer {
 }
 
 impl Question<'_> {
-    /// Counts single kinds in one go, and each combination in another.
+    /// Counts all single kinds in one pass, and each combination in another.
     fn ask(&self, session: &Session, start: &Start, owners: &Owners) -> Result<Answer, Failure> {
-        // The type tells how much there is of files.
+        // The type gives the total of regular files.
         let mut traits = vec![Trait::Type];
         let single = self.kinds.iter().filter(|kinds| kinds.0.len() == 1);
         traits.extend(single.map(|kinds| kinds.0[0].of_index()));
@@ -190,7 +193,7 @@ impl Question<'_> {
     }
 }
 
-/// The header of [`csv`].
+/// Header of the lines of [`csv`].
 pub(crate) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,entries,size,disk_bytes\n";
 
 pub(crate) fn json(given: &OsStr, row: &Group) -> String {
@@ -228,7 +231,7 @@ pub(crate) fn disk_bytes(count: &Count) -> u64 {
     count.blocks.saturating_mul(512)
 }
 
-/// A line about everything, then a section for each kind.
+/// Formats a line about everything, then a section for each kind.
 fn text(given: &OsStr, answer: &Answer, args: &StatsArgs) -> Vec<u8> {
     let locale = Locale::from_env();
     let terminal = match Device::of_stdout() {
@@ -268,7 +271,7 @@ fn headline(given: &OsStr, whole: &Count, repeats: &Repeats) -> String {
     line
 }
 
-/// Not more rows than people read.
+/// Limits the rows to a number that people can read.
 pub(crate) fn shortened(mut rows: Vec<Group>, limit: usize) -> Vec<Group> {
     const MANY: [&str; 4] = ["owner", "group", "project", "extension"];
     let is_many = rows.first().is_some_and(|row| MANY.contains(&&row.by[..]));

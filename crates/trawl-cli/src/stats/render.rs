@@ -11,17 +11,17 @@ use crate::width::width;
 
 pub(crate) const BAR_WIDTH: usize = 20;
 
-/// What bars are drawn with.
+/// Characters that bars are drawn with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
-    /// Block characters, to an eighth of a column.
+    /// Block characters, with a resolution of an eighth of a column.
     Blocks,
     /// Number signs, where text is not UTF-8.
     Signs,
 }
 
 impl Ink {
-    /// What this locale can show.
+    /// Returns the characters that this locale can show.
     pub(crate) fn of(locale: Locale) -> Ink {
         match locale.is_utf8() {
             true => Ink::Blocks,
@@ -30,10 +30,10 @@ impl Ink {
     }
 }
 
-/// What shares and bars are of.
+/// Quantity of which shares and bars are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Weight {
-    /// How many entries there are
+    /// Number of entries
     #[default]
     #[value(alias = "files")]
     Entries,
@@ -44,8 +44,8 @@ pub(crate) enum Weight {
 }
 
 impl Weight {
-    /// What a column of shares is headed by; of sections about regular files alone these are the
-    /// whole.
+    /// Returns the heading of the column of shares. In sections about regular files only, shares
+    /// are of all regular files.
     fn heading(self, is_of_files: bool) -> &'static str {
         match (self, is_of_files) {
             (Weight::Entries, false) => "share of entries",
@@ -57,7 +57,7 @@ impl Weight {
         }
     }
 
-    /// So much of a count.
+    /// Returns this quantity of a count.
     pub(crate) fn of(self, count: &Count) -> u64 {
         match self {
             Weight::Entries => count.entries,
@@ -67,7 +67,7 @@ impl Weight {
     }
 }
 
-/// A section's lines: label, entries, content, disk, share and bar.
+/// Formats the lines of a section: label, entries, content, disk, share and bar.
 pub(crate) fn section(
     title: &str,
     rows: &[Group],
@@ -134,7 +134,7 @@ fn push_line(out: &mut Vec<u8>, cells: &[Vec<u8>; 4], widths: &[usize; 4]) {
     }
 }
 
-/// A part of a whole, 0 to 1.
+/// Returns a part as a fraction of the whole, from 0 to 1.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
@@ -149,7 +149,7 @@ pub(crate) fn bar(share: f64, ink: Ink) -> String {
         Ink::Signs => "#".repeat(eighths.div_ceil(8)),
         Ink::Blocks => {
             let mut out = "█".repeat(eighths / 8);
-            // U+2589 is seven eighths, U+258F one.
+            // U+2589 is seven eighths wide, U+258F one eighth.
             let rest = u32::try_from(eighths % 8).unwrap_or(0);
             out.extend((rest > 0).then(|| char::from_u32(0x2590 - rest)).flatten());
             out

@@ -1,5 +1,5 @@
-//! The first directories: by everything below them, or by the number of
-//! their own entries. No entry is looked at.
+//! Ranks directories by everything below them, or by the number of their own entries. No entry is
+//! looked at.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,7 +16,7 @@ use crate::rows::Form;
 use crate::scope::{Session, printed_path};
 use trawl_text::json::Object;
 
-/// What a directory holds; ordered by what it is ranked by, then by path.
+/// Sums of a directory, ordered by rank and then by path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Held {
     rank: Reverse<u64>,
@@ -26,14 +26,14 @@ struct Held {
     entries: u64,
 }
 
-/// The first directories so far: the last of them on top.
+/// The best directories so far; the last of them is on top of the heap.
 struct Best {
     heap: BinaryHeap<Held>,
     limit: usize,
 }
 
 impl Best {
-    /// True if something of this rank may be among them.
+    /// Returns true if a directory of this rank may be among the best.
     fn admits(&self, rank: u64) -> bool {
         self.heap.len() < self.limit || self.heap.peek().is_some_and(|last| rank >= last.rank.0)
     }
@@ -46,7 +46,7 @@ impl Best {
     }
 }
 
-/// Writes the first directories at and below the places.
+/// Writes the best directories at and below the places.
 pub(super) fn write(
     ask: &Ask<'_>,
     session: &Session,
@@ -117,7 +117,7 @@ fn add_subtrees(
         .index()
         .usage(&place.start, &request, seen, |directory| {
             let usage = directory.usage;
-            // The directory itself is none of its entries.
+            // The directory does not count as one of its own entries.
             let entries = usage.inodes.saturating_sub(1);
             let rank = match ask.by {
                 Measure::Entries => entries,

@@ -1,4 +1,4 @@
-//! The first files by size or time.
+//! Ranks files by size or time.
 
 use trawl_model::path;
 use trawl_query::{Entry, RankBy, RankEnd, RankRequest, Ranked, RowTest};
@@ -26,7 +26,7 @@ pub(super) fn write(
         found.extend(entries.map(|entry| (spelled(&entry), entry)));
     }
     if places.len() > 1 {
-        // Each place's are in order.
+        // The entries of each place are already in order.
         found.sort_by(|(_, a), (_, b)| {
             let order = key(ask, b).cmp(&key(ask, a));
             order.then_with(|| path::cmp(&a.path, &b.path))
@@ -94,7 +94,7 @@ fn ranked(ask: &Ask<'_>, session: &Session, place: &Place) -> Result<Vec<Entry>,
     Ok(session.index().ranked(&place.start, &request)?)
 }
 
-/// What entries of several places are put in order by: the greatest first.
+/// Returns the key by which entries of several places are ordered, the greatest first.
 fn key(ask: &Ask<'_>, entry: &Entry) -> i128 {
     let meta = entry.row().meta();
     let time = |clock: Clock| {

@@ -1,4 +1,4 @@
-//! Owners, groups, extensions and projects by what they have.
+//! Ranks owners, groups, extensions and projects by the sums of their entries.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -16,7 +16,7 @@ use crate::stats::groups::{Group, groups};
 use crate::stats::render::{Weight, section};
 use crate::stats::{By, csv, json, shortened};
 
-/// Writes the first groups of what lies at and below the places.
+/// Writes the first groups of entries at and below the places.
 pub(super) fn write(
     ask: &Ask<'_>,
     by: By,

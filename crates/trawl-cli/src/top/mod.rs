@@ -1,8 +1,8 @@
-//! `trawl top`: what is first by size, time or number: files, directories,
-//! owners, groups, extensions, projects.
+//! `trawl top`: ranks files, directories, owners, groups, extensions and projects by size, time or
+//! number.
 //!
-//! Files with several names count once. Directories are summed up from the
-//! running sums of the index, without a look at their entries.
+//! Files with several names count once. Directories are summed up from the running sums of the
+//! index, without looking at their entries.
 
 mod directories;
 mod entries;
@@ -31,14 +31,14 @@ use crate::stats::By;
 use crate::stats::render::Ink;
 
 const EXAMPLES: &str = "\
-Sizes are allocated space, as du counts, unless --apparent-size is given. A
-file with several names counts once. Shares are of everything below the paths.
+Sizes are allocated space, as in du, unless --apparent-size is given. A file
+with several names counts once. Shares are of everything below the paths.
 
 Examples:
-  trawl top /srv                         the 20 files that take most space
-  trawl top -n 5 --dirs /home            the directories that hold most
-  trawl top --fullest /                  directories with most entries
-  trawl top --oldest=atime /scratch      what nobody has read for longest
+  trawl top /srv                         show the 20 largest files
+  trawl top -n 5 --dirs /home            show the 5 largest directories
+  trawl top --fullest /                  show directories with most entries
+  trawl top --oldest=atime /scratch      show files not read for longest
   trawl top --owners --by files /scratch
   trawl top /srv -- -user ann -name '*.bam'";
 
@@ -46,71 +46,70 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {
-    /// Where to look [default: the working directory]
+    /// Rank entries below these paths [default: the working directory]
     #[arg(value_name = "PATH")]
     paths: Vec<OsString>,
     #[command(flatten)]
     subject: SubjectArgs,
-    /// What is first
+    /// Rank by this quantity
     #[arg(long, value_name = "WHAT", value_enum, default_value = "space")]
     by: Measure,
-    /// So many lines
+    /// Show N lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Sizes as ls shows them, not the space that they take
+    /// Use apparent sizes, as in ls, instead of allocated space
     #[arg(long)]
     apparent_size: bool,
-    /// Sizes in bytes, not with units
+    /// Print sizes in bytes, without units
     #[arg(short = 'b', long)]
     bytes: bool,
-    /// One JSON object a line
+    /// Print one JSON object per line
     #[arg(long, overrides_with_all = ["csv", "null"])]
     json: bool,
-    /// Comma-separated values with a header
+    /// Print comma-separated values with a header
     #[arg(long, overrides_with_all = ["json", "null"])]
     csv: bool,
-    /// Paths or names alone, each ended by a zero byte
+    /// Print only paths or names, each terminated by a NUL byte
     #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
     null: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
-    /// Only entries of which this is true, in the language of find; not for
-    /// directories
+    /// Rank only entries that match this find expression; not directories
     #[arg(last = true, value_name = "EXPRESSION")]
     expression: Vec<OsString>,
 }
 
-// What is ranked.
+// The subject that is ranked.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
 struct SubjectArgs {
-    /// Files [default]
+    /// Rank files [default]
     #[arg(long)]
     files: bool,
-    /// Directories with everything below them
+    /// Rank directories, including everything below them
     #[arg(long)]
     dirs: bool,
-    /// Directories by the number of their own entries
+    /// Rank directories by the number of their own entries
     #[arg(long)]
     fullest: bool,
-    /// Files whose time is longest ago
+    /// Show the files with the earliest times
     #[arg(long, value_name = "TIME", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "mtime")]
     oldest: Option<Clock>,
-    /// Files whose time is latest
+    /// Show the files with the latest times
     #[arg(long, value_name = "TIME", value_enum, num_args = 0..=1, require_equals = true,
           default_missing_value = "mtime")]
     newest: Option<Clock>,
-    /// Owners
+    /// Rank owners
     #[arg(long)]
     owners: bool,
-    /// Owning groups
+    /// Rank owning groups
     #[arg(long)]
     groups: bool,
-    /// Extensions of files
+    /// Rank extensions of files
     #[arg(long)]
     extensions: bool,
-    /// Projects
+    /// Rank projects
     #[arg(long)]
     projects: bool,
 }
@@ -122,7 +121,7 @@ enum Clock {
     Mtime,
     /// Last access
     Atime,
-    /// Last change of anything
+    /// Last change of the inode
     Ctime,
     /// Creation, where it is known
     Btime,
@@ -139,18 +138,18 @@ impl Clock {
     }
 }
 
-/// What makes something first.
+/// Quantity by which subjects are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Measure {
-    /// How much space it takes
+    /// Space used
     #[value(alias = "bytes", alias = "size")]
     Space,
-    /// How many entries there are
+    /// Number of entries
     #[value(alias = "files", alias = "inodes")]
     Entries,
 }
 
-/// What is ranked, and how.
+/// Subject of a ranking, and its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Subject {
     Largest,
@@ -181,14 +180,14 @@ impl SubjectArgs {
     }
 }
 
-/// Which of two sizes counts.
+/// The kind of size that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SizeKind {
     Allocated,
     Apparent,
 }
 
-/// How answers are written.
+/// Format of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Writing {
     Rows(Form),
@@ -197,12 +196,12 @@ enum Writing {
 
 /// A place that a question is about.
 struct Place {
-    /// As the user spelled it.
+    /// Path as the user spelled it.
     given: Vec<u8>,
     start: Start,
 }
 
-/// A question, and what answers need.
+/// A question, and everything that answers need.
 struct Ask<'a> {
     subject: Subject,
     by: Measure,
@@ -215,9 +214,9 @@ struct Ask<'a> {
     ink: Ink,
     zone: Zone,
     owners: Owners,
-    /// What shares are of, summed up over the places.
+    /// Totals of all places, which shares refer to.
     whole: Totals,
-    /// The places' own rows: size and blocks.
+    /// Size in bytes and blocks of the places' own rows.
     own: (u64, u64),
 }
 
@@ -230,7 +229,7 @@ impl TopArgs {
             return Err(Failure::Usage(why.into()));
         }
         if !expression.is_empty() && matches!(subject, Subject::Directories | Subject::Fullest) {
-            let why = "directories are summed up as a whole: leave out the expression";
+            let why = "directories are summed up with everything in them: leave out the expression";
             return Err(Failure::Usage(why.into()));
         }
         let locale = Locale::from_env();
@@ -287,7 +286,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Res
     session.finish()
 }
 
-/// Where the paths are; none of them within another.
+/// Looks up the paths; no place lies within another.
 fn places(session: &mut Session, paths: &[OsString]) -> Result<Vec<Place>, Failure> {
     let here = [OsString::from(".")];
     let paths = if paths.is_empty() { &here[..] } else { paths };
@@ -313,7 +312,7 @@ fn places(session: &mut Session, paths: &[OsString]) -> Result<Vec<Place>, Failu
 }
 
 impl Ask<'_> {
-    /// Adds what lies at and below a place to what shares are of.
+    /// Adds the entries at and below a place to the totals.
     fn note(&mut self, session: &Session, start: &Start) -> Result<(), Failure> {
         let totals = session.index().totals(start)?;
         let row = start.own_row();
@@ -333,7 +332,7 @@ impl Ask<'_> {
         Ok(())
     }
 
-    /// What everything takes up, each object once, bytes.
+    /// Returns the bytes of all places, each object counted once.
     fn whole_bytes(&self) -> u64 {
         let (sums, repeats) = (&self.whole.sums, &self.whole.repeats);
         match self.size {
@@ -349,7 +348,7 @@ impl Ask<'_> {
         }
     }
 
-    /// The size that counts, of these two.
+    /// Returns the size in bytes that counts, of these two.
     fn bytes(&self, size_bytes: u64, blocks: u64) -> u64 {
         match self.size {
             SizeKind::Apparent => size_bytes,

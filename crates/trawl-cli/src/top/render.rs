@@ -1,5 +1,4 @@
-//! Lines for people: an amount, its share of the whole with a bar on a
-//! terminal, and what it is of.
+//! Lines for people: an amount, its share of the whole with a bar on a terminal, and the name.
 
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
@@ -7,7 +6,7 @@ use trawl_text::units::{Scale, format};
 use crate::index::progress::grouped;
 use crate::stats::render::{BAR_WIDTH, Ink, bar, share};
 
-/// How sizes are written.
+/// Format of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Units {
     /// Three digits and a letter.
@@ -16,12 +15,12 @@ pub(super) enum Units {
     Bytes,
 }
 
-/// What a line begins with.
+/// The amount at the beginning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Amount {
     /// Bytes.
     Size(u64),
-    /// A number of things.
+    /// A number of entries.
     Number(u64),
     /// A time and a size.
     Time(String, u64),
@@ -43,7 +42,7 @@ impl Amount {
         }
     }
 
-    /// What its share is of; `None` for what has no share.
+    /// Returns the part of the whole; `None` if the amount has no share.
     fn part(&self) -> Option<u64> {
         match self {
             Amount::Size(number) | Amount::Number(number) => Some(*number),
@@ -52,7 +51,7 @@ impl Amount {
     }
 }
 
-/// How lines look.
+/// Look of the lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Style {
     pub(super) units: Units,
@@ -60,7 +59,7 @@ pub(super) struct Style {
     pub(super) ink: Ink,
 }
 
-/// Lines of amounts and names.
+/// Formats lines of amounts and names.
 pub(super) fn lines(rows: &[(Amount, Vec<u8>)], whole: u64, style: Style) -> Vec<u8> {
     let cells: Vec<String> = rows.iter().map(|(a, _)| a.text(style.units)).collect();
     let wide = cells.iter().map(String::len).max().unwrap_or(0);

@@ -1,29 +1,30 @@
-//! When what was published becomes a snapshot.
+//! Decides when published changes become a snapshot.
 
 use std::time::{Duration, Instant};
 
 use trawl_apply::Growth;
 
-/// More rows than a snapshot's divided by this, beside it, are many; fewer than the other are not.
+/// Changes are many if their rows exceed both the snapshot's rows divided by `MANY_OF` and
+/// `MANY_LEAST`.
 const MANY_OF: u64 = 4;
 const MANY_LEAST: u64 = 100_000;
-/// More segments beside a snapshot than this cost who reads them.
+/// Maximum number of segments beside a snapshot; more slow readers down.
 const SEGMENTS_MOST: usize = 256;
-/// It is left off at most so often because somebody asks.
+/// Maximum number of times that making a snapshot is abandoned because somebody asks.
 const LEFT_OFF_MOST: u32 = 3;
-/// The pause after it was left off.
+/// Pause after making a snapshot was abandoned.
 const PAUSE: Duration = Duration::from_secs(2);
-/// So many times as long as it took, none is made because there is much.
+/// After a snapshot, the pause is this many times as long as making it took.
 const REST: u32 = 20;
 
-/// When a snapshot is made of what lies beside one.
+/// Policy for when changes beside a snapshot become a snapshot.
 #[derive(Debug)]
 pub(crate) struct Policy {
-    /// How long changes lie beside a snapshot.
+    /// Maximum time for which changes stay beside a snapshot.
     every: Duration,
-    /// When the first did.
+    /// Time of the first change that lies beside the snapshot.
     since: Option<Instant>,
-    /// Not before then.
+    /// Earliest time of the next snapshot.
     not_before: Option<Instant>,
     left_off: u32,
 }
@@ -38,12 +39,12 @@ impl Policy {
         }
     }
 
-    /// Something lies beside the snapshot.
+    /// Records that changes were published beside the snapshot.
     pub(crate) fn published(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
 
-    /// When to make one.
+    /// Returns when the next snapshot is due; `None` if nothing lies beside the current one.
     pub(crate) fn at(&self, growth: Growth, now: Instant) -> Option<Instant> {
         let is_much = growth.rows > (growth.base_rows / MANY_OF).max(MANY_LEAST)
             || growth.segments > SEGMENTS_MOST;
@@ -54,19 +55,19 @@ impl Policy {
         Some(self.not_before.map_or(at, |not_before| at.max(not_before)))
     }
 
-    /// Whether to go on though somebody asks.
+    /// Returns true if making the snapshot must continue although somebody asks.
     pub(crate) fn insists(&self) -> bool {
         self.left_off >= LEFT_OFF_MOST
     }
 
-    /// One was made, by whatever; it took so long.
+    /// Records that a snapshot was made for any reason, and how long that took.
     pub(crate) fn made(&mut self, now: Instant, took: Duration) {
         self.since = None;
         self.left_off = 0;
         self.not_before = Some(now + took * REST);
     }
 
-    /// None was made.
+    /// Records that no snapshot was made.
     pub(crate) fn left_off(&mut self, now: Instant) {
         self.left_off += 1;
         self.not_before = Some(now + PAUSE);

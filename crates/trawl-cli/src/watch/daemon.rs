@@ -29,7 +29,7 @@ use crate::watch::open::{Chosen, How};
 use crate::watch::parts::ByParts;
 use crate::watch::plain::{Plain, words_again};
 
-/// Watches until it is told to stop.
+/// Watches the trees until a signal asks it to stop.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
     let dir = settings::index_dir(index.clone())?;
     if index.is_none() {
@@ -63,7 +63,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     Ok(exit)
 }
 
-/// Starts a thread that sets the flag of all scans and wakes the main thread when a signal comes.
+/// Starts a thread that, on a signal, sets the flag that stops all scans and wakes the main thread.
 /// A second signal ends the process as usual.
 fn stop_on_signals() -> Result<Arc<Waker>, SysError> {
     let signals = StopSignals::take()?;
@@ -91,22 +91,23 @@ struct Daemon<'a> {
     args: &'a WatchArgs,
     journal: Journal,
     manager: Arc<Manager>,
-    /// What the manager kept, or listens to for us.
+    /// Descriptors from the service manager: queues that it kept, and sockets at which it listens.
     passed: Vec<(String, OwnedFd)>,
     watched: Vec<Watched>,
 }
 
-/// A source and who answers for it. Those who ask are let go first.
+/// A watched source with its server and engine. The server stops first, which releases the waiting
+/// clients.
 struct Watched {
     server: Server,
     engine: Engine,
 }
 
-/// Up to when the current snapshot has everything.
+/// The moment up to which the current snapshot has all changes.
 enum KnownUntil {
-    /// It is of a scan that was begun then.
+    /// The snapshot was made by a scan that began at this moment.
     Scan(Option<Note>),
-    /// What the daemon before noted of it.
+    /// The previous daemon noted this about the snapshot.
     Noted(Option<(SnapshotId, String)>),
 }
 
@@ -137,7 +138,7 @@ impl Daemon<'_> {
             source,
         })?;
         if !tree.is_dir() {
-            let text = "is no directory: name the one that it is in";
+            let text = "is not a directory: name the directory that contains it";
             let given = shown(given.as_os_str().as_bytes());
             return Err(Failure::Usage(format!("{given} {text}")));
         }
@@ -158,10 +159,10 @@ impl Daemon<'_> {
             Some(_) => self.take_passed(&queue_name(&root)),
             None => None,
         };
-        // First, so that nothing falls between it and the scan.
+        // Opened first, so that no change between it and the scan is missed.
         let chosen = how.open(queue).map_err(ServeError::from)?;
         let mut plain = Plain::new(self.dir.clone(), tree, args);
-        // What was published beside the snapshot goes with who published it.
+        // Changes published beside the snapshot are lost with the daemon that published them.
         let has_changes = match &known {
             Some((source, _)) => source.has_changes()?,
             None => false,
@@ -226,7 +227,7 @@ impl Daemon<'_> {
         settings.without = self.own_places(&root);
         let name = queue_name(&root);
         let (manager, again) = (Arc::clone(&self.manager), name.clone());
-        // A mark on the whole file system has a queue that can be kept.
+        // Only a mark on the whole file system has a queue that can be kept.
         let sees_all = Arc::new(AtomicBool::new(chosen.opened.queue.is_some()));
         let moments = known_until.moments(&root, snapshot, Arc::clone(&sees_all));
         let reopen: Opener = Box::new(move || {
@@ -260,7 +261,7 @@ impl Daemon<'_> {
         Ok(())
     }
 
-    /// The source, if it has a snapshot.
+    /// Returns the source, if it has a snapshot.
     fn known(&self, root: &[u8]) -> Result<Option<(Source, SnapshotId)>, Failure> {
         let Some(source) = self.index.source(root)? else {
             return Ok(None);
@@ -280,7 +281,8 @@ impl Daemon<'_> {
         }
     }
 
-    /// How it was scanned last, and whether that went into what is mounted below.
+    /// Returns the options of the source's last scan, and whether that scan entered mounted file
+    /// systems.
     fn index_args(
         &self,
         known: Option<&(Source, SnapshotId)>,
@@ -296,7 +298,7 @@ impl Daemon<'_> {
         }
         let mut crossing = Crossing::Stays;
         if options.contains_key("cross-file-systems") {
-            let text = "what is mounted below is part of it: each change takes a scan";
+            let text = "it includes file systems that are mounted below: each change needs a scan";
             self.journal.say(Level::Warning, text);
             crossing = Crossing::Crosses;
         }
@@ -304,7 +306,7 @@ impl Daemon<'_> {
         Ok((IndexArgs::of_words(words)?, crossing))
     }
 
-    /// Where the index lies, if that is below the root: its own changes are no news.
+    /// Returns the path of the index if it lies below the root: its own changes are not reported.
     fn own_places(&self, root: &[u8]) -> Vec<Vec<u8>> {
         let own = self.dir.canonicalize().ok();
         let own = own.map(|own| OsString::from(own).as_bytes().to_vec());
@@ -318,7 +320,7 @@ impl Daemon<'_> {
         Some(self.passed.remove(at).1)
     }
 
-    /// Waits for the signal; ends all when it came.
+    /// Waits for the signal, then stops all servers and engines.
     fn serve(mut self, stop: &Waker) {
         let roots: Vec<String> = self
             .watched
@@ -329,7 +331,7 @@ impl Daemon<'_> {
         self.journal.say(Level::Note, &format!("watching {roots}"));
         self.manager
             .say(&format!("READY=1\nSTATUS=watching {roots}"));
-        // Nobody else uses what was passed and not taken.
+        // Descriptors that were passed and not taken are not needed.
         self.passed.clear();
         loop {
             let came = wait::readable([stop.as_fd()], self.manager.watchdog_pause());
@@ -340,8 +342,7 @@ impl Daemon<'_> {
                 self.manager.say("WATCHDOG=1");
             }
         }
-        self.manager
-            .say("STOPPING=1\nSTATUS=applying what has changed");
+        self.manager.say("STOPPING=1\nSTATUS=applying changes");
         for Watched { server, engine } in self.watched {
             drop(server);
             engine.stop();
@@ -349,7 +350,7 @@ impl Daemon<'_> {
     }
 }
 
-/// The name under which the manager keeps a source's queue.
+/// Returns the name under which the service manager keeps a source's queue.
 fn queue_name(root: &[u8]) -> String {
     format!("trawl-{}", trawl_index::SourceId::of_root(root))
 }

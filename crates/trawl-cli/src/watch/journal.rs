@@ -1,4 +1,4 @@
-//! Lines for the log: on standard error, with priorities where the journal reads it.
+//! Log lines on standard error, with priorities if the systemd journal reads them.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -6,7 +6,7 @@ use trawl_serve::{Level, Settings};
 
 use crate::index::scan::now;
 
-/// Where lines go, and which.
+/// Destination of log lines, and which are written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Journal {
     is_journal: bool,
@@ -14,7 +14,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// For standard error as it is.
+    /// Creates a log for the present standard error.
     pub(crate) fn new(is_quiet: bool) -> Journal {
         Journal {
             is_journal: is_read_by_journal(),
@@ -30,6 +30,8 @@ impl Journal {
         eprintln!("{}trawl: {text}", self.priority(level));
     }
 
+    /// Returns the prefix that gives a line's priority to the journal.
+    ///
     /// Source: <https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html>
     fn priority(self, level: Level) -> &'static str {
         match (self.is_journal, level) {
@@ -39,13 +41,14 @@ impl Journal {
         }
     }
 
-    /// Settings of an engine that writes here.
+    /// Returns settings of an engine that writes to this log.
     pub(crate) fn settings(self) -> Settings {
         Settings::new(now, move |level, text| self.say(level, text))
     }
 }
 
-/// `JOURNAL_STREAM` names the file that the journal gave us.
+/// Returns true if standard error is the file that the journal provided, which `JOURNAL_STREAM`
+/// names.
 ///
 /// Source: <https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html>
 fn is_read_by_journal() -> bool {

@@ -1,5 +1,6 @@
-//! `trawl watch`, also called as `trawld`: notices what changes in sources and brings it into the
-//! index, in the foreground, until it is told to stop; and `--status`, which asks how that goes.
+//! `trawl watch`, also called as `trawld`: notices changes in sources and brings them into the
+//! index, in the foreground, until it is told to stop; and `--status`, which asks the daemons for
+//! their state.
 
 mod checkpoint;
 mod daemon;
@@ -20,62 +21,68 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl watch /home /srv          until it is stopped; questions wait for it
+  trawl watch /home /srv          watch until stopped; questions wait for it
   trawl watch --poll --interval 5m /mnt/nfs
-  trawl watch --status            how far behind it is
+  trawl watch --status            show how far behind the daemons are
   trawl watch --status --prometheus
   trawl watch --socket-unit /home > /etc/systemd/system/trawld.socket
 
-It reads no question: whoever asks reads the index as themselves. Under
-systemd it says when it is ready, and its queue outlives it
-(contrib/systemd/trawld.service).";
+The daemon answers no questions: users read the index themselves, with their
+own permissions. Under systemd, the daemon reports when it is ready, and its
+queue of changes survives a restart (contrib/systemd/trawld.service).";
 
 // Options of `trawl watch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct WatchArgs {
-    /// Trees to watch, each a source of its own; indexed first if they are not
+    /// Watch these trees, each as a source of its own
+    ///
+    /// Trees that are not indexed yet are indexed first.
     #[arg(value_name = "PATH", required_unless_present = "status")]
     paths: Vec<PathBuf>,
-    /// Look at all directories at an interval, instead of being told of
-    /// changes: for file systems that others change, too
+    /// Look at all directories at an interval instead of receiving events
+    ///
+    /// Use this for file systems that other machines change, too.
     #[arg(long)]
     poll: bool,
-    /// That interval
+    /// Set the interval of --poll
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "30s")]
     interval: Duration,
-    /// How long changes wait to be brought into the index if nobody asks
+    /// Apply changes to the index after TIME if nobody asks
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "5s")]
     apply_after: Duration,
-    /// How many things may have changed, about, before that is done sooner
+    /// Apply changes sooner if about N entries may have changed
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     max_dirty: usize,
-    /// How long changes lie beside the last snapshot before they become one of
-    /// their own, for history; sooner where they are many, and when the daemon
-    /// ends
+    /// Make a snapshot of changes after TIME, for history
+    ///
+    /// Until then, changes lie beside the last snapshot. A snapshot is made sooner if there are
+    /// many changes, and when the daemon ends.
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "1h")]
     checkpoint: Duration,
-    /// Leave out what this shell pattern matches [default: what the last scan
-    /// left out]
+    /// Leave out names or paths that match GLOB
+    ///
+    /// The default is the patterns of the last scan.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<OsString>,
-    /// Do not read extended attributes [default: as the last scan]
+    /// Do not read extended attributes [default: as in the last scan]
     #[arg(long)]
     no_xattr: bool,
-    /// Say only what is wrong
+    /// Print only warnings
     #[arg(short, long)]
     quiet: bool,
-    /// Print a socket unit of systemd for these trees, which are indexed
-    /// already: with it questions start the daemon
+    /// Print a systemd socket unit for these trees
+    ///
+    /// The trees must be indexed already. With the unit, questions start the daemon.
     #[arg(long, conflicts_with = "status")]
     socket_unit: bool,
-    /// Ask the daemons of all sources, or of these, how they are
+    /// Show the state of the daemons of all sources, or of these
     #[arg(long)]
     status: bool,
-    /// With --status: one JSON object a line
+    /// With --status, print one JSON object per line
     #[arg(long, requires = "status", conflicts_with = "prometheus")]
     json: bool,
-    /// With --status: the text that Prometheus reads
+    /// With --status, print the text format that Prometheus reads
     #[arg(long, requires = "status")]
     prometheus: bool,
 }

@@ -1,11 +1,11 @@
-//! Up to which moment of its file system a source's index has everything, where the file system
-//! numbers its moments (btrfs): so that what changed since can be asked for.
+//! The moment of its file system up to which a source's index has all changes, where the file
+//! system numbers its moments (btrfs). Later changes can then be asked for.
 //!
-//! A moment is only kept beside a snapshot once everything that the snapshot saw is on the disk: a
-//! crash takes back what is not, and gives its numbers to other changes. That may take seconds, so
-//! nobody waits for it but a daemon that ends. And one is only reached by
-//! what tells of everything: a scan, or a round of a source that sees every change, in which files
-//! that others have open for writing were looked at, too.
+//! A moment is noted with a snapshot only once everything that the snapshot saw is on disk: a crash
+//! undoes changes that are not, and reuses their numbers for other changes. Waiting for the disk
+//! may take seconds, so only a daemon that is ending waits for it. A moment is reached only by work
+//! that covers all changes: a scan, or a round of a source that sees every change, if the round
+//! also looked at files that others have open for writing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,35 +14,35 @@ use std::thread::{self, JoinHandle};
 use trawl_apply::Note;
 use trawl_index::SnapshotId;
 
-/// See the module's documentation.
+/// Moments of a source, as described in the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Moments {
     root: Vec<u8>,
-    /// The file system has such.
+    /// Whether the file system numbers its moments.
     are_there: bool,
-    /// The source sees every change, as it is open now.
+    /// Whether the source, as it is open now, sees every change.
     sees_all: Arc<AtomicBool>,
-    /// Everything that changed before it is in the index.
+    /// The index has everything that changed before this moment.
     reached: Option<Note>,
-    /// When the last round began: what its barrier told of came later or before.
+    /// Moment at which the last round began; changes that its barrier reported may be older or newer.
     last: Option<Note>,
-    /// Of a snapshot.
+    /// Moment of a snapshot that is on disk.
     kept: Option<(SnapshotId, Note)>,
-    /// The same of one that is not on the disk yet.
+    /// Moment of a snapshot that is not on disk yet.
     settling: Option<Settling>,
 }
 
-/// A snapshot's moment while the disk is waited for.
+/// A snapshot's moment while it waits for the disk.
 #[derive(Debug)]
 struct Settling {
     id: SnapshotId,
     note: Note,
-    /// Whether it worked.
+    /// Thread that waits for the disk, and returns whether everything is on it.
     done: JoinHandle<bool>,
 }
 
 impl Moments {
-    /// For the source with this root; `noted` is of the snapshot that is current.
+    /// Creates the moments of the source with this root; `noted` belongs to the current snapshot.
     pub(crate) fn new(
         root: &[u8],
         noted: Option<(SnapshotId, String)>,
@@ -60,7 +60,7 @@ impl Moments {
         }
     }
 
-    /// The current snapshot is of a scan that was begun in this moment.
+    /// Records that the current snapshot is of a scan that began at this moment.
     pub(crate) fn scanned(&mut self, moment: Option<Note>, id: Option<SnapshotId>) {
         self.reach(moment);
         if let Some(id) = id {
@@ -68,7 +68,7 @@ impl Moments {
         }
     }
 
-    /// This one.
+    /// Returns the present moment.
     pub(crate) fn now(&self) -> Option<Note> {
         match self.are_there {
             true => Note::now(&self.root),
@@ -76,14 +76,14 @@ impl Moments {
         }
     }
 
-    /// Everything that changed before this one is in the index.
+    /// Records that the index has everything that changed before this moment.
     pub(crate) fn reach(&mut self, moment: Option<Note>) {
         self.reached.clone_from(&moment);
         self.last = moment;
     }
 
-    /// Everything is in that a round's barrier told of, which ended before this one: and so is what
-    /// changed before the round before began.
+    /// Records that a round was applied that began at this moment. The index then has everything
+    /// that changed before the previous round began.
     pub(crate) fn applied(&mut self, moment: Option<Note>) {
         if !self.sees_all.load(Ordering::Relaxed) {
             self.last = None;
@@ -94,12 +94,12 @@ impl Moments {
         }
     }
 
-    /// The last one that was reached.
+    /// Returns the last moment that was reached.
     pub(crate) fn reached(&self) -> Option<&Note> {
         self.reached.as_ref()
     }
 
-    /// A snapshot is current that has all up to there.
+    /// Records that the current snapshot has everything up to the moment that was reached.
     pub(crate) fn keep(&mut self, id: SnapshotId) {
         (self.kept, self.settling) = (None, None);
         let Some(note) = self.reached.clone() else {
@@ -111,7 +111,7 @@ impl Moments {
         self.settling = done.ok().map(|done| Settling { id, note, done });
     }
 
-    /// What is to be known of a snapshot by the next daemon, as far as it is on the disk.
+    /// Returns what the next daemon needs to know about the snapshot, if it is on disk.
     pub(crate) fn noted(&mut self) -> Option<(SnapshotId, String)> {
         let is_done = |settling: &mut Settling| settling.done.is_finished();
         if let Some(settled) = self.settling.take_if(is_done) {
@@ -136,7 +136,7 @@ impl Moments {
     }
 }
 
-/// The moment before a scan, where there are such.
+/// Returns the moment before a scan; `None` if the file system does not number its moments.
 pub(crate) fn before(root: &[u8]) -> Option<Note> {
     Note::now(root)
 }

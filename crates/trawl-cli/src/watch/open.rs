@@ -1,5 +1,5 @@
-//! Which change source fits a tree: marks on its file system for the superuser, marks on its
-//! directories for others, looking at intervals where neither tells everything.
+//! Choice of a change source for a tree: marks on its file system for the superuser, marks on its
+//! directories for other users, polling where neither reports every change.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -15,34 +15,34 @@ use trawl_serve::{Level, Opened};
 use crate::index::scan::now;
 use crate::watch::journal::Journal;
 
-/// How to watch a tree.
+/// Settings for watching a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct How {
-    /// The tree.
+    /// Root of the tree.
     pub(crate) root: PathBuf,
-    /// Look at intervals, whatever could tell more.
+    /// Whether to poll, even if another source could report more.
     pub(crate) is_polled: bool,
-    /// At this one.
+    /// Interval of polling.
     pub(crate) interval: Duration,
-    /// Whether what is mounted below belongs to it.
+    /// Whether file systems mounted below belong to the tree.
     pub(crate) crossing: Crossing,
-    /// What changes below these is no news.
+    /// Paths below which changes are not reported.
     pub(crate) without: Vec<Vec<u8>>,
-    /// Where to say what was chosen instead of what.
+    /// Log for a fallback to another source.
     pub(crate) journal: Journal,
 }
 
-/// A source, and whether it goes on with the queue of a daemon before.
+/// A change source, and whether it continues with the queue of a previous daemon.
 pub(crate) struct Chosen {
     pub(crate) opened: Opened,
     pub(crate) is_taken_over: bool,
 }
 
 impl How {
-    /// Opens the source that fits; `queue` is what a daemon before this one had open.
+    /// Opens the source that fits; `queue` is the queue that a previous daemon had open.
     ///
     /// # Errors
-    /// Where none does.
+    /// Fails if no source can watch the tree.
     pub(crate) fn open(&self, queue: Option<OwnedFd>) -> Result<Chosen, LiveError> {
         if self.is_polled {
             return self.poll();
@@ -64,7 +64,7 @@ impl How {
 
     fn mark(&self, queue: Option<OwnedFd>) -> Result<Chosen, LiveError> {
         let over = queue.map(|queue| Fanotify::take_over(&self.root, queue));
-        // What was kept may be unfit for what is there now: then it is watched anew.
+        // A kept queue may not fit the present file system; then a new one is opened.
         let over = over.and_then(|over| over.ok().flatten());
         let is_taken_over = over.is_some();
         let source = match over {
@@ -129,7 +129,8 @@ impl How {
     }
 }
 
-/// Zeroes for what is gone meanwhile: the source notices that by itself.
+/// Returns the device and inode of the root, or zeroes if it has disappeared: the source notices
+/// that itself.
 fn device_and_inode(root: &Path) -> (u64, u64) {
     root.metadata()
         .map_or((0, 0), |found| (found.dev(), found.ino()))

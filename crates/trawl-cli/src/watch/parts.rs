@@ -1,9 +1,9 @@
-//! The applier: what is dirty is read again and published beside the snapshot. Where that cannot
-//! be, the source is indexed again as a whole. What was published becomes a snapshot now and then,
-//! at the end, and at once where someone may no longer see something.
+//! The applier: reads changed parts again and publishes them beside the snapshot. Where that is
+//! impossible, it indexes the whole source again. Published changes become a snapshot from time to
+//! time, at the end, and immediately if a user has lost access to something.
 //!
-//! After trust was lost, what changed is found out where the file system tells; where it does not,
-//! or what is in the index was made in another way, a scan does.
+//! After trust was lost, the applier asks the file system for the changes. If the file system cannot
+//! tell, or if the index was made with other options, it scans the source.
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -24,30 +24,29 @@ use crate::watch::checkpoint::Policy;
 use crate::watch::moments::Moments;
 use crate::watch::plain::{Plain, told};
 
-/// Keeps a source's index by its parts.
+/// An applier that updates a source's index part by part.
 pub(crate) struct ByParts {
     plain: Plain,
     root: Vec<u8>,
-    /// None until something is to be applied, and while a snapshot is made.
+    /// `None` until something is applied, and while a scan is made.
     applier: Option<trawl_apply::Applier>,
-    /// The last that was published was a snapshot.
+    /// Whether the last thing that was published was a scan.
     was_scanned: bool,
-    /// What was published beside the snapshot was let go: nothing can go on
-    /// from that snapshot.
+    /// Whether published changes were discarded, so that no work can continue from the snapshot.
     must_scan: bool,
-    /// Up to when all changes are in, as was published last.
+    /// Time up to which all changes were in, when the index was published last.
     as_of: Timestamp,
     policy: Policy,
     moments: Moments,
-    /// Something is being done. True when something begins: it panicked before.
+    /// Whether work is in progress. If this is true when work begins, earlier work panicked.
     is_at_work: bool,
 }
 
-/// A scan takes the place of what was to be found out, and why.
-const NOT_GOING_ON: &str = "what was published is not to be gone on from";
+/// Reason for a scan instead of finding out the changes.
+const NOT_GOING_ON: &str = "work cannot continue from what was published";
 
 impl ByParts {
-    /// For the source with this root, which `plain` scans.
+    /// Creates the applier of the source with this root, which `plain` scans.
     pub(crate) fn new(plain: Plain, root: Vec<u8>, policy: Policy, moments: Moments) -> ByParts {
         ByParts {
             plain,
@@ -62,7 +61,7 @@ impl ByParts {
         }
     }
 
-    /// A new snapshot.
+    /// Scans the source into a new snapshot.
     fn scan(&mut self) -> Result<Published, ApplyError> {
         if let Some(applier) = self.applier.take() {
             self.must_scan = true;
@@ -78,13 +77,13 @@ impl ByParts {
         Ok(published)
     }
 
-    /// A snapshot of what was published, unless it is told not to go on.
+    /// Makes a snapshot of the published changes, unless `go_on` returns false.
     fn checkpoint(
         &mut self,
         removal: Removal,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<SnapshotId>, Failure> {
-        // Who waits for a right to be taken away does not wait for the disk.
+        // If access must be removed at once, nothing waits for the disk.
         let is_urgent = removal == Removal::AtOnce;
         let (begun, retention) = (Instant::now(), self.plain.retention());
         let Some(applier) = &mut self.applier else {
@@ -116,8 +115,8 @@ impl ByParts {
         Ok(Some(committed.id))
     }
 
-    /// Finds out what changed since what is known was true, and has that applied with what is dirty;
-    /// scans everything where that is not possible.
+    /// Finds out what changed since the known state was true, and applies it together with the
+    /// dirty paths. Scans everything if that is impossible.
     fn find_out(
         &mut self,
         taken: &Taken,
@@ -155,7 +154,7 @@ impl ByParts {
         }
     }
 
-    /// Why nothing but a scan will do.
+    /// Returns why only a scan is possible; `None` if it is not needed.
     fn must_scan_for(&self) -> Option<String> {
         if self.must_scan || self.is_at_work {
             return Some(NOT_GOING_ON.to_owned());
@@ -194,7 +193,7 @@ impl ByParts {
         Ok(())
     }
 
-    /// Does something with the applier, or makes a snapshot where it cannot.
+    /// Runs `work` with the applier, or scans the source if that is impossible.
     fn with(
         &mut self,
         work: impl FnOnce(
@@ -211,7 +210,7 @@ impl ByParts {
         }
     }
 
-    /// The same, but it says why where it cannot.
+    /// Runs `work` with the applier; says why if that is impossible.
     fn attempt(
         &mut self,
         work: impl FnOnce(
@@ -219,14 +218,14 @@ impl ByParts {
             &AtomicBool,
         ) -> Result<trawl_apply::Applied, Refused>,
     ) -> Result<Result<Published, Unappliable>, ApplyError> {
-        // What is mounted below is not among what is read again.
+        // The applier does not read mounted file systems again.
         let options = self.plain.apply_options();
         if options.is_ok_and(|options| options.mounts == Mounts::Cross) {
-            let why = "what is mounted below is part of it".to_owned();
+            let why = "it includes file systems that are mounted below".to_owned();
             return Ok(Err(Unappliable::Untold { why }));
         }
         let done = self.begin().and_then(|()| match &mut self.applier {
-            // What is dirty is little: a daemon that is to end ends this first.
+            // There are few dirty paths: a daemon that must end finishes them first.
             Some(applier) => work(applier, &AtomicBool::new(false)),
             None => Ok(trawl_apply::Applied::default()),
         });
@@ -237,7 +236,8 @@ impl ByParts {
         }
     }
 
-    /// Something was: if fewer may see it than files of the snapshot show, a snapshot is made.
+    /// Records that changes were published. If the snapshot's files show more than users may see
+    /// now, a new snapshot is made.
     fn published(&mut self) -> Result<Published, ApplyError> {
         self.was_scanned = false;
         let mut snapshot = None;
@@ -309,7 +309,7 @@ impl Applier for ByParts {
         match scope {
             Scope::Everything => self.scan(),
             Scope::Subtree(dir) => {
-                // Elsewhere something may be dirty that came later.
+                // Other directories may be dirty because of later changes.
                 let as_of = self.as_of;
                 self.with(|applier, cancel| applier.refresh(dir, as_of, cancel))
             }

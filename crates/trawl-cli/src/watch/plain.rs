@@ -1,5 +1,5 @@
-//! The plain applier: whatever has changed, the source is indexed again, as `trawl index` does it;
-//! segments that have not changed are shared. Right, and dear in a large source.
+//! The plain applier: after any change, it indexes the source again, as `trawl index` does;
+//! unchanged segments are shared. This is correct, but expensive for a large source.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,10 +18,11 @@ use crate::index::scan::{Job, Scanner};
 use crate::index::upkeep::RetentionArgs;
 use crate::index::{IndexArgs, upkeep};
 
-/// So many times as long as a scan took, the source is left alone, unless somebody asks.
+/// After a scan, the source is left alone for this many times the scan's duration, unless somebody
+/// asks.
 const REST: u32 = 20;
 
-/// Scans a source again and again.
+/// Scanner that indexes a source repeatedly.
 pub(crate) struct Plain {
     index: PathBuf,
     root: PathBuf,
@@ -30,7 +31,7 @@ pub(crate) struct Plain {
 }
 
 impl Plain {
-    /// For a source that is scanned with these options of `trawl index`.
+    /// Creates the applier of a source that is scanned with these options of `trawl index`.
     pub(crate) fn new(index: PathBuf, root: PathBuf, args: IndexArgs) -> Plain {
         Plain {
             index,
@@ -40,7 +41,7 @@ impl Plain {
         }
     }
 
-    /// Scans all of it and makes that the current snapshot.
+    /// Scans the whole source and makes the result the current snapshot.
     pub(crate) fn scan(&mut self) -> Result<Published, Failure> {
         let begun = Instant::now();
         let index = IndexDir::open(&self.index)?;
@@ -58,18 +59,18 @@ impl Plain {
         self.scan().map_err(|failure| told(&failure))
     }
 
-    /// Where the index is.
+    /// Returns the directory of the index.
     pub(crate) fn index(&self) -> &Path {
         &self.index
     }
 
-    /// Which snapshots stay.
+    /// Returns the options about snapshots to keep.
     pub(crate) fn retention(&self) -> &RetentionArgs {
         self.args.retention()
     }
 
-    /// Why a part that is read anew would not fit what is in the index, if so: that was made in
-    /// another way.
+    /// Returns why a part that is read now would not fit the index, because the index was made in
+    /// another way; `None` if it fits.
     pub(crate) fn goes_on(&self, root: &[u8]) -> Result<Option<&'static str>, Failure> {
         let index = IndexDir::open(&self.index)?;
         let source = index.source(root)?;
@@ -90,7 +91,7 @@ impl Plain {
         }
     }
 
-    /// How a part of the source is read.
+    /// Returns the options for reading a part of the source.
     pub(crate) fn apply_options(&self) -> Result<ApplyOptions, Failure> {
         let index = IndexDir::open(&self.index)?;
         let root = self.root.as_os_str().as_bytes();
@@ -99,7 +100,7 @@ impl Plain {
     }
 }
 
-/// A failure as the daemon is told of it.
+/// Converts a failure for the daemon.
 pub(crate) fn told(failure: &Failure) -> ApplyError {
     ApplyError {
         kind: kind_of(failure),
@@ -137,8 +138,8 @@ impl Applier for Plain {
     }
 }
 
-/// The options with which a source is to be scanned, as words of `trawl index`: those of its last
-/// snapshot, as far as they are not given anew.
+/// Returns the options for scanning a source as words of `trawl index`: those of its last snapshot,
+/// unless they are given again.
 pub(crate) fn words_again(
     last: &BTreeMap<String, String>,
     exclude: &[OsString],
@@ -160,7 +161,7 @@ pub(crate) fn words_again(
         given => given.to_vec(),
     };
     if patterns.is_empty() {
-        // Said, so that nobody looks it up again.
+        // Given explicitly, so that the last scan's patterns are not looked up again.
         words.push("--no-exclude".into());
     }
     for pattern in patterns {

@@ -1,5 +1,5 @@
 //! `trawl watch --socket-unit`: a unit with which systemd listens for the daemon and starts it when
-//! somebody asks. That it listens is noted in the index, since questions look there first.
+//! somebody asks. The index records that systemd listens, because questions look there first.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ use crate::settings;
 use crate::watch::WatchArgs;
 use crate::watch::status::wanted;
 
-/// Room for a path in a socket's address, with the byte behind it.
+/// Size of a path in a socket's address, in bytes, including the terminating NUL.
 const PATH_BYTES: usize = 108;
 
 /// Prints the unit.
@@ -51,7 +51,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     Ok(Exit::Complete)
 }
 
-/// A path as units have it.
+/// Returns a path as unit files spell it.
 fn specified(socket: &Path) -> Result<String, Failure> {
     let text = socket
         .to_str()
@@ -63,7 +63,7 @@ fn specified(socket: &Path) -> Result<String, Failure> {
         _ => {
             let path = shown(socket.as_os_str().as_bytes());
             let text =
-                format!("no unit can name the socket {path}: use an index with a shorter path");
+                format!("a unit cannot name the socket {path}: use an index with a shorter path");
             Err(Failure::Usage(text))
         }
     }

@@ -1,4 +1,4 @@
-//! `trawl watch --status`: how the daemons are, for people, for programs and for Prometheus.
+//! `trawl watch --status`: the state of the daemons, for people, for programs and for Prometheus.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::output::{Output, say};
 use crate::sources;
 use crate::watch::WatchArgs;
 
-/// Asks the daemons of all sources, or of those that the paths lie in.
+/// Asks the daemons of all sources, or of the sources with these roots.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
     let indexes = sources::opened(index)?;
     let all = sources::in_all(&indexes)?.into_iter();
@@ -26,7 +26,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
         let wanted = wanted(&args.paths);
         for path in &wanted {
             if !sources.iter().any(|source| source.root() == &path[..]) {
-                say(format_args!("{} is no source of this index", shown(path)));
+                say(format_args!(
+                    "{} is not a source of this index",
+                    shown(path)
+                ));
                 exit = Exit::Fatal;
             }
         }
@@ -41,7 +44,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
             None
         });
         let state = status.as_ref().and_then(|status| status.get("state"));
-        // Who asks for all is not told that a source that nobody watches is amiss.
+        // If all sources are asked about, an unwatched one is not an error.
         let is_well = state == Some("watching") || (state.is_none() && args.paths.is_empty());
         exit = exit.and(if is_well {
             Exit::Complete
@@ -65,7 +68,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     Ok(exit)
 }
 
-/// What Prometheus is told of every source, watched or not.
+/// Metrics of every source, watched or not, for Prometheus.
 #[derive(Default)]
 struct Known {
     watched: Vec<(String, String)>,
@@ -85,7 +88,7 @@ impl Known {
     }
 
     fn text(&self) -> String {
-        let watched = "1 if a daemon keeps the source as of now, 0 if none does";
+        let watched = "1 if a daemon keeps the source up to date, else 0";
         let age = "time since the newest snapshot's scan began; a daemon's changes are newer";
         let [watched, ages] = [
             ("trawl_source_watched", watched, &self.watched),
@@ -99,7 +102,7 @@ impl Known {
     }
 }
 
-/// The roots that are meant by paths.
+/// Returns the roots that the paths name.
 pub(super) fn wanted(paths: &[PathBuf]) -> Vec<Vec<u8>> {
     let resolved = paths.iter().map(|given| {
         let live = given.canonicalize().unwrap_or_else(|_| given.clone());

@@ -1,5 +1,5 @@
-//! Changing the index: by rename, chmod, removal, by planting files,
-//! directories and symbolic links.
+//! Attempts to change the index: by rename, chmod, removal, or by planting files, directories and
+//! symbolic links.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, Stage};
 
 use crate::{cannot, program};
 
-/// Every change that a user could try, of everything that they can see;
-/// prints those that worked.
+/// Tries every change that a user could make to everything that they can see; prints the changes
+/// that succeeded.
 const CHANGES: &str = r#"
 find "$1" -depth 2>/dev/null | while read -r p; do
     chmod 777 "$p" && echo "chmod $p"
@@ -31,14 +31,14 @@ mv "$1" "$1.moved" 2>/dev/null && echo "rename top"
 true
 "#;
 
-/// Everything about the index that root can see, content included.
+/// Returns everything that root can see of the index, including content.
 fn state(stage: &Stage, index: &Path) -> String {
     let script = r#"cd "$1"; find . -printf '%p %y %m %U %G %n %s %T@ %C@\n' | sort; getfacl -nR . ;
                     find . -type f -exec sha256sum {} + | sort"#;
     stage.shell_about(index, 0, script).expect_code(0).text()
 }
 
-/// Lines that tell of a change. `rm -f` of what was not moved is no removal.
+/// Returns the lines that report a change. `rm -f` of a file that was not moved is not a removal.
 fn changes(stage: &Stage, index: &Path, uid: u32) -> Vec<String> {
     let ran = stage.shell_about(index, uid, CHANGES);
     let lines = ran.text();
@@ -85,7 +85,7 @@ fn an_index_in_a_place_where_users_may_write_is_refused_or_not_followed() {
         return;
     }
     let stage = Stage::unindexed(program());
-    // Mallory plants the directories of an index that is still to be made.
+    // Mallory plants the directories of an index that does not exist yet.
     let index = stage.own().join("index");
     let script = "mkdir -p $2/index $2/away; ln -s $2/away $2/index/sources; touch $2/index/FORMAT";
     stage.shell(MALLORY, script).expect_code(0);
@@ -107,7 +107,7 @@ fn planted_names_beside_the_index_files_are_not_read() {
     }
     let stage = Stage::new(program());
     let before = stage.ask(0, &["find", "."]).expect_code(0).text();
-    // As if planting had worked: rows of a made-up source, foreign names.
+    // Acts as if planting had succeeded: rows of an invented source, and names of others.
     let script = r#"cd "$1"; for d in $(find . -type d); do
                     ln -s /etc "$d/planted"; echo '{}' >"$d/planted.json";
                     mkfifo "$d/zz.manifest.tmp"; done; true"#;
@@ -121,8 +121,8 @@ fn planted_names_beside_the_index_files_are_not_read() {
     );
 }
 
-/// A user's link leads the superuser's `--index` to a directory that was
-/// never an index: it is left as it is, whatever the link is spelled like.
+/// A user's symbolic link leads the superuser's `--index` to a directory that was never an index:
+/// the directory stays unchanged, however the link is spelled.
 #[test]
 fn an_index_is_not_made_through_a_users_link() {
     use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
@@ -149,7 +149,7 @@ fn an_index_is_not_made_through_a_users_link() {
         assert_eq!(meta.mode() & 0o7777, 0o700, "{spelled}");
         assert_eq!(std::fs::read_dir(&closed).expect("it").count(), 0);
     }
-    // Without a link it may become an index, and stays closed.
+    // Without a link, the directory may become an index, and stays closed.
     let mut index = trawl_testkit::oracle::command(program());
     index.arg("--index").arg(&closed).arg("index");
     let ran = trawl_testkit::oracle::run(index.arg(stage.path(""))).expect_code(0);

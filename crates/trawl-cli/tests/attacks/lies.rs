@@ -1,8 +1,8 @@
-//! Index files that lie about lengths, offsets and numbers, with checksums
-//! that are right: whoever can write an index can write those too.
+//! Index files with false lengths, offsets and numbers but correct checksums: an attacker who can
+//! write an index can write those too.
 //!
-//! Whoever reads it gets an error that names the file, or an answer; never a
-//! crash, a hang or all of the machine's memory.
+//! A reader gets an error that names the file, or an answer; it never crashes, hangs or uses up the
+//! machine's memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::{cannot, program};
 
-/// Numbers that make sums wrap, allocations fail and offsets leave a file.
+/// Numbers that make sums overflow, allocations fail and offsets leave a file.
 const LIES: &[u64] = &[0, 1, 0x7fff_ffff, 1 << 32, 1 << 53, (1 << 62) + 3, u64::MAX];
 /// Address space that a question may use, in KiB.
 const MEMORY_KIB: u32 = 4 << 20;
 
-/// An index that Mallory wrote: a copy of what may be copied.
+/// Creates an index that Mallory wrote: a copy of everything that may be copied.
 fn hostile(stage: &Stage) -> PathBuf {
     let script =
         "rm -rf $2/hostile; cp -r \"$1\" $2/hostile 2>/dev/null; chmod -R a+rwX $2/hostile; true";
@@ -42,7 +42,7 @@ fn files(index: &Path, suffix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Asks everything that reads that file; true if something was refused.
+/// Asks every question that reads that file; returns true if one was refused.
 fn asked(stage: &Stage, index: &Path, what: &str) -> bool {
     let trawl = stage.trawl.display();
     let top = stage.path("").display().to_string();
@@ -62,7 +62,7 @@ fn asked(stage: &Stage, index: &Path, what: &str) -> bool {
     is_refused
 }
 
-/// Every number of a JSON value in turn, replaced.
+/// Returns a JSON value with its number at position `at` replaced.
 fn with_lie(value: &serde_json::Value, at: usize, lie: u64) -> Option<serde_json::Value> {
     fn visit(value: &mut serde_json::Value, left: &mut Option<usize>, lie: u64) {
         match value {
@@ -116,7 +116,7 @@ fn json_with_lying_numbers_and_right_checksums() {
             fs::write(&file, before).expect("our own");
         }
     }
-    // What would believe each of them would read outside a file.
+    // Code that believed each of them would read outside a file.
     assert!(
         lies > 20 && refused > lies / 4,
         "{refused} of {lies} were refused"
@@ -136,7 +136,7 @@ fn parquet_with_lying_lengths() {
     for file in &tables[..3] {
         let before = fs::read(file).expect("our own");
         let end = before.len();
-        // The footer's length stands in front of the magic at the end.
+        // The footer's length precedes the magic at the end.
         for (place, lie) in [
             (end - 8, u32::MAX),
             (end - 8, 0),

@@ -1,5 +1,5 @@
-//! Locks that a user puts on what they can open: neither readers nor the
-//! writer wait for them.
+//! Locks that a user takes on every file that they can open: neither readers nor the writer wait
+//! for them.
 
 use std::process::{Child, Stdio};
 
@@ -7,14 +7,14 @@ use trawl_testkit::permissions::stage::{ALICE, MALLORY, Stage};
 
 use crate::{cannot, program};
 
-/// Exclusive locks on everything that opens; says how many, then waits.
+/// Takes exclusive locks on every file that opens, prints their number, then waits.
 const LOCK_ALL: &str = r#"n=100
 for f in $(find "$1" -readable 2>/dev/null); do
     [ $n -lt 400 ] && eval "exec $n<\"\$f\"" 2>/dev/null && flock -n -x $n && n=$((n+1))
 done
 echo $((n-100)); sleep 50"#;
 
-/// Starts it as a user; returns it and the number of locks.
+/// Starts the script as a user; returns its process and the number of locks.
 fn locked(stage: &Stage, index: &std::path::Path, uid: u32) -> (Child, usize) {
     let mut line = stage.shell_command(index, uid, LOCK_ALL.trim());
     let mut child = line
@@ -33,7 +33,7 @@ fn locked(stage: &Stage, index: &std::path::Path, uid: u32) -> (Child, usize) {
 }
 
 fn end(mut child: Child) {
-    // `timeout` passes the signal on to the shell and its children.
+    // `timeout` forwards the signal to the shell and its children.
     let _ = trawl_testkit::oracle::command("kill")
         .arg(child.id().to_string())
         .status();

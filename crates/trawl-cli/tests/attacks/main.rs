@@ -1,8 +1,8 @@
-//! A user with a shell on the machine that holds the index, who would like
-//! to know or change what is not theirs. A test an attack; each shows that
-//! the attack fails, and that it works on an index that is open to all.
+//! Attacks by a user with a shell on the machine that holds the index, who wants to read or change
+//! what they have no access to. There is one test per attack; each shows that the attack fails, and
+//! that it succeeds on an index that is open to all.
 //!
-//! All need root, and say so where they do not run.
+//! All tests need root, and say so where they do not run.
 
 #![forbid(unsafe_code)]
 
@@ -23,7 +23,7 @@ pub(crate) use trawl_testkit::permissions::stage::cannot;
 /// The program under test.
 pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
 
-/// The program's path.
+/// Returns the program's path.
 pub(crate) fn program() -> &'static Path {
     Path::new(TRAWL)
 }

@@ -1,5 +1,5 @@
-//! Directories that move out of sight while a daemon watches: what they hold is in no file of the
-//! index that somebody can open who no longer reaches them.
+//! Directories that move out of sight while a daemon watches: no file of the index holds their
+//! content that can be opened by users who no longer reach them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use trawl_testkit::permissions::stage::{ALICE, MALLORY, MARKER, Stage, identity}
 
 use crate::{cannot, program};
 
-/// A daemon that watches the stage's tree.
+/// Starts a daemon that watches the stage's tree.
 #[track_caller]
 pub(crate) fn watching(stage: &Stage) -> Daemon {
     let mut watch = command(&stage.trawl);
@@ -19,17 +19,18 @@ pub(crate) fn watching(stage: &Stage) -> Daemon {
     Daemon::start(watch.arg(stage.path("")))
 }
 
-/// Ends it as a service manager does.
+/// Ends the daemon as a service manager does.
 #[track_caller]
 pub(crate) fn end(daemon: &mut Daemon) {
     let ended = daemon.end("-TERM");
     assert!(ended.success(), "{ended}");
 }
 
-/// A tree in which everybody reaches `public/out/open/in`, and Alice alone what lies below `alice`.
+/// Creates a tree in which everybody reaches `public/out/open/in`, and only Alice reaches what is
+/// below `alice`.
 fn site() -> Stage {
     let stage = Stage::unindexed(program());
-    // Secrets of the stage itself are not looked for.
+    // The stage's own secrets are not looked for.
     for name in ["home", "alice/deep", "for-bob", "public/token"] {
         let path = stage.path(name);
         run(command("rm").arg("-rf").arg(path)).expect_code(0);
@@ -70,23 +71,24 @@ fn close(stage: &Stage, name: &str) {
     mode(stage, name, 0o700);
 }
 
-/// Asks as Mallory, who is answered as of now.
+/// Asks as Mallory, who gets an up-to-date answer.
 #[track_caller]
 pub(crate) fn ask(stage: &Stage) {
     until_as_of_now(|| stage.ask(MALLORY, &["find", "--fresh=60s", ".", "-maxdepth", "0"]));
 }
 
-/// Whether the kernel shows Mallory the secret.
+/// Returns true if the kernel shows Mallory the secret.
 fn is_reached(stage: &Stage) -> bool {
     let mut find = identity(MALLORY).command("find");
     let found = run(find.arg(stage.path("")).args(["-name", "loot-*"]));
     !found.text().is_empty()
 }
 
-/// The steps that change the tree. Somebody asks after each.
+/// Steps that change the tree. A question is asked after each.
 type Steps<'a> = &'a [&'a dyn Fn(&Stage)];
 
-/// After the steps the kernel shows the secret to no stranger, and the index's files do not.
+/// Checks that after the steps neither the kernel nor the index's files show the secret to a
+/// stranger.
 #[track_caller]
 fn check(what: &str, steps: Steps<'_>) {
     if cannot(what) {
@@ -123,7 +125,7 @@ fn follow(stage: &Stage, what: &str, steps: Steps<'_>) {
     assert!(!stage.leaks(&index, 0).is_empty(), "{what}: it is there");
 }
 
-/// The index is sound after all moves.
+/// Checks that the index is sound after all moves.
 #[track_caller]
 fn verify(stage: &Stage) {
     let verified = stage.ask(0, &["verify"]);
@@ -243,7 +245,7 @@ fn older_snapshots_that_scans_made_do_not_show_what_was_moved() {
     rename(&stage, "public/else/moved", "alice/moved");
     stage.index(&[]).expect_code(0);
     assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
-    // Alice takes it where nobody else comes, and the directory there takes its place.
+    // Alice moves it to where nobody else gets, and the directory there takes its place.
     let [one, other] = ["alice/moved/open", "alice/open"].map(|name| stage.path(name));
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("root may");
     stage.index(&[]).expect_code(0);
@@ -278,7 +280,7 @@ fn what_came_after_the_snapshot_moves_out_of_sight_as_well() {
             rename(stage, "public/out/open", "alice/moved");
         }],
     );
-    // Made, asked for, moved to where all reach it, and closed there.
+    // Created, asked about, moved to where everybody reaches it, and closed there.
     let stage = site();
     let _daemon = watching(&stage);
     stage.folder("public/new", 0, 0o755);
@@ -293,7 +295,7 @@ fn what_came_after_the_snapshot_moves_out_of_sight_as_well() {
     );
 }
 
-/// Files of the index with the secret that a user can open who knows each path.
+/// Returns the index files with the secret that a user can open by path.
 fn opened_by_path(stage: &Stage, uid: u32) -> Vec<String> {
     let mut files = stage.leaks(&stage.index_dir(), 0);
     let can_open = |file: &String| {
@@ -316,7 +318,7 @@ fn rows_of_a_moved_directory_do_not_go_behind_barriers_of_what_took_its_place() 
     stage.index(&["--keep", "5"]).expect_code(0);
     assert!(!opened_by_path(&stage, MALLORY).is_empty(), "it was open");
     rename(&stage, "public/out/open", "alice/moved");
-    // Others know what it holds by name alone.
+    // Others know its content by name only.
     stage.folder("public/out/open", 0, 0o711);
     stage.folder("public/out/open/in", 0, 0o755);
     stage.index(&[]).expect_code(0);

@@ -1,6 +1,5 @@
-//! User namespaces, as rootless containers are, and superusers without
-//! capabilities: nothing is left out without a word, and what is shown is
-//! what GNU find shows there.
+//! User namespaces, as in rootless containers, and superusers without capabilities: nothing is left
+//! out silently, and the answer is the one that GNU find gives there.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,7 +17,7 @@ ln -s ../closed/. open/dot; ln -s ../hers/x/f open/file; ln -s ../hers/x open/di
 chown -R 4242:4242 hers; chown 5555 closed; chmod 700 hers closed ours; chmod 0 none; chmod 711 xonly
 "#;
 
-/// Ways to be somebody else than the ids say.
+/// Ways in which a process has other rights than its ids suggest.
 const WAYS: &[&str] = &[
     "unshare -Ur",
     "unshare -U",
@@ -97,7 +96,7 @@ fn a_user_namespace_is_told_what_may_not_be_read() {
                 .arg(&tree));
             assert_eq!(ours.code, Some(1), "{way}: {question}: {ours}");
         }
-        // Names, from their own files, are those that find prints.
+        // Names, which come from files of their own, are those that find prints.
         let mut theirs = in_way(way, Path::new("find"));
         let theirs = run(theirs.arg(&tree).args(["-mindepth", "1"]));
         for options in [&["--below"][..], &["--fuzzy", "-l999", "--below"]] {

@@ -1,4 +1,4 @@
-//! Reading what is another's: directly, by guessing, by hard link, by /proc,
+//! Attempts to read other users' data: directly, by guessing, by hard link, through /proc, and
 //! while the index is being made.
 
 use std::fs;
@@ -9,7 +9,8 @@ use trawl_testkit::permissions::stage::{ALICE, BOB, MALLORY, MARKER, Stage};
 
 use crate::{cannot, program};
 
-/// What Mallory copies out of an index, asked with all rights over the copy.
+/// Returns the answer from a copy that Mallory made of an index, asked with full rights over the
+/// copy.
 fn copied(stage: &Stage, index: &Path) -> String {
     let script = "rm -rf $2/copy; cp -r --no-preserve=all \"$1\" $2/copy 2>/dev/null; \
                   chmod -R u+rwX $2/copy; true";
@@ -63,7 +64,7 @@ fn what_lies_in_a_barrier_is_neither_listed_nor_guessed() {
     }
     let stage = Stage::crowded(program());
     let index = stage.index_dir();
-    // Of the barrier's entries, those that Mallory's listing comes upon.
+    // Entries of the barrier that Mallory's listing finds.
     let script = "find \"$1\" -regextype posix-extended \
                   -regex '.*/b[0-9a-f]{32}/[0-9a-f]+' 2>/dev/null; true";
     assert!(
@@ -72,7 +73,7 @@ fn what_lies_in_a_barrier_is_neither_listed_nor_guessed() {
     );
     assert_eq!(stage.shell(MALLORY, script).text(), "");
     assert_eq!(stage.leaks(&index, MALLORY), [""; 0]);
-    // Names like those there, and patterns that a shell would expand.
+    // Names similar to those there, and patterns that a shell would expand.
     let script = "b=$(find \"$1\" -regextype posix-extended -type d -regex '.*/b[0-9a-f]{32}' \
                   2>/dev/null | head -n 1); \
                   [ -n \"$b\" ] || exit 9; for n in 00000000000000000000000000000000 data bob home . ; do \
@@ -83,7 +84,7 @@ fn what_lies_in_a_barrier_is_neither_listed_nor_guessed() {
         assert!(!ran.text().contains("plain"), "{ran}");
         assert_eq!(ran.text().contains(MARKER), guess.contains(MARKER), "{ran}");
     }
-    // On the source, too, whoever knows the name is let in.
+    // On the source, too, a user who knows the name gets in.
     let named = format!("home/bob-{MARKER}");
     let ran = stage
         .ask(MALLORY, &["find", &named, "-name", "f77"])
@@ -126,7 +127,7 @@ fn no_hard_link_keeps_or_opens_anothers_shard() {
     );
 }
 
-/// Waits until a command's first line, which says that it is ready.
+/// Waits for a command's first line, which reports that it is ready.
 fn until_ready(child: &mut std::process::Child) {
     let mut byte = [0];
     let stdout = child.stdout.as_mut().expect("it is piped");
@@ -140,7 +141,7 @@ fn proc_shows_nothing_of_what_root_has_open() {
     }
     let stage = Stage::new(program());
     let secret = stage.leaks(&stage.index_dir(), 0).remove(0);
-    // Root reads the index, and takes its time.
+    // Root reads the index slowly.
     let script = "exec 9<\"$3\"; echo; sleep 50";
     let mut reader = trawl_testkit::oracle::command("sh");
     reader.args(["-c", script, "sh", "", ""]).arg(&secret);
@@ -160,8 +161,8 @@ fn proc_shows_nothing_of_what_root_has_open() {
     assert_eq!(mallory, "0");
     assert_eq!(descriptors.text(), "", "{descriptors}");
 
-    // What a helper that opens files for its users would do: the descriptor
-    // is all it takes. So no process of ours opens files for another.
+    // A helper that opened files for its users would do this: the descriptor is all that is needed.
+    // Therefore no process of ours opens files for another.
     let mut given = trawl_testkit::oracle::command("setpriv");
     given.args([
         "--reuid=60009",
@@ -183,8 +184,8 @@ fn a_descriptor_from_before_does_not_open_what_comes_after() {
     }
     let stage = Stage::unindexed(program());
     stage.index(&[]).expect_code(0);
-    // Mallory holds every directory of the index that may be opened; then
-    // what was public is made private, and indexed again.
+    // Mallory opens every directory of the index that may be opened; then public data is made
+    // private and indexed again.
     let marked = format!("public/late-{MARKER}");
     let script = "cd \"$1\"; n=100; exec 3<.; for d in $(find . -type d 2>/dev/null); do \
                   [ $n -lt 400 ] && eval \"exec $n<\\$d\" 2>/dev/null; n=$((n+1)); done; echo; \
@@ -209,7 +210,7 @@ fn a_umask_of_zero_opens_no_window_while_the_index_is_made() {
         return;
     }
     let stage = Stage::crowded(program());
-    // Mallory grabs whatever opens, all the time.
+    // Mallory continuously reads every file that opens.
     let script = "echo; until [ -e $2/stop ]; do grep -rlaF MARKER \"$1\" 2>/dev/null; \
                   find \"$1\" ! -type l -writable 2>/dev/null; done"
         .replace("MARKER", MARKER);
@@ -231,13 +232,13 @@ fn a_umask_of_zero_opens_no_window_while_the_index_is_made() {
     let output = grabber.wait_with_output().expect("it ends");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     let loose = stage.shell(0, "find \"$1\" -perm /022 ! -type l");
-    // The group's bits are the mask of an ACL; what counts is who may write.
+    // The group's bits are the mask of an ACL; the users who may write are what counts.
     for uid in [ALICE, BOB, MALLORY] {
         let writable = stage.shell(uid, "find \"$1\" -writable 2>/dev/null");
         assert_eq!(writable.text(), "", "{loose}");
     }
 
-    // The same grabber catches a build that tightens its modes afterwards.
+    // The same reader catches a build that tightens its modes afterwards.
     let lax = stage.lax();
     let script = script.replace("until [ -e $2/stop ]; do", "for once in 1; do");
     let ran = stage.shell_about(&lax, MALLORY, &script);

@@ -1,5 +1,5 @@
-//! Directories that turn into symbolic links, and back, while they are
-//! scanned: the scan neither follows one nor leaves its root.
+//! Directories that turn into symbolic links, and back, while they are scanned: the scan neither
+//! follows a link nor leaves its root.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,9 +11,9 @@ use trawl_testkit::permissions::stage::{MARKER, Stage};
 
 use crate::{cannot, program};
 
-/// Pairs of a directory and a link that take each other's place.
+/// Pairs of a directory and a link that exchange their places.
 const PAIRS: usize = 40;
-/// Scans while they do.
+/// Number of scans during the exchanges.
 const SCANS: usize = 25;
 
 #[test]
@@ -81,13 +81,13 @@ fn swap_all(stage: &Stage) {
     }
 }
 
-/// What a walk by whole paths meets, which asks first and opens then.
+/// Returns how many secrets a walk by whole paths reaches that checks first and opens afterwards.
 fn lax_walk(stage: &Stage) -> usize {
     let mut met = 0;
     for at in 0..PAIRS {
         let path = stage.path(&format!("public/d{at}"));
         let is_dir = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
-        // The time between question and act that an attacker uses.
+        // An attacker uses the time between the check and the open.
         std::thread::yield_now();
         if is_dir && path.join(format!("loot-{MARKER}")).exists() {
             met += 1;

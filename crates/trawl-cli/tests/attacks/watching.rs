@@ -1,5 +1,5 @@
-//! Watching the index from outside: names, numbers, sizes and times of
-//! everything that can be reached must not depend on what is private.
+//! Observing the index from outside: names, numbers, sizes and times of everything that can be
+//! reached must not depend on private data.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -11,20 +11,20 @@ use trawl_testkit::{lines, oracle};
 use crate::moving::{ask, end, watching};
 use crate::{cannot, program};
 
-/// What a user sees of an index.
+/// Returns what a user sees of an index.
 fn look(index: &Path, uid: u32) -> String {
     view_of(index, &identity(uid))
 }
 
-/// Makes an index of its own at `name` and looks at it.
+/// Creates an index at `name` and returns what the user sees of it.
 fn built(stage: &Stage, uid: u32) -> String {
     oracle::run(oracle::command("rm").arg("-rf").arg(stage.index_dir())).expect_code(0);
     stage.index(&[]).expect_code(0);
     look(&stage.index_dir(), uid)
 }
 
-/// Changes that Mallory cannot see on the source: more entries, other
-/// names, other sizes, other permissions, attributes, directories.
+/// Makes changes that Mallory cannot see on the source: more entries, other names, other sizes,
+/// other permissions, attributes, directories.
 fn change_private(stage: &Stage) {
     for at in 0..300 {
         stage.file(&format!("alice/deep/more-{at}"), ALICE, 0o644);
@@ -74,19 +74,19 @@ fn two_builds_that_differ_in_private_content_look_the_same() {
     );
 }
 
-/// All directories of an index that a user comes upon.
+/// Returns all directories of the index that a user can find.
 fn directories(stage: &Stage, uid: u32) -> String {
     directories_of(stage, "", uid)
 }
 
-/// The same for another index, whose name is the stage's own with `beside` at its end.
+/// Returns those of another index, whose name is the stage's own followed by `beside`.
 fn directories_of(stage: &Stage, beside: &str, uid: u32) -> String {
     let find = "find . -type d -printf '%p %m\\n' 2>/dev/null | sort";
     let script = format!("cd \"$1{beside}\" && {find}");
     stage.shell(uid, &script).text()
 }
 
-/// The directories of barriers that Mallory comes upon in the index, or in one beside it.
+/// Returns the directories of barriers that Mallory can find in the index, or in one beside it.
 fn barriers(stage: &Stage, beside: &str) -> Vec<String> {
     let all = directories_of(stage, beside, MALLORY);
     let lines = all.lines().filter(|line| line.contains("/data/b"));
@@ -105,7 +105,7 @@ fn what_is_closed_leaves_no_directories_behind() {
     };
     let before = directories(&stage, MALLORY);
     lock("home");
-    // What was before stays as an older snapshot.
+    // The earlier state stays as an older snapshot.
     stage.index(&["--keep", "5"]).expect_code(0);
     let after = directories(&stage, MALLORY);
     assert_ne!(before, after, "it was to be seen");
@@ -120,8 +120,9 @@ fn what_is_closed_leaves_no_directories_behind() {
     );
 }
 
-/// The directories of barriers that Mallory comes upon after something was done while a daemon
-/// watched are those of an index that was made then: once it has answered, and once it has ended.
+/// Checks that, after steps while a daemon watched, Mallory finds the same directories of barriers
+/// as in an index that was made at that time: both once the daemon has answered and once it has
+/// ended.
 #[track_caller]
 fn check_skeletons(what: &str, is_crowded: bool, steps: &[&dyn Fn(&Stage)]) {
     let stage = match is_crowded {
@@ -213,8 +214,8 @@ fn guard_directories_do_not_change_when_what_they_guard_does() {
         return;
     }
     let stage = Stage::crowded(program());
-    // Directories that Mallory can stat and not enter: the private ones.
-    // Directories of barriers may be passed; each commit sets their times.
+    // Directories that Mallory can stat but not enter: the private ones. Directories of barriers
+    // may be traversed; each commit sets their times.
     let script = r"find $1 -type d ! -executable -printf '%p %m %n %s %T@ %C@\n' 2>/dev/null
                    find $1 -type d -executable ! -readable -printf '%p %m %n %s\n' 2>/dev/null
                    true";
@@ -263,13 +264,13 @@ fn totals_tell_nothing_of_what_is_private() {
     };
     let (before, root_before) = (ask(MALLORY), ask(0));
     change_private(&stage);
-    // The directory's own size grew; that is for those who may enter Alice's.
+    // The directory's own size grew; only users who may enter Alice's directory see that.
     stage.index(&[]).expect_code(0);
     assert_eq!(ask(MALLORY), before);
     assert_ne!(ask(0), root_before, "who may see it sees a difference");
 }
 
-/// Drops members that say when.
+/// Removes members that contain times.
 fn without_times(text: &str) -> String {
     let is_time = |line: &&str| {
         let words = ["started", "finished", "snapshot", "as of", "scanned"];

@@ -1,11 +1,11 @@
-//! Arguments that something might paste into a shell, a query or a path.
+//! Arguments that a careless program might paste into a shell, a query or a path.
 
 use trawl_testkit::oracle::gnu;
 use trawl_testkit::permissions::stage::{MALLORY, MARKER, Stage, identity};
 
 use crate::{cannot, program};
 
-/// Words that do harm where they are pasted into a shell or a query.
+/// Words that do harm if they are pasted into a shell or a query.
 const HOSTILE: &[&str] = &[
     "$(touch CANARY)",
     "`touch CANARY`",
@@ -24,7 +24,7 @@ const HOSTILE: &[&str] = &[
     "-exec",
 ];
 
-/// Starts that leave the public directory by their spelling.
+/// Starts whose spelling leaves the public directory.
 const ESCAPES: &[&str] = &[
     "public/../alice/deep",
     "public/./../alice/deep/letter-MARKER",
@@ -88,7 +88,7 @@ fn no_spelling_of_a_path_leads_around_a_guard() {
         for tool in ["find", "du", "ls"] {
             let ours = stage.ask(MALLORY, &[tool, &escape]);
             assert!(!ours.text().contains(MARKER), "{ours}");
-            // Of what the kernel refuses, nothing is shown.
+            // Nothing is shown of what the kernel refuses.
             let theirs = gnu(tool, [&escape], &stage.path(""), &identity(MALLORY));
             if theirs.stdout.is_empty() && (!ours.stdout.is_empty() || ours.code == Some(0)) {
                 shown.push(format!("{ours}{}", ours.text()));

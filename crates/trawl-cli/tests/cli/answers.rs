@@ -1,4 +1,4 @@
-//! What every question has in common: paths, completeness, formats, errors.
+//! Properties that all questions share: paths, completeness, formats, errors.
 
 use trawl_testkit::oracle;
 
@@ -25,7 +25,7 @@ fn what_is_not_indexed_says_what_to_do() {
             assert!(ran.code.is_some_and(|code| code > 0), "{ran}");
             let errors = ran.errors();
             assert!(errors.contains(&format!("‘{path}’")), "{ran}");
-            // One that shares not even the first name is not near.
+            // A root that does not share even the first name is not near.
             assert_eq!(errors.contains(&format!("‘{tree}’")), is_near, "{ran}");
             assert!(errors.contains(&format!("trawl index {path}")), "{ran}");
             assert!(!errors.contains("empty"), "{ran}");
@@ -323,7 +323,7 @@ fn find_counts_blocks_as_posixly_correct_asks() {
     assert_eq!(lines(ours), lines(theirs));
 }
 
-/// A shell starts the program without a standard output.
+/// A shell starts the program without standard output.
 #[test]
 fn output_that_was_never_open_is_an_error() {
     let site = Site::empty("answers-closed");
@@ -338,7 +338,7 @@ fn output_that_was_never_open_is_an_error() {
         ("stats", 2),
         ("sources", 2),
         ("completions bash", 2),
-        // Nothing is to be written.
+        // Nothing must be written.
         ("find . -name nothing", 0),
     ] {
         let mut command = trawl_testkit::oracle::command("sh");

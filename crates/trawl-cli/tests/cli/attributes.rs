@@ -1,5 +1,5 @@
-//! Extended attributes and access control lists: `trawl getfattr`, `stat --acl`,
-//! `ls -l` and find's tests, against getfattr, getfacl, ls and bfs.
+//! Extended attributes and access control lists: `trawl getfattr`, `stat --acl`, `ls -l` and find's
+//! tests, compared with getfattr, getfacl, ls and bfs.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use crate::site::{Site, objects};
 
 const ODD_DIR: &[u8] = b"w=\n\\x\tz";
 
-/// Sets an attribute; the value as setfattr reads it.
+/// Sets an attribute; the value is given as setfattr reads it.
 #[track_caller]
 fn set(site: &Site, path: &[u8], name: &str, value: &str) {
     let mut command = oracle::command("setfattr");
@@ -24,7 +24,7 @@ fn set(site: &Site, path: &[u8], name: &str, value: &str) {
     oracle::run(&mut command).expect_code(0);
 }
 
-/// Files with attributes of every kind that the asker may set.
+/// Creates files with attributes of every kind that the asker may set.
 fn site(label: &str) -> Site {
     let site = Site::empty(label);
     let tree = site.tree();
@@ -79,7 +79,8 @@ fn theirs(site: &Site, words: &[&str]) -> Ran {
     )
 }
 
-/// Output block by block, since getfattr -R takes the order of readdir(3).
+/// Splits the output into blocks and sorts them, because getfattr -R follows the order of
+/// readdir(3).
 fn blocks(ran: &Ran) -> Vec<String> {
     let text = String::from_utf8_lossy(&ran.stdout);
     let mut blocks: Vec<String> = text.split("\n\n").map(String::from).collect();
@@ -87,7 +88,7 @@ fn blocks(ran: &Ran) -> Vec<String> {
     blocks
 }
 
-/// Complaints without the program's name.
+/// Returns error messages without the program's name.
 fn complaints(ran: &Ran) -> Vec<String> {
     let mut lines: Vec<String> = ran.errors().lines().map(String::from).collect();
     lines.sort();
@@ -181,7 +182,7 @@ fn the_forms_for_programs() {
     assert_eq!(ran.text(), "./d\0./f\0./w=\n\\x\tz\0./d/e/h\0");
 }
 
-/// Superuser's names and others' values.
+/// Names that only the superuser sees, and values of other users.
 #[test]
 fn what_another_user_may_not_read() {
     if is_skipped() {
@@ -231,7 +232,7 @@ fn what_another_user_may_not_read() {
     }
 }
 
-/// Runs setfacl with each line's words.
+/// Runs setfacl with the words of each line.
 #[track_caller]
 fn set_lists(site: &Site, lines: &[&str]) {
     for line in lines {
@@ -241,7 +242,7 @@ fn set_lists(site: &Site, lines: &[&str]) {
     }
 }
 
-/// Files and directories with lists of every kind.
+/// Creates files and directories with lists of every kind.
 fn listed(label: &str) -> Site {
     let site = site(label);
     let tree = site.tree();
@@ -358,13 +359,13 @@ fn ls_marks_what_has_a_list() {
     }
 }
 
-/// A program's words for a search of the tree.
+/// Returns a program's words for a search of the tree.
 fn search<'w>(program: &'w str, words: &'w str) -> Vec<&'w str> {
     let front = [program, "."].into_iter().chain(words.split(' '));
     front.chain(["-print0"]).collect()
 }
 
-/// Paths, sorted.
+/// Returns the paths, sorted.
 fn found(ran: &Ran) -> Vec<String> {
     let mut paths: Vec<String> = ran.text().split('\0').map(String::from).collect();
     paths.sort();

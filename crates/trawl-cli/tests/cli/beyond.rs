@@ -1,6 +1,6 @@
-//! What an index does not have and the live system is asked: entries that
-//! were excluded, how a directory is mounted, what lies in directories that
-//! may be passed but not listed.
+//! Parts that an index does not have, for which the live file system is asked: entries that were
+//! excluded, how a directory is mounted, and the content of directories that may be traversed but
+//! not listed.
 
 use trawl_testkit::Scratch;
 use trawl_testkit::oracle::{Identity, command, run};
@@ -26,7 +26,7 @@ fn a_directory_is_not_empty_because_its_entries_were_excluded() {
     }
 }
 
-/// The device is mounted writable elsewhere; the mount of the path counts.
+/// The device is mounted writable elsewhere; the mount of the path is what counts.
 #[test]
 fn a_read_only_bind_mount_is_not_writable() {
     let skip = without_root("bind mounts").or_else(|| without_program("bind mounts", "unshare"));

@@ -1,6 +1,6 @@
-//! The bundle of small segments is a shortcut: answers are the same with it,
-//! without it and with one of which files are missing, for root and for
-//! others; a scan that finds nothing new leaves it as it is.
+//! The bundle of small segments is a shortcut: answers are the same with it, without it and with
+//! one whose files are missing, for root and for others. A scan that finds nothing new leaves the
+//! bundle unchanged.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -48,9 +48,9 @@ const QUESTIONS: [&str; 33] = [
     "getfattr -R -d -m - homes/4711",
 ];
 
-/// Homes that only their owners may enter, in a directory that may be passed
-/// and not listed, so that they lie behind barriers; directories of groups;
-/// files with several names; attributes.
+/// Creates homes that only their owners may enter, in a directory that may be traversed but not
+/// listed, so that they lie behind barriers; directories of groups; files with several names;
+/// attributes.
 fn site(label: &str) -> Site {
     let site = Site::empty(label);
     let mode = |name: &str, mode, owner| {
@@ -102,7 +102,7 @@ fn private_dir(site: &Site) -> PathBuf {
     dir.expect("a directory for the owner alone")
 }
 
-/// The files of the bundles that the index has.
+/// Returns the files of the bundles in the index.
 fn bundles(site: &Site) -> Vec<PathBuf> {
     let mut files = files_below(&private_dir(site));
     files.retain(|file| {
@@ -118,7 +118,7 @@ fn packs(site: &Site) -> Vec<PathBuf> {
     files
 }
 
-/// What each question is answered, and how it ends.
+/// Returns the answer to each question, and its exit code.
 fn answers(site: &Site, who: &Identity) -> Vec<String> {
     let program = site.scratch.join("trawl");
     let ask = |line: &&str| -> Ran {
@@ -134,7 +134,7 @@ fn answers(site: &Site, who: &Identity) -> Vec<String> {
         .collect()
 }
 
-/// Shows the first line that is another.
+/// Fails with the first line that differs.
 #[track_caller]
 fn check_same(with: &[String], without: &[String], label: &str) {
     for (question, (with, without)) in QUESTIONS.iter().zip(with.iter().zip(without)) {
@@ -184,7 +184,7 @@ fn answers_are_the_same_with_and_without_a_bundle() {
             }
         }
     }
-    // As root, it is what is read: small segments are not.
+    // As root, only the bundle is read, not the small segments.
     let with = answers(&site, &Identity::Ourselves);
     let private = private_dir(&site);
     let mut lost = 0;
@@ -216,7 +216,7 @@ fn a_bundle_stays_while_its_segments_do() {
     assert!(!first.is_empty());
     site.index();
     assert_eq!(bundles(&site), first);
-    // Two snapshots are kept: the bundle that only the first has goes with it.
+    // Two snapshots are kept: the bundle that only the first one has goes with it.
     std::fs::write(site.tree().join("homes/4703/new"), "new").unwrap();
     site.index();
     let both = bundles(&site);
@@ -228,7 +228,7 @@ fn a_bundle_stays_while_its_segments_do() {
     let last = bundles(&site);
     assert!(first.iter().all(|file| !last.contains(file)), "{last:?}");
     site.run("index --verify").expect_code(0);
-    // Of what is past, too.
+    // Questions about the past are answered, too.
     let past = site.run("--at=-1 find homes -name new");
     assert_eq!(past.text(), "homes/4703/new\n", "{past}");
 }
@@ -245,7 +245,7 @@ fn a_damaged_bundle_is_told_and_made_again() {
         let at = bytes.len() - 20;
         bytes[at] ^= 0x40;
     };
-    // Of one that is too short the small segments are read.
+    // If the bundle is too short, the small segments are read.
     for (damage, is_done_without) in [(&cut as &dyn Fn(&mut Vec<u8>), true), (&flip, false)] {
         let mut files = bundles(&site).into_iter();
         let entries = files.find(|file| file.to_string_lossy().contains(".entries."));

@@ -1,4 +1,4 @@
-//! `trawl index --check-permissions`: it finds what is wrong, and only that.
+//! `trawl index --check-permissions`: it finds every error, and only errors.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Directories of every kind, indexed a moment after they were made, so that
-/// none of them was changed since.
+/// Creates directories of every kind, and indexes them a moment later, so that none of them counts
+/// as changed since.
 fn site(label: &str) -> Site {
     let site = Site::empty(label);
     let tree = site.tree();
@@ -51,7 +51,7 @@ fn site(label: &str) -> Site {
     site
 }
 
-/// Where the file system keeps such and the tool is there.
+/// Sets an attribute, if the file system supports it and the tool exists.
 fn set_attribute(path: &Path) {
     if without_program("attribute values", "setfattr").is_none() {
         let mut command = oracle::command("setfattr");
@@ -59,7 +59,7 @@ fn set_attribute(path: &Path) {
     }
 }
 
-/// Guard directories of a predicate at the top of the source.
+/// Returns guard directories of a predicate at the top of the source.
 fn guards(site: &Site) -> Vec<PathBuf> {
     let is_guard = |path: &PathBuf| {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
@@ -97,17 +97,17 @@ fn a_sound_index_is_found_sound() {
             .collect()
     };
     assert_eq!(numbers("directories"), [12, 12, 12]);
-    // The root, open and below it, home/own; what is theirs alone.
+    // The root, open and the directory below it, home/own; and each user's private directory.
     assert_eq!(numbers("listed"), [6, 4, 7], "{found:?}");
     assert_eq!(numbers("unsearchable"), [1, 1, 1]);
-    // Below live and home/other, which nobody but root needs.
+    // Below live and home/other, which only root needs.
     assert_eq!(numbers("live"), [2, 2, 1]);
     assert!(numbers("entries").iter().all(|n| *n > 10));
     assert_eq!(numbers("entries"), numbers("agreed"));
     let end = found.last().unwrap();
     assert_eq!(end["sound"], true);
     assert_eq!(end["from_kernel"], true);
-    // Below a path only.
+    // Only below a path.
     let ran = site.run(&format!("index --check-permissions --all {USERS} own"));
     assert!(ran.expect_code(0).text().contains("2 of 2 directories"));
 }
@@ -131,7 +131,7 @@ fn an_opened_guard_is_a_leak() {
     let leak = format!("    LEAK {own}: permission denied; the index lists it\n");
     assert_eq!(ran.text().matches(&leak).count(), 2, "{}", ran.text());
     let walked =
-        format!("    LEAK {own}: no walk from the root comes there; one of the index does\n");
+        format!("    LEAK {own}: no walk from the root reaches it; a walk of the index does\n");
     assert_eq!(ran.text().matches(&walked).count(), 2, "{}", ran.text());
     assert!(ran.text().contains("PERMISSIONS "), "{}", ran.text());
     assert!(ran.text().contains(": LEAK: "), "{}", ran.text());
@@ -195,8 +195,7 @@ fn changes_since_the_snapshot_are_told_apart() {
     let found = objects(&site.run(&format!("index --check-permissions --all --json {USERS}")));
     let end = found.last().unwrap();
     assert_eq!((&end["closed"], &end["sound"]), (&1.into(), &false.into()));
-    // The same differences, and nothing that says why: the clock of the
-    // snapshot counts.
+    // The same differences without a recorded reason: the clock of the snapshot decides.
     site.index();
     let ran = site.run(&format!("index --check-permissions --all {USERS}"));
     assert!(!ran.expect_code(0).text().contains("    changed "));
@@ -270,7 +269,7 @@ fn only_root_can_check_and_only_a_shared_index() {
     site.scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
     site.run("index --quiet --private .").expect_code(0);
     let ran = site.run("index --check-permissions").expect_code(2);
-    assert!(ran.errors().contains("for its owner alone"), "{ran}");
+    assert!(ran.errors().contains("private to its owner"), "{ran}");
     let mut command = Identity::user(STRANGER).command(site.scratch.join("trawl"));
     command
         .args(["index", "--check-permissions"])

@@ -1,4 +1,5 @@
-//! What a daemon published becomes a snapshot: at its end, after a while, and as part of history.
+//! Changes that a daemon published become a snapshot: when the daemon ends, after a while, and as
+//! part of the history.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -12,14 +13,14 @@ use crate::watch::{Watched, change};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Asks about the tree in an index that only scans made.
+/// Asks about the tree in an index that only scans wrote.
 fn scanned(watched: &Watched, words: &[&str]) -> Ran {
     let mut command = watched.program();
     command.env("TRAWL_INDEX", watched.scratch.join("scanned"));
     oracle::run(command.args(words).arg(watched.root()))
 }
 
-/// Times of access aside, which every scan changes for links.
+/// Ignores access times, which every scan changes for links.
 const DIFF: [&str; 2] = ["diff", "--ignore=atime"];
 
 fn count(watched: &Watched, name: &str) -> u64 {
@@ -38,7 +39,7 @@ fn snapshots(watched: &Watched) -> Vec<String> {
         .collect()
 }
 
-/// As GNU find finds it, without a daemon.
+/// Compares with GNU find, without a daemon.
 fn compare_without_daemon(watched: &Watched) {
     let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
     let expected = oracle::run(oracle::command("find").arg(watched.root()).args(format));
@@ -67,7 +68,7 @@ fn what_changed_is_history_when_the_daemon_ends() {
         change(&root, round);
         watched.compare();
     }
-    // Of this nobody asks before the end.
+    // Nobody asks about this before the end.
     change(&root, 5);
     assert_eq!(watched.end("-TERM"), Some(0));
     scanned(&watched, &["index", "--quiet"]).expect_code(0);
@@ -84,7 +85,7 @@ fn what_changed_is_history_when_the_daemon_ends() {
     let at = watched.trawl(&["find", "--at", &before]).text();
     assert!(at.contains("d/made-0") && !at.contains("made-5"), "{at}");
     oracle::run(watched.program().arg("verify")).expect_code(0);
-    // The next daemon goes on from it.
+    // The next daemon continues from it.
     watched.start(|_| {});
     watched.compare();
     assert_eq!(watched.end("-TERM"), Some(0));
@@ -114,7 +115,7 @@ fn what_changed_is_history_after_a_while() {
             watched.trawl(&["watch", "--status"])
         );
     }
-    // Nobody asks now: it is done by itself.
+    // Nobody asks now: it happens automatically.
     let before = count(&watched, "checkpoints_total");
     fs::write(root.join("d/last"), "").expect("room");
     while count(&watched, "checkpoints_total") == before {
@@ -135,7 +136,7 @@ fn what_changed_is_history_after_a_while() {
     );
 }
 
-/// Files that only generations have.
+/// Returns the files that only generations have.
 fn leftovers(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).expect("it can be listed").flatten() {
@@ -149,7 +150,7 @@ fn leftovers(dir: &Path) -> Vec<String> {
     found
 }
 
-/// A service manager: keeps what the first daemon gives it to keep, and hands it to the second.
+/// A service manager that keeps descriptors for the first daemon and passes them to the second.
 const MANAGER: &str = r#"
 import atexit, os, signal, socket, subprocess, sys
 path, words = sys.argv[1], sys.argv[2:]
@@ -225,7 +226,7 @@ fn a_daemon_that_takes_over_the_queue_of_one_that_ended_scans_nothing() {
     writeln!(tell).expect("it listens");
     hear("stopped");
     compare_without_daemon(&watched);
-    // In the queue.
+    // These changes are in the queue.
     change(&root, 2);
     writeln!(tell).expect("it listens");
     hear("ready");

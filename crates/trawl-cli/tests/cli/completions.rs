@@ -1,12 +1,12 @@
-//! The generated completions in the shells that they are for: they load, and
-//! offer the commands, their options, and find's own words.
+//! The generated completions in their shells: they load, and offer the commands, their options, and
+//! find's own words.
 
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip;
 
 use crate::site::Site;
 
-/// What is typed, and what it becomes.
+/// Typed words, and their completions.
 const TYPED: &[(&str, &str)] = &[
     ("trawl compl", "trawl completions"),
     ("trawl ls --group-d", "trawl ls --group-directories-first"),
@@ -19,7 +19,7 @@ const TYPED: &[(&str, &str)] = &[
     ("trawl --status find . -mti", "trawl --status find . -mtime"),
 ];
 
-/// Writes the script for a shell under `name`, and where it is.
+/// Writes the script for a shell under `name`, and returns its path.
 fn script(site: &Site, shell: &str, name: &str) -> String {
     let ran = site.run(&format!("completions {shell}")).expect_code(0);
     let path = site.scratch.join(name);
@@ -30,7 +30,7 @@ fn script(site: &Site, shell: &str, name: &str) -> String {
 fn run(shell: &str, arguments: &[&str], text: &str) -> Ran {
     let mut command = oracle::command(shell);
     command.args(arguments).arg("-c").arg(text);
-    // Shells keep what they know under here.
+    // Shells keep their caches below here.
     command.env("HOME", "/nonexistent").env("TERM", "dumb");
     oracle::run(&mut command)
 }
@@ -79,8 +79,8 @@ fn fish_completes_commands_options_and_predicates() {
     }
 }
 
-/// Keys are typed into a shell on a terminal of its own; the line that it
-/// then runs is printed by a function in the program's place.
+/// Types keys into a shell on a terminal of its own. A function in place of the program prints the
+/// line that the shell then runs.
 #[test]
 fn zsh_completes_commands_options_and_predicates() {
     if let Some(skip) = skip::without_program("completions for zsh", "zsh") {
@@ -97,7 +97,7 @@ fn zsh_completes_commands_options_and_predicates() {
              sleep 0.5; zpty -w -n shell $'{typed}\\t'; sleep 1; zpty -w -n shell $'\\n'; \
              zpty -r -m shell out '*<trawl [^$]*>*'; print -r -- \"$out\"; zpty -d shell"
         );
-        // A shell that does not answer must not be waited for.
+        // A shell that does not answer must not block the test.
         let ran = run("timeout", &["20", "zsh", "-f"], &text);
         let line = format!("<{becomes}");
         assert!(ran.text().contains(&line), "{typed}: {ran}{}", ran.text());

@@ -1,4 +1,4 @@
-//! `trawl du` against GNU du: the same lines, in the order of paths.
+//! `trawl du` compared with GNU du: the same lines, in path order.
 
 use std::os::unix::fs::symlink;
 
@@ -21,8 +21,8 @@ fn same(site: &Site, options: &str) {
     assert_eq!(ours.code, Some(0), "{ours}");
 }
 
-/// Where files have names in several directories, which of them they count
-/// in depends on the order of the file system: only sums are compared there.
+/// If files have names in several directories, the order of the file system decides in which one
+/// they count: only sums are compared there.
 #[test]
 fn sums_are_those_of_gnu_du() {
     let site = Site::odd("du");
@@ -66,7 +66,7 @@ fn plain(label: &str) -> Site {
     ] {
         std::fs::write(tree.join(name), vec![7; size]).unwrap();
     }
-    // Names of one file in one directory: order does not matter for the sums of any.
+    // Names of one file in one directory: the order does not matter for any sum.
     std::fs::hard_link(tree.join("a/b/2"), tree.join("a/b/2b")).unwrap();
     symlink("a", tree.join("link")).unwrap();
     symlink("5", tree.join("link5")).unwrap();
@@ -131,7 +131,7 @@ fn every_option_prints_the_lines_of_gnu_du() {
     }
 }
 
-/// Without links across directories every line is fixed.
+/// Without links across directories, every line is determined.
 #[test]
 fn random_trees_have_the_lines_of_gnu_du() {
     for seed in 1..4 {
@@ -264,7 +264,7 @@ fn other_file_systems_are_left_out_when_asked_to() {
         Ok(mounted) => mounted,
         Err(skip) => return skip.say(),
     };
-    // The source is where the file system is mounted, with a part of our tree beside it.
+    // The source is the mount point of the file system, with a part of our tree beside it.
     std::fs::create_dir_all(mounted.path().join("sub/deep")).unwrap();
     std::fs::write(mounted.path().join("sub/deep/file"), vec![1; 9000]).unwrap();
     let above = mounted.path().parent().unwrap().to_owned();

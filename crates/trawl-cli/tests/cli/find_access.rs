@@ -1,12 +1,12 @@
-//! `-readable`, `-writable` and `-executable` of rows of the index beside what
-//! the kernel says to GNU find, for every user.
+//! `-readable`, `-writable` and `-executable` on rows of the index, compared with the kernel's
+//! answers to GNU find, for every user.
 
 use std::path::Path;
 
 use trawl_testkit::Scratch;
 use trawl_testkit::skip::{without_program, without_root};
 
-/// Files and directories of many modes, owners and lists.
+/// Creates files and directories with many modes, owners and lists.
 fn build(root: &Path) {
     let script = r#"
         n=0
@@ -38,7 +38,7 @@ fn ask(program: &[&str], user: &[&str], test: &str, root: &Path) -> Vec<String> 
         .current_dir(root)
         .output()
         .unwrap();
-    // Of the index, not of the file system behind it.
+    // The answer comes from the index, not from the file system behind it.
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(!said.contains("read from the file system"), "{said}");
     let text = String::from_utf8(out.stdout).unwrap();
@@ -58,7 +58,7 @@ fn access_is_what_the_kernel_says() {
     let (root, index) = (scratch.join("w"), scratch.join("index"));
     std::fs::create_dir(&root).unwrap();
     build(&root);
-    // Other users run the program, and pass through the scratch directory.
+    // Other users run the program, and traverse the scratch directory.
     let trawl = scratch.join("trawl");
     std::fs::copy(env!("CARGO_BIN_EXE_trawl"), &trawl).unwrap();
     let opened = trawl_testkit::oracle::command("chmod")

@@ -1,11 +1,11 @@
-//! Actions of `trawl find` beside GNU find's: what they print, say, return and
-//! leave behind, walking the file system and asking the index.
+//! Actions of `trawl find` compared with those of GNU find: their output, messages, exit codes and
+//! effects, on the live file system and with the index.
 
 use std::path::Path;
 
 use trawl_testkit::Scratch;
 
-/// What a shell command came to: exit code, output, messages, the tree.
+/// Result of a shell command: exit code, output, messages, the tree.
 pub(crate) type Outcome = (Option<i32>, Vec<u8>, Vec<u8>, Vec<u8>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(crate) fn run(source: Source, command: &str) -> Outcome {
     (ran.status.code(), ran.stdout, ran.stderr, left)
 }
 
-/// The index has an order of its own.
+/// Sorts the output, because the index has its own order.
 fn sorted(mut outcome: Outcome) -> Outcome {
     for stream in [&mut outcome.1, &mut outcome.2] {
         let mut lines: Vec<&[u8]> = stream.split_inclusive(|byte| *byte == b'\n').collect();

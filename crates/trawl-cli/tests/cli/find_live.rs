@@ -1,15 +1,15 @@
-//! The walk of `trawl find --live` beside GNU find's, byte for byte and in the
-//! same order, where a walk is most easily led astray: very deep, very wide,
-//! few descriptors, links in circles.
+//! The walk of `trawl find --live` compared with that of GNU find, byte for byte and in the same
+//! order, in trees that are hard for a walk: very deep, very wide, few descriptors, links in
+//! circles.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use trawl_testkit::Scratch;
 
-/// Levels of a chain whose path is longer than the kernel takes at once.
+/// Levels of a chain whose path is longer than the kernel accepts at once.
 const LEVELS: usize = 300;
-/// Entries beyond which find orders a directory by inode numbers.
+/// Number of entries beyond which find orders a directory by inode numbers.
 const WIDE: usize = 10_500;
 
 /// Builds `deep`, `wide` and `circles` in `root`.
@@ -42,8 +42,7 @@ fn build(root: &Path) {
     }
 }
 
-/// Exit code, output and messages of a shell line in which `$FIND` stands for
-/// the program.
+/// Returns exit code, output and messages of a shell line in which `$FIND` stands for the program.
 fn run(root: &Path, find: &str, line: &str) -> (Option<i32>, Vec<u8>, Vec<u8>) {
     let ran = trawl_testkit::oracle::command("bash")
         .args(["-c", line])
@@ -88,7 +87,7 @@ fn the_walk_is_that_of_find() {
     }
 }
 
-/// GNU find itself gives up here, so that it is asked with more.
+/// GNU find itself fails here, so it is run with more descriptors.
 #[test]
 fn few_descriptors_are_enough() {
     let scratch = Scratch::new("find-live-few");

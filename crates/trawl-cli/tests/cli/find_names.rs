@@ -1,17 +1,16 @@
-//! Tests of names over enough rows that names lie in sidecars of their own:
-//! beside GNU find, which looks at every name.
+//! Tests of names over so many rows that names are kept in sidecars, compared with GNU find, which
+//! looks at every name.
 
 use std::path::Path;
 
 use trawl_testkit::Scratch;
 use trawl_testkit::prng::Prng;
 
-/// Directories, and files in each.
+/// Number of directories, and of files in each.
 const DIRS: usize = 40;
 const FILES: usize = 120;
 
-/// Words in either case; the Kelvin sign and the long s are equal to letters of
-/// ASCII there.
+/// Words in either case; in this folding, the Kelvin sign and the long s equal ASCII letters.
 const WORDS: [&str; 10] = [
     "plain",
     "Mixed_CASE",

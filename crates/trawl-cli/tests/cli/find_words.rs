@@ -1,5 +1,5 @@
-//! Words of `trawl find` that GNU find does not have: beside bfs where bfs
-//! has them, walking the file system and asking the index.
+//! Words of `trawl find` that GNU find does not have: compared with bfs where bfs has them, on the
+//! live file system and with the index.
 
 use trawl_testkit::prng::Prng;
 use trawl_testkit::skip::without_program;
@@ -8,7 +8,7 @@ use crate::find_actions::{Source, run};
 
 const OURS: [Source; 2] = [Source::Live, Source::Index];
 
-/// What a program prints for each line, sorted, behind the line.
+/// Returns what a program prints for each line, sorted, after the line.
 fn answers(source: Source, lines: &[&str]) -> String {
     let each = lines.iter().map(|line| {
         let shown = line.replace(['\'', '$'], "");
@@ -18,7 +18,7 @@ fn answers(source: Source, lines: &[&str]) -> String {
     String::from_utf8(run(source, &script).1).unwrap()
 }
 
-/// Compares each line with what bfs prints.
+/// Compares the output for each line with that of bfs.
 fn compare_with_bfs(what: &str, lines: &[&str]) {
     if let Some(skip) = without_program(what, "bfs") {
         return skip.say();
@@ -92,7 +92,7 @@ fn objects_are_the_same_from_everywhere_and_say_what_find_says() {
                   $FIND --live odd -type f -json; \
                   find t odd/* -printf '%p %y %s %b %04m %n %U %u %G %g %i %TY-%Tm-%TdT%TH:%TM:%TS %l\\n' > theirs";
     let script = format!("{script}; echo; cat theirs");
-    // To read a link changes its access time.
+    // Reading a link changes its access time.
     let (_, out, err, _) = run(Source::Index, &script);
     assert_eq!(String::from_utf8_lossy(&err), "");
     let out = String::from_utf8_lossy(&out).into_owned();
@@ -106,7 +106,7 @@ fn objects_are_the_same_from_everywhere_and_say_what_find_says() {
     assert_eq!(said, theirs);
 }
 
-/// What find would print of an object's entry.
+/// Returns what find would print for an object's entry.
 fn in_words_of_find(line: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(line).unwrap();
     let text = |key: &str| match &value[key] {
@@ -187,7 +187,7 @@ fn a_limit_counts_what_is_printed() {
 
 #[test]
 fn output_is_sorted_as_sort_sorts_it() {
-    // What -sort is given, what find prints, and the keys of sort(1).
+    // The argument of -sort, find's format, and the keys of sort(1).
     let orders = [
         ("name", "%f", "-k1,1"),
         ("-name", "%f", "-k1,1r"),
@@ -303,7 +303,7 @@ const TESTS: &[&str] = &[
     "-false",
 ];
 
-/// A random expression without actions.
+/// Returns a random expression without actions.
 fn expression(prng: &mut Prng, deepest: usize) -> String {
     match prng.below(if deepest == 0 { 2 } else { 4 }) {
         0 => (*prng.pick(TESTS)).to_owned(),
@@ -316,7 +316,7 @@ fn expression(prng: &mut Prng, deepest: usize) -> String {
     }
 }
 
-/// A random search with exclusions.
+/// Returns a random search with exclusions.
 fn search(prng: &mut Prng) -> String {
     let mut words = vec!["$FIND".to_owned()];
     if prng.once_in(4) {
@@ -336,7 +336,7 @@ fn search(prng: &mut Prng) -> String {
     if prng.once_in(3) {
         words.push(format!("-exclude {}", expression(prng, 1)));
     }
-    // Errors are worded otherwise, and so are their codes.
+    // Errors have other words and other exit codes.
     words.join(" ") + " 2>/dev/null | cat"
 }
 

@@ -1,4 +1,4 @@
-//! What newcomers type first: the demo, and manual pages.
+//! Commands that newcomers type first: the demo, and manual pages.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn the_demo_warns_of_nothing() {
         .env("TRAWL", env!("CARGO_BIN_EXE_trawl"))
         .env("TREE", site.tree().join("symlinks"))
         .env("INDEX", site.scratch.join("cache/demo-index"));
-    // As a home is: nobody else gets there.
+    // Like a home directory: nobody else can enter it.
     let cache = site.scratch.join("cache");
     std::fs::create_dir(&cache).unwrap();
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -34,7 +34,7 @@ fn the_demo_warns_of_nothing() {
     assert_eq!(index.permissions().mode() & 0o077, 0, "it is private");
 }
 
-/// On a terminal man(1) is given the page; elsewhere the page is what is printed.
+/// On a terminal, man(1) receives the page; elsewhere the page itself is printed.
 #[test]
 fn pages_are_shown_by_man() {
     if let Some(skip) = skip::without_program("pages on a terminal", "script") {

@@ -1,8 +1,7 @@
-//! Output that is ours alone, compared with committed files. `BLESS=1`
-//! rewrites them.
+//! Output formats of our own, compared with committed files. `BLESS=1` rewrites the files.
 //!
-//! The answers come from a recorded tree, so that they are the same on every
-//! machine; owners have no names there.
+//! The answers come from a recorded tree, so that they are the same on every machine; owners have
+//! no names there.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,8 +10,8 @@ use trawl_testkit::lines::{Ending, Order, assert_same};
 
 use crate::site::Site;
 
-/// One line of a trace: numbers and texts that end with 0x1e, texts behind
-/// their length in four hex digits.
+/// Returns a line of a trace: numbers and texts that end with 0x1e, and texts after their length in
+/// four hexadecimal digits.
 fn line(path: &str, kind: char, mode: u32, size: u64, link: &str) -> String {
     let text = |text: &str| format!("{:04x}{text}", text.len());
     let (inode, links) = (path.len() + 100, if kind == 'd' { 2 } else { 1 });

@@ -1,5 +1,5 @@
-//! `trawl sql` and `trawl export` run the program beside them, with the same
-//! words, and say what to do if there is none.
+//! `trawl sql` and `trawl export` run the program beside them with the same words, and advise what
+//! to do if it is missing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn the_program_beside_it_gets_all_words() {
     let ran = ask(&["export", "--parquet", "out", "/usr"]);
     assert_eq!(ran.text(), "export|--parquet|out|/usr|", "{ran}");
 
-    // Mistakes are told before.
+    // Usage errors are reported before.
     let wrong = ask(&["sql", "--nonsense"]);
     assert_eq!(
         (wrong.code, wrong.text()),

@@ -1,4 +1,4 @@
-//! Sources whose ids are not this host's.
+//! Sources whose user and group ids are not this host's.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -8,12 +8,12 @@ use trawl_testkit::skip::{without_program, without_root};
 
 use crate::site::{Site, objects};
 
-/// Who owns things there, and who that is here.
+/// An owner on the other host, and the user on this host.
 const THERE: u32 = 4711;
 const HERE: u32 = 574_711;
 const GROUP_THERE: u32 = 4720;
 const GROUP_HERE: u32 = 574_720;
-/// Owns something there and has no line.
+/// An owner on the other host without a line in the map.
 const UNKNOWN: u32 = 4799;
 
 fn site(label: &str) -> Site {
@@ -72,7 +72,7 @@ fn guards_and_rows_have_the_ids_of_this_host() {
     ran.expect_code(0);
     site.run("index --quiet --id-map ../ids .").expect_code(0);
 
-    // Twice: the map stays with the source.
+    // Twice, because the map stays with the source.
     for _ in 0..2 {
         let own = "./list/file\n./own/file\n";
         assert_eq!(seen(&site, &Identity::user(HERE)), own);

@@ -77,7 +77,7 @@ fn options_leave_out_and_go_across() {
         site.tree().display()
     ));
     assert_eq!(without, ".:\nd\n\n./d:\none.c\n");
-    // What was left out stays so until somebody says otherwise.
+    // Exclusions stay until other options are given.
     assert_eq!(listed("--threads 1 --no-xattr"), without);
     assert!(listed("--no-exclude --no-xattr --cross-file-systems").contains("two.o"));
     for mistake in [
@@ -155,11 +155,11 @@ fn snapshots_are_kept_as_told() {
         2,
         "the previous snapshot stays for those who read it"
     );
-    // The current one counts, and help says so.
+    // The current snapshot counts, as the help says.
     let help = site.run("index --help").expect_code(0).text();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        help.contains("the N newest, of which the current one is the first"),
+        help.contains("N keeps the N newest, counting the current one"),
         "{help}"
     );
     assert_eq!(kept("--keep 3"), 3);
@@ -217,17 +217,17 @@ fn traces_are_indexed_where_they_were_mounted() {
     site.run(&format!("index --from-trace {} .", file.display()))
         .expect_code(2);
     site.run("index --from-trace /no/such/file").expect_code(2);
-    // What comes through a pipe has no name that says where it was mounted.
+    // A pipe has no name from which the mount point follows.
     let ran = site.run("index --from-trace -");
     assert_eq!(ran.code, Some(2), "{ran}");
     assert!(ran.errors().contains("needs --root"), "{ran}");
 }
 
-/// Waits until the scan says that it has begun, then interrupts it.
+/// Waits until the scan reports that it has begun, then interrupts it.
 fn interrupt(site: &Site, signal: Signal) -> (Option<i32>, String) {
     let ours = site.command();
-    // Who runs the tests may have them ignored, as nohup(1) and a shell's
-    // background jobs do.
+    // The user who runs the tests may have these signals ignored, as nohup(1) and background jobs
+    // of a shell do.
     let mut command = oracle::command("env");
     command.arg("--default-signal=INT,TERM,HUP");
     command.arg(ours.get_program()).args(ours.get_args());
@@ -249,7 +249,7 @@ fn interrupt(site: &Site, signal: Signal) -> (Option<i32>, String) {
     let mut errors = child.stderr.take().expect("a pipe");
     let mut first = [0u8; 10];
     errors.read_exact(&mut first).expect("an event");
-    // At once: a program that did it would come too late on a busy machine.
+    // Sent directly: a program that sends it would be too late on a busy machine.
     kill_process(Pid::from_child(&child), signal).expect("a process");
     let mut rest = String::new();
     let _ = errors.read_to_string(&mut rest);
@@ -272,8 +272,7 @@ fn an_interrupt_leaves_the_previous_snapshot_and_nothing_else() {
         (files_below(&site.index_dir()), answers)
     };
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        // Where others keep the machine busy, a scan may be through before the
-        // signal comes: then it is done again.
+        // On a busy machine, a scan may end before the signal arrives: then it is repeated.
         let (before, code, errors) = (0..20)
             .find_map(|_| {
                 let before = state();
@@ -333,7 +332,7 @@ fn a_rule_of_retention_stays_with_the_source() {
         scan("--keep 4 --keep-for 90m"),
         ("last=4,within=90m".into(), 4)
     );
-    // What is asked of gc holds for gc alone.
+    // Rules that are given to gc hold only for gc.
     let ran = site.run("index --gc --dry-run --keep 1").expect_code(0);
     let text = ran.text();
     assert_eq!(
@@ -386,7 +385,7 @@ fn what_did_not_change_is_not_written_again() {
     let ran = site.run("index --full --trust-ctime .").expect_code(2);
     assert!(ran.errors().contains("cannot be used with"), "{ran}");
     site.run("verify").expect_code(0);
-    // Forgetting the others leaves what the last one shares with them.
+    // Removing the others leaves everything that the last one shares with them.
     site.run("gc --keep 1").expect_code(0);
     site.run("verify").expect_code(0);
 }

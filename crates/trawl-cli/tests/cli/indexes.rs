@@ -1,4 +1,4 @@
-//! Several indexes that answer together: a user's own takes nothing away from the shared one.
+//! Several indexes that answer together: a user's own index hides nothing of the shared one.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::site::{Site, objects};
 
 const USER: u32 = 4711;
 
-/// A tree with `pub` and `other`; the shared index has all of it, the user's own `pub` alone.
+/// A tree with `pub` and `other`; the shared index has all of it, the user's own only `pub`.
 struct Two {
     site: Site,
 }
@@ -41,7 +41,7 @@ impl Two {
         oracle::run(&mut command).expect_code(0);
     }
 
-    /// Asks both, the own one first.
+    /// Asks both indexes, the user's own first.
     fn ask(&self, line: &str) -> Ran {
         let both = [self.place("own"), self.place("shared")];
         let both = std::env::join_paths(both).unwrap();
@@ -124,7 +124,7 @@ fn it_is_said_which_index_answers() {
     });
     assert_eq!(pairs.next().unwrap().1, shared.display().to_string());
     assert_eq!(pairs.next().unwrap().1, own.display().to_string());
-    // One alone is not named.
+    // A single index is not named.
     let mut command = two.site.command();
     command
         .env("TRAWL_INDEX", &own)
@@ -159,7 +159,7 @@ fn an_index_that_is_named_and_not_there_is_an_error() {
     assert!(ran.errors().contains("none"), "{ran}");
 }
 
-/// The user's own index in their home, the administrator's at its place, which only this command
+/// The user's own index is in their home, the administrator's at its place, which only this command
 /// sees there.
 #[test]
 fn without_a_word_a_user_asks_their_own_and_the_administrators() {
@@ -194,7 +194,7 @@ fn without_a_word_a_user_asks_their_own_and_the_administrators() {
         }
         oracle::run(&mut command)
     };
-    // With nothing of their own they ask the administrator's.
+    // Without an index of their own, users ask the administrator's.
     run("locate theirs.txt").expect_code(0);
     run("index --quiet pub").expect_code(0);
     for line in ["locate theirs.txt", "locate mine.txt", "du -s other"] {

@@ -1,5 +1,5 @@
-//! What scans leave out is remembered word for word: by the next scan, by the daemon, by a
-//! refresh. A tree that is watched is scanned by its daemon.
+//! Exclusions are remembered literally: by the next scan, by the daemon, and by a refresh. A tree
+//! that is watched is scanned by its daemon.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,7 +11,7 @@ use trawl_testkit::skip::without_root;
 
 use crate::site::Site;
 
-/// Directories with names that are hard to put together in one text, and what else is there.
+/// Names of directories that are hard to join in one text, and other names.
 const ODD: [&[u8]; 5] = [b"My Music", b"a:b", b"new\nline", b"caf\xe9", b"quo\"te\\"];
 const PLAIN: [&str; 4] = ["My", "Music", "a", "line"];
 
@@ -25,7 +25,7 @@ fn site() -> Site {
     site
 }
 
-/// What the kernel has but for the odd names, and what the index says.
+/// Compares the tree without the odd names, as the kernel shows it, with the index.
 #[track_caller]
 fn compare(site: &Site, what: &str) {
     let tree = site.tree();
@@ -58,7 +58,7 @@ fn index_without_odd(site: &Site) {
     let mut command = site.command();
     command.args(["index", "--quiet"]);
     for name in ODD {
-        // A backslash is one only behind another.
+        // A backslash stands for itself only after another one.
         let pattern = name.iter().flat_map(|byte| match byte {
             b'\\' => vec![b'\\', b'\\'],
             byte => vec![*byte],
@@ -94,7 +94,7 @@ fn patterns_with_spaces_are_remembered_as_they_were() {
     compare(&site, "indexed again");
     site.run("index --refresh .").expect_code(0);
     compare(&site, "refreshed");
-    // find walks what is there, as GNU find does.
+    // find walks what exists, as GNU find does.
     let told = site.trawl(&["find", "My Music/file"]);
     assert!(
         told.errors().contains("left out of the index (--exclude"),
@@ -141,7 +141,7 @@ fn a_watched_tree_is_scanned_by_its_daemon() {
     let site = site();
     index_without_odd(&site);
     let mut daemon = watch(&site);
-    // Something is published, so that the daemon writes the source from now on.
+    // A change is published, so that the daemon writes the source from now on.
     fs::write(site.tree().join("My/new"), "").expect("room");
     compare(&site, "watched");
     let indexed = site.run("index .").expect_code(0);

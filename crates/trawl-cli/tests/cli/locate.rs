@@ -1,5 +1,5 @@
-//! `trawl locate`: the same paths as plocate, the user's own paths, and what
-//! it does by itself.
+//! `trawl locate`: the same paths as plocate, only paths that the user may see, and features beyond
+//! plocate.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,10 +14,10 @@ use trawl_testkit::skip::{without_program, without_root};
 
 use crate::site::{Site, objects};
 
-/// Longer paths some tools do not take.
+/// Maximum length of paths that all tools accept.
 const PATH_BYTES: usize = 4000;
 
-/// Paths that end in NUL bytes.
+/// Returns the paths, which end in NUL bytes.
 fn paths(ran: &Ran) -> BTreeSet<Vec<u8>> {
     let all = ran.stdout.split(|byte| *byte == 0).map(<[u8]>::to_vec);
     all.filter(|path| !path.is_empty() && path.len() < PATH_BYTES)
@@ -28,7 +28,7 @@ fn words(line: &[&str]) -> Vec<OsString> {
     line.iter().map(OsString::from).collect()
 }
 
-/// A plocate database of the same tree.
+/// Creates a plocate database of the same tree.
 fn database(site: &Site) -> std::path::PathBuf {
     let database = site.scratch.join("plocate.db");
     let mut command = oracle::command("updatedb");
@@ -47,14 +47,14 @@ fn database(site: &Site) -> std::path::PathBuf {
     database
 }
 
-/// Questions made of pieces of paths: options, then patterns.
+/// Generator of questions from pieces of paths: options, then patterns.
 struct Questions {
     random: Prng,
     texts: Vec<String>,
 }
 
 impl Questions {
-    /// A piece of some path.
+    /// Returns a piece of some path.
     fn piece(&mut self, longest: usize) -> String {
         loop {
             let text = &self.texts[self.random.below(self.texts.len() as u64) as usize];
@@ -68,7 +68,7 @@ impl Questions {
         }
     }
 
-    /// The piece with some letters replaced.
+    /// Returns the piece with some letters replaced.
     fn blurred(&mut self, piece: &str, by: &[&str]) -> String {
         let letter = |c: char| match self.random.below(4) {
             0 => by[self.random.below(by.len() as u64) as usize].to_owned(),
@@ -164,7 +164,7 @@ fn compare_with_plocate() {
             continue;
         }
         let ours = site.trawl(&[words(&["locate", "-0"]), question.clone()].concat());
-        // The tree itself is an entry of ours and none of theirs.
+        // The tree itself is an entry for us but not for plocate.
         let mut found = paths(&ours);
         found.remove(&root);
         let expected = paths(&theirs);
@@ -366,7 +366,7 @@ fn users_find_what_find_shows_them() {
     assert!(paths(&guess).iter().all(|path| shown.contains(path)));
 }
 
-/// Expressions whose tests of names rule rows out, or do not.
+/// Expressions with tests of names that rule rows out, or that do not.
 const EXPRESSIONS: &[&str] = &[
     ". -name note-1*.txt",
     ". -name NOTE-1* -o -iname *-77.TXT",

@@ -1,4 +1,4 @@
-//! `trawl ls` against GNU ls, byte for byte.
+//! `trawl ls` compared with GNU ls, byte for byte.
 
 use trawl_testkit::lines::{Ending, Order, assert_same};
 
@@ -158,14 +158,14 @@ fn arguments_are_sorted_files_first() {
     for options in ["-L link", "-L d2", "-lLR d2", "-H link", "-LF"] {
         same(&site, options);
     }
-    // A link that leads back to where it is.
+    // A link that leads back to its own directory.
     std::os::unix::fs::symlink("..", tree.join("d1/up")).unwrap();
     site.index();
     same(&site, "-RL d1");
     site.run("ls -RL d1").expect_code(2);
     for options in ["-Z", "-D"] {
         let ran = site.run(&format!("ls {options}")).expect_code(2);
-        assert!(ran.errors().contains("is not there"), "{ran}");
+        assert!(ran.errors().contains("is not supported"), "{ran}");
     }
 }
 
@@ -223,7 +223,7 @@ fn colours_come_when_asked_for() {
     );
 }
 
-/// What a terminal gets, through script(1).
+/// Checks the output on a terminal, through script(1).
 #[test]
 fn a_terminal_gets_columns_quotes_and_no_control_characters() {
     if let Some(skip) = trawl_testkit::skip::without_program("terminal", "script") {
@@ -260,7 +260,7 @@ fn a_terminal_gets_columns_quotes_and_no_control_characters() {
     );
 }
 
-/// Large listings are laid out in pieces: the widest line may be in any.
+/// Large listings are rendered in pieces: the widest line may be in any of them.
 #[test]
 fn a_large_directory_lines_up_as_a_whole() {
     let site = Site::empty("ls-large");

@@ -1,5 +1,5 @@
-//! What programs read: one schema for all commands (`docs/json.md`), read by readers that we did
-//! not write.
+//! Output for programs: one schema for all commands (`docs/json.md`), read by parsers that are not
+//! ours.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use trawl_testkit::skip::{self, Skip, without_program};
 
 use crate::site::Site;
 
-/// Everything that prints objects.
+/// All commands that print objects.
 const JSON: &[&str] = &[
     "find --json",
     "find --live --json .",
@@ -48,7 +48,7 @@ const JSON: &[&str] = &[
     "index --gc --json --keep 1",
 ];
 
-/// Everything that prints comma-separated values.
+/// All commands that print comma-separated values.
 const CSV: &[&str] = &[
     "find --csv",
     "find --live --csv .",
@@ -67,7 +67,7 @@ const CSV: &[&str] = &[
     "growth --by ext --csv",
 ];
 
-/// Two snapshots of names of all kinds.
+/// Creates two snapshots of names of all kinds.
 fn odd(label: &str) -> Site {
     let site = Site::empty(label);
     let write = |name: &[u8]| {
@@ -92,7 +92,7 @@ fn odd(label: &str) -> Site {
     }
     let target = OsStr::from_bytes(b"to\xff");
     std::os::unix::fs::symlink(target, site.tree().join("odd/link")).unwrap();
-    // Where the file system keeps such and the tool is there.
+    // Only if the file system supports attributes and the tool exists.
     let mut set = oracle::command("setfattr");
     let set = set
         .args(["-n", "user.x", "-v", "0xff00"])
@@ -122,7 +122,7 @@ fn ask(site: &Site, line: &str) -> Ran {
     ran
 }
 
-/// Gives a program this input; what it prints.
+/// Passes this input to a program and returns its output.
 fn through(program: &OsStr, arguments: &[&str], input: &[u8]) -> String {
     let mut command = oracle::command(program);
     let child = command.args(arguments).stdin(Stdio::piped());
@@ -136,7 +136,7 @@ fn through(program: &OsStr, arguments: &[&str], input: &[u8]) -> String {
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// A Python that has these modules.
+/// Returns a Python that has these modules.
 fn python(modules: &str) -> Result<PathBuf, Skip> {
     let home = std::env::var_os("HOME")
         .map(PathBuf::from)
@@ -157,7 +157,7 @@ fn python(modules: &str) -> Result<PathBuf, Skip> {
     ))
 }
 
-/// The fields that the document lists, with their kinds.
+/// Returns the fields that the document lists, with their kinds.
 fn documented() -> Vec<(String, String)> {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md");
     let page = std::fs::read_to_string(page).unwrap();
@@ -205,7 +205,8 @@ fn is_hex(text: &str) -> bool {
     text.len().is_multiple_of(2) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether a value is of a kind. Of two fields the document says that they are integers elsewhere.
+/// Returns true if a value is of a kind. The document says of two fields that they are integers
+/// elsewhere.
 fn is_of(kind: &str, key: &str, value: &Value) -> bool {
     match (kind, value) {
         (_, Value::Null) => true,
@@ -245,7 +246,7 @@ fn every_field_is_as_the_document_says() {
     let site = odd("machines-fields");
     let fields = documented();
     let mut seen = BTreeSet::new();
-    // Who may see what can be checked by the superuser alone.
+    // Only the superuser can check permissions.
     let of_root = ["index --check-permissions --json ."];
     let of_root = &of_root[..usize::from(skip::is_root())];
     for line in JSON.iter().chain(of_root) {
@@ -271,7 +272,7 @@ fn every_field_is_as_the_document_says() {
     }
 }
 
-/// Reads objects as strictly as Python can, and says which paths they have.
+/// Reads objects as strictly as Python can, and prints the paths in them.
 const READ_JSON: &str = r#"
 import json, sys
 def one(pairs):
@@ -283,7 +284,7 @@ for line in sys.stdin.buffer:
     print(path.hex())
 "#;
 
-/// The same of comma-separated values.
+/// Reads comma-separated values as strictly as Python can, and prints the paths in them.
 const READ_CSV: &str = r#"
 import csv, io, sys
 text = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="strict", newline="")
@@ -298,7 +299,7 @@ for row in rows[1:]:
         print(path.hex())
 "#;
 
-/// What GNU find prints, in hex.
+/// Returns the paths that GNU find prints, in hexadecimal.
 fn paths(site: &Site) -> BTreeSet<String> {
     let found = site.gnu("find . -print0").stdout;
     let paths = found
@@ -406,7 +407,7 @@ fn no_cell_is_a_formula_where_that_is_asked_for() {
         command.current_dir(&odd).args(options.split(' '));
         oracle::run(&mut command).text()
     };
-    // Names as they are typed: without a directory before them.
+    // Names as they are typed, without a directory before them.
     for (line, name) in [
         ("find +x @z --csv", "+x"),
         ("du --csv -a +x @z", "+x"),

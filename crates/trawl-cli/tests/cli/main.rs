@@ -1,5 +1,5 @@
-//! The program from the outside: what it prints, where, and how it ends, in
-//! temporary directories of its own. The GNU tools are the oracles.
+//! The program from the outside: its output, messages and exit codes, in temporary directories of
+//! its own. The GNU tools are the oracles.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! `trawl watch` where something is mounted or unmounted in a tree, or the tree itself is: the
-//! next answer is what find prints then.
+//! `trawl watch` when file systems are mounted or unmounted within a tree, or the tree itself is:
+//! the next answer is what find prints then.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,15 +15,15 @@ use trawl_testkit::{FileSystem, LoopMount, Scratch, Skip, lines};
 const LONG: Duration = Duration::from_secs(60);
 const ANN: u32 = 4821;
 
-/// A file system, a source in it, and a daemon that watches it.
+/// A file system, a source in it, and a daemon that watches the source.
 struct Site {
     daemon: Option<Child>,
     said: Arc<Mutex<String>>,
-    /// Mount points, unmounted at the end.
+    /// Mount points, which are unmounted at the end.
     made: Vec<PathBuf>,
     source: PathBuf,
     index: PathBuf,
-    // Go last, in this order.
+    // Dropped last, in this order.
     mount: LoopMount,
     scratch: Scratch,
 }
@@ -41,7 +41,7 @@ impl Drop for Site {
 }
 
 impl Site {
-    /// With some directories in `source`, which lies below the file system's root.
+    /// Creates a file system with some directories in `source`, which is below its root.
     fn new(kind: FileSystem) -> Option<Site> {
         let mount = LoopMount::new(kind, 128 << 20);
         let mount = mount.map_err(|skip: Skip| skip.say()).ok()?;
@@ -62,7 +62,7 @@ impl Site {
             fs::write(site.source.join(file), file).expect("room");
         }
         fs::create_dir_all(site.mount.path().join("outside/in")).expect("room");
-        // Mounts can be moved in what is not shared.
+        // Mounts can only be moved if their parent is not shared.
         let private = oracle::run(command("mount", &["--make-private"]).arg(site.mount.path()));
         private.expect_code(0);
         Some(site)
@@ -102,7 +102,7 @@ impl Site {
         self.wait_for("watching");
     }
 
-    /// Waits until the daemon has said this; forgets what it said.
+    /// Waits until the daemon has said this, and forgets what it said.
     #[track_caller]
     fn wait_for(&self, words: &str) {
         let begun = Instant::now();
@@ -134,7 +134,7 @@ impl Site {
         ran.expect_code(0);
     }
 
-    /// What find prints, and what the index says after a barrier.
+    /// Compares what find prints with the index's answer after a barrier.
     #[track_caller]
     fn compare(&self) {
         self.compare_with(&["-xdev"]);
@@ -182,12 +182,12 @@ fn what_is_mounted_over_a_directory_takes_its_place_and_gives_it_back() {
     site.compare();
     site.mount_tmpfs("a");
     site.compare();
-    // What is seen there has attributes of its own, which change without an event.
+    // The entries seen there have attributes of their own, which change without an event.
     let a = site.source.join("a");
     fs::write(a.join("inside"), "x").expect("room");
     fs::set_permissions(&a, fs::Permissions::from_mode(0o711)).expect("root may");
     site.compare();
-    // One above the other, and a directory in what is mounted.
+    // One mount above the other, and a directory in the mounted file system.
     site.mount_tmpfs("a");
     site.compare();
     site.umount(&[], "a");
@@ -198,7 +198,7 @@ fn what_is_mounted_over_a_directory_takes_its_place_and_gives_it_back() {
     site.umount(&[], "a/below");
     site.umount(&[], "a");
     site.compare();
-    // And what lies underneath is watched as ever.
+    // The directory underneath is still watched.
     fs::write(a.join("below/new"), "x").expect("room");
     site.compare();
 }
@@ -218,7 +218,7 @@ fn unmounted_lazily_moved_and_in_a_directory_that_is_renamed() {
     site.umount(&["--lazy"], "a/below");
     site.compare();
     drop(open);
-    // Its mount point gets another path, of which the table of mounts gives no notice.
+    // Its mount point gets another path, which the mount table does not report.
     for asks_between in [true, false] {
         site.mount_tmpfs("c/deep");
         site.compare();
@@ -236,7 +236,7 @@ fn unmounted_lazily_moved_and_in_a_directory_that_is_renamed() {
     }
 }
 
-/// Changes in a directory that has two paths, by either.
+/// Makes changes in a directory that has two paths, through either of them.
 fn change_copies(site: &Site, [one, two]: [&Path; 2]) {
     fs::write(one.join("made by the first"), "x").expect("room");
     site.compare();
@@ -267,12 +267,12 @@ fn a_directory_of_the_same_file_system_is_in_both_of_its_places() {
         change_copies(&site, [&a, &b]);
         site.umount(&[], "b");
         site.compare();
-        // From outside of the source, where events are nobody's otherwise.
+        // From outside of the source, where events otherwise belong to no source.
         let outside = site.mount.path().join("outside");
         site.mount(&["--bind", path(&outside)], "empty");
         site.compare();
         change_copies(&site, [&outside, &source.join("empty")]);
-        // On itself, without what is mounted below.
+        // Mounted on itself, without the mounts below.
         site.mount_tmpfs("a/below");
         site.compare();
         site.mount(&["--bind", path(&a)], "a");
@@ -280,7 +280,7 @@ fn a_directory_of_the_same_file_system_is_in_both_of_its_places() {
         site.umount(&[], "a");
         site.compare();
         site.umount(&[], "a/below");
-        // A file over another one.
+        // A file on another file.
         let one = source.join("c/deep/three");
         site.mount(&["--bind", path(&one)], "plain");
         site.compare();
@@ -309,7 +309,8 @@ fn where_mounts_are_crossed_what_is_mounted_is_in_the_index() {
     site.compare_with(&[]);
     site.mount_tmpfs("a/below/x");
     site.compare_with(&[]);
-    // What changes in what is mounted is noticed, too; what changes beside it is not ours.
+    // Changes in the mounted file system are noticed, too; changes beside it do not belong to the
+    // source.
     fs::write(site.source.join("a/below/new"), "x").expect("room");
     fs::write(site.source.join("a/below/x/newer"), "y").expect("room");
     site.compare_with(&[]);
@@ -336,7 +337,7 @@ fn what_is_crossed_into_and_cannot_be_watched_is_named() {
     let Some(mut site) = Site::new(FileSystem::Ext4) else {
         return;
     };
-    // A kind of file system whose events were not proved.
+    // A kind of file system whose events are not verified.
     let point = site.source.join("b");
     let mount = oracle::run(command("mount", &["-t", "ramfs", "trawl-test"]).arg(&point));
     if mount.code != Some(0) {
@@ -354,7 +355,7 @@ fn what_is_crossed_into_and_cannot_be_watched_is_named() {
         said.contains(path(&point)) && said.contains("not noticed"),
         "{said}"
     );
-    // Once it is gone nothing is amiss.
+    // Once it is gone, everything is well.
     site.umount(&[], "b");
     site.compare_with(&[]);
 }
@@ -364,7 +365,7 @@ fn a_source_that_is_unmounted_is_what_is_there_then_and_comes_back() {
     let Some(mut site) = Site::new(FileSystem::Ext4) else {
         return;
     };
-    // The root is a mount point, of a file system of its own.
+    // The root is a mount point, with a file system of its own.
     let disk = LoopMount::new(FileSystem::Xfs, 320 << 20);
     let Ok(disk) = disk.map_err(|skip| skip.say()) else {
         return;
@@ -383,7 +384,7 @@ fn a_source_that_is_unmounted_is_what_is_there_then_and_comes_back() {
     fs::write(on.join("of the disk/new"), "x").expect("room");
     site.compare();
     site.wait_for("was mounted over it, on");
-    // Something over it, and away again.
+    // Something is mounted over it, and unmounted again.
     let source = site.source.clone();
     site.mount_tmpfs("");
     site.compare();

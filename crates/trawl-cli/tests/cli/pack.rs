@@ -1,5 +1,5 @@
-//! The pack of manifests is a shortcut: answers are the same with it,
-//! without it and with one that is damaged, for root and for others.
+//! The pack of manifests is a shortcut: answers are the same with it, without it and with a damaged
+//! one, for root and for others.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const QUESTIONS: [&str; 14] = [
     "getfattr -R -d .",
 ];
 
-/// Directories that different users may enter, files with several names.
+/// Creates directories that different users may enter, and files with several names.
 fn site() -> Site {
     let site = Site::empty("pack");
     let mode = |name: &str, mode| {
@@ -64,7 +64,7 @@ fn pack(site: &Site) -> PathBuf {
     pack.expect("a pack")
 }
 
-/// What each question is answered, and how it ends.
+/// Returns the answer to each question, and its exit code.
 fn answers(site: &Site, who: &Identity) -> Vec<String> {
     let program = site.scratch.join("trawl");
     let ask = |line: &&str| -> Ran {
@@ -103,7 +103,7 @@ fn answers_are_the_same_with_and_without_a_pack() {
         assert_eq!(answers(&site, &who), with);
         std::fs::write(&pack, &bytes).unwrap();
     }
-    // As root, it is what is read: manifests are not.
+    // As root, the pack is read instead of the manifests.
     let with = answers(&site, &Identity::Ourselves);
     for file in files_below(&site.index_dir()) {
         if file.extension().is_some_and(|e| e == "manifest") {

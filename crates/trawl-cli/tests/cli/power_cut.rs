@@ -1,5 +1,5 @@
-//! Disks that lost their power under an index that a daemon keeps: whole all the same, and as of now
-//! after the daemon's next start.
+//! Disks that lose power under an index that a daemon maintains: the index is intact, and up to
+//! date after the daemon's next start.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use trawl_testkit::{FileSystem, LoopMount, Skip};
 
 use crate::watch::{Watched, change, compare};
 
-/// Where the kernel says which boot this is.
+/// File that contains the kernel's id of this boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Where it says when that was.
+/// File that contains the time of this boot.
 const STAT: &str = "/proc/stat";
 
-/// The machine after it was started again: what runs there sees another boot, which came after all
-/// that is on the disk, and the index that was left there.
+/// The machine after a restart: programs there see another boot, which is later than everything on
+/// the disk, and the index that was left there.
 struct Later {
     index: PathBuf,
     boot: PathBuf,
@@ -67,7 +67,7 @@ fn an_index_whose_disk_lost_its_power_is_whole_and_catches_up() {
     };
     watched.index = disk.path().join("index");
     watched.start(|command| {
-        // Something is written all the time.
+        // Files are written all the time.
         command.args(["--apply-after", "20ms", "--checkpoint", "1s"]);
     });
     let root = watched.root();
@@ -85,7 +85,7 @@ fn an_index_whose_disk_lost_its_power_is_whole_and_catches_up() {
             return;
         };
         let later = Later::new(&cut, &watched, round);
-        // What was not committed may lie about: 1.
+        // Files that were not committed may remain: exit code 1.
         let verified = oracle::run(later.program().arg("verify"));
         assert!(matches!(verified.code, Some(0 | 1)), "{verified}");
         let as_it_was = oracle::run(later.program().args(["find", "--no-wait"]).arg(&root));

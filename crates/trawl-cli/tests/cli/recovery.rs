@@ -1,5 +1,5 @@
-//! A daemon that comes to an index that somebody made before finds out what changed since, in the
-//! cheapest way that the file system has, and says how; it scans where nobody can tell.
+//! A daemon that finds an existing index finds out what changed since, in the cheapest way that the
+//! file system offers, and reports how. It scans where the file system cannot tell.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -18,7 +18,7 @@ fn status(watched: &Watched) -> Value {
     serde_json::from_str(&status).expect("an object")
 }
 
-/// How it is once it trusts the index.
+/// Returns the daemon's state once it trusts the index.
 fn settled(watched: &Watched) -> Value {
     let begun = Instant::now();
     loop {
@@ -31,7 +31,7 @@ fn settled(watched: &Watched) -> Value {
     }
 }
 
-/// What nobody touches, so that what changed is little of it.
+/// Creates files that nobody touches, so that changes are only a small part.
 fn plant(root: &Path) {
     for dir in 0..20 {
         let dir = root.join(format!("calm-{dir}"));
@@ -42,7 +42,7 @@ fn plant(root: &Path) {
     }
 }
 
-/// More, which no listing tells of.
+/// Makes more changes, which no listing shows.
 fn change_more(root: &Path, round: usize) {
     let calm = |file: usize| root.join(format!("calm-{}/{file}", round % 20));
     fs::set_permissions(calm(1), fs::Permissions::from_mode(0o604)).expect("root may");
@@ -71,7 +71,7 @@ fn is_found_by(kind: FileSystem, size_bytes: u64, method: &str) {
     watched.start(|_| {});
     change(&root, 0);
     watched.compare();
-    // Killed with changes beside the snapshot, which are gone with it.
+    // Killed with changes beside the snapshot, which are lost with it.
     change(&root, 1);
     watched.compare();
     assert_eq!(watched.end("-KILL"), None);
@@ -79,7 +79,7 @@ fn is_found_by(kind: FileSystem, size_bytes: u64, method: &str) {
     change_more(&root, 1);
     watched.start(|_| {});
     check(&watched, method);
-    // Ended as it should be: there is a snapshot of all.
+    // Ended properly: there is a snapshot of everything.
     change(&root, 3);
     watched.end("-TERM");
     change(&root, 4);
@@ -110,7 +110,7 @@ fn what_changed_meanwhile_is_found_by_transactions() {
     is_found_by(FileSystem::Btrfs, 256 << 20, "transactions");
 }
 
-/// The file system was mounted anew: what changed before and after that is found, by a scan if the
+/// After the file system was mounted again, earlier and later changes are found, by a scan if the
 /// device has another number now.
 #[test]
 fn what_changed_around_a_mount_is_found() {
@@ -164,13 +164,13 @@ fn where_nobody_can_tell_all_is_scanned_and_why_is_said() {
     assert!(why.contains("other options"), "{status}");
     assert_eq!(status["rescans_total"], 1, "{status}");
     watched.end("-TERM");
-    // With the same options again there is no need.
+    // With the same options again, no scan is needed.
     watched.start(|_| {});
     let status = settled(&watched);
     assert_eq!(status["recovery"], "times", "{status}");
 }
 
-/// An index that `trawl index` made names no transaction: times tell, and that is said.
+/// An index made by `trawl index` names no transaction: times decide, and that is reported.
 #[test]
 fn an_index_without_a_transaction_is_brought_up_to_date_by_times() {
     let Some(mut watched) = Watched::on(FileSystem::Btrfs, 256 << 20) else {

@@ -127,7 +127,7 @@ fn each_user_is_shown_what_the_kernel_shows_them() {
             lines.sort();
             lines
         };
-        // A directory that may be passed has the name that is looked for.
+        // A directory that may be traversed has the name that is searched for.
         let mut wanted = sorted(find.text());
         if !wanted.contains(&"passed/file".to_owned()) {
             wanted.push("passed/file".into());

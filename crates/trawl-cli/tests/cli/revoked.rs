@@ -1,5 +1,5 @@
-//! A right that is taken away while others read: who lost it is shown nothing more by any question
-//! that begins after a barrier, and who has it still is neither told of an error nor shown less.
+//! A permission that is revoked while others read: questions that begin after a barrier show the
+//! user who lost it nothing more, and users who keep it see no errors and no gaps.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -21,12 +21,12 @@ use trawl_testkit::skip::without_program;
 
 use crate::watch::Watched;
 
-/// Loses rights and gets them back.
+/// A user who loses permissions and gets them back.
 const ANN: u32 = 4831;
-/// Keeps hers.
+/// A user who keeps her permissions.
 const BEA: u32 = 4832;
 
-/// Directories that each have users of their own, and files in each.
+/// Number of directories that each have users of their own.
 const CLOSED: usize = 12;
 const FILES: usize = 3000;
 
@@ -39,7 +39,7 @@ fn setfacl(words: &[&str], path: &Path) {
     oracle::run(oracle::command("setfacl").args(words).arg(path)).expect_code(0);
 }
 
-/// A tree of which ANN and BEA may see all.
+/// Creates a tree that ANN and BEA may see completely.
 fn site() -> Option<Watched> {
     if let Some(skip) = without_program("taking rights away by ACL", "setfacl") {
         skip.say();
@@ -61,7 +61,8 @@ fn site() -> Option<Watched> {
     Some(watched)
 }
 
-/// Directories for ANN, BEA and one more, who is another each time: a file of the index each.
+/// Creates directories for ANN, BEA and a third user, who differs for each directory: each gets its
+/// own file in the index.
 fn make_closed(root: &Path, files: usize) {
     for at in 0..CLOSED {
         let dir = root.join(format!("closed/{at:02}"));
@@ -88,7 +89,7 @@ fn lines_of(ran: &Ran) -> BTreeSet<Vec<u8>> {
     lines.map(<[u8]>::to_vec).collect()
 }
 
-/// What ANN is told now, and what the kernel shows her.
+/// Compares what ANN is told now with what the kernel shows her.
 #[track_caller]
 fn compare(watched: &Watched, what: &str) {
     let root = watched.root();
@@ -107,7 +108,7 @@ fn ann() -> User {
     }
 }
 
-/// Rows of a directory, also those that no longer hold, in whatever files ANN can open.
+/// Counts the rows of a directory, including outdated ones, in all files that ANN can open.
 fn rows_for_ann(watched: &Watched, dir: &Path) -> usize {
     let look = || {
         let index = IndexDir::open(&watched.index).expect("an index");
@@ -128,7 +129,7 @@ fn rows_for_ann(watched: &Watched, dir: &Path) -> usize {
     as_user(&ann(), look).expect("root may")
 }
 
-/// Opens all files that ANN can, and takes all the locks that she can get.
+/// Opens all files that ANN can open, and takes all the locks that she can get.
 fn all_for_ann(index: &Path) -> Vec<File> {
     let open_all = || {
         let (mut open, mut dirs) = (Vec::new(), vec![index.to_owned()]);
@@ -148,7 +149,7 @@ fn all_for_ann(index: &Path) -> Vec<File> {
     as_user(&ann(), open_all).expect("root may")
 }
 
-/// Users who ask again and again, and what went wrong for them.
+/// Users who ask repeatedly, and the errors that they got.
 struct Readers {
     stops: Arc<AtomicBool>,
     wrong: Arc<Mutex<Vec<String>>>,
@@ -199,13 +200,14 @@ impl Readers {
     }
 }
 
-/// Everything, and no word.
+/// Returns true if the answer is complete and without messages.
 fn is_whole(ran: &Ran, all: &BTreeSet<Vec<u8>>) -> bool {
-    // Times and modes of what is chmodded change; what there is does not.
+    // Times and modes change with chmod; the set of entries does not.
     ran.code == Some(0) && ran.stderr.is_empty() && lines_of(ran).len() == all.len()
 }
 
-/// Nothing that is not there, and no word but that something is not hers.
+/// Returns true if the answer has only existing entries, and no messages except that access is
+/// denied.
 fn is_sound(ran: &Ran, all: &BTreeSet<Vec<u8>>) -> bool {
     let errors = ran.errors();
     let is_plain = errors
@@ -231,7 +233,7 @@ fn nobody_is_shown_more_or_less_while_rights_are_taken_away() {
             let held = all_for_ann(&watched.index);
             let is_hers = dir.ends_with("small");
             let set = |mode, acl: &str| match is_hers {
-                // The owner alone is refused.
+                // Only the owner is refused.
                 true => {
                     let mode = fs::Permissions::from_mode(mode);
                     fs::set_permissions(&dir, mode).expect("root may");
@@ -266,7 +268,7 @@ fn who_began_to_answer_comes_to_an_end() {
     watched.start(|_| {});
     let root = watched.root();
     let all = lines_of(&ask(&watched.index, BEA, &root));
-    // On one processor it writes what it has before it reads on.
+    // On a single processor, it writes its output before it reads on.
     let program = watched
         .scratch
         .install(Path::new(env!("CARGO_BIN_EXE_trawl")));
@@ -282,7 +284,7 @@ fn who_began_to_answer_comes_to_an_end() {
     let mut output = BufReader::new(slow.stdout.take().expect("a pipe"));
     let mut read = Vec::new();
     output.read_until(b'\n', &mut read).expect("a line");
-    // The last that it reads.
+    // The directory that it reads last.
     let last = root.join(format!("closed/{:02}", CLOSED - 1));
     setfacl(&["-m", &format!("u:{ANN}:---")], &last);
     compare(&watched, "taken away");

@@ -1,4 +1,4 @@
-//! `trawl search`: what it prints, who answers, and how it ends.
+//! `trawl search`: its output, the source of answers, and exit codes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +55,7 @@ fn both_executors_print_the_same() {
         assert!(live.errors().contains("answered by: live"), "{live}");
         assert!(index.errors().contains("answered by: index"), "{index}");
     }
-    // Nobody watches, so nobody knows how old the index is.
+    // Nobody watches, so the age of the index is unknown.
     let ran = site.run("search --status * .").expect_code(0);
     assert!(ran.errors().contains("answered by: live"), "{ran}");
 }
@@ -88,7 +88,7 @@ fn what_is_wrong_is_said() {
     let ran = site.run("search * gone").expect_code(1);
     assert!(ran.errors().contains("no such file or directory"), "{ran}");
     let ran = site.run("search --at -1 *").expect_code(2);
-    assert!(ran.errors().contains("asks about now"), "{ran}");
+    assert!(ran.errors().contains("answers only about now"), "{ran}");
     site.index();
     let ran = site.run("search --served-by index -L *").expect_code(2);
     assert!(ran.errors().contains("only a live search"), "{ran}");
@@ -96,7 +96,7 @@ fn what_is_wrong_is_said() {
     assert!(ran.errors().contains("not indexed"), "{ran}");
 }
 
-/// The same asked of a server.
+/// Asks a server the same question.
 fn over_there(watched: &Watched, words: &[&str]) -> oracle::Ran {
     let server = format!(
         "--remote=command:{} serve --stdio",
@@ -151,7 +151,7 @@ fn the_index_answers_while_a_daemon_keeps_it_as_of_now() {
     assert!(ran.errors().contains("answered by: live"), "{ran}");
 }
 
-/// A small machine of its own: `/` is a tree of which everything but the program was made here.
+/// A small machine: `/` is a tree in which everything except the program was made here.
 const MACHINE: &str = r#"
 set -e; cd "$1"
 mkdir usr proc srv srv/closed srv/open

@@ -1,5 +1,5 @@
-//! The administrator's index, asked by others: they see what find, du and ls
-//! show them on the tree itself, and end as these do.
+//! The administrator's index, asked by other users: they get what find, du and ls show them on the
+//! tree itself, with the same exit codes.
 
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -25,9 +25,9 @@ fn identities() -> [Identity; 3] {
     [Identity::user(OWNER), Identity::user(STRANGER), member]
 }
 
-/// Every kind of directory that one may be kept out of, indexed by root.
-/// `live` may be passed by all and listed by a group: what it holds is
-/// nobody's for whom the index would keep a barrier.
+/// Creates every kind of directory from which a user may be excluded, indexed by root. `live` may
+/// be traversed by all and listed by a group; its content belongs to no user for whom the index
+/// would keep a barrier.
 fn site(label: &str) -> Site {
     let site = Site::empty(label);
     let tree = site.tree();
@@ -90,7 +90,7 @@ fn ask(site: &Site, who: &Identity, line: &str) -> Ran {
     ran
 }
 
-/// Nothing that was read of the live system stays.
+/// Checks that nothing stays of what was read from the live file system.
 #[track_caller]
 fn assert_clean(site: &Site) {
     let left: Vec<_> = std::fs::read_dir(site.scratch.join("temporary"))
@@ -106,8 +106,8 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Messages without the name of the program, the form of their quotes, and
-/// ours on live parts.
+/// Returns the messages without the program's name, without differences in quotes, and without ours
+/// about live parts.
 fn messages(text: &str) -> Vec<String> {
     let text = text.replace(['‘', '’'], "'");
     let rest = |line: &str| line.split_once(": ").map(|(_, rest)| rest.to_lowercase());
@@ -185,13 +185,13 @@ fn what_is_read_now_is_said_to_be() {
     }
     let site = site("shared-live");
     let who = Identity::user(STRANGER);
-    // Made after the index was: nobody else can see it there.
+    // Created after the index: nobody else can see it there.
     std::fs::write(site.tree().join("live/in/new"), "x").unwrap();
     let ran = ask(&site, &who, "find --status live/in pub/a").expect_code(1);
     assert!(ran.text().contains("live/in/new\n"), "{ran}");
     let live = site.tree().join("live").display().to_string();
     let said = format!(
-        "‘live/in’: read from the file system now, since the index keeps it only for those who \
+        "‘live/in’: read from the file system now, since the index shows it only to users who \
          may list ‘{live}’\n"
     );
     assert!(ran.errors().contains(&said), "{ran}");
@@ -207,7 +207,7 @@ fn what_is_read_now_is_said_to_be() {
     let root = site.tree().display().to_string();
     assert!(of(&root, ", snapshot "), "{ran}");
 
-    // Who may list it needs no such thing, and is told what the index has.
+    // Users who may list it get the index's answer.
     let ran = ask(&site, &identities()[2], "find live/in");
     assert!(!ran.errors().contains("read from"), "{ran}");
     assert!(!ran.text().contains("live/in/new\n"), "{ran}");

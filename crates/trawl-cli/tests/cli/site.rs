@@ -7,30 +7,29 @@ use std::process::Command;
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::{OddTree, Scratch, odd_tree};
 
-/// A tree, and where its index goes.
+/// A tree, and the place of its index.
 pub(crate) struct Site {
-    /// Holds both.
+    /// Directory that holds both.
     pub(crate) scratch: Scratch,
 }
 
 impl Site {
-    /// An empty tree, not indexed.
+    /// Creates an empty tree without an index.
     pub(crate) fn empty(label: &str) -> Site {
         let scratch = Scratch::new(label);
         std::fs::create_dir(scratch.join("tree")).expect("a directory");
         Site { scratch }
     }
 
-    /// A tree with every oddity, indexed. Smaller than the default one, so
-    /// that the GNU tools, which are not ours to speed up, don't take long.
+    /// Creates an indexed tree with every oddity. It is smaller than the default one, so that the
+    /// GNU tools do not take long.
     pub(crate) fn odd(label: &str) -> Site {
         let all = odd_tree::Plan::default().random_names;
         Site::odd_with(label, all)
     }
 
-    /// The same with so many random names. They hold code points that are
-    /// not assigned: which of these the C library prints depends on its
-    /// Unicode version.
+    /// Creates such a tree with this number of random names. The names contain unassigned code
+    /// points; which of these the C library prints depends on its Unicode version.
     pub(crate) fn odd_with(label: &str, random_names: usize) -> Site {
         let site = Site::empty(label);
         let plan = odd_tree::Plan {
@@ -43,7 +42,7 @@ impl Site {
         OddTree::build(&site.tree(), &plan)
             .expect("a tree")
             .say_skipped();
-        // Tools that list directories set their access times once; do that first.
+        // Tools that list directories set their access times once, so this is done first.
         trawl_testkit::tick();
         oracle::gnu(
             "ls",
@@ -61,12 +60,12 @@ impl Site {
         site
     }
 
-    /// The tree's root.
+    /// Returns the root of the tree.
     pub(crate) fn tree(&self) -> PathBuf {
         self.scratch.join("tree")
     }
 
-    /// The index.
+    /// Returns the directory of the index.
     pub(crate) fn index_dir(&self) -> PathBuf {
         self.scratch.join("index")
     }
@@ -82,7 +81,7 @@ impl Site {
         assert!(matches!(ran.code, Some(0 | 1)), "{ran}");
     }
 
-    /// The program in the fixed environment, with the index, in the tree.
+    /// Returns a command for the program in the fixed environment, with the index, in the tree.
     pub(crate) fn command(&self) -> Command {
         let mut command = oracle::command(env!("CARGO_BIN_EXE_trawl"));
         command
@@ -102,7 +101,7 @@ impl Site {
         oracle::run(&mut command)
     }
 
-    /// Runs the program in the tree with words as a shell would split them.
+    /// Runs the program in the tree, with words split as by a shell.
     #[track_caller]
     pub(crate) fn run(&self, line: &str) -> Ran {
         self.trawl(&line.split_whitespace().collect::<Vec<_>>())
@@ -117,7 +116,7 @@ impl Site {
     }
 }
 
-/// What the objects on standard output say.
+/// Parses the objects on standard output.
 #[track_caller]
 pub(crate) fn objects(ran: &Ran) -> Vec<serde_json::Value> {
     let parse =
@@ -125,7 +124,7 @@ pub(crate) fn objects(ran: &Ran) -> Vec<serde_json::Value> {
     ran.text().lines().map(parse).collect()
 }
 
-/// Names of everything below a directory, sorted.
+/// Returns the names of everything below a directory, sorted.
 pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![directory.to_owned()];

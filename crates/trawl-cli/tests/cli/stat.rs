@@ -1,4 +1,4 @@
-//! `trawl stat` against GNU stat, byte for byte.
+//! `trawl stat` compared with GNU stat, byte for byte.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use trawl_testkit::oracle;
 
 use crate::site::{Site, objects};
 
-/// Everything near the root of the tree: each odd thing once.
+/// Returns everything near the root of the tree: each oddity once.
 fn things(site: &Site) -> Vec<OsString> {
     let found = site
         .gnu("find . -maxdepth 2 ! -path ./wide/* ! -path ./folders/* -print0")
@@ -56,7 +56,7 @@ fn every_format_prints_what_gnu_stat_prints() {
     same(&site, &["-t"], &things);
     same(&site, &["-c", "%N"], &things);
     same(&site, &["-c", "%N %n"], &things);
-    // With flags GNU stat 9.1 prints what is behind a link's target, too.
+    // With flags, GNU stat 9.1 also prints memory after a link's target.
     for flags in [
         "", "20", "-20", "020", "+", " ", "#", "'", ".3", "20.5", "-20.5", "020.5", ".", "-.2",
         "1.0",

@@ -1,5 +1,5 @@
-//! Names, targets and values that hold escape sequences, with somebody who
-//! watches: no such byte reaches the terminal, from no command.
+//! Names, targets and values that contain escape sequences, with output on a terminal: no such byte
+//! reaches the terminal, from any command.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use trawl_testkit::skip;
 
 use crate::site::Site;
 
-/// ESC, and C1 as a character and as a byte.
+/// ESC, and C1 controls as a character and as a byte.
 const ODD: &[u8] = b"e\x1b[31m\xc2\x9b32m\x9b33m";
 
 const QUESTIONS: &[&str] = &[

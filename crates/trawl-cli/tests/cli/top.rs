@@ -1,5 +1,5 @@
-//! `top`, `duplicates` and `stats` of several kinds, beside find and du, as
-//! root and as a user with few rights.
+//! `top`, `duplicates` and `stats` of several kinds, compared with find and du, as root and as a
+//! user with few rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -11,8 +11,8 @@ use crate::site::{Site, objects};
 
 const USER: u32 = 4711;
 
-/// Lines of numbers that find printed, each object once: device, inode
-/// number and a value.
+/// Returns the values in lines of numbers that find printed, each object once; a line has device,
+/// inode number and a value.
 fn once(ran: &Ran) -> Vec<i128> {
     let mut objects = BTreeSet::new();
     let text = ran.text();
@@ -25,7 +25,7 @@ fn once(ran: &Ran) -> Vec<i128> {
     lines.collect()
 }
 
-/// `1970-01-01T00:00:01.500000000Z` as nanoseconds since 1970, by the calendar of
+/// Parses `1970-01-01T00:00:01.500000000Z` as nanoseconds since 1970, by the calendar of
 /// <https://howardhinnant.github.io/date_algorithms.html#days_from_civil>.
 fn nanos_of_rfc3339(text: &str) -> i128 {
     let numbers = text.trim_end_matches('Z').split(['-', 'T', ':', '.']);
@@ -42,14 +42,14 @@ fn nanos_of_rfc3339(text: &str) -> i128 {
     seconds * 1_000_000_000 + rest
 }
 
-/// The same as find writes it: the decimals are what comes on top of whole
-/// seconds, before 1970 as after it.
+/// Parses a time as find writes it: the decimals are added to whole seconds, before 1970 as after
+/// it.
 fn nanos_of_find(text: &str) -> i128 {
     let (secs, rest) = parts(text);
     secs + rest
 }
 
-/// What is before the point, in nanoseconds if there is one, and after it.
+/// Returns the number before the point, and the nanoseconds after it, if there is a point.
 fn parts(text: &str) -> (i128, i128) {
     match text.split_once('.') {
         None => (text.parse().unwrap(), 0),
@@ -61,8 +61,7 @@ fn parts(text: &str) -> (i128, i128) {
     }
 }
 
-/// What objects have under a key, as it is written: a JSON reader would round
-/// times.
+/// Returns the values of a key in objects as they are written: a JSON parser would round times.
 fn values(ran: &Ran, key: &str) -> Vec<i128> {
     let text = ran.text();
     let key = format!("\"{key}\":");
@@ -104,7 +103,7 @@ fn the_largest_and_the_newest_are_those_of_find() {
     assert_eq!(got, first(oldest, 9));
     let named = site.gnu("find . -type f -name *a* -printf %D:%i\\040%s\\n");
     let got = site.run("top --json --apparent-size -n 5 . -- -name *a*");
-    // Which name of an object is met first does not matter to its size.
+    // The size of an object does not depend on which of its names is met first.
     assert_eq!(values(&got, "size"), first(once(&named), 5));
     let dirs = site
         .run("top --json --newest . -n 3 -- -type d")
@@ -115,8 +114,8 @@ fn the_largest_and_the_newest_are_those_of_find() {
     );
 }
 
-/// A tree without names of one file in several directories, of which du
-/// would count each in the first one that it meets.
+/// Creates a tree without files that have names in several directories, because du would count each
+/// in the first one that it meets.
 fn plain(label: &str) -> Site {
     let site = Site::empty(label);
     for (dir, files) in [("a", 3), ("a/b", 40), ("a/b/c", 1), ("d", 7), ("e", 0)] {
@@ -245,7 +244,7 @@ fn several_kinds_are_counted_together() {
     assert_eq!(dirs.sum::<u64>(), listed);
 }
 
-/// A tree with files that are alike in several ways.
+/// Creates a tree with files that are alike in several ways.
 fn alike(label: &str) -> Site {
     let site = Site::empty(label);
     let tree = site.tree();
@@ -303,7 +302,7 @@ fn duplicates_are_told_in_groups() {
         text.contains("3 files, ") && text.ends_with(" to gain\n"),
         "{text}"
     );
-    // What changed is left out, and so is what a link took the place of.
+    // Changed files are left out, and so are files that were replaced by links.
     let tree = site.tree();
     std::fs::write(tree.join("x/same"), b"now it is longer").unwrap();
     assert_eq!(groups("duplicates -0 --verify", 1), [["./one", "./x/two"]]);
@@ -401,7 +400,7 @@ fn others_are_told_what_the_kernel_would_show() {
     let text = ask("stats --json --by extension").expect_code(1).text();
     let secret = text.lines().find(|line| line.contains("secret")).unwrap();
     assert!(secret.contains("\"entries\":1,"), "{secret}");
-    // Files that only others may read are left out of what is verified.
+    // Files that only others may read are left out of the verification.
     std::fs::set_permissions(tree.join("one"), std::fs::Permissions::from_mode(0o600)).unwrap();
     let ran = ask("duplicates --verify -0 --min-size 60000").expect_code(1);
     let text = ran.text();

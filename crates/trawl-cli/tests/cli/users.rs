@@ -1,4 +1,4 @@
-//! As another user than root: directories that may not be read.
+//! As a user other than root: directories that may not be read.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -79,7 +79,7 @@ fn what_may_not_be_read_is_an_issue_and_exit_code_one() {
     let ran = as_user(&site, "stat private/secret").expect_code(1);
     assert!(ran.errors().contains("permission denied"), "{ran}");
 
-    // Outside the unread part everything is complete.
+    // Outside of the unread part, everything is complete.
     as_user(&site, "du -s public").expect_code(0);
     as_user(&site, "ls -l public").expect_code(0);
     as_user(&site, "stat private").expect_code(0);

@@ -1,4 +1,4 @@
-//! `trawl watch`: questions that are as of now, whatever ends the daemon; what users may.
+//! `trawl watch`: up-to-date answers however the daemon ends, and what users may do.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -18,11 +18,11 @@ const ANN: u32 = 4811;
 
 /// A file system of its own, and an index beside it.
 pub(crate) struct Watched {
-    /// The first field: it ends before what it watches is unmounted.
+    /// The first field, because the daemon must end before what it watches is unmounted.
     daemon: Option<Daemon>,
     mount: LoopMount,
     pub(crate) scratch: Scratch,
-    /// Where the index is.
+    /// Directory of the index.
     pub(crate) index: PathBuf,
 }
 
@@ -58,7 +58,7 @@ impl Watched {
         command
     }
 
-    /// The daemon's process.
+    /// Sends a signal to the daemon's process.
     pub(crate) fn signal(&self, signal: &str) {
         let daemon = self.daemon.as_ref().expect("it is there");
         let id = daemon.id().to_string();
@@ -69,7 +69,7 @@ impl Watched {
         oracle::run(self.program().args(words).arg(self.root()))
     }
 
-    /// Starts the daemon and waits until it says that it watches.
+    /// Starts the daemon and waits until it reports that it watches.
     pub(crate) fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
         let mut command = self.program();
         command.arg0("trawld").arg(self.root());
@@ -77,7 +77,7 @@ impl Watched {
         self.daemon = Some(Daemon::start(&mut command));
     }
 
-    /// Ends it with this signal; its exit code, if it has one.
+    /// Ends the daemon with this signal; returns its exit code, if it has one.
     pub(crate) fn end(&mut self, signal: &str) -> Option<i32> {
         let mut daemon = self.daemon.take().expect("it is there");
         daemon.end(signal).code()
@@ -88,14 +88,14 @@ impl Watched {
         self.mount.mount_again()
     }
 
-    /// What find prints of the tree, live and from the index.
+    /// Compares what find prints of the tree, live and from the index.
     #[track_caller]
     pub(crate) fn compare(&self) {
         compare(&self.root(), &mut self.program());
     }
 }
 
-/// What find prints of a tree, live and from the index that a program asks.
+/// Compares what find prints of a tree, live and from the index that `program` asks.
 #[track_caller]
 pub(crate) fn compare(root: &Path, program: &mut Command) {
     let format = ["-printf", "%p %i %s %m %U %G %T@ %C@ %n %l\\n"];
@@ -106,7 +106,7 @@ pub(crate) fn compare(root: &Path, program: &mut Command) {
     lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);
 }
 
-/// Some of everything.
+/// Makes changes of every kind.
 pub(crate) fn change(root: &Path, round: usize) {
     let made = root.join(format!("d/made-{round}"));
     fs::create_dir_all(made.join("below")).expect("room");
@@ -132,7 +132,7 @@ fn answers_are_as_of_now_however_the_daemon_ends() {
         change(&root, round);
         watched.compare();
     }
-    // A daemon that is killed leaves its mark; what happens meanwhile is found.
+    // A daemon that is killed leaves its mark; changes in the meantime are found.
     assert_eq!(watched.end("-KILL"), None);
     change(&root, 6);
     watched.start(|_| {});
@@ -257,7 +257,7 @@ fn a_refresh_asks_the_daemon_or_scans() {
     assert!(watched.trawl(&["find"]).text().contains("d/new"));
 }
 
-/// What a service manager does, and what it is told.
+/// Checks what a service manager does, and what it is told.
 #[test]
 fn the_manager_is_told_and_keeps_the_queue() {
     let Some(mut watched) = Watched::new() else {
@@ -290,7 +290,7 @@ fn the_manager_is_told_and_keeps_the_queue() {
     }
 }
 
-/// Listens on the source's socket, and becomes the daemon when a line comes.
+/// Listens on the source's socket, and becomes the daemon when a line arrives.
 const SOCKET_UNIT: &str = r"
 import os, socket, sys
 path, words = sys.argv[1], sys.argv[2:]
@@ -317,7 +317,7 @@ fn socket_below(dir: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Who asks before the daemon is there waits until it is.
+/// Users who ask before the daemon exists wait until it does.
 #[test]
 fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
     let Some(mut watched) = Watched::new() else {
@@ -369,7 +369,8 @@ fn a_socket_that_the_manager_listens_on_is_used_and_stays() {
     );
     assert_eq!(watched.end("-TERM"), Some(0));
     assert_eq!(socket_below(&index), Some(socket));
-    // The manager would start another one: who asks goes on asking, until nobody listens for it.
+    // The manager would start another daemon: questions continue to ask until nobody listens for
+    // it.
     assert!(note.exists());
     watched.trawl(&["find"]).expect_code(0);
     watched.start(|_| {});
@@ -461,7 +462,7 @@ fn an_ordinary_user_watches_their_own_tree() {
     assert!(ran.text().contains("tree/d/new"), "{ran}");
 }
 
-/// What is told of every source, and promtool's own judgement of all.
+/// Checks the metrics of every source, and promtool's judgement of all metrics.
 fn prometheus_reads(watched: &Watched, metrics: &str) {
     let root = watched.root().display().to_string();
     let one = format!("trawl_source_watched{{source=\"{root}\"}} 1\n");

@@ -1,4 +1,4 @@
-//! One question with random options and surroundings, asked of both sides.
+//! One question with random options and environment, asked of both programs.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,22 +10,22 @@ use trawl_testkit::skip;
 
 use crate::site::Site;
 
-/// Cases where nothing else is asked for.
+/// Default number of cases.
 const CASES: u64 = 300;
-/// An ordinary user.
+/// User id of an ordinary user.
 const USER: u32 = 60_001;
 
-/// What a test draws its cases from.
+/// The set from which a test draws its cases.
 pub(crate) struct Deck {
     pub(crate) tool: &'static str,
-    /// Groups of options of which one may be drawn each.
+    /// Groups of options; at most one option of each group is drawn.
     pub(crate) options: &'static [&'static [&'static str]],
-    /// Variables and their values.
+    /// Environment variables and their values.
     pub(crate) variables: &'static [(&'static str, &'static [&'static str])],
     pub(crate) arguments: &'static [&'static str],
-    /// Whether the order of lines is compared, given the options.
+    /// Returns whether the order of lines is compared with these options.
     pub(crate) order: fn(&[&str]) -> Order,
-    /// True for what is left out.
+    /// Returns true for combinations that are left out.
     pub(crate) left_out: fn(&[&str]) -> bool,
 }
 
@@ -34,7 +34,7 @@ fn number(variable: &str, or_else: u64) -> u64 {
     asked.and_then(|text| text.parse().ok()).unwrap_or(or_else)
 }
 
-/// What is asked.
+/// A drawn question.
 struct Case {
     options: Vec<&'static str>,
     arguments: Vec<&'static str>,
@@ -42,7 +42,7 @@ struct Case {
     identity: Identity,
 }
 
-/// Runs as many cases as asked for.
+/// Runs as many cases as were asked for.
 pub(crate) fn run(site: &Site, deck: &Deck) {
     let first = number("TRAWL_SEED", 1);
     let cases = number("TRAWL_CASES", CASES);
@@ -74,12 +74,12 @@ impl Case {
     fn draw(prng: &mut Prng, deck: &Deck) -> Case {
         let mut options = Vec::new();
         for group in deck.options {
-            // Few at a time, so that they can be seen.
+            // Only a few at a time, so that their effect shows.
             if prng.once_in(u64::try_from(deck.options.len() / 4 + 1).expect("small")) {
                 options.push(*prng.pick(group));
             }
         }
-        // In any order, since the last of some counts.
+        // In random order, because the last one of some options counts.
         for at in (1..options.len()).rev() {
             let other = usize::try_from(prng.below(at as u64 + 1)).expect("small");
             options.swap(at, other);

@@ -1,4 +1,4 @@
-//! `trawl du` against GNU du: the same lines, in any order.
+//! `trawl du` compared with GNU du: the same lines, in any order.
 
 use trawl_testkit::lines::Order;
 
@@ -75,7 +75,7 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// True unless names of one file count so that no order matters.
+/// Returns false if names of one file count so that the order does not matter.
 fn depends_on_order(options: &[&str]) -> bool {
     let has = |wanted: &[&str]| options.iter().any(|option| wanted.contains(option));
     let leaves_out = options.iter().any(|option| option.starts_with("--exclude"));

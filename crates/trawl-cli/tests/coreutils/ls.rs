@@ -1,4 +1,4 @@
-//! `trawl ls` against GNU ls.
+//! `trawl ls` compared with GNU ls.
 
 use trawl_testkit::lines::Order;
 

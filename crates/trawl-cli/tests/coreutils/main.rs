@@ -1,25 +1,23 @@
-//! `ls`, `du` and `stat` against those of coreutils: random combinations of
-//! options and of variables over odd trees, byte for byte, as root and as an
-//! ordinary user.
+//! `ls`, `du` and `stat` compared with those of coreutils: random combinations of options and
+//! variables over odd trees, byte for byte, as root and as an ordinary user.
 //!
-//! Some hundred cases a tool as a rule. For a long run, or to see a failure
-//! again:
+//! By default there are some hundred cases per tool. For a long run, or to reproduce a failure:
 //!
 //! ```sh
 //! TRAWL_CASES=10000 TRAWL_SEED=1 cargo test -p trawl-cli --test coreutils
 //! ```
 //!
 //! Left out, each with its reason:
-//! - `ls -f`, `-U` and `--sort=none`: GNU ls has the order of readdir(3), the
-//!   index that of names; the test in `tests/cli` compares sorted lines.
+//! - `ls -f`, `-U` and `--sort=none`: GNU ls has the order of readdir(3), the index that of names;
+//!   the test in `tests/cli` compares sorted lines.
 //! - `ls -D` and `-Z`: refused.
-//! - `ls --dired`, terminals, signals: not about what is printed of files.
-//! - `du` without `-l` where single lines are compared: which name of a file
-//!   with several counts depends on readdir(3), too.
-//! - `ls -F --classify=auto`: of the same option twice the last one counts.
-//! - `stat -c %12.3Y`: where the width is too small for seconds with decimals
-//!   GNU stat 9.1 adds spaces behind them; where it is large enough both agree.
-//! - What is printed of directories above the tree: others write there.
+//! - `ls --dired`, terminals, signals: not about the output for files.
+//! - `du` without `-l` where single lines are compared: which name of a file with several names
+//!   counts depends on readdir(3), too.
+//! - `ls -F --classify=auto`: if an option is given twice, the last one counts.
+//! - `stat -c %12.3Y`: if the width is too small for seconds with decimals, GNU stat 9.1 appends
+//!   spaces; if it is large enough, both agree.
+//! - Output for directories above the tree: other processes write there.
 
 #![forbid(unsafe_code)]
 

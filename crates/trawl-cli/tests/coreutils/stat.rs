@@ -1,4 +1,4 @@
-//! `trawl stat` against GNU stat.
+//! `trawl stat` compared with GNU stat.
 
 use trawl_testkit::lines::{Ending, Order, assert_same};
 
@@ -53,7 +53,7 @@ fn any_options_print_what_gnu_stat_prints() {
     case::run(&site, &deck);
 }
 
-/// What is free changes while others work: only the rest is compared.
+/// Free space changes while others work: only the rest is compared.
 #[test]
 fn file_systems_are_those_of_gnu_stat() {
     let site = tree::build("coreutils-stat-f", 5);

@@ -1,5 +1,5 @@
-//! The tree that is looked at: a random one with everything that options of
-//! `ls`, `du` and `stat` tell apart.
+//! The tree that is looked at: a random one with everything that options of `ls`, `du` and `stat`
+//! distinguish.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -9,7 +9,7 @@ use trawl_testkit::{RandomTree, oracle, random_tree};
 
 use crate::site::Site;
 
-/// Arguments that exist, lead nowhere, or lead round in circles.
+/// Arguments that exist, lead nowhere, or lead in circles.
 pub(crate) const ARGUMENTS: &[&str] = &[
     ".",
     "plain",
@@ -79,7 +79,7 @@ pub(crate) fn build(label: &str, seed: u64) -> Site {
         ..random_tree::Plan::new(seed)
     };
     RandomTree::build(&tree.join("random"), &plan).expect("a tree");
-    // Reading sets access times once: do that before the tree is indexed.
+    // Reading sets access times once, so this is done before the tree is indexed.
     trawl_testkit::tick();
     for line in [
         "ls -lRL .",
@@ -94,7 +94,7 @@ pub(crate) fn build(label: &str, seed: u64) -> Site {
     site
 }
 
-/// Sizes, times around half a year ago, and in the future.
+/// Creates sizes, times around half a year ago, and times in the future.
 fn plain(folder: &Path) {
     let now = SystemTime::now();
     let day = Duration::from_secs(86_400);
@@ -119,7 +119,7 @@ fn plain(folder: &Path) {
     std::fs::hard_link(folder.join("old"), folder.join("sub/old-too")).expect("a link");
 }
 
-/// What colours tell apart.
+/// Creates everything that colours distinguish.
 fn modes(folder: &Path) {
     for (name, mode) in [
         ("run", 0o755),

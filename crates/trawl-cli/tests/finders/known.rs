@@ -1,6 +1,5 @@
-//! Known differences: command lines that are left out of the random part,
-//! each with an example that must still differ, so that a row goes when what
-//! it is about is done.
+//! Known differences: command lines that the random part leaves out. Each has an example that must
+//! still differ, so that a row is removed once its difference is resolved.
 
 use trawl_testkit::finders::case::{Expr, Operator, Word};
 use trawl_testkit::finders::environment::language;
@@ -10,56 +9,56 @@ use trawl_testkit::oracle::Identity;
 use trawl_testkit::permissions::access::Access;
 use trawl_testkit::skip;
 
-/// A difference.
+/// A known difference.
 pub(crate) struct Known {
     pub(crate) what: &'static str,
-    /// On which sides.
+    /// Sides on which it shows.
     pub(crate) sides: &'static [Side],
-    /// Whether it may show in a question.
+    /// Returns whether it may show in a question.
     pub(crate) is_in: fn(&Asked<'_>) -> bool,
-    /// Who asks the example.
+    /// The user who asks the example.
     pub(crate) asker: Asker,
-    /// The locale that the example is asked in.
+    /// Locale of the example.
     pub(crate) language: Option<&'static str>,
-    /// The tree of the example.
+    /// Tree of the example.
     pub(crate) place: Place,
-    /// Words that show it, in that tree.
+    /// Words that show the difference in that tree.
     pub(crate) example: &'static [&'static str],
 }
 
-/// Trees of examples.
+/// Tree of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// With one of everything else.
+    /// A tree with one of everything else.
     Usual,
-    /// With a directory mounted in itself; only root can make it.
+    /// A tree with a directory mounted in itself; only root can create it.
     Mounted,
-    /// With a file mounted on another one.
+    /// A tree with a file mounted on another one.
     Bound,
 }
 
-/// A command line, who asks it, and of which tree.
+/// A command line, the user who asks it, and the tree that it is about.
 pub(crate) struct Asked<'a> {
     pub(crate) case: &'a Case,
     pub(crate) asker: Asker,
     pub(crate) plan: &'a Plan,
-    /// Whether there are directories that they may list and not search.
+    /// Whether there are directories that this user may list but not search.
     pub(crate) is_listed_only: bool,
     /// Whether there are directories that this user may search but not list.
     pub(crate) is_searched_only: bool,
 }
 
-/// Who asks.
+/// The user who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asker {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Ourselves,
     /// An ordinary user.
     User,
 }
 
 impl Asker {
-    /// How they run a command; none where we cannot be them.
+    /// Returns the identity with which they run a command; `None` if we cannot become them.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match self {
             Asker::Ourselves => Some(Identity::Ourselves),
@@ -294,7 +293,7 @@ pub(crate) static KNOWN: &[Known] = &[
     },
 ];
 
-/// Whether inode numbers are asked for.
+/// Returns true if inode numbers are asked for.
 fn tells_numbers(case: &Case) -> bool {
     let is_format = |leaf: &&[Word]| leaf[0].ends_with(b"printf");
     let has_number = |leaf: &[Word]| leaf.last().is_some_and(|format| format.contains(&b'i'));
@@ -303,7 +302,7 @@ fn tells_numbers(case: &Case) -> bool {
     case.has("-inum") || formats.any(|leaf| has_number(leaf))
 }
 
-/// Whether a directory above is mounted on this one.
+/// Returns true if a directory above is mounted on this one.
 fn is_within_itself(plan: &Plan, node: &Node) -> bool {
     let Kind::Bound(of) = node.kind else {
         return false;
@@ -318,14 +317,14 @@ fn is_within_itself(plan: &Plan, node: &Node) -> bool {
     false
 }
 
-/// Whether something is printed that a language spells in its own way.
+/// Returns true if the output depends on the language.
 fn shows_language(case: &Case) -> bool {
     let is_listing = case.has("-ls") || case.has("-fls");
     let formats = case.leaves().into_iter().filter(|leaf| {
         let name = leaf.first().map_or(&b""[..], Vec::as_slice);
         name.ends_with(b"printf")
     });
-    // 0.5 is 0,5 in some.
+    // 0.5 is written 0,5 in some languages.
     let is_fraction = |leaf: &&[Word]| {
         let has_unit = leaf[0].ends_with(b"min") || leaf[0].ends_with(b"time");
         has_unit && leaf.get(1).is_some_and(|age| age.contains(&b'.'))
@@ -347,8 +346,8 @@ fn shows_language(case: &Case) -> bool {
         })
 }
 
-/// Whether a pattern has a range, or (in an encoding that is taken as bytes)
-/// something that stands for a character.
+/// Returns true if a pattern has a range or, in an encoding that is taken as bytes, a wildcard for
+/// a character.
 fn has_pattern_of(case: &Case, is_bytes: bool) -> bool {
     let tests: &[&[u8]] = &[
         b"-name",
@@ -371,8 +370,7 @@ fn has_pattern_of(case: &Case, is_bytes: bool) -> bool {
     })
 }
 
-/// Whether an action stands in a list of `-o` that something is joined to.
-/// True if it does more than test.
+/// Returns true if the expression does more than test: it has an action.
 fn acts(expr: &Expr) -> bool {
     let mut leaves = Vec::new();
     expr.leaves(&mut leaves);
@@ -383,8 +381,8 @@ fn acts(expr: &Expr) -> bool {
     leaves.iter().any(is_action)
 }
 
-/// True if a list has something behind a list of `-a` in which an action stands before two tests
-/// or more.
+/// Returns true if a list has something after a list of `-a` in which an action precedes two or
+/// more tests.
 fn moves_ahead_of_action(expr: &Expr) -> bool {
     match expr {
         Expr::Leaf(_) => false,
@@ -453,28 +451,28 @@ fn starts(case: &Case) -> Vec<Word> {
         .collect()
 }
 
-/// Whether a question may show a known difference on a side.
+/// Returns true if a question may show a known difference on a side.
 pub(crate) fn may_differ(side: Side, asked: &Asked<'_>) -> bool {
     KNOWN
         .iter()
         .any(|known| known.sides.contains(&side) && (known.is_in)(asked))
 }
 
-/// Whether a side knows the words of an example.
+/// Returns true if a side knows the words of an example.
 pub(crate) fn is_asked(known: &Known, side: Side, vocabulary: &Vocabulary) -> bool {
     let words = known.example.iter().all(|word| vocabulary.knows(word));
     known.sides.contains(&side) && words
 }
 
-/// Whether links are followed.
+/// Returns true if links are followed.
 fn follows(case: &Case) -> bool {
     case.has("-L") || case.has("-follow")
 }
 
-/// Folders of the chain whose path is longer than `PATH_MAX`.
+/// Number of directories in the chain whose path is longer than `PATH_MAX`.
 const LEVELS: usize = 18;
 
-/// The tree of an example.
+/// Returns the tree of an example.
 pub(crate) fn plan_of(place: Place) -> Plan {
     let link = |target: &str| Kind::Symlink(target.as_bytes().to_vec());
     let folder = |name: &str, parent| (name.to_owned(), parent, Kind::Folder, 0o755);
@@ -512,7 +510,7 @@ pub(crate) fn plan_of(place: Place) -> Plan {
     }
 }
 
-/// A planned entry: its name, where it lies, its kind and its mode.
+/// A planned entry: its name, its parent, its kind and its mode.
 type Planned = (String, Option<usize>, Kind, u32);
 
 fn usual(link: impl Fn(&str) -> Kind) -> Vec<Planned> {

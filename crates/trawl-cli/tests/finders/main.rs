@@ -1,18 +1,15 @@
-//! Random command lines of find over random trees: GNU find is the oracle,
-//! the program answers from its index and, once it can, from the live file
-//! system, as root and as an ordinary user.
+//! Random command lines of find over random trees. GNU find is the oracle; the program answers from
+//! its index and from the live file system, as root and as an ordinary user.
 //!
-//! Some hundreds of command lines as a rule. For a long run, or to see a
-//! failure again:
+//! By default there are some hundred command lines. For a long run, or to reproduce a failure:
 //!
 //! ```sh
 //! TRAWL_FIND_CASES=10000 TRAWL_FIND_SEED=1 cargo test -p trawl-cli --test finders -- --nocapture
 //! ```
 //!
-//! `TRAWL_FIND_FAILURES=20` goes on until so many different failures are
-//! shrunk, `TRAWL_FIND_PROGRAM` names another program than the one that was
-//! built, `TRAWL_FIND_SIDES=index` asks only this side, `TRAWL_FIND_SHRINK=0`
-//! reports failures as they were drawn.
+//! `TRAWL_FIND_FAILURES=20` continues until this number of different failures is shrunk,
+//! `TRAWL_FIND_PROGRAM` names a program other than the one that was built, `TRAWL_FIND_SIDES=index`
+//! asks only this side, `TRAWL_FIND_SHRINK=0` reports failures as they were drawn.
 
 #![forbid(unsafe_code)]
 
@@ -27,13 +24,13 @@ use run::{Plan, Run};
 use trawl_testkit::finders::{Side, vocabularies};
 use trawl_testkit::{Scratch, skip};
 
-/// Command lines where nothing else is asked for.
+/// Default number of command lines.
 const CASES: u64 = 300;
-/// The first tree's.
+/// Seed of the first tree.
 const SEED: u64 = 1;
 
-/// Who writes a program must not start another one meanwhile: it would have
-/// the first one open, which then cannot be run.
+/// A test that writes a program must not run while another one is started: the other process would
+/// have the program open for writing, which then cannot be run.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -81,8 +78,8 @@ fn every_finder_answers_as_gnu_find_does() {
     run.judge();
 }
 
-/// find itself in the place of the program passes; one that leaves out a
-/// path, prints one too many, forgets a message or an exit code does not.
+/// find itself in place of the program passes; a program that leaves out a path, prints one too
+/// many, or forgets a message or an exit code does not.
 #[test]
 fn the_comparison_finds_what_is_wrong() {
     let _alone = alone();
@@ -123,7 +120,7 @@ fn the_comparison_finds_what_is_wrong() {
     }
 }
 
-/// What the program does not know is told, not passed over.
+/// Words that the program does not know are reported, not ignored.
 #[test]
 fn the_vocabulary_is_what_the_program_says() {
     let _alone = alone();

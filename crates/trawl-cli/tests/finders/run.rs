@@ -1,4 +1,4 @@
-//! Trees on all cores, several command lines each; failures are shrunk.
+//! Runs over trees on all cores, with several command lines each; failures are shrunk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,9 +19,9 @@ use trawl_testkit::skip;
 use crate::known::{self, Asked, Asker, Place};
 use crate::tally::Tally;
 
-/// Command lines for each tree.
+/// Command lines per tree.
 const CASES_PER_TREE: u64 = 20;
-/// Words that mean the same to bfs, whatever is written behind them.
+/// Words that mean the same to bfs, regardless of their arguments.
 const BFS: &[&str] = &[
     "-name",
     "-iname",
@@ -57,16 +57,16 @@ const BFS: &[&str] = &[
     "-P",
 ];
 
-/// What is to be done.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) trawl: PathBuf,
     pub(crate) sides: Vec<Side>,
     pub(crate) seed: u64,
     pub(crate) cases: u64,
-    /// So many failures end the run.
+    /// Number of failures that ends the run.
     pub(crate) failures: usize,
-    /// Whether failures are made smaller, which takes a minute each.
+    /// Whether failures are shrunk, which takes a minute each.
     pub(crate) shrinks: bool,
 }
 
@@ -78,18 +78,18 @@ pub(crate) struct Run {
     has_bfs: bool,
     next: AtomicU64,
     tally: Mutex<Tally>,
-    /// By the words that are left, each with its report.
+    /// Reports of failures, by the words that remain.
     failures: Mutex<BTreeMap<String, String>>,
 }
 
-/// What GNU find says to a command line, and to the same without `-quit`.
+/// Answers of GNU find to a command line, and to the same without `-quit`.
 struct Oracle {
     case: Case,
     answer: Answer,
     whole: Option<Answer>,
 }
 
-/// One question to one side.
+/// A question to one side.
 struct Question<'a> {
     side: Side,
     identity: &'a Identity,
@@ -200,7 +200,7 @@ impl Run {
         }
     }
 
-    /// Most command lines are made of words that every side knows.
+    /// Draws a command line; most consist of words that every side knows.
     fn draw(&self, site: &Site, prng: &mut Prng) -> Case {
         let all: BTreeSet<String> = self
             .vocabularies
@@ -230,7 +230,7 @@ impl Run {
         grammar.draw(prng, purpose)
     }
 
-    /// What is known to differ still does.
+    /// Checks that the known differences still exist.
     pub(crate) fn expect_known(&self) {
         let mut sites = BTreeMap::new();
         let mut passing = Vec::new();
@@ -274,7 +274,7 @@ impl Run {
         );
     }
 
-    /// Asks a side; GNU find only if it was not asked the same before.
+    /// Asks a side; asks GNU find only if the same question was not asked before.
     fn compare(
         &self,
         site: &mut Site,
@@ -299,7 +299,7 @@ impl Run {
         }
     }
 
-    /// Shrinks what differs and writes it down, unless its like is known.
+    /// Shrinks a difference and records it, unless a similar one is known.
     fn explain(&self, site: &mut Site, case: &Case, question: &Question<'_>, first: &Difference) {
         let is_same =
             |found: Option<Difference>| found.is_some_and(|found| found.kind == first.kind);
@@ -342,7 +342,7 @@ impl Run {
             .insert(signature, report);
     }
 
-    /// The failure in the smallest tree that still shows it.
+    /// Returns the failure in the smallest tree that still shows it.
     fn smallest(
         &self,
         site: &mut Site,
@@ -406,7 +406,7 @@ impl Run {
         }
         let theirs = site.ask(Side::Gnu, case, identity);
         let mut bfs = site.ask(Side::Bfs, case, identity);
-        // It words messages in its own way.
+        // bfs words messages in its own way.
         bfs.ran.stderr.clone_from(&theirs.ran.stderr);
         let same = difference(case, &theirs, &bfs, None).is_none();
         let mut tally = self.tally.lock().expect("no thread panicked");
@@ -417,13 +417,13 @@ impl Run {
         }
     }
 
-    /// What failed, one text each.
+    /// Returns the failures, one text each.
     pub(crate) fn failures(self) -> Vec<String> {
         let failures = self.failures.into_inner().expect("no thread panicked");
         failures.into_values().collect()
     }
 
-    /// Prints what was compared; panics with what failed.
+    /// Prints the number of comparisons; panics with the failures.
     pub(crate) fn judge(self) {
         let tally = self.tally.lock().expect("no thread panicked").clone();
         eprintln!("seed {}\n{tally}", self.plan.seed);
@@ -454,14 +454,15 @@ impl Run {
     }
 }
 
-/// Ourselves and, if we may become one, an ordinary user.
+/// Returns ourselves and, if we may become one, an ordinary user.
 fn people() -> Vec<(Identity, Asker)> {
     let both = [Asker::Ourselves, Asker::User];
     let known = |asker: Asker| Some((asker.identity()?, asker));
     both.into_iter().filter_map(known).collect()
 }
 
-/// Whether there are directories that somebody may only list, and only search.
+/// Returns whether there are directories that somebody may only list, and whether there are some
+/// that they may only search.
 fn half_closed(site: &Site, identity: &Identity) -> [bool; 2] {
     let may_only = [site.listed_only(identity), site.searched_only(identity)];
     may_only.map(|directories| !directories.is_empty())
@@ -483,9 +484,8 @@ fn differs(site: &Site, case: &Case, question: &Question<'_>) -> Option<Differen
     difference(case, &oracle.answer, &ours, oracle.whole.as_ref())
 }
 
-/// Whether all that is written depends on the order of the walk: a command
-/// that gathers paths and prints them in one line, since the mistake before it
-/// took its words in.
+/// Returns true if all output depends on the order of the walk: a command collects paths and prints
+/// them in one line, because an earlier mistake absorbed its words.
 fn gathers_in_a_line(case: &Case) -> bool {
     let leaves = case.leaves();
     let is_open =
@@ -493,8 +493,8 @@ fn gathers_in_a_line(case: &Case) -> bool {
     leaves.iter().any(is_open)
 }
 
-/// Whether messages come in the middle of records: about security contexts,
-/// which no file has here, where standard error is what is printed to.
+/// Returns true if messages appear in the middle of records: messages about security contexts,
+/// which no file has here, if output goes to standard error, too.
 fn mixes_lines(case: &Case) -> bool {
     let is_mixed = |leaf: &&[Vec<u8>]| match leaf {
         [.., file, format] if file == b"/dev/stderr" => format.contains(&b'Z'),
@@ -503,18 +503,18 @@ fn mixes_lines(case: &Case) -> bool {
     case.leaves().iter().any(is_mixed)
 }
 
-/// Whether a question to the index reaches what is left out of it, which is
-/// then read from the file system, or cannot be put with that hidden.
+/// Returns true if a question to the index reaches parts that are left out of it, which are then
+/// read from the file system, or if it cannot be asked with those parts hidden.
 fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
     let part = LEFT_OUT.as_bytes();
     let names = |start: &&Vec<u8>| start.windows(part.len()).any(|window| window == part);
-    // Parentheses around it may mend a mistake.
+    // Parentheses around it may hide a mistake.
     let is_operator = |leaf: &&[Vec<u8>]| matches!(leaf, [only] if only.len() <= 2);
-    // Some options leave nothing for the operator behind them, which at the beginning of a
+    // Some options leave no operand for the operator after them, which at the beginning of a
     // parenthesis is a mistake.
     let is_option = |leaf: &&[Vec<u8>]| OPTIONS.iter().any(|option| leaf[0] == option.as_bytes());
     let leaves = case.leaves();
-    // Before all words with a dash it is a start point, and behind a parenthesis a mistake.
+    // Before all words with a dash it is a start point, and after a parenthesis a mistake.
     let is_stray = leaves
         .first()
         .is_some_and(|leaf| !leaf[0].starts_with(b"-"));
@@ -525,10 +525,10 @@ fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
         _ => false,
     };
     let follows = ["-L", "-H", "-follow"].iter().any(|word| case.has(word));
-    // A slash follows a link, too.
+    // A trailing slash follows a link, too.
     let follows = follows || case.all_starts().iter().any(|start| start.ends_with(b"/"));
     let is_followed = follows && plan.nodes.iter().any(leads_there);
-    // Which is walked live, with what is left out.
+    // These are walked live, including parts that are left out.
     let acts = ["-exec", "-execdir", "-ok", "-okdir", "-delete"];
     let acts = acts.iter().any(|word| case.has(word));
     let is_live = acts
@@ -539,7 +539,7 @@ fn reaches_left_out(plan: &finders::Plan, case: &Case) -> bool {
     plan.leaves_out() && is_beyond
 }
 
-/// Words that say how to search, not for what.
+/// Words that say how to search, not what to search for.
 const OPTIONS: &[&str] = &[
     "-d",
     "-daystart",
@@ -557,10 +557,10 @@ const OPTIONS: &[&str] = &[
     "-xdev",
 ];
 
-/// The longest line of a report that is shown whole.
+/// Length of the longest line in a report that is shown completely.
 const LINE_BYTES: usize = 3_000;
 
-/// A report without the rest of lines that nobody reads.
+/// Cuts long lines of a report, which nobody reads.
 fn cut(report: &str) -> String {
     let short = |line: &str| match line.char_indices().nth(LINE_BYTES) {
         Some((at, _)) => format!("{} …\n", &line[..at]),
@@ -569,7 +569,7 @@ fn cut(report: &str) -> String {
     report.lines().map(short).collect()
 }
 
-/// Failures with the same words are one.
+/// Returns the words that identify a failure; failures with the same words are one.
 fn signature(case: &Case, side: Side, kind: compare::Kind) -> String {
     let leaves = case.leaves().into_iter().map(<[Vec<u8>]>::to_vec);
     let globals = case.globals.iter().cloned();

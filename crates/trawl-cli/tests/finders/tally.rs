@@ -1,4 +1,4 @@
-//! What was asked, for the claim that it was not nothing, and for the report.
+//! Counts of the questions, to show that they were substantial, and for the report.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use crate::known::Asker;
 use trawl_testkit::finders::compare::Likeness;
 use trawl_testkit::finders::{Answer, Side};
 
-/// Answers of one side that were compared.
+/// Compared answers of one side.
 #[derive(Clone, Debug, Default)]
 struct Compared {
     questions: usize,
@@ -16,19 +16,19 @@ struct Compared {
     failures: usize,
     same_order: usize,
     same_wording: usize,
-    /// Some messages whose wording differs: find's, and ours.
+    /// Some messages whose wording differs: find's and ours.
     wordings: BTreeSet<(String, String)>,
 }
 
-/// What was asked.
+/// Counts of the questions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     sides: BTreeMap<&'static str, Compared>,
-    /// Questions by side and by who asked.
+    /// Number of questions by side and by user.
     askers: BTreeMap<(&'static str, &'static str), usize>,
-    /// bfs, where it was asked: as find, and not.
+    /// Questions to bfs: those that it answered like find, and the others.
     pub(crate) bfs: (usize, usize),
-    /// Command lines by how many sides were asked.
+    /// Number of times that a side was not asked a command line.
     pub(crate) left_out: usize,
 }
 
@@ -41,7 +41,7 @@ fn name(side: Side) -> &'static str {
     }
 }
 
-/// The first line that one has and the other lacks.
+/// Returns the first line that one answer has and the other lacks.
 fn only(one: &Answer, other: &Answer) -> String {
     let (one, other) = (one.ran.errors(), other.ran.errors());
     let line = one
@@ -51,7 +51,7 @@ fn only(one: &Answer, other: &Answer) -> String {
 }
 
 impl Tally {
-    /// Counts one comparison that found nothing wrong.
+    /// Counts one comparison without differences.
     pub(crate) fn add(
         &mut self,
         side: Side,
@@ -85,7 +85,7 @@ impl Tally {
         }
     }
 
-    /// Fails if a run of so many command lines compared next to nothing.
+    /// Fails if a run of this many command lines compared almost nothing.
     pub(crate) fn expect_substance(&self, sides: usize, cases: u64) {
         assert!(self.sides.len() >= sides, "a side was never asked:\n{self}");
         for compared in self.sides.values() {

@@ -1,4 +1,4 @@
-//! `--at` on every question: what the tools said at the time.
+//! `--at` with every question: the answers that the tools gave at that time.
 
 use trawl_testkit::oracle::{self, Identity};
 
@@ -17,7 +17,7 @@ const QUESTIONS: [&str; 9] = [
     "stat -c %n:%s:%a a a/f",
 ];
 
-/// A tree that changed twice, and what the tools said each time.
+/// Creates a tree that changes twice, and records the tools' answers each time.
 fn changing(label: &str) -> (Site, Vec<Vec<Vec<String>>>) {
     let site = Site::empty(label);
     let tree = site.tree();
@@ -49,7 +49,7 @@ fn every_question_is_answered_as_of_then() {
     for (at, answers) in said.iter().enumerate() {
         let back = format!("-{}", 2 - at);
         for (line, answer) in QUESTIONS.iter().zip(answers) {
-            // What -newer compares with is looked at now.
+            // The file that -newer compares with is looked at now.
             if line.contains("-newer") && at < 2 {
                 continue;
             }
@@ -87,7 +87,7 @@ fn a_time_is_that_of_a_snapshots_beginning() {
     assert_eq!(&sorted(&exact), first, "{exact}");
     let now = site.run(&line.replace("TIME", "now"));
     assert_eq!(sorted(&now), said[2][0], "{now}");
-    // Before the first, there is nothing to answer from.
+    // Before the first snapshot there is nothing to answer from.
     for command in [
         "find --at yesterday .",
         "ls --at yesterday",
@@ -119,7 +119,7 @@ fn the_past_is_not_looked_for_on_the_live_system() {
         assert_eq!(ran.text(), "", "{ran}");
         assert!(ran.errors().contains("is not indexed"), "{ran}");
     }
-    // What is there now and was not then.
+    // Exists now, but did not exist then.
     write(site.tree().join("after"), "x");
     let ran = site.run("find --at latest after").expect_code(1);
     assert!(ran.errors().contains("No such file"), "{ran}");
@@ -158,7 +158,7 @@ fn links_lead_where_they_led() {
         .run("find --at -1 -L in -printf %p:%y\\n")
         .expect_code(0);
     assert_eq!(sorted(&ran), then);
-    // One that leads out of what is indexed stands for itself.
+    // A link that leads out of the index stands for itself.
     let ran = site
         .run("find --at -1 -L . -name out -printf %p:%y\\n")
         .expect_code(0);
@@ -171,7 +171,7 @@ fn links_lead_where_they_led() {
 fn a_time_that_is_shown_in_seconds_finds_its_snapshot() {
     let (site, _) = changing("at-seconds");
     let shown = site.run("growth --csv .").expect_code(0).text();
-    // As `growth` has it, and as people are shown it: without the fraction.
+    // As `growth` shows it, and as people see it: without the fraction.
     let line = shown.lines().nth(3).unwrap();
     let started = line.split(',').nth(6).unwrap();
     let (seconds, _) = started.split_once('.').unwrap();
@@ -209,7 +209,7 @@ fn before_the_first_snapshot_every_command_says_so() {
         );
     }
     site.run("--at 1990-01-01 locate file").expect_code(2);
-    // One that came later is told of, the others answer.
+    // A source that was added later is reported; the others answer.
     let later = site.scratch.join("later");
     std::fs::create_dir(&later).unwrap();
     write(later.join("unseen"), "x");

@@ -1,5 +1,5 @@
-//! `trawl diff`: a tree that is changed at random, held against what GNU find
-//! listed before and after.
+//! `trawl diff`: a tree that is changed at random, compared with the listings of GNU find before
+//! and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
@@ -10,10 +10,10 @@ use trawl_testkit::Prng;
 use crate::site::{Site, objects};
 use crate::{index, snapshots, write};
 
-/// Everything that find can tell of an entry, and that is compared.
+/// Everything that find can print about an entry and that is compared.
 const LISTING: &str =
     "find . -printf %p\\t%i\\t%s\\t%b\\t%m\\t%U\\t%G\\t%T@\\t%C@\\t%n\\t%y\\t%l\\n";
-/// find knows no time of creation where the C library does not tell it.
+/// find does not know the time of creation if the C library does not provide it.
 const BIRTHS: &str = "find . -exec stat -c %n=%.9W {} +";
 const COLUMNS: [&str; 12] = [
     "inode", "size", "blocks", "mode", "owner", "group", "mtime", "ctime", "links", "type",
@@ -36,7 +36,7 @@ fn listing(site: &Site) -> Listing {
     listing
 }
 
-/// What find's listings say: paths by kind, and of what changed the columns.
+/// Contents of find's listings: paths by kind and, for changed entries, the columns.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Expected {
     created: BTreeSet<String>,
@@ -65,7 +65,7 @@ fn expected(before: &Listing, after: &Listing) -> Expected {
     expected
 }
 
-/// What the program says, moves apart.
+/// Returns the program's answer, with moves separate.
 fn said(site: &Site, line: &str) -> (Expected, Vec<(String, String)>) {
     let mut said = Expected::default();
     let mut moved = Vec::new();
@@ -93,7 +93,7 @@ fn paths(top: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Does something to the tree.
+/// Changes the tree at random.
 fn mutate(top: &Path, random: &mut Prng, step: u64) {
     let all = paths(top);
     let dirs: Vec<&PathBuf> = all
@@ -109,7 +109,7 @@ fn mutate(top: &Path, random: &mut Prng, step: u64) {
     let Some(old) = (!all.is_empty()).then(|| random.pick(&all).clone()) else {
         return write(&new, "x");
     };
-    // What is impossible is left out.
+    // Impossible changes are left out.
     match random.below(10) {
         0 => write(&new, &"x".repeat(random.below(9000) as usize)),
         1 => drop(std::fs::create_dir(&new)),
@@ -130,7 +130,7 @@ fn mutate(top: &Path, random: &mut Prng, step: u64) {
         ),
         7 => drop(std::fs::hard_link(&old, &new)),
         8 => drop(std::os::unix::fs::symlink(name, &new)),
-        // A file where a directory was, and the other way round.
+        // A file in place of a directory, and the reverse.
         _ => {
             let is_dir = old.is_dir() && !old.is_symlink();
             if is_dir && std::fs::remove_dir_all(&old).is_ok() {
@@ -163,7 +163,7 @@ fn random_changes_are_those_that_find_sees() {
         let (plain, none) = said(&site, "diff --no-moves --json");
         assert_eq!(plain, expected, "seed {seed}");
         assert!(none.is_empty());
-        // The other way round.
+        // In the reverse direction.
         let (back, _) = said(&site, "diff latest -1 --no-moves --json");
         assert_eq!(back.created, expected.deleted, "seed {seed}");
         assert_eq!(back.deleted, expected.created, "seed {seed}");
@@ -180,12 +180,12 @@ fn random_changes_are_those_that_find_sees() {
             rest.deleted.insert(from.clone());
             rest.created.insert(to.clone());
         }
-        // Moves take nothing away and add nothing.
+        // Moves remove nothing and add nothing.
         assert_eq!(
             (&rest.created, &rest.deleted),
             (&expected.created, &expected.deleted)
         );
-        // None is missed: no object is left on both sides.
+        // No move is missed: no object is left on both sides.
         let (unmatched, _) = said(&site, "diff --json");
         let gone: BTreeSet<_> = unmatched
             .deleted
@@ -201,7 +201,7 @@ fn random_changes_are_those_that_find_sees() {
     }
 }
 
-/// What differs below a directory is what of it differs there.
+/// Checks that the differences below a directory are those of the whole tree that lie there.
 fn below(site: &Site, all: &Expected) {
     for dir in ["n1", "new7", "n x3"] {
         let path = format!("./{dir}");
@@ -335,7 +335,7 @@ fn a_directory_that_was_not_read_is_not_compared() {
     write(tree.join("d/e/f"), "x");
     write(tree.join("d/g"), "x");
     index(&site);
-    // A mount point is not gone into without being told to.
+    // A mount point is not entered unless this is asked for.
     let at = tree.join("d").display().to_string();
     let mounted = trawl_testkit::oracle::command("mount")
         .args(["-t", "tmpfs", "none", &at])

@@ -1,4 +1,4 @@
-//! `trawl growth`: what du said at each time.
+//! `trawl growth`: the sums that du printed at each time.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn du(site: &Site, line: &str) -> u64 {
     first.expect("a number")
 }
 
-/// What du says of one path.
+/// Answer of du about one path.
 #[derive(Debug, PartialEq, Eq, Clone)]
 struct Said {
     entries: u64,
@@ -24,7 +24,7 @@ struct Said {
 fn said(site: &Site, path: &str) -> Said {
     Said {
         entries: du(site, &format!("du -s --inodes {path}")),
-        // Newer versions of du leave the sizes of directories out.
+        // Newer versions of du leave out the sizes of directories.
         size_bytes: 0,
         disk_bytes: du(site, &format!("du -s -B1 {path}")),
     }

@@ -1,5 +1,5 @@
-//! Questions about older snapshots, and about what differs between them, from
-//! the outside. GNU find and du, run at each time, are the oracles.
+//! Questions about older snapshots, and about differences between them, from the outside. GNU find
+//! and du, run at each time, are the oracles.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ use trawl_testkit::Ran;
 
 use crate::site::{Site, objects};
 
-/// Indexes the tree and keeps what was there.
+/// Indexes the tree and keeps older snapshots.
 #[track_caller]
 fn index(site: &Site) {
     let tree = site.tree().display().to_string();
@@ -26,7 +26,7 @@ fn index(site: &Site) {
         .expect_code(0);
 }
 
-/// The ids of all snapshots, the oldest first.
+/// Returns the ids of all snapshots, oldest first.
 #[track_caller]
 fn snapshots(site: &Site) -> Vec<String> {
     let ran = site.run("sources --snapshots --json").expect_code(0);
@@ -39,7 +39,7 @@ fn write(path: impl AsRef<Path>, text: &str) {
     std::fs::write(path, text).expect("a file");
 }
 
-/// Lines in order, for where the order is another's.
+/// Returns sorted lines, for output in another order.
 fn sorted(ran: &Ran) -> Vec<String> {
     let mut lines: Vec<String> = ran.text().lines().map(str::to_owned).collect();
     lines.sort_unstable();

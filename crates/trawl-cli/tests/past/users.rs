@@ -1,5 +1,5 @@
-//! Users of few rights ask about the past: they are told nothing that either
-//! snapshot would keep from them.
+//! Users with few rights ask about the past: they are told nothing that either snapshot would hide
+//! from them.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -27,8 +27,8 @@ fn ask(site: &Site, who: u32, line: &str) -> Ran {
     oracle::run(&mut command)
 }
 
-/// `private` is closed to strangers, `closes` from the second snapshot on,
-/// `opens` until then.
+/// Creates a tree in which `private` is closed to strangers, `closes` is closed from the second
+/// snapshot on, and `opens` until then.
 fn site(label: &str) -> Site {
     let site = Site::empty(label);
     let tree = site.tree();
@@ -67,8 +67,8 @@ fn a_diff_tells_nothing_that_a_snapshot_hides() {
     let site = site("diff-users");
     let ran = ask(&site, STRANGER, &format!("diff {PLAIN}")).expect_code(1);
     let lines: Vec<String> = ran.text().lines().map(str::to_owned).collect();
-    // What went into a private directory has gone, what came out has come;
-    // nothing ties the two names to the hidden ones.
+    // An entry that was moved into a private directory is deleted, one that was moved out is
+    // created; nothing connects the two names with the hidden ones.
     let expected = [
         "M ./closes  mode 0755 → 0700",
         "M ./opens  mode 0700 → 0755",
@@ -80,7 +80,7 @@ fn a_diff_tells_nothing_that_a_snapshot_hides() {
     ];
     assert_eq!(lines, expected, "{ran}");
     assert!(!ran.errors().contains("private/"), "{ran}");
-    // What was opened was not to be seen then: that is said.
+    // A directory that was opened was hidden before: this is reported.
     assert!(
         ran.errors()
             .contains("‘./opens’: the first snapshot does not tell"),
@@ -95,7 +95,7 @@ fn a_diff_tells_nothing_that_a_snapshot_hides() {
     let ran = ask(&site, STRANGER, "diff private/secret");
     assert_eq!((ran.text(), ran.code), (String::new(), Some(2)), "{ran}");
 
-    // The owner sees theirs, the superuser all.
+    // The owner sees their entries, the superuser everything.
     let ran = ask(&site, OWNER, &format!("diff {PLAIN} private"));
     for line in [
         "+ private/added",
@@ -143,7 +143,7 @@ fn older_answers_are_those_of_then_and_now() {
     assert!(ran.text().contains("present  type f, size 2"), "{ran}");
     assert!(!ran.text().contains("size 1"), "{ran}");
 
-    // Sums leave out what is hidden: as the user's own du of now says.
+    // Sums leave out hidden entries, as the user's own du does now.
     let grown = objects(&ask(&site, STRANGER, "growth --json"));
     let du = oracle::gnu(
         "du",

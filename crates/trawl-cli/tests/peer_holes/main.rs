@@ -1,10 +1,9 @@
-//! What went wrong in an index of this kind before ours, each as a test with
-//! its name: private directories in summaries for all, attribute values of
-//! private files, files that the indexed user may write, words pasted into
-//! shells and queries, totals with private parts, ACLs that were ignored, a
-//! moment of lax modes while building.
+//! Known holes in an earlier index of this kind, each as a test named after it: private directories
+//! in summaries for all, attribute values of private files, files that the indexed user may write,
+//! words pasted into shells and queries, totals with private parts, ignored ACLs, a moment of lax
+//! modes while the index is built.
 //!
-//! The longer stories are in the tests about attacks.
+//! The tests about attacks cover the longer stories.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +25,7 @@ fn rolled_up_private_directories_are_not_read_by_strangers() {
     let Some(stage) = stage("rolled-up directories") else {
         return;
     };
-    // Small private subtrees below a public directory: what a roll-up merges.
+    // Small private subtrees below a public directory: the ones that a roll-up merges.
     for at in 0..30 {
         stage.folder(&format!("public/p{at}"), ALICE, 0o700);
         stage.file(&format!("public/p{at}/x-{MARKER}-{at}"), ALICE, 0o644);
@@ -175,7 +174,7 @@ fn acls_count() {
     assert!(!sees(MALLORY, "for-bob/note"));
     assert!(!sees(BOB, "not-for-bob/gossip"), "an ACL keeps him out");
     assert!(sees(MALLORY, "not-for-bob/gossip"));
-    // An empty mask: the mode's group bits are none, and the list is void.
+    // An empty mask: the mode's group bits are empty, and the list has no effect.
     stage.acl("for-bob", "m::---");
     stage.index(&[]).expect_code(0);
     assert!(!sees(BOB, "for-bob/note"));
@@ -191,9 +190,8 @@ fn no_moment_of_lax_modes_while_building() {
     let Some(stage) = stage("lax modes while building") else {
         return;
     };
-    // Every call that makes something makes it closed, and nothing is put
-    // into a directory before its permissions are final: traced by the
-    // kernel's own account, if strace is there.
+    // Every call that creates something creates it closed, and nothing is put into a directory
+    // before its permissions are final. The kernel's own account shows this, if strace exists.
     if let Some(skip) = skip::without_program("calls while building", "strace") {
         skip.say();
     } else {
@@ -219,8 +217,8 @@ fn no_moment_of_lax_modes_while_building() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "\n");
 }
 
-/// No mkdir or creating open with more than the owner's bits, unless the
-/// directory around it is closed: checked by asking for modes in the calls.
+/// Checks that no mkdir or creating open has more than the owner's bits, unless the directory
+/// around it is closed, by the modes in the calls.
 fn traced(stage: &Stage) {
     let log = stage.scratch.join("calls");
     let script = format!(

@@ -1,5 +1,5 @@
-//! Every shape of the directories above a watched root: whoever reaches the tree is told by each
-//! command what the kernel shows at that moment, however they get there.
+//! Every arrangement of directories above a watched root: each command tells a user who reaches the
+//! tree what the kernel shows at that moment, by whatever path they reach it.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -14,13 +14,13 @@ use trawl_testkit::{Scratch, lines};
 
 use super::watched::watching;
 
-/// Asks, and is named by the access lists.
+/// The user who asks and whom the access lists name.
 const ANN: u32 = 60_031;
 
-/// A directory above the root: its mode, and what an access list gives [`ANN`].
+/// A directory above the root: its mode, and the rights that an access list gives [`ANN`].
 type Above = (u32, Option<&'static str>);
 
-/// Directories above the root, the outermost first.
+/// Directories above the root, outermost first.
 const SHAPES: &[&[Above]] = &[
     &[(0o755, None)],
     &[(0o711, None)],
@@ -36,13 +36,13 @@ const SHAPES: &[&[Above]] = &[
     &[(0o711, None), (0o744, None)],
 ];
 
-/// The program, or another one that is to be tried.
+/// Returns the program, or another one that is to be tested.
 fn program() -> PathBuf {
     let built = OsString::from(env!("CARGO_BIN_EXE_trawl"));
     PathBuf::from(std::env::var_os("TRAWL_PERMISSION_PROGRAM").unwrap_or(built))
 }
 
-/// A tree below such directories, watched.
+/// A watched tree below such directories.
 struct Site {
     scratch: Scratch,
     trawl: PathBuf,
@@ -80,7 +80,7 @@ impl Site {
         site
     }
 
-    /// Leads to the root from a place that everybody may list.
+    /// Creates a link to the root in a place that everybody may list.
     fn link(&self) -> PathBuf {
         self.scratch.join("link")
     }
@@ -95,7 +95,7 @@ impl Site {
         oracle::run(line.current_dir("/"))
     }
 
-    /// Everything changes that a user can be shown or not.
+    /// Changes everything that a user can see.
     fn change(&self, round: u32) {
         let [closing, to_ann] = ["closing", "to-ann"].map(|name| self.root.join(name));
         let (shut, opened) = if round.is_multiple_of(2) {
@@ -121,7 +121,7 @@ fn give(path: &Path, list: &str) {
 
 const FORMAT: [&str; 2] = ["-printf", "%p %m %s %n %C@\\n"];
 
-/// What find prints for ANN from here, live and by the program.
+/// Compares what find prints for ANN from here, live and by the program.
 #[track_caller]
 fn compare(site: &Site, start: &Path, options: &[&str], what: &str) {
     let start = start.to_str().expect("our own name");
@@ -134,7 +134,7 @@ fn compare(site: &Site, start: &Path, options: &[&str], what: &str) {
     assert_eq!(found.code, live.code, "{what}: {found}\n{live}");
 }
 
-/// No command names what lies in a closed directory, or counts it.
+/// Checks that no command names or counts entries of a closed directory.
 #[track_caller]
 fn compare_all(site: &Site, what: &str) {
     for start in [
@@ -216,7 +216,7 @@ fn what_changes_above_a_root_counts_at_once() {
     {
         site.change(u32::try_from(round).expect("few"));
         set_mode(&above, *mode);
-        // Whoever saw nothing of the source cannot ask about it.
+        // A user who saw nothing of the source cannot ask about it.
         let root = site.root.to_str().expect("our own name");
         if matches!(mode, 0o711 | 0o755) && round > 1 {
             let words = ["find", "--fresh", root, "-maxdepth", "0"];
@@ -248,7 +248,7 @@ fn an_owner_below_a_passage_has_their_directory_refreshed() {
     drop(daemon);
 }
 
-/// Files of the index that hold a name of the tree, as ANN opens them.
+/// Counts the files of the index that contain a name of the tree, as ANN opens them.
 fn raw(site: &Site, name: &str) -> usize {
     let index = site.scratch.join("index");
     let mut grep = Identity::user(ANN).command("grep");
@@ -261,7 +261,7 @@ fn a_closed_directory_that_takes_a_place_hides_what_was_there() {
     if cannot("directories in the place of others") {
         return;
     }
-    // It does not compress, so that it is found in files.
+    // The name does not compress, so that it can be found in files.
     const NAME: &str = "q7Zx0vKp2RwLbT9s";
     let program = &program();
     for (is_apart, is_inner) in [(false, false), (true, false), (false, true)] {

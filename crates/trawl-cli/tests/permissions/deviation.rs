@@ -1,5 +1,5 @@
-//! The one known deviation stays as the documents say: a directory that may
-//! be listed and not searched shows nothing.
+//! The only known deviation stays as documented: a directory that may be listed but not searched
+//! shows nothing.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,8 +1,8 @@
-//! Changes that the kernel hides from somebody leave everything that this user can see of the
-//! index byte for byte as it would be without them: names, numbers, modes, sizes, contents.
+//! Changes that the kernel hides from a user leave everything that this user can see of the index
+//! byte for byte unchanged: names, numbers, modes, sizes, contents.
 //!
-//! Each random tree is indexed twice, by the same steps: once as it is, once with changes inside
-//! of directories that the user can neither list nor pass.
+//! Each random tree is indexed twice, by the same steps: once unchanged, and once with changes
+//! inside directories that the user can neither list nor traverse.
 
 use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions, Permissions};
@@ -21,12 +21,12 @@ use trawl_testkit::{Scratch, lines, oracle};
 
 use super::kernel::number;
 
-/// Trees where nothing else is asked for.
+/// Default number of trees.
 const TREES: u64 = 6;
-/// Things done where nobody sees them.
+/// Number of changes where nobody sees them.
 const CHANGES: usize = 40;
 
-/// All directories of a tree.
+/// Returns all directories of a tree.
 fn directories(root: &Path) -> Vec<PathBuf> {
     let mut dirs = vec![root.to_owned()];
     let mut at = 0;
@@ -39,8 +39,8 @@ fn directories(root: &Path) -> Vec<PathBuf> {
     dirs
 }
 
-/// Directories of which the kernel tells this person nothing, not even that they are there:
-/// somewhere above each lies one that the person can neither list nor pass.
+/// Returns the directories about which the kernel tells this person nothing, not even that they
+/// exist: above each there is one that the person can neither list nor traverse.
 fn hidden_from(person: &Person, root: &Path) -> Vec<PathBuf> {
     let user = User {
         uid: person.uid,
@@ -62,7 +62,7 @@ fn hidden_from(person: &Person, root: &Path) -> Vec<PathBuf> {
     dirs.into_iter().filter(is_below).collect()
 }
 
-/// Whether a file has values that go with the right to read it.
+/// Returns true if a file has attribute values that require read permission.
 fn has_user_values(file: &PathBuf) -> bool {
     let mut names = Vec::with_capacity(64 << 10);
     let listed = llistxattr(file, spare_capacity(&mut names));
@@ -72,16 +72,16 @@ fn has_user_values(file: &PathBuf) -> bool {
             .any(|name| name.starts_with(b"user."))
 }
 
-/// Does something in a directory that is hidden; its own row is, too.
+/// Makes a change in a directory that is hidden; its own row is hidden, too.
 ///
-/// Nothing that takes a right away: older snapshots are written again then, which everybody sees
-/// (docs/security.md, "Limits of the claim"). To remove a file with `user.*` values is one of
-/// these things: older snapshots keep them for nobody but the superuser.
+/// The change never revokes a permission: then older snapshots are rewritten, which everybody sees
+/// (docs/security.md, "Limits of the claim"). Removing a file with `user.*` values would be such a
+/// change: older snapshots keep these values for the superuser only.
 fn change(dir: &Path, prng: &mut Prng, number: usize) {
     let path = dir.join(format!("hidden-{number}"));
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let is_alone = |path: &PathBuf| {
-        // Another name of it may be seen elsewhere.
+        // Another name of the file may be seen elsewhere.
         fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file() && meta.nlink() == 1)
     };
     let files: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_alone).collect();
@@ -97,7 +97,7 @@ fn change(dir: &Path, prng: &mut Prng, number: usize) {
         2 if !files.is_empty() => {
             let file = prng.pick(&files);
             let _ = lsetxattr(file, "user.hidden", b"value", XattrFlags::empty());
-            // It only gives.
+            // This only grants permissions.
             let mode = fs::metadata(file).map_or(0, |meta| meta.mode());
             let _ = fs::set_permissions(file, Permissions::from_mode(mode | 0o444));
         }
@@ -110,8 +110,8 @@ fn change(dir: &Path, prng: &mut Prng, number: usize) {
     }
 }
 
-/// What a person sees of an index that is made anew of the tree and then renewed once, with
-/// `between` done before.
+/// Returns what a person sees of an index that is made of the tree and then renewed once, after
+/// `between` ran.
 fn seen(site: &Site, person: &Person, between: impl FnOnce()) -> String {
     oracle::run(oracle::command("rm").arg("-rf").arg(site.index_dir())).expect_code(0);
     site.index().expect_code(0);
@@ -164,7 +164,7 @@ fn hidden_changes_leave_everything_that_a_user_sees_of_the_index_as_it_was() {
     assert!(compared > 300, "{compared}");
 }
 
-/// What Mallory sees of an index of two snapshots, with `between` done between them.
+/// Returns what Mallory sees of an index of two snapshots, with `between` run between them.
 fn seen_around(stage: &Stage, between: impl FnOnce()) -> String {
     oracle::run(oracle::command("rm").arg("-rf").arg(stage.index_dir())).expect_code(0);
     stage.index(&[]).expect_code(0);
@@ -173,8 +173,9 @@ fn seen_around(stage: &Stage, between: impl FnOnce()) -> String {
     view_of(&stage.index_dir(), &identity(MALLORY))
 }
 
-/// A view without what tells that the older snapshot was written again: the word for it in its
-/// description, the names of its manifests, and that these are no files of the later one.
+/// Returns a view without the signs that the older snapshot was rewritten: the word for it in its
+/// description, the names of its manifests, and the fact that these are not files of the later
+/// snapshot.
 fn without_revision(view: &str) -> String {
     let lines = view.lines().filter(|line| !line.contains("\"revision\""));
     let renamed = lines.map(|line| line.replace("SNAPSHOT-0-SNAPSHOT-1.", "SNAPSHOT-0."));
@@ -188,11 +189,11 @@ fn without_revision(view: &str) -> String {
     lines.join("\n")
 }
 
-/// What takes a right away, how, and how it is given back.
+/// A permission that is revoked: its name, how it is revoked, and how it is granted again.
 type Taken<'a> = (&'a str, &'a dyn Fn(), &'a dyn Fn());
 
-/// That an older snapshot was written again is all that a hidden change can show, and only one
-/// that takes a right away does: docs/security.md, "Limits of the claim".
+/// A hidden change can show only that an older snapshot was rewritten, and only a change that
+/// revokes a permission does so (docs/security.md, "Limits of the claim").
 #[test]
 fn a_right_that_is_taken_away_out_of_sight_shows_that_one_was_and_nothing_else() {
     if cannot("rights that are taken away out of sight") {

@@ -1,4 +1,4 @@
-//! Random trees, every user, several starts: index against kernel.
+//! Random trees, every user, several start points: the index compared with the kernel.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -10,11 +10,11 @@ use trawl_testkit::permissions::{Check, Person, Plan, Site, Tally, people, shrin
 use trawl_testkit::prng::Prng;
 use trawl_testkit::{Scratch, skip};
 
-/// Trees where nothing else is asked for.
+/// Default number of trees.
 const TREES: u64 = 50;
-/// Start points a tree.
+/// Start points per tree.
 const STARTS: usize = 11;
-/// Users a tree who are asked about more than find.
+/// Users per tree with whom more than find is checked.
 const THOROUGH: u64 = 3;
 
 pub(crate) fn number(variable: &str, or_else: u64) -> u64 {
@@ -30,7 +30,7 @@ fn wanted() -> Vec<Check> {
     Check::ALL.into_iter().filter(is_wanted).collect()
 }
 
-/// What was asked, by check.
+/// Counts of the questions, by check.
 type Tallies = [Tally; Check::ALL.len()];
 
 #[test]
@@ -48,7 +48,7 @@ fn every_user_sees_what_the_kernel_shows() {
     );
     eprintln!("seeds {first} to {}", first + trees - 1);
     let run = Run::new(trawl, wanted(), first, trees);
-    // Twice as many as cores: an index waits for the disk.
+    // Twice as many threads as cores, because an index waits for the disk.
     let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
@@ -58,8 +58,8 @@ fn every_user_sees_what_the_kernel_shows() {
     run.judge();
 }
 
-/// The tools themselves in the place of the program pass; a program that
-/// hides one entry, shows one too many or forgets an error does not.
+/// The tools themselves in place of the program pass; a program that hides one entry, shows one too
+/// many, or forgets an error does not.
 #[test]
 fn the_comparison_finds_what_is_wrong() {
     if let Some(skip) = skip::without_root("the comparison itself") {
@@ -132,7 +132,7 @@ impl Run {
         }
     }
 
-    /// Builds, indexes and asks; a failure comes with a smaller tree.
+    /// Builds, indexes and asks; a failure is reported with a smaller tree.
     fn tree(&self, seed: u64) -> Result<Tallies, String> {
         let plan = Plan::new(seed);
         let starts = plan.starts(STARTS);
@@ -169,7 +169,7 @@ impl Run {
         let all = plan.starts(STARTS);
         let fails = |plan: &Plan| {
             let site = site(plan, &self.trawl).ok()?;
-            // Of the others only the holders that are left.
+            // Of the other entries, only the remaining holders.
             let is_left = |start: &&Vec<u8>| plan.has_holder_of(start);
             let starts: Vec<Vec<u8>> = all.iter().filter(is_left).cloned().collect();
             Questions::new(&site, person, &starts).check(check).err()
@@ -191,7 +191,7 @@ impl Run {
         for check in &self.checks {
             eprintln!("{}: {:?}", check.word(), sum[*check as usize]);
         }
-        // A comparison of nothing with nothing must not pass for a proof.
+        // A comparison of nothing with nothing must not count as a proof.
         let find = sum[Check::Find as usize];
         let trees = find.questions / people::everybody().len();
         if trees >= 50 && self.checks == Check::ALL {

@@ -1,15 +1,14 @@
-//! What every user sees in the index is what the kernel shows them on the
-//! source: the GNU tools run as that user are the oracles, on random trees.
+//! The index shows every user what the kernel shows them on the source: the GNU tools, run as that
+//! user, are the oracles, on random trees.
 //!
-//! 50 trees as a rule. For a long run, or to see a failure again:
+//! By default there are 50 trees. For a long run, or to reproduce a failure:
 //!
 //! ```sh
 //! TRAWL_PERMISSION_TREES=1000 TRAWL_SEED=1 cargo test -p trawl-cli --test permissions -- --nocapture
 //! ```
 //!
-//! Seeds are consecutive numbers from `TRAWL_SEED` on. `TRAWL_PERMISSION_CHECKS=find,du`
-//! asks only these, `TRAWL_PERMISSION_PROGRAM` names another program than
-//! the one that was built.
+//! Seeds are consecutive numbers from `TRAWL_SEED` on. `TRAWL_PERMISSION_CHECKS=find,du` asks only
+//! these, `TRAWL_PERMISSION_PROGRAM` names a program other than the one that was built.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! The index's files read as they are, by users who know the path of each of them: without our
-//! reader, and so without whatever it might leave out. Every row of every file that the kernel lets
-//! somebody open must be of something that the kernel shows them on the source, by its full path.
+//! The index's files, read by users who know the path of each of them: without our reader, and so
+//! without anything that it might leave out. Every row of every file that the kernel lets a user
+//! open must belong to an object that the kernel shows them on the source, by its full path.
 //!
-//! A Parquet reader that is not ours decodes the files (`raw.py`, by pyarrow).
+//! A Parquet reader that is not ours decodes the files (`raw.py`, with pyarrow).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -22,23 +22,23 @@ use trawl_testkit::permissions::{Person, Plan, Site, people};
 
 use super::kernel::number;
 
-/// Trees where nothing else is asked for.
+/// Default number of trees.
 const TREES: u64 = 8;
-/// Decodes all tables.
+/// Script that decodes all tables.
 const DECODER: &str = include_str!("raw.py");
 
-/// One fact in a file of the index.
+/// A fact in a file of the index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fact {
-    /// An entry's row: what lstat(2) and readlink(2) say.
+    /// Row of an entry: the results of lstat(2) and readlink(2).
     Entry(PathBuf),
-    /// A directory's row: sums over what it holds.
+    /// Row of a directory: sums over its content.
     Listing(PathBuf),
-    /// The value of an extended attribute.
+    /// Value of an extended attribute.
     Value(PathBuf, Vec<u8>),
 }
 
-/// Python with pyarrow, if `make test` could install it.
+/// Returns Python with pyarrow, if `make test` could install it.
 fn python() -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache"));
@@ -50,7 +50,7 @@ fn python() -> Option<PathBuf> {
     ran.filter(|ran| ran.code == Some(0)).map(|_| python)
 }
 
-/// Python for [`check_everybody`]; without it or without root says what is skipped.
+/// Returns Python for [`check_everybody`]; without it or without root, reports what is skipped.
 pub(super) fn decoder(what: &str) -> Option<PathBuf> {
     if cannot(what) {
         return None;
@@ -62,7 +62,7 @@ pub(super) fn decoder(what: &str) -> Option<PathBuf> {
     python
 }
 
-/// All regular files below a directory.
+/// Returns all regular files below a directory.
 fn files_below(top: &Path) -> Vec<PathBuf> {
     let (mut files, mut dirs) = (Vec::new(), vec![top.to_owned()]);
     while let Some(dir) = dirs.pop() {
@@ -78,8 +78,8 @@ fn files_below(top: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What each table of the index tells, decoded by a reader that is not ours; of directories that
-/// were moved, where they are now.
+/// Returns the facts in each table of the index, decoded by a reader that is not ours. Directories
+/// that were moved have their present paths.
 fn facts_of(index: &Path, python: &Path, present: &Present) -> BTreeMap<PathBuf, BTreeSet<Fact>> {
     let mut facts: BTreeMap<PathBuf, BTreeSet<Fact>> = BTreeMap::new();
     let mut asks = oracle::command(python);
@@ -120,12 +120,13 @@ fn facts_of(index: &Path, python: &Path, present: &Present) -> BTreeMap<PathBuf,
     facts
 }
 
-/// Where directories are now, by what `raw.py` says of them: their numbers and times of creation.
+/// Present paths of directories, by what `raw.py` prints to identify them: their numbers and times
+/// of creation.
 #[derive(Default)]
 pub(super) struct Present(BTreeMap<Vec<u8>, Vec<PathBuf>>);
 
 impl Present {
-    /// The directories of a tree.
+    /// Returns the directories of a tree.
     pub(super) fn of(root: &Path) -> Present {
         let (mut present, mut dirs) = (Present::default(), vec![root.to_owned()]);
         while let Some(dir) = dirs.pop() {
@@ -141,7 +142,8 @@ impl Present {
         present
     }
 
-    /// Where a directory is that was at `path`, if it is known which one it is and it is there.
+    /// Returns the present path of the directory that was at `path`, if the directory is identified
+    /// and exists.
     fn path_of(&self, path: PathBuf, which: &[u8]) -> PathBuf {
         match self.0.get(which) {
             Some(paths) if !paths.contains(&path) => paths.first().cloned().unwrap_or(path),
@@ -156,8 +158,8 @@ fn which(dir: &Path) -> Option<Vec<u8>> {
     Some(format!("{} {}", meta.ino(), born.as_nanos()).into_bytes())
 }
 
-/// Whether the kernel shows this thread's user the fact on the source. What is there no more
-/// cannot be asked about, and is told by `root_sees`.
+/// Returns true if the kernel shows this thread's user the fact on the source. The kernel cannot be
+/// asked about objects that no longer exist; `root_sees` reports those.
 fn is_shown(fact: &Fact) -> bool {
     match fact {
         Fact::Entry(path) => {
@@ -175,8 +177,8 @@ fn is_shown(fact: &Fact) -> bool {
     }
 }
 
-/// Files of the index that a person can open by path, and what they tell of that the kernel
-/// hides from that person.
+/// Returns the files of the index that a person can open by path, with the facts in them that the
+/// kernel hides from that person.
 fn betrayed(
     person: &Person,
     files: &BTreeMap<PathBuf, BTreeSet<Fact>>,
@@ -199,7 +201,7 @@ fn betrayed(
     as_user(&user, look).expect("root may")
 }
 
-/// Without what no longer is on the source: of that nobody can be asked.
+/// Removes facts about objects that no longer exist on the source, about which nobody can be asked.
 fn of_now(facts: BTreeMap<PathBuf, BTreeSet<Fact>>) -> BTreeMap<PathBuf, BTreeSet<Fact>> {
     let still_is = |(file, mut facts): (PathBuf, BTreeSet<Fact>)| {
         facts.retain(is_shown);
@@ -208,7 +210,7 @@ fn of_now(facts: BTreeMap<PathBuf, BTreeSet<Fact>>) -> BTreeMap<PathBuf, BTreeSe
     facts.into_iter().map(still_is).collect()
 }
 
-/// Asks for everybody; gives the number of rows that could be read and checked.
+/// Checks everybody; returns the number of rows that could be read and were checked.
 #[track_caller]
 pub(super) fn check_everybody((index, root): (&Path, &Path), python: &Path, what: &str) -> usize {
     let files = of_now(facts_of(index, python, &Present::of(root)));
@@ -237,7 +239,7 @@ fn no_file_that_a_user_can_open_tells_more_than_the_kernel() {
     let mut checked = 0;
     for seed in first..first + number("TRAWL_RAW_TREES", TREES) {
         let plan = Plan::new(seed);
-        // Its paths are longer than a system call takes.
+        // Its paths are longer than a system call accepts.
         if plan.is_deep {
             continue;
         }
@@ -251,7 +253,8 @@ fn no_file_that_a_user_can_open_tells_more_than_the_kernel() {
     assert!(checked > 1_000, "{checked}");
 }
 
-/// The check finds what a careless build gives away, and what each may see is read by them.
+/// The check finds the facts that a careless build discloses, and each user reads what they may
+/// see.
 #[test]
 fn the_check_finds_an_index_that_is_open_to_all() {
     let Some(python) = decoder("the check of the index's files itself") else {

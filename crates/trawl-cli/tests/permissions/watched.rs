@@ -18,22 +18,22 @@ use trawl_testkit::{Scratch, oracle};
 use super::kernel::number;
 use super::raw;
 
-/// Trees where nothing else is asked for.
+/// Default number of trees.
 const TREES: u64 = 4;
-/// Start points a tree.
+/// Start points per tree.
 const STARTS: usize = 5;
-/// Times that a tree is changed, and things done each time.
+/// Number of times that a tree is changed, and of changes each time.
 const ROUNDS: u64 = 3;
 const CHANGES: u64 = 25;
 
-/// A daemon that keeps a tree's index as of now.
+/// Starts a daemon that keeps a tree's index up to date.
 #[track_caller]
 pub(crate) fn watching(trawl: &Path, index: &Path, root: &Path) -> Daemon {
     let mut watch = oracle::command(trawl);
     Daemon::start(watch.arg("-i").arg(index).arg("watch").arg(root))
 }
 
-/// All directories of a tree, and all else.
+/// Returns all directories of a tree, and all other entries.
 fn list(root: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut dirs, mut others, mut at) = (vec![root.to_owned()], Vec::new(), 0);
     while let Some(dir) = dirs.get(at).cloned() {
@@ -60,7 +60,7 @@ fn dress(path: &Path, access: &Access) {
     }
 }
 
-/// Does something, if it can be done.
+/// Makes a change, if it is possible.
 fn change(root: &Path, prng: &mut Prng, number: u64) {
     let (dirs, others) = list(root);
     let dir = prng.pick(&dirs).clone();
@@ -96,8 +96,8 @@ fn change(root: &Path, prng: &mut Prng, number: u64) {
     }
 }
 
-/// Waits until what takes a scan was scanned: until then questions are told that it is under way,
-/// and answered with what there was.
+/// Waits until pending scans have ended: until then questions are told that a scan is under way,
+/// and get the previous state.
 fn settle(site: &Site) {
     let begun = Instant::now();
     loop {

@@ -9,7 +9,7 @@ use trawl_testkit::{Prng, Ran};
 
 use crate::site::{Site, ask, copy, effort, files_below, make_tree};
 
-/// An index, a copy of it to damage, and what it should answer.
+/// An index, a copy of it to damage, and the expected answers.
 struct Victim {
     site: Site,
     whole: PathBuf,
@@ -48,8 +48,8 @@ impl Victim {
         }
     }
 
-    /// Every question is answered rightly or with an error about the file,
-    /// and a check of the index finds the file.
+    /// Checks that every question gets the right answer or an error about the file, and that a
+    /// check of the index finds the file.
     fn check(&self, what: &str, file: &Path) {
         let name = file
             .file_name()
@@ -127,8 +127,8 @@ fn damaged_files_are_named_and_never_believed() {
     }
 }
 
-/// Indexing again, or removing the source and indexing again, repairs
-/// everything but another format.
+/// Indexing again, or removing the source and indexing again, repairs everything except another
+/// format.
 #[test]
 fn damage_is_repaired_by_indexing_again() {
     let victim = Victim::new();

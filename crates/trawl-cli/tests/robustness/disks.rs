@@ -1,4 +1,4 @@
-//! Disks that are full or read-only, limits, and indexes that are none.
+//! Disks that are full or read-only, limits, and directories that are not indexes.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -30,7 +30,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
         run(command("dd")
             .args(["if=/dev/zero", "bs=4k"])
             .arg(format!("of={}", ballast.display())));
-        // What did not change would be shared, and need next to no room.
+        // Unchanged content would be shared, and need almost no space.
         let again = ["index", "-q", "--full", tree];
         for words in [&again[..], &["index", "-q", "/etc"]] {
             let full = ask(&index, words).expect_code(2);
@@ -45,7 +45,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
             "{kind}"
         );
         ask(&index, ["index", "--verify"]).expect_code(0);
-        // Little is free: it gets further before it fails.
+        // With a little free space, it gets further before it fails.
         let size_bytes = fs::metadata(&ballast).expect("it is there").len();
         let ballast_file = fs::File::options()
             .write(true)
@@ -80,7 +80,7 @@ fn a_full_disk_leaves_the_previous_snapshot_and_says_what_to_do() {
     }
 }
 
-/// Runs the program under a shell's limit.
+/// Runs the program under a limit of the shell.
 fn limited(limit: &str, index: &Path, tree: &str, what: &str) -> trawl_testkit::Ran {
     let script = format!("ulimit {limit}; exec \"$0\" -i \"$1\" {what} \"$2\"");
     run(command("sh")
@@ -105,7 +105,7 @@ fn limits_of_the_shell_are_errors_or_enough() {
         let answer = limited(limit, &site.index(), tree, "ls -lR").expect_code(0);
         assert!(answer.stdout == before, "{limit}");
     }
-    // What is in a directory that is private now moves in older snapshots.
+    // Content of a directory that is private now moves in older snapshots.
     let private = std::path::Path::new(tree).join("dir3/inner3");
     fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).expect("our own");
     limited("-n 16", &site.index(), tree, "index -q").expect_code(0);
@@ -198,7 +198,7 @@ fn an_index_of_someone_else_is_read_and_not_written() {
         assert_eq!(answer.code, Some(code), "{answer}");
         assert!(answer.errors().contains(said), "{answer}");
     }
-    // A directory that may be read, and not written.
+    // A directory that may be read but not written.
     let place = site.scratch.join("place");
     fs::create_dir(&place).expect("a directory");
     fs::set_permissions(&place, fs::Permissions::from_mode(0o755)).expect("our own");

@@ -8,8 +8,7 @@ use trawl_testkit::oracle::{command, run};
 
 use crate::site::{Site, TRAWL, effort, files_below, make_tree};
 
-/// Starts a scan, sends a signal after a while, and returns its exit code
-/// and what it said.
+/// Starts a scan, sends a signal after a while, and returns the exit code and the messages.
 fn interrupt(site: &Site, tree: &str, signal: &str, after: Duration) -> (Option<i32>, String) {
     let child = command(TRAWL)
         .arg("-i")
@@ -44,7 +43,7 @@ fn a_killed_or_interrupted_writer_leaves_the_previous_snapshot() {
             let after = Duration::from_micros(random.below(whole_us));
             let (code, said) = interrupt(&site, tree, signal, after);
             match code {
-                // Done before the signal came.
+                // The scan ended before the signal arrived.
                 Some(0) => {}
                 None => assert!(signal == "KILL" || said.is_empty(), "{signal}: {said}"),
                 Some(130) => assert!(said.contains("interrupted"), "{said}"),
@@ -52,7 +51,7 @@ fn a_killed_or_interrupted_writer_leaves_the_previous_snapshot() {
             }
             let now = site.trawl(["ls", "-lR", tree]).expect_code(0).stdout;
             assert!(now == before, "round {round}, {signal} after {after:?}");
-            // Leftovers at most.
+            // At most leftover files are found.
             let found = site.trawl(["index", "--verify"]);
             assert!(
                 matches!(found.code, Some(0 | 1)),

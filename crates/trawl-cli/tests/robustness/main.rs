@@ -1,9 +1,8 @@
-//! The program treated badly, end to end: killed, out of space, fed damaged
-//! indexes and traces, asked while it writes. What is expected is always the
-//! same: the previous answer or an error that names the file, never a wrong
-//! answer, a panic or a hang.
+//! The program under adverse conditions, end to end: killed, out of space, with damaged indexes and
+//! traces, asked while it writes. The expectation is always the same: the previous answer or an
+//! error that names the file, never a wrong answer, a panic or a hang.
 //!
-//! `TRAWL_ROBUSTNESS=10` does ten times as many kills, flips and commits.
+//! `TRAWL_ROBUSTNESS=10` runs ten times as many kills, flips and commits.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Questions beside writers.
+//! Questions during writes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,7 +10,7 @@ use trawl_testkit::Ran;
 
 use crate::site::{Site, effort, make_tree};
 
-/// What an answer consists of.
+/// Returns the parts of an answer.
 fn content(ran: &Ran) -> (Option<i32>, Vec<u8>, Vec<u8>) {
     (ran.code, ran.stdout.clone(), ran.stderr.clone())
 }
@@ -87,7 +87,7 @@ fn every_answer_during_commits_is_of_one_snapshot() {
         wrong[0]
     );
     assert!(answers.into_inner() > 10);
-    // What was spared for a reader goes with the next gc.
+    // Files that were kept for a reader are removed by the next gc.
     site.trawl(["gc", "--keep", "1"]).expect_code(0);
     site.trawl(["index", "--verify"]).expect_code(0);
 }

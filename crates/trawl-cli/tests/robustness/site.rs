@@ -11,37 +11,37 @@ use trawl_testkit::{Ran, Scratch};
 /// The program under test.
 pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
 
-/// After so many seconds a question counts as hanging.
+/// Number of seconds after which a question counts as hanging.
 const HANG_SECS: &str = "30";
 
 /// A temporary directory with an index in it.
 #[derive(Debug)]
 pub(crate) struct Site {
-    /// Goes away with everything in it.
+    /// Removed with everything in it.
     pub(crate) scratch: Scratch,
 }
 
 impl Site {
-    /// An empty one.
+    /// Creates an empty site.
     pub(crate) fn new(label: &str) -> Site {
         Site {
             scratch: Scratch::new(label),
         }
     }
 
-    /// Where the index is.
+    /// Returns the directory of the index.
     pub(crate) fn index(&self) -> PathBuf {
         self.scratch.join("index")
     }
 
-    /// The program with these words about this site's index.
+    /// Runs the program with these words about this site's index.
     #[track_caller]
     pub(crate) fn trawl<A: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = A>) -> Ran {
         ask(&self.index(), words)
     }
 }
 
-/// The program's command line for an index; killed when it hangs.
+/// Returns the program's command line for an index; the program is killed if it hangs.
 pub(crate) fn trawl_command<A: AsRef<OsStr>>(
     index: &Path,
     words: impl IntoIterator<Item = A>,
@@ -61,8 +61,8 @@ pub(crate) fn ask<A: AsRef<OsStr>>(index: &Path, words: impl IntoIterator<Item =
     ran
 }
 
-/// Fills `root` with `dirs` directories of `files` files each; a few are
-/// private, linked twice or links.
+/// Fills `root` with `dirs` directories of `files` files each; a few are private, are linked twice,
+/// or are links.
 pub(crate) fn make_tree(root: &Path, dirs: usize, files: usize) {
     for dir in 0..dirs {
         let place = root.join(format!("dir{}/inner{dir}", dir % 7));
@@ -87,7 +87,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     run(command("cp").arg("-a").arg(from).arg(to)).expect_code(0);
 }
 
-/// Files below a directory, relative to it, sorted.
+/// Returns the files below a directory, relative to it, sorted.
 pub(crate) fn files_below(top: &Path) -> Vec<PathBuf> {
     let list = run(command("find")
         .arg(top)
@@ -97,7 +97,7 @@ pub(crate) fn files_below(top: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// How many times as much to do as usual.
+/// Returns by how much the usual number of repetitions is multiplied.
 pub(crate) fn effort() -> usize {
     let asked = std::env::var("TRAWL_ROBUSTNESS").ok();
     asked.and_then(|text| text.parse().ok()).unwrap_or(1)

@@ -1,6 +1,6 @@
 //! Every small file of an index whose daemon was killed, with each byte changed, cut at each
-//! length, and emptied: an answer is the right one or an error, for root, who reads packs, and for
-//! a user, who walks; and the check finds what is damaged.
+//! length, and emptied: an answer is right or an error, for root, who reads packs, and for a user,
+//! who walks; and the check finds the damage.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,10 +25,10 @@ use crate::site::{Site, TRAWL, effort, files_below};
 const ANN: u32 = 60_041;
 /// Larger files are segments, which have tests of their own.
 const SMALL_BYTES: u64 = 16 << 10;
-/// Bytes of a file that are changed one by one; of a longer one every so many.
+/// Number of bytes of a file that are changed one by one; in longer files, they are spread evenly.
 const EACH_BYTES: usize = 320;
 
-/// An index beside whose snapshot a daemon has published something before it was killed.
+/// Creates an index of a daemon that published changes beside the snapshot before it was killed.
 fn killed() -> (Site, PathBuf) {
     let site = Site::new("small-files");
     let tree = site.scratch.join("tree");
@@ -50,7 +50,7 @@ fn killed() -> (Site, PathBuf) {
     (site, tree)
 }
 
-/// All that somebody is told of a tree, or why not.
+/// Returns everything that a user is told about a tree, or the reason for an error.
 fn answer(index: &Path, root: &Path, uid: u32) -> Result<Vec<String>, String> {
     let who = Credentials {
         uid: Uid(uid),
@@ -101,7 +101,7 @@ fn answer(index: &Path, root: &Path, uid: u32) -> Result<Vec<String>, String> {
     as_user(&user, ask).expect("root may")
 }
 
-/// The bytes of a file, damaged in every way.
+/// Returns the bytes of a file, damaged in every way.
 fn damaged(whole: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> {
     let step = (whole.len() / (EACH_BYTES * effort())).max(1);
     let places = (0..whole.len()).step_by(step);

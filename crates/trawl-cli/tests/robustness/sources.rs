@@ -1,4 +1,4 @@
-//! Several sources in one index, and ways to spell a path.
+//! Several sources in one index, and several spellings of a path.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use trawl_testkit::oracle::{command, run};
 
 use crate::site::{Site, make_tree, trawl_command};
 
-/// What is listed of a directory, without its heading.
+/// Returns the listing of a directory without its heading.
 fn names(site: &Site, path: &Path) -> String {
     let list = site.trawl([Path::new("ls"), path]);
     list.expect_code(0).text()
@@ -73,7 +73,7 @@ fn roots_are_what_they_lead_to() {
         let refused = inside(&["index", "-q", spelled]).expect_code(2);
         assert!(refused.errors().contains(problem), "{refused}");
     }
-    // One bad root does not keep the others out.
+    // An invalid root does not exclude the others.
     inside(&["index", "-q", "absent", "real"]).expect_code(2);
     let listed = site.trawl(["sources"]).expect_code(0).text();
     assert_eq!(listed.lines().count(), 1, "{listed}");
@@ -112,7 +112,7 @@ fn roots_are_what_they_lead_to() {
         let refused = inside(&["ls", path]).expect_code(2);
         assert!(refused.errors().contains(problem), "{path}: {refused}");
     }
-    // What is found is told, though something else is not.
+    // Found paths are shown although another one is missing.
     let some = inside(&["stat", "-c", "%F", "real", "absent"]).expect_code(1);
     assert_eq!(some.text(), "directory\n");
 }

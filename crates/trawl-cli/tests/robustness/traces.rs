@@ -1,10 +1,10 @@
-//! Recorded trees that are damaged.
+//! Damaged recordings of trees.
 
 use std::fs;
 
 use crate::site::{Site, ask};
 
-/// A line of a trace, with its fields behind the path.
+/// Returns a line of a trace, with its fields after the path.
 fn line(path: &str, kind: char, mode: u32) -> String {
     let rs = '\u{1e}';
     let link = if kind == 'l' {

@@ -1,4 +1,4 @@
-//! Trees that are odd, and trees that change while they are read.
+//! Odd trees, and trees that change while they are read.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use trawl_testkit::{Folder, Identity, skip};
 
 use crate::site::{Site, TRAWL, make_tree};
 
-/// Asserts that the index answers as the GNU tools do.
+/// Checks that the index answers as the GNU tools do.
 #[track_caller]
 fn assert_like_gnu(site: &Site, tree: &Path, questions: &[&[&str]]) {
     for words in questions {
@@ -51,7 +51,7 @@ fn a_very_wide_and_a_very_deep_directory() {
     site.trawl([index, Path::new("-q"), &wide, &deep])
         .expect_code(0);
     assert_like_gnu(&site, &wide, &[&["ls", "-R"], &["du", "-a0"], &["find"]]);
-    // GNU ls gives up where paths get longer than PATH_MAX.
+    // GNU ls fails where paths become longer than `PATH_MAX`.
     assert_like_gnu(&site, &deep, &[&["du", "-a0"], &["find"]]);
 }
 
@@ -74,7 +74,7 @@ fn a_tree_that_changes_while_it_is_read() {
                     let _ = fs::write(busy.join(format!("new{number}")), "x");
                     let _ = fs::create_dir_all(busy.join(format!("sub{number}/x")));
                 }
-                // A directory becomes a link to one outside of the tree.
+                // A directory becomes a link to one outside the tree.
                 let _ = fs::rename(&swap, &kept);
                 let _ = symlink(&outside, &swap);
                 for number in 0..50 {
@@ -144,7 +144,7 @@ fn what_a_user_may_not_read_is_an_issue_in_scope() {
             lines
         };
         assert_eq!(sorted(ours.text()), sorted(gnu.text()), "{words:?}");
-        // Outside of the part that is missing all is well.
+        // Outside of the missing part, everything is well.
         ask(words, &tree.join("dir2")).expect_code(0);
     }
     let status = ask(&["--status", "du", "-s"], &tree);

@@ -1,5 +1,5 @@
-//! What programs of a run change is seen at once by the others, whether they carry the library or
-//! not; and what is no change costs no table.
+//! Changes by programs of a run are seen immediately by its other programs, whether or not they
+//! have the library loaded; and events that are not changes cost no table.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use trawl_testkit::skip::{Skip, is_root, without_program};
 use crate::covered::installed;
 use crate::site::Site;
 
-/// `trawl run` where all is answered from tables for as long as nothing changes.
+/// Returns `trawl run` with answers from tables as long as nothing changes.
 fn covered(trawl: &Path, site: &Site) -> Command {
     let mut command = oracle::command(trawl);
     command.args(["run", "--eager", "--cover"]).arg(site.tree());
@@ -47,7 +47,7 @@ fn expect_seen(label: &str, case: &str, words: &[&str]) {
     site.expect_nothing_left();
 }
 
-/// Whether a program can be another user, or have mounts of its own; says so if not.
+/// Returns true if a program can act as another user, or have mounts of its own; says so if not.
 fn is_allowed(what: &str, program: &str) -> bool {
     let skip = match is_root() {
         true => without_program(what, program),
@@ -83,7 +83,7 @@ fn changes_of_a_child_of_another_user_are_seen() {
 
 #[test]
 fn changes_of_a_child_with_its_own_memory_files_are_seen() {
-    // By another program that begins there, and by the shell that has mounted them.
+    // By another program that starts there, and by the shell that has mounted them.
     let scripts = [
         ("exec", "exec \"$@\""),
         ("builtin", "script=$3 && set -- \"$5\" && eval \"$script\""),
@@ -138,7 +138,8 @@ fn a_tracer_with_the_library_sees_few_calls() {
     if let Some(skip) = without_program(what, "strace") {
         return skip.say();
     }
-    // Nothing is asked within 20 ms of a change, and that the tracer opens its file is one.
+    // Nothing is asked within 20 ms of a change, and the tracer's opening of its file counts as a
+    // change.
     for number in 0..2000 {
         fs::create_dir(site.tree().join(format!("d{number}"))).expect("room");
     }

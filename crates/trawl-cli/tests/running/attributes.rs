@@ -1,4 +1,4 @@
-//! Extended attributes and access-control lists: what programs say of the tree itself.
+//! Extended attributes and access control lists: programs print the same as on the tree itself.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -10,11 +10,11 @@ use crate::faults::between;
 use crate::same::expect_the_same;
 use crate::site::{Site, TRAWL, cannot};
 
-/// Of each what it says must be the same.
+/// Scripts whose output must be the same.
 pub(crate) const SCRIPTS: &[&str] = &[
     "find $1 -print0 | sort -z | xargs -0 getfattr -d -m - -h -e hex --absolute-names",
     "find $1 ! -type l -print0 | sort -z | xargs -0 getfacl -p",
-    // In the reverse order.
+    // In reverse order.
     "find $1 -print0 | sort -rz | xargs -0 getfattr -d -m - -h --absolute-names",
     "getfattr -R -P -h -d -m - --absolute-names $1 | sort; getfacl -R -P -p $1 | sort",
     "ls -lR $1; ls -l $1/attributes; ls -ld $1 $1/attributes",
@@ -30,7 +30,7 @@ pub(crate) const SCRIPTS: &[&str] = &[
      rm -r $1/../copy",
 ];
 
-/// Odd names, values, and types.
+/// Creates odd names, values, and types.
 pub(crate) const PLANT: &str = r#"
     set -e; mkdir $1/attributes; cd $1/attributes
     touch long acl few none $'new\nline' $'\xff\xfe' $(printf %0255d 1); mkdir dir; ln -s few link
@@ -59,7 +59,7 @@ fn programs_say_the_same() {
     if made.code != Some(0) {
         return Skip::new("attributes in a remote tree", made.errors()).say();
     }
-    // There is something to be seen.
+    // There is something to see.
     let shown = site.bound("getfattr -R -P -h -d -m - $1/attributes; getfacl -R -P $1/attributes");
     for text in [
         "user.last",
@@ -82,7 +82,7 @@ fn values_may_be_as_long_as_the_kernel_allows() {
     if let Some(skip) = cannot("long attributes in a remote tree") {
         return skip.say();
     }
-    // Ordinary file systems have room for less.
+    // Ordinary file systems have less space for attributes.
     let site = Site::empty_in(Scratch::new_in(Path::new("/dev/shm"), "running-long"));
     let made = site.bound(
         "set -e; cd $1; touch one two; setfattr -n user.few -v few one
@@ -100,7 +100,7 @@ fn values_may_be_as_long_as_the_kernel_allows() {
             "getfattr -d -m - -e hex --absolute-names $1/one $1/two",
             "cd $1; python3 -c 'import os
 for room in (os.getxattr(\"one\", \"user.full\"), os.getxattr(\"one\", \"user.few\"), os.listxattr(\"one\"), os.listxattr(\"two\")): print(len(room))'",
-            // What does not fit, and how much there is.
+            // Values that do not fit into the buffer, and their sizes.
             "cd $1; python3 -c 'import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 room = ctypes.create_string_buffer(70000)
@@ -133,7 +133,7 @@ fn who_may_not_see_all_sees_the_same() {
     let user = "setpriv --reuid=4711 --regid=4711 --clear-groups --inh-caps=-all --";
     let program = site.scratch.install(Path::new(TRAWL));
     let server = format!("command:{user} {} serve --stdio", program.display());
-    // Who sees it here is the same user, so that the kernel here does not say more.
+    // The users on both sides are the same, so the kernel here does not restrict more.
     for script in [
         "getfattr -R -P -d -m - --absolute-names $1 2>&1 | sort",
         "getfattr -d -m - --absolute-names $1/{a,b,own,secret} $1/{pass,shut,shared}/{a,b}",
@@ -167,7 +167,7 @@ fn what_is_mounted_in_the_tree_has_its_own() {
 }
 
 fn expect_its_own(site: &Site, options: &[&str]) {
-    // An answer about all ends where another file system begins.
+    // An answer about a whole tree ends where another file system begins.
     let script = "set -e; mkdir -p $1/deep/{other,zone}; mount -t tmpfs none $1/deep/other
         cd $1/deep; mkdir -p other/{a,b}/c; touch ../first {other{,/a,/b,/a/c,/b/c},zone}/{1..9}
         setfattr -n user.a -v x {other{,/a,/b,/a/c,/b/c},zone}/5 . other zone 2>/dev/null || exit 77
@@ -245,21 +245,21 @@ fn trees_take_few_questions() {
     }
     let path = site.tree().as_os_str().len();
     for (script, most) in [
-        // A greeting, the top, one bulk answer; of attributes some answers, each longer.
+        // A greeting, the top, one bulk answer; for attributes some longer answers.
         ("ls -lR $0 | sha256sum", 700),
         (
             "getfattr -R -d -m - --absolute-names $0 | sort | sha256sum",
             700,
         ),
         ("getfacl -R -p $0 | sort | sha256sum", 700),
-        // Backwards: one for each directory, not for each name.
+        // Backwards: one answer for each directory, not for each name.
         (
             "find $0 | sort -r | xargs getfattr -d -m - --absolute-names | sha256sum",
             300 * 60,
         ),
     ] {
         let (server, line) = between(&site, usize::MAX);
-        // However long it takes nothing is watched, nor asked for once more.
+        // However long it takes, nothing is watched, and nothing is asked for again.
         let options = ["--watched-age=0s", "--max-age=1h"];
         let mut command = site.command_with(&server, &options);
         let command = command.args(["bash", "-c", script]).arg(site.point());
@@ -290,7 +290,7 @@ fn a_server_that_ends_is_an_error() {
     }
     let script = "for name in $0/*; do getfattr -n user.long --only-values $name && echo had
                   getfattr -d -m - $name && echo had; done; true";
-    // The names are there; of a million bytes of values the first.
+    // All names are present; of a million bytes of values, the first ones.
     for options in site.ways() {
         let (server, line) = between(&site, 300_000);
         let mut command = site.command_with(&server, options);

@@ -1,7 +1,7 @@
-//! What is in files that change on the server: no older than is promised, of one version, and
+//! Contents of files that change on the server: no older than promised, of a single version, and
 //! never another file's.
 //!
-//! Each script writes to the tree itself and reads where it is shown.
+//! Each script writes to the tree itself and reads where the tree is shown.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use trawl_testkit::skip::without_program;
 
 use crate::site::{Site, cannot};
 
-/// What scripts begin with. `AGE` is what was agreed on; `wait()` is longer.
+/// Common beginning of the scripts. `AGE` is the agreed age; `wait()` waits longer than that.
 const HEAD: &str = r#"
 import ctypes, errno, mmap, os, subprocess, sys, time
 POINT, TREE, AGE = sys.argv[1], sys.argv[2], float(sys.argv[3])
@@ -41,7 +41,7 @@ def stale(call):
         return "stale"
 "#;
 
-/// Runs a script with the mount alone and with tables, at this age.
+/// Runs a script with only the mount and with tables, at this age.
 #[track_caller]
 fn expect(label: &str, ages: &[Duration], options: &[&str], script: &str) {
     if let Some(skip) = cannot(label).or_else(|| without_program(label, "python3")) {
@@ -73,7 +73,7 @@ fn run(site: &Site, options: &[&str], age: Duration, script: &str) {
 const SOON: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A file that is held open grows, shrinks and is written anew; who else reads it sees the same.
+/// A file that is held open grows, shrinks and is rewritten; other readers see the same.
 const HELD: &str = r#"
 put("log", b"first")
 file = held("log")
@@ -113,7 +113,7 @@ fn who_holds_a_file_sees_it_change() {
     expect("a held file", &[SOON, Duration::ZERO], &[], HELD);
 }
 
-/// Whoever opens a file sees what was in it then, however old names may be.
+/// Opening a file shows its content at that time, however old names may be.
 const OPENED: &str = r#"
 put("file", b"%06d" % 0)
 same("at first", cat("file"), b"%06d" % 0)
@@ -139,7 +139,7 @@ fn who_opens_a_file_sees_what_is_in_it() {
     expect("an opened file", &ages, &["--watched-age=0s"], OPENED);
 }
 
-/// A file that was replaced is itself, or gone; it is never the other one.
+/// A file that was replaced shows its own content or is gone; it never shows the other file.
 const REPLACED: &str = r#"
 put("file", b"old" * 3000)
 file = held("file")
@@ -187,7 +187,8 @@ fn a_replaced_file_is_itself_or_gone() {
     );
 }
 
-/// A name that is gone leads to no other file that has its number by now, however old names may be.
+/// A name that is gone never leads to another file that has its inode number by now, however old
+/// names may be.
 const REUSED: &str = r#"
 put("before", b"before")
 put("way", b"way")
@@ -214,7 +215,8 @@ fn a_name_that_is_gone_leads_to_no_other_file() {
     expect("a number of two files", &[LONG], &options, REUSED);
 }
 
-/// A mapping shows changes without a call, and what is executed goes on when it is replaced.
+/// A mapping shows changes without a call, and a running program continues when its file is
+/// replaced.
 const MAPPED: &str = r#"
 PAGES = 300
 def text(number):

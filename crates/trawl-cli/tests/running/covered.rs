@@ -8,7 +8,7 @@ use trawl_testkit::skip::Skip;
 
 use crate::site::Site;
 
-/// The program as it is installed, if its library was built.
+/// Returns the program as it is installed, if its library was built.
 pub(crate) fn installed(site: &Site) -> Option<PathBuf> {
     let installed = site.installed();
     if installed.is_none() {
@@ -103,7 +103,7 @@ fn the_loader_is_answered_where_that_pays_or_is_asked_for() {
     assert_eq!(shown(&[], &many[..4], None), "");
     assert_eq!(shown(&["--audit"], &[], None), library);
     assert_eq!(shown(&[], &many, None), library);
-    // One that the loader does not find is left out by it, and stays in the variable.
+    // A library that the loader does not find is ignored by it, and stays in the variable.
     let both = shown(&["--audit", "--eager"], &many, Some("/no/such.so"));
     assert_eq!(both, format!("/no/such.so:{library}"));
 }

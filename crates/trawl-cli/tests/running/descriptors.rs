@@ -1,5 +1,5 @@
-//! Descriptors that the kernel does not know of: every call says of one what it says of the kernel's
-//! own, and so does every path that names one.
+//! Descriptors that the kernel does not know: every call, and every path that names one, reports
+//! the same as for the kernel's own descriptors.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! How a command ends is how the program ends, and nothing stays behind.
+//! The program ends as the command ends, and nothing stays behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ fn exit_codes_are_the_commands() {
         let ran = oracle::run(site.command(&site.server()).arg(program)).expect_code(code);
         assert!(ran.errors().contains("cannot run"), "{ran}");
     }
-    // A program that lies in the tree itself.
+    // A program in the tree itself.
     fs::copy("/bin/echo", site.tree().join("say")).expect("there is one");
     let mut command = site.command(&site.server());
     let ran = oracle::run(command.arg(site.point().join("say")).arg("hello"));
@@ -87,7 +87,7 @@ fn signals_are_passed_on() {
     let script = "trap 'echo caught; exit 9' USR1; echo ready; while :; do sleep 0.05; done";
     for (signal, code, said) in [("USR1", 9, "caught"), ("TERM", 143, ""), ("HUP", 129, "")] {
         let mut command = site.command(&site.server());
-        // Who runs the tests may ignore some, and a shell cannot take that back.
+        // The user who runs the tests may ignore some signals, and a shell cannot undo that.
         command.args(["env", "--default-signal", "sh", "-c", script]);
         command.stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
@@ -119,7 +119,7 @@ fn a_mount_comes_and_goes() {
     fs::write(site.tree().join("a"), "shown").expect("room");
     fs::set_permissions(site.tree().join("a"), fs::Permissions::from_mode(0o640)).expect("ours");
     let place = format!("{}:{}", site.server(), site.tree().display());
-    // In mounts of its own, so that a failure leaves none.
+    // In mounts of its own, so that a failure leaves none behind.
     let script = "$0 mount \"$1\" $2 && cat $2/a && stat -f -c %T $2 && grep -c \"$2 fuse\" /proc/mounts; \
                   $0 unmount $2 && ls $2; $0 unmount $2; echo $?; \
                   $0 mount \"$1\"/none $2; echo $?";

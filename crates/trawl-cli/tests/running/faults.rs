@@ -1,4 +1,4 @@
-//! Servers that end in the middle: an error, never a short answer.
+//! Servers that end in the middle of an answer: an error, never a short answer.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -13,30 +13,31 @@ use trawl_testkit::oracle;
 
 use crate::site::{Site, TRAWL, cannot};
 
-/// What has gone through, and how much may.
+/// Number of bytes that have passed, and the maximum.
 pub(crate) struct Line {
     left_bytes: AtomicUsize,
     pub(crate) sent_bytes: AtomicUsize,
     connections: AtomicUsize,
     pub(crate) is_cut: AtomicBool,
-    /// Servers say that they can do nothing but search.
+    /// Whether servers report that they support nothing but search.
     pub(crate) is_old: AtomicBool,
-    /// How long each piece takes on the first connection, once [`FREE_BYTES`] have come.
+    /// Duration of each piece on the first connection, once [`FREE_BYTES`] have passed.
     pause: Duration,
-    /// How much later all other connections begin.
+    /// Delay with which all other connections begin.
     delay: Duration,
 }
 
 const FREE_BYTES: usize = 300_000;
-/// What a server says first.
+/// Length of a server's first message.
 const HELLO_BYTES: usize = 36;
 
-/// Listens beside the tree; what servers say ends after so many bytes, and nobody is let in then.
+/// Listens in front of the tree's server. The servers' output ends after this many bytes, and then
+/// no connection is accepted.
 pub(crate) fn between(site: &Site, bytes: usize) -> (String, Arc<Line>) {
     slow(site, bytes, Duration::ZERO, Duration::ZERO)
 }
 
-/// The same where the first connection becomes slow, and others begin late.
+/// Listens as [`between`] does; the first connection becomes slow, and others begin late.
 fn slow(site: &Site, bytes: usize, delay: Duration, pause: Duration) -> (String, Arc<Line>) {
     let path = site.scratch.join("socket");
     let _ = std::fs::remove_file(&path);
@@ -94,7 +95,7 @@ fn serve(mut client: UnixStream, line: &Arc<Line>, is_first: bool) {
     if line.is_old.load(Ordering::Relaxed) {
         let mut hello = [0; HELLO_BYTES];
         server.read_exact(&mut hello).expect("it says hello");
-        // Its features.
+        // The server's features.
         hello[HELLO_BYTES - 8..].fill(0);
         let _ = client.write_all(&hello);
     }
@@ -149,9 +150,10 @@ fn a_tree_takes_few_questions_of_the_server() {
         "find $0 -ls | wc -l; ls -lR $0 | wc -l; du -s $0 >/dev/null",
     ]);
     let ran = oracle::run(command.arg(site.point())).expect_code(0);
-    // The top, and of each directory itself and what is in it; of ls, three lines more each.
+    // The top, and for each directory the directory itself and its content; for ls, three more
+    // lines each.
     assert_eq!(ran.text(), "801\n1402\n", "{ran}");
-    // A greeting, what the top is, and one for all that is below it; some credit.
+    // A greeting, the attributes of the top, and one request for everything below it; some credit.
     let (sent, path) = (&line.sent_bytes, site.tree().as_os_str().len());
     let sent = sent.load(Ordering::Relaxed);
     assert!(sent < 400 + 4 * path, "{sent} bytes were asked with");
@@ -172,7 +174,7 @@ fn a_server_that_ends_is_an_error() {
         ("cat $0/big", 2_000_000),
         ("set -o pipefail; tar -cf - $0 | cat", 400_000),
         ("du -s $0", 4_000),
-        // This one does not notice.
+        // This command does not notice.
         ("echo $0/*/*", 20_000),
     ] {
         let (server, line) = between(&site, bytes);
@@ -213,7 +215,7 @@ fn call_by_call_each_name_is_asked_for() {
         let (at_once, few) = asked(way);
         let (each, many) = asked(&[way, &["--call-by-call"]].concat());
         assert_eq!(at_once, each);
-        // 200 paths at least, against one question.
+        // At least 200 paths, compared with one question.
         assert!(
             few < 4000 && many > 200 * 20,
             "{way:?}: {few}, {many} bytes"
@@ -232,7 +234,7 @@ fn what_an_answer_comes_to_late_is_asked_for_by_itself_once() {
     let late = site.tree().join("late");
     std::fs::create_dir(&late).expect("room");
     std::fs::write(late.join("x"), "there").expect("room");
-    // Long before the answer about all has come to it; that one goes on meanwhile.
+    // Long before the answer about the whole tree has reached it; that answer continues meanwhile.
     let (delay, pause) = (Duration::from_millis(500), Duration::from_millis(5));
     let (server, line) = slow(&site, usize::MAX, delay, pause);
     let mut command = site.command(&server);

@@ -1,5 +1,5 @@
-//! Commands that are answered from an index which a daemon keeps as of now: what they say is what
-//! the kernel tells them, whoever they are and whatever has changed.
+//! Commands that are answered from an index that a daemon keeps up to date: they print what the
+//! kernel tells them, for every user and after any change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,8 +18,8 @@ use crate::site::Site;
 const ANN: u32 = 4811;
 const BOB: u32 = 4812;
 
-/// Prints what readdir(3) says: directories as Python's scandir gives them, never a call of stat(2)
-/// that is not needed.
+/// Prints what readdir(3) returns: directories as Python's scandir lists them, without unnecessary
+/// calls of stat(2).
 const SCAN: &str = "
 import os, sys
 def scan(path):
@@ -35,9 +35,9 @@ def scan(path):
 scan(sys.argv[1])
 ";
 
-/// A tree on a file system of its own, an index of it, and who keeps that.
+/// A tree on a file system of its own, its index, and the daemon that maintains the index.
 struct Kept {
-    /// The first field: it ends before what it watches is unmounted.
+    /// The first field, because the daemon must end before what it watches is unmounted.
     daemon: Option<Daemon>,
     mount: LoopMount,
     site: Site,
@@ -46,7 +46,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Some hundred directories, and a daemon that watches them.
+    /// Creates some hundred directories, and a daemon that watches them.
     fn new(label: &str) -> Option<Kept> {
         let mut kept = Kept::unwatched(label)?;
         kept.watch();
@@ -82,7 +82,7 @@ impl Kept {
         self.watch_as(&Identity::Ourselves);
     }
 
-    /// Starts the daemon and waits until it says that it watches.
+    /// Starts the daemon and waits until it reports that it watches.
     fn watch_as(&mut self, who: &Identity) {
         let mut command = who.command(&self.trawl);
         command.env("TRAWL_INDEX", &self.index).arg("watch");
@@ -93,9 +93,9 @@ impl Kept {
         self.mount.path().to_owned()
     }
 
-    /// A shell whose programs ask, however fast the machine is. They do so once they have gone
-    /// through two directories, for names alone; eager ones ask for all that stat(2) says, which no
-    /// index is asked for.
+    /// Returns a shell whose programs ask, however fast the machine is. They ask after they have
+    /// gone through two directories, and for names only; eager ones ask for everything that stat(2)
+    /// returns, for which no index is asked.
     fn shell(&self, who: Option<u32>, options: &[&str], script: &str) -> Ran {
         let mut command = person(who, &self.trawl);
         command.env("TRAWL_INDEX", &self.index).arg("run");
@@ -110,7 +110,7 @@ impl Kept {
         oracle::run(command.args(["-c", script, "bash"]).arg(self.root()))
     }
 
-    /// Compares what a script says, but for the order of its lines.
+    /// Compares what a script prints, except for the order of its lines.
     #[track_caller]
     fn compare(&self, who: Option<u32>, options: &[&str], script: &str) -> Vec<String> {
         let (plain, ours) = (self.plain(who, script), self.shell(who, options, script));
@@ -120,8 +120,8 @@ impl Kept {
         ours.text().lines().map(str::to_owned).collect()
     }
 
-    /// Expects that the index tells who goes through directories, but for what they opened before they
-    /// asked. Where the machine is slow, tables grow old while they are read.
+    /// Checks that the index answers a program that goes through directories, except for those that
+    /// it opened before it asked. On a slow machine, tables become too old while they are read.
     #[track_caller]
     fn expect_index(&self, who: Option<u32>, script: &str) {
         let until = Instant::now() + Duration::from_secs(60);
@@ -146,8 +146,8 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// How many directories gave their names in another order than that of the index: the kernel's, which
-/// on this file system is that of hashes.
+/// Counts the directories that list their names in an order other than the index's: the kernel's
+/// order, which on this file system is that of hashes.
 fn unsorted(paths: &[String]) -> usize {
     let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (above, name) in paths.iter().filter_map(|path| path.rsplit_once('/')) {
@@ -157,7 +157,7 @@ fn unsorted(paths: &[String]) -> usize {
 }
 
 const FIND: &str = "find \"$1\"";
-/// What all may list.
+/// Directories that everybody may list.
 const OPEN: &str = "find \"$1\"/{0,1,2,3,4,5,6,7,8,9,10,11}";
 const INDEX: &[&str] = &["--served-by", "index"];
 
@@ -201,7 +201,7 @@ b' && mkdir empty && ln m/own/in/x m/own/second &&
         "find \"$1\" -printf '%p %y %i %n %s %m %U %G %T+ %C+ %l\\n'",
         "ls -1RA --color=never \"$1\"",
         "shopt -s globstar dotglob; printf '%s\\n' \"$1\"/** \"$1\"/m/*/in/",
-        // Of the names of a file du counts the first that it comes to, unless it counts all.
+        // du counts the first name of a file that it meets, unless it counts all names.
         "du -al \"$1\"",
         scan,
     ];
@@ -254,7 +254,7 @@ fn without_a_daemon_that_answers_the_file_system_is_asked() {
         return;
     };
     let daemon = kept.daemon.as_ref().expect("it is there").id();
-    // It stands still, or is killed, while the command runs.
+    // The daemon is stopped or killed while the command runs.
     for (stop, options) in [("-STOP", INDEX), ("-STOP", &[]), ("-KILL", INDEX)] {
         let script = format!("find \"$1\"; kill {stop} {daemon}; touch \"$1\"/3/new; find \"$1\"");
         let ours = kept.shell(None, options, &script);
@@ -273,12 +273,12 @@ fn without_a_daemon_that_answers_the_file_system_is_asked() {
     if let Some(mut daemon) = kept.daemon.take() {
         daemon.wait();
     }
-    // The index is there, and old; so is the socket.
+    // The index exists and is old; so is the socket.
     fs::write(kept.root().join("5/later"), "").expect("room");
     kept.compare(None, &[], FIND);
     let ours = kept.shell(None, INDEX, FIND);
     assert_eq!(sorted(&ours.text()), sorted(&kept.plain(None, FIND).text()));
-    // And there is none.
+    // Now there is no index.
     fs::remove_dir_all(&kept.index).expect("root may");
     kept.compare(None, &[], FIND);
     let ours = kept.shell(None, INDEX, FIND);
@@ -292,7 +292,7 @@ fn what_something_is_mounted_on_has_its_own_number() {
     let Some(kept) = Kept::new("running-indexed-mounts") else {
         return;
     };
-    // Seen by the daemon, too.
+    // The daemon sees these mounts, too.
     let mounts = "cd \"$1\" && mount --bind 3/3 4/4 && mount -t tmpfs none 5/5 && touch 5/5/in &&
         mount --bind '7/139/file 0' '7/139/file 1'";
     kept.plain(None, mounts).expect_code(0);
@@ -303,7 +303,7 @@ fn what_something_is_mounted_on_has_its_own_number() {
     kept.plain(None, "cd \"$1\" && umount 4/4 5/5 '7/139/file 1'")
         .expect_code(0);
     kept.compare(None, INDEX, scan);
-    // Seen by the command alone.
+    // Only the command sees these mounts.
     let inner = "cd \"$1\" && mount --bind 3/3 4/4 && mount -t tmpfs none 5/5 && touch 5/5/in &&
         mount --bind '7/139/file 0' '7/139/file 1'";
     let wrap = |program: &str| {
@@ -364,7 +364,7 @@ print(len(all), *(name.decode() for name, _ in all), sep='\\n')
         let names = kept.shell(None, INDEX, &script).expect_code(0).text();
         let names: Vec<&str> = names.lines().collect();
         assert_eq!(names.len(), count + 1, "{names:?}");
-        // Behind `.` and `..`, from the index; where the machine is slow not at once.
+        // After `.` and `..`, from the index; on a slow machine not immediately.
         if names[1..3] == [".", ".."] && names[3..].is_sorted() {
             break;
         }
@@ -378,7 +378,7 @@ fn rights_are_those_of_who_asks_and_not_of_who_made_the_index() {
         return;
     };
     const GROUP: u32 = 9041;
-    // Which others may pass, and its group alone may list.
+    // Others may traverse the directory, and only its group may list it.
     let close = format!(
         "cd \"$1\" && chgrp {GROUP} 3/{{3,15,27,39}} && chmod 751 3/{{3,15,27,39}} &&
          chmod 755 lost+found"
@@ -417,7 +417,7 @@ fn a_walk_of_many_directories_asks_by_itself() {
     let before = barriers();
     kept.compare(None, &["--served-by", "live"], FIND);
     assert_eq!(barriers(), before, "the index was to be left out");
-    // Where the machine is slow, tables grow old before they are large.
+    // On a slow machine, tables become too old before they are large.
     let until = Instant::now() + Duration::from_secs(60);
     while barriers() == before {
         assert!(Instant::now() < until, "nobody was asked");

@@ -1,5 +1,5 @@
-//! Programs that know nothing of other machines, in trees of other machines: the same bytes as
-//! on the tree itself, and nothing left behind.
+//! Programs that know nothing about other machines, in trees of other machines: they print the same
+//! bytes as on the tree itself, and nothing stays behind.
 
 #![forbid(unsafe_code)]
 

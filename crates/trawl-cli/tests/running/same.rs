@@ -1,4 +1,4 @@
-//! Byte for byte what the same command says on the tree itself.
+//! Output that is byte for byte the same as that of the command on the tree itself.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,9 +7,10 @@ use trawl_testkit::oracle;
 
 use crate::site::{Site, TRAWL, cannot};
 
-/// Of each: what it says and how it ends must be the same. `$1` is where the tree is shown.
+/// Scripts whose output and exit code must be the same. `$1` is the directory at which the tree is
+/// shown.
 const SCRIPTS: &[&str] = &[
-    // Everything lstat(2) says but the device and when it was looked at.
+    // Everything that lstat(2) returns except the device and the access time.
     r"find $1 -printf '%p %y %i %m %n %U %G %s %b %T@ %C@ %l\n' | sort",
     "find $1 -depth -name '*a*' | sort; find $1 -type d -empty | sort",
     "ls -lRa $1",
@@ -57,7 +58,7 @@ fn commands_say_the_same_call_by_call() {
 
 #[track_caller]
 pub(crate) fn expect_the_same(site: &Site, options: &[&str], scripts: &[&str]) {
-    // The first look at a directory sets when it was looked at.
+    // The first look at a directory sets its access time.
     site.bound("ls -lR $1; du -a $1");
     for script in scripts {
         let native = site.bound(script);
@@ -104,7 +105,7 @@ fn a_tree_may_be_behind_a_link_and_several_may_be_shown() {
         "-c",
         "cat $0/a $1/b; ls $0 $1",
     ]);
-    // Where it works is looked up once more in there.
+    // The directory in which it works is looked up again in there.
     command.arg(site.point()).arg(".").current_dir(&second);
     let ran = oracle::run(&mut command).expect_code(0);
     let listed = format!("firstsecond.:\nb\n\n{}:\na\n", site.point().display());
@@ -122,7 +123,7 @@ fn what_changes_is_seen_after_a_while() {
     fs::write(tree.join("old"), "1").expect("room");
     let script = "ls $1; cat $1/*; touch $2/new; echo longer > $2/old; ln -s old $2/link; \
                   while ! test -e $1/new; do sleep 0.05; done; ls $1; cat $1/old; readlink $1/link";
-    // With tables, too, where their library was built.
+    // With tables, too, if their library was built.
     let mut command = site.command_with(&site.server(), &["--max-age=200ms"]);
     command
         .args(["sh", "-c", script, "sh"])
@@ -130,7 +131,7 @@ fn what_changes_is_seen_after_a_while() {
         .arg(&tree);
     let ran = oracle::run(&mut command).expect_code(0);
     assert_eq!(ran.text(), "old\n1link\nnew\nold\nlonger\nold\n");
-    // Never kept at all.
+    // Nothing is cached.
     let mut command = oracle::command(TRAWL);
     command
         .args(["run", "--max-age=0s", "--remote"])
@@ -154,7 +155,7 @@ fn ordinary_users_need_no_privilege() {
     fs::write(site.tree().join("a"), "shown").expect("room");
     fs::write(site.tree().join("secret"), "x").expect("room");
     mode(&site.tree().join("secret"), 0o600);
-    // A device as it is elsewhere: for all.
+    // A device that all users may use, as on other machines.
     let script = "mknod -m 666 $0/fuse c 10 229 && mount --bind $0/fuse /dev/fuse && \
                   exec setpriv --reuid=4711 --regid=4711 --clear-groups --inh-caps=-all -- \"$@\"";
     let mut command = oracle::command("unshare");

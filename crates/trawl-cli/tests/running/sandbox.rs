@@ -1,4 +1,4 @@
-//! Where nothing is mounted: the same bytes, statically linked programs' too.
+//! Runs without mounts: the same bytes, also for statically linked programs.
 
 use std::fs;
 use std::path::Path;
@@ -39,13 +39,13 @@ fn run_with(site: &Site, server: &str, options: &[&str], script: &str) -> Ran {
     oracle::run(command.arg(site.point()).current_dir(site.scratch.path()))
 }
 
-/// Scripts print the same; says why if none can be run.
+/// Checks that scripts print the same; returns the reason if none can be run.
 #[track_caller]
 fn expect_the_same(site: &Site, scripts: &[&str]) -> Option<Skip> {
     for script in scripts {
         let native = site.bound(script);
         let ours = run(site, &site.server(), script);
-        if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
+        if ours.code == Some(125) && ours.errors().contains("cannot be intercepted") {
             let skip = Skip::new("commands whose calls are asked about", ours.errors());
             return Some(skip);
         }
@@ -77,7 +77,8 @@ fn commands_say_the_same() {
     site.expect_nothing_left();
 }
 
-/// By descriptors, by their names, by the newest calls, with too little room and bad names.
+/// Access by descriptors, by their names, by the newest calls, with too little space and with bad
+/// names.
 const CALLS: &str = r#"cd $1/attributes; exec python3 -c '
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -177,8 +178,7 @@ fn attributes_are_not_shown_to_other_users() {
     site.expect_nothing_left();
 }
 
-/// As with a mount: lists name users who have no numbers in a user namespace, and would not be
-/// copied.
+/// As with a mount: lists name users who have no ids in a user namespace, and would not be copied.
 #[test]
 fn who_is_in_a_user_namespace_is_shown_no_lists() {
     let what = "attributes in a sandbox in a user namespace";
@@ -267,18 +267,18 @@ fn contents_take_no_more_memory_than_was_agreed_on() {
     }
     fs::hard_link(site.tree().join("a"), site.tree().join("again")).expect("room");
     let memory = ["--sandbox-memory", "1M"];
-    // It is looked at, and not opened.
+    // The file is looked at, and not opened.
     let looks = "stat -c '%s %b %i' $1/hole; find $1 -size +1G -printf '%P\\n'; ls -l $1";
     let (native, ours) = (
         site.bound(looks),
         run_with(&site, &site.server(), &memory, looks),
     );
-    if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
+    if ours.code == Some(125) && ours.errors().contains("cannot be intercepted") {
         return Skip::new(what, ours.errors()).say();
     }
     assert_eq!(ours.text(), native.text(), "{ours}");
     assert!(ours.text().starts_with("1099511627776 "), "{ours}");
-    // What it is opened for fails at once, and says why; nothing that is wrong is read.
+    // Commands that open it fail immediately and report why; no wrong content is read.
     let ours = run_with(&site, &site.server(), &memory, "head -c 4 $1/hole; echo $?");
     assert_eq!(ours.text(), "1\n", "{ours}");
     let said = ours.errors();
@@ -286,7 +286,8 @@ fn contents_take_no_more_memory_than_was_agreed_on() {
     assert!(said.contains("/hole: it has 1099511627776 bytes"), "{said}");
     assert!(said.contains("--sandbox-memory"), "{said}");
     assert_eq!(ours.code, Some(125), "the command did not say so: {ours}");
-    // What fits is whole; two names of a file are one; what does not fit any more is refused.
+    // Files that fit are complete; two names of a file count once; files that no longer fit are
+    // refused.
     let script = "cd $1; for f in a again c a b c; do wc -c < $f || echo no $f; done";
     let ours = run_with(&site, &site.server(), &memory, script);
     assert_eq!(
@@ -314,7 +315,7 @@ fn holes_take_no_memory() {
     file.set_len(40 << 20).expect("room");
     let script = "sha256sum < $1/hole; df --output=used $1 | tail -n 1";
     let ours = run(&site, &site.server(), script);
-    if ours.code == Some(125) && ours.errors().contains("cannot be asked about") {
+    if ours.code == Some(125) && ours.errors().contains("cannot be intercepted") {
         return Skip::new(what, ours.errors()).say();
     }
     let native = site.bound("sha256sum < $1/hole");
@@ -327,7 +328,8 @@ fn holes_take_no_memory() {
     site.expect_nothing_left();
 }
 
-/// Files are replaced in directories that may not be written, and directories are shut and opened.
+/// Files are replaced in directories that may not be written, and directories are closed and
+/// opened.
 const RIGHTS: &str = r#"
 import os, sys, time
 point, tree = sys.argv[1] + "/d", sys.argv[2] + "/d"
@@ -387,7 +389,7 @@ fn an_ordinary_user_sees_what_becomes_of_rights() {
         .arg(site.tree())
         .current_dir(site.scratch.path());
     let ran = oracle::run(&mut command);
-    if ran.code == Some(125) && ran.errors().contains("cannot be asked about") {
+    if ran.code == Some(125) && ran.errors().contains("cannot be intercepted") {
         return Skip::new(test, ran.errors()).say();
     }
     let wanted = "one\ntwo! b'one' 3 4\nPermission denied\n['a'] two!\n";

@@ -1,5 +1,5 @@
-//! Programs that are looked for in directories of a remote tree: what is found is what the mount
-//! says, and few files are looked at in vain.
+//! Programs that are searched for in directories of a remote tree: the results are those of the
+//! mount, and few files are looked at in vain.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use trawl_testkit::skip::without_program;
 use crate::site::Site;
 use crate::tables::{cannot_compare, compare};
 
-/// Thirty directories with a program in the last, a file that is none before it, links, and what is
-/// not there; `$1` is where the tree is shown.
+/// Creates thirty directories with a program in the last one, a file that is not a program before
+/// it, links, and missing entries; `$1` is the directory at which the tree is shown.
 const PLANT: &str = r#"
     set -e; cd $1; mkdir -p path/{01..30} usr/bin path/shut way
     printf '#!/bin/sh\necho found "$0" "$@"\n' > path/30/prog; chmod 755 path/30/prog
@@ -21,7 +21,7 @@ const PLANT: &str = r#"
     ln -s usr/bin bin; ln -s ../usr/./bin/ way/up; ln -s ../../../../../../../usr/bin way/out
     ln -s /usr/bin absolute; ln -s loop loop; touch file"#;
 
-/// What `PATH` is then.
+/// Value of `PATH` for these directories.
 const PATH: &str = "for n in {01..29}; do path=$path:$1/path/$n; done; \
     path=$1/nosuch:$1/nosuch/below${path}:$1/file:$1/file/x:$1/way/out:$1/bin:$1/way/up:\
 $1/absolute:$1/path/shut:$1/path/30:$1/path/30:/usr/bin:/bin; ";
@@ -90,10 +90,10 @@ fn few_files_are_looked_at_in_vain() {
         let (with, few, _) = calls(&[], words);
         let (without, many, _) = calls(&["--no-preload"], words);
         assert_eq!(with, without, "{words}");
-        // Links that lead out or nowhere are the kernel's to follow.
+        // The kernel follows links that lead out of the tree or nowhere.
         assert!(many >= 30 && few <= 6, "{words}: {few} against {many}");
     }
-    // Neither is asked about again and again because of those: once, and once about a file.
+    // Neither causes repeated questions: one, and one about a file.
     let words = "/bin/bash -c 'for n in 1 2 3 4 5 6; do type -a nosuch$n; done; type prog'";
     let (_, _, questions) = calls(&[], words);
     assert!((1..=3).contains(&questions), "{questions} questions");
@@ -107,7 +107,7 @@ fn a_program_that_comes_is_found_when_it_may_be() {
         return;
     }
     site.bound(PLANT).expect_code(0);
-    // What others change is seen after the age that was asked for, and not for ever.
+    // Changes by others are seen after the requested age at the latest.
     let script = format!(
         "{PATH}export PATH=$path; sh -c 'new' 2>/dev/null; cp $2/path/30/prog $2/path/15/new; \
          until sh -c 'new' 2>/dev/null; do sleep 0.05; done; rm $2/path/15/new; \

@@ -1,5 +1,5 @@
-//! Searches that meet Trawl's own mounts: the server answers for what lies there, in one request,
-//! and the records are those of a walk through the mount.
+//! Searches that reach Trawl's own mounts: the server answers for the parts below them, in one
+//! request, and the records are those of a walk through the mount.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -52,10 +52,10 @@ fn site() -> Site {
     }
     let run = site.tree().join("a/run");
     fs::set_permissions(run, fs::Permissions::from_mode(0o755)).expect("our own file");
-    // Where links lead is a matter of who looks.
+    // The target of a link depends on who looks.
     symlink("../w.c", site.tree().join("out.c")).expect("room");
     symlink("z.c", site.tree().join("in.c")).expect("room");
-    // The first look at a directory sets when it was looked at.
+    // The first look at a directory sets its access time.
     trawl_testkit::tick();
     oracle::run(oracle::command("find").arg(site.scratch.path())).expect_code(0);
     site
@@ -71,7 +71,7 @@ const WORDS: [&str; 7] = [
     "'/point/a/*|point'",
 ];
 
-/// Each run mounts anew, and the kernel gives mounts the number that is free then.
+/// Removes device numbers: each run mounts anew, and the kernel gives the mount any free number.
 fn without_devices(text: &str) -> String {
     let mut parts = text.split("\"dev\":");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -100,7 +100,7 @@ fn a_search_in_a_run_asks_the_server() {
     let walks = |text: &str| without_devices(&text.replace("remote (live)", "live"));
     for words in WORDS {
         for place in ["$1", "$1/.."] {
-            // It would be found before the mount is met, or only above it.
+            // It would be found before the mount is reached, or only above it.
             if (words.contains("-f ") && place != "$1")
                 || (words.contains("point") && place == "$1")
             {
@@ -119,14 +119,14 @@ fn a_search_in_a_run_asks_the_server() {
             assert!(said.contains("remote (live)"), "{words} {place} {asked}");
         }
     }
-    // Without the server the mount says what it can.
+    // Without the server, the mount answers what it can.
     drop(server);
     let ran = run("$0 search '*.c' $1");
     assert_ne!(ran.code, Some(0), "{ran}");
     site.expect_nothing_left();
 }
 
-/// Prints who answered, and the paths, by the library's functions for C.
+/// Prints the source of the answers, and the paths, with the library's functions for C.
 const C_INTERFACE: &str = r#"
 import ctypes, os, sys
 class Entry(ctypes.Structure):
@@ -165,11 +165,11 @@ fn a_program_that_calls_the_library_asks_the_server() {
         &site.point(),
     ];
     let ran = oracle::run(command.arg("python3").args(words));
-    // TRAWL_REMOTE.
+    // `TRAWL_REMOTE`.
     assert_eq!(ran.text(), "3 a/b/y.c a/x.c in.c out.c z.c\n", "{ran}");
 }
 
-/// Who is not the one who mounted asks through the mount.
+/// A user other than the one who mounted asks through the mount.
 #[test]
 fn mounts_of_others_are_not_believed() {
     let test = "a mount of another user";

@@ -1,4 +1,5 @@
-//! A tree, a directory to show it at, and commands that see it there: through a server, or bound.
+//! A tree, a directory at which it is shown, and commands that see it there: through a server, or
+//! by a bind mount.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -11,7 +12,7 @@ use trawl_testkit::{OddTree, Scratch, odd_tree};
 
 pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
 
-/// Why no command can be run here, if so.
+/// Returns the reason why no command can be run here, if there is one.
 pub(crate) fn cannot(what: &str) -> Option<Skip> {
     if !is_root() {
         return Some(Skip::new(what, "it needs root"));
@@ -30,7 +31,8 @@ pub(crate) fn cannot(what: &str) -> Option<Skip> {
     (ran.code != Some(0)).then(|| Skip::new(what, "there can be no mounts of its own"))
 }
 
-/// Compiles a C program of these tests; `None`, and why is said, where nothing can be compiled.
+/// Compiles a C program of these tests; where nothing can be compiled, reports why and returns
+/// `None`.
 pub(crate) fn compiled(what: &str, into: &Path, name: &str) -> Option<PathBuf> {
     if let Some(skip) = without_program(what, "cc") {
         skip.say();
@@ -52,7 +54,7 @@ pub(crate) fn compiled(what: &str, into: &Path, name: &str) -> Option<PathBuf> {
     Some(program)
 }
 
-/// A tree, and where it is shown.
+/// A tree, and the directory at which it is shown.
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
     installed: OnceCell<Option<PathBuf>>,
@@ -71,7 +73,7 @@ impl Site {
         Site { scratch, installed }
     }
 
-    /// With a tree of every oddity, programs among them.
+    /// Creates a site with a tree of every oddity, including programs.
     pub(crate) fn odd(label: &str) -> Site {
         let site = Site::empty(label);
         let plan = odd_tree::Plan {
@@ -84,11 +86,11 @@ impl Site {
         fs::create_dir(site.tree().join("odd")).expect("room");
         let odd = OddTree::build(&site.tree().join("odd"), &plan);
         odd.expect("a tree").say_skipped();
-        // Whole files are read: not those that are nothing but a hole.
+        // Whole files are read, except those that consist only of a hole.
         let mut large = oracle::command("find");
         large.arg(site.tree()).args(["-size", "+9M", "-delete"]);
         oracle::run(&mut large).expect_code(0);
-        // Not everywhere are ACLs shown.
+        // ACLs are not shown everywhere.
         let mut plain = oracle::command("setfacl");
         let _ = plain
             .args(["-R", "-P", "-b", "-k"])
@@ -102,12 +104,14 @@ impl Site {
         site
     }
 
-    /// The program as it is installed, with the library where it looks for it; if that was built.
+    /// Returns the program as it is installed, with the library where it looks for it, if that was
+    /// built.
     pub(crate) fn installed(&self) -> Option<&Path> {
         self.installed.get_or_init(|| self.install()).as_deref()
     }
 
-    /// Options with which a tree is shown: by the mount alone, and with tables if there are any.
+    /// Returns the options with which a tree is shown: by the mount only, and with tables if there
+    /// are any.
     pub(crate) fn ways(&self) -> &'static [&'static [&'static str]] {
         const WAYS: [&[&str]; 2] = [&["--no-preload"], &[]];
         match self.installed() {
@@ -143,12 +147,12 @@ impl Site {
         self.scratch.join("point")
     }
 
-    /// The address of a server of this machine, run by the client.
+    /// Returns the address of a server of this machine, which the client starts.
     pub(crate) fn server(&self) -> String {
         format!("command:{TRAWL} serve --stdio")
     }
 
-    /// `trawl run` with the tree, from a server at this address.
+    /// Returns `trawl run` with the tree, from a server at this address.
     pub(crate) fn command(&self, server: &str) -> Command {
         self.command_with(server, &[])
     }
@@ -172,7 +176,7 @@ impl Site {
         )
     }
 
-    /// Runs words of a shell where the tree is shown.
+    /// Runs a shell script where the tree is shown.
     #[track_caller]
     pub(crate) fn run_with(&self, options: &[&str], script: &str) -> Ran {
         let mut command = self.command_with(&self.server(), options);
@@ -182,7 +186,7 @@ impl Site {
         oracle::run(&mut command)
     }
 
-    /// The same where the tree is bound.
+    /// Runs a shell script where the tree is bound.
     #[track_caller]
     pub(crate) fn bound(&self, script: &str) -> Ran {
         let bind = "mount --bind \"$0\" \"$1\" && exec bash -c \"$2\" bash \"$1\"";
@@ -196,7 +200,7 @@ impl Site {
         oracle::run(&mut command)
     }
 
-    /// Nothing is mounted, and no server is left.
+    /// Checks that nothing is mounted, and that no server is left.
     #[track_caller]
     pub(crate) fn expect_nothing_left(&self) {
         let point = self.point().display().to_string();
@@ -213,7 +217,7 @@ impl Site {
     }
 }
 
-/// Command lines of processes that name this directory.
+/// Returns the command lines of processes that name this directory.
 fn processes(directory: &Path) -> Vec<String> {
     let name = directory.display().to_string();
     let entries = fs::read_dir("/proc").expect("proc is there").flatten();

@@ -1,7 +1,8 @@
-//! Writers on the server, readers in the run: nothing that is read is older than promised.
+//! Writers on the server, readers in the run: no content that is read is older than promised.
 //!
-//! The oracle is the writers' own record: what was in a file from when to when. `soak.py` does it;
-//! here is which way the tree is shown. `TRAWL_SOAK_OPERATIONS` makes it longer.
+//! The oracle is the writers' own record of the contents of each file over time. `soak.py` does the
+//! work; this file sets the way in which the tree is shown. `TRAWL_SOAK_OPERATIONS` makes it
+//! longer.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ fn number(name: &str, usual: u64) -> u64 {
     text.map_or(usual, |text| text.parse().expect("a number"))
 }
 
-/// Shown so, with this age in milliseconds.
+/// Runs it with the tree shown in this way, with this age in milliseconds.
 #[track_caller]
 fn expect(label: &str, way: &str, age_ms: u64, options: &[&str]) {
     let what = format!("a soak of {label}");
@@ -41,7 +42,7 @@ fn expect(label: &str, way: &str, age_ms: u64, options: &[&str]) {
         command.arg(number.to_string());
     }
     let ran = oracle::run(command.current_dir(site.scratch.path()));
-    if ran.code == Some(125) && ran.errors().contains("cannot be asked about") {
+    if ran.code == Some(125) && ran.errors().contains("cannot be intercepted") {
         return Skip::new(&what, ran.errors()).say();
     }
     assert_eq!(ran.code, Some(0), "{label}: {ran}");

@@ -1,5 +1,5 @@
-//! Tables in front of a mount: to the byte what the mount says, inode and device numbers too, for
-//! a small part of the calls.
+//! Tables in front of a mount: to the byte the same answers as from the mount, including inode and
+//! device numbers, for a small part of the calls.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use trawl_testkit::skip::{Skip, without_program};
 
 use crate::site::{Site, TRAWL, cannot};
 
-/// Why tables cannot be compared with the mount here, if so.
+/// Returns true, and reports why, if tables cannot be compared with the mount here.
 pub(crate) fn cannot_compare(site: &Site, what: &str) -> bool {
     let skip = cannot(what).or_else(|| {
         let is_there = site.installed().is_some();
@@ -22,8 +22,8 @@ pub(crate) fn cannot_compare(site: &Site, what: &str) -> bool {
     skip.is_some()
 }
 
-/// `$1` is where the tree is shown. All that a program can see of a file, the mount's device and
-/// its number as a mount among it.
+/// Scripts that show everything that a program can see of a file, including the mount's device and
+/// its mount number. `$1` is the directory at which the tree is shown.
 const SCRIPTS: &[&str] = &[
     r"find $1 -printf '%p %y %Y %D %F %i %m %M %n %U %G %u %g %s %b %k %S %d %T@ %C@ %A@ %l\n'",
     "find $1 -ls",
@@ -75,7 +75,7 @@ fn tables_say_what_the_mount_says() {
         return;
     }
     plant_attributes(&site);
-    // The first look at a directory sets when it was looked at.
+    // The first look at a directory sets its access time.
     site.bound("ls -lR $1; du -a $1");
     for script in SCRIPTS {
         compare(&site, &["bash", "-c", script, "bash"]);
@@ -87,7 +87,7 @@ fn tables_say_what_the_mount_says() {
     site.expect_nothing_left();
 }
 
-/// Among many that have none, a few that have some, where the file system has any.
+/// Sets attributes on a few of many entries, if the file system supports them.
 fn plant_attributes(site: &Site) {
     let script = "cd $1 && mkdir -p many/deep && touch many/{1..2500} many/deep/{1..20} && \
                   ln -s 7 many/link && setfattr -n user.few -v x many/{7,2400} many/deep many/deep/20 && \
@@ -121,8 +121,8 @@ fn a_repository_is_as_clean_as_the_mount_says() {
     site.expect_nothing_left();
 }
 
-/// Runs a command twice in one mount, which has one device number and one number as a mount: first
-/// with tables, then without. To the byte it must say the same.
+/// Runs a command twice in one mount, which has one device number and one mount number: first with
+/// tables, then without. The output must be the same to the byte.
 #[track_caller]
 pub(crate) fn compare(site: &Site, words: &[&str]) {
     let script = "\"$@\" > $OUT/with 2>&1; echo $? >> $OUT/with; unset LD_PRELOAD; \
@@ -177,13 +177,13 @@ fn few_calls_are_left_for_the_mount() {
     let (with, few, few_of_attributes) = calls(&[]);
     let (without, many, many_of_attributes) = calls(&["--no-preload"]);
     assert_eq!(with, without);
-    // Of each directory four and of attributes two of each file, at least.
+    // At least four calls for each directory, and two about attributes for each file.
     assert!(many_of_attributes > 800, "{many_of_attributes}");
     assert!(
         many > 1600 && few < many - 1500,
         "{few} against {many}, of attributes {few_of_attributes}"
     );
-    // The kernel is asked about the top, which lies in no table.
+    // The kernel is asked about the top, which is in no table.
     assert!(few_of_attributes < 8, "{few_of_attributes}");
     site.expect_nothing_left();
 }
@@ -238,7 +238,7 @@ fn what_the_kernel_would_refuse_is_in_no_table() {
     for name in ["bin/trawl", "lib/trawl/libtrawl-preload.so"] {
         mode(&site.scratch.join(name), 0o755);
     }
-    // The server is the superuser's and sees all; here the kernel looks at modes.
+    // The server runs as the superuser and sees everything; the kernel here checks modes.
     let serve = format!("{TRAWL} serve --stdio");
     let run = |options: &[&str]| -> Ran {
         let server = format!("command:{serve}");
@@ -269,7 +269,7 @@ fn an_ordinary_users_own_namespace_shows_the_same() {
         .arg(site.tree().join("big"))
         .status();
     assert!(chown.is_ok_and(|status| status.success()));
-    // The server keeps to these; the kernel here looks at modes alone.
+    // The server respects these lists; the kernel here checks only modes.
     let acls = "cd $1; mkdir granted denied masked; touch {granted,denied,masked}/file; \
                 chmod 700 granted; setfacl -m u:4711:rwx granted; setfacl -m u:4711:- denied; \
                 chmod 777 masked; setfacl -m m::- masked";
@@ -295,7 +295,7 @@ fn an_ordinary_users_own_namespace_shows_the_same() {
     site.expect_nothing_left();
 }
 
-/// Lets an ordinary user run what is installed.
+/// Lets an ordinary user run the installed program.
 fn open_for_others(site: &Site) {
     let names = [
         ".",
@@ -311,9 +311,10 @@ fn open_for_others(site: &Site) {
     }
 }
 
-/// Runs words of a shell as a user who needs a user namespace to mount; so is the server.
+/// Runs a shell script as a user who needs a user namespace to mount; the server runs as this user,
+/// too.
 fn as_user(site: &Site, options: &[&str], script: &str) -> Ran {
-    // A device as it is elsewhere: for all.
+    // A device that all users may use, as on other machines.
     let setup = "mknod -m 666 $0/fuse c 10 229 && mount --bind $0/fuse /dev/fuse && \
                  exec setpriv --reuid=4711 --regid=4711 --groups=4711,4712 --inh-caps=-all -- \"$@\"";
     let program = site.installed().expect("it was looked for");

@@ -1,7 +1,7 @@
-//! A server that says what changes: it is seen soon, though what is kept would be told for an
-//! hour; and while nothing changes nothing is asked.
+//! A server that reports changes: they are seen soon, although cached answers would stay valid for
+//! an hour; and while nothing changes, nothing is asked.
 //!
-//! What is asked and said goes through a line that counts and keeps it.
+//! Requests and answers pass through a line that counts and keeps them.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,7 +22,7 @@ use crate::site::{Site, TRAWL, cannot};
 
 /// Longer than anything here takes on a machine under load.
 const DEADLINE: Duration = Duration::from_secs(60);
-/// The short age; nothing is watched before half of it is over.
+/// The short age; nothing is watched before half of it has passed.
 const AGE: Duration = Duration::from_secs(2);
 
 fn cannot_watch(what: &str, tree: &Path) -> Option<Skip> {
@@ -39,7 +39,7 @@ fn cannot_watch(what: &str, tree: &Path) -> Option<Skip> {
     (!is_known).then(|| Skip::new(what, "temporary files lie on an unwatched file system"))
 }
 
-/// What goes between a client and servers that are started for it.
+/// The line between a client and the servers that are started for it.
 #[derive(Default)]
 struct Line {
     asked_bytes: AtomicUsize,
@@ -49,7 +49,7 @@ struct Line {
 }
 
 impl Line {
-    /// Starts these words for whoever connects.
+    /// Starts this command for each client that connects.
     fn listen(site: &Site, name: &str, words: Vec<String>) -> (String, Arc<Line>) {
         let path = site.scratch.join(name);
         let listener = UnixListener::bind(&path).expect("room");
@@ -115,7 +115,7 @@ impl Line {
         said.windows(words.len()).any(|it| it == words.as_bytes())
     }
 
-    /// Every server is gone, and none comes again.
+    /// Ends every server, and lets none start again.
     fn cut(&self) {
         self.is_cut.store(true, Ordering::SeqCst);
         for socket in self.sockets.lock().expect("whole").iter() {
@@ -124,7 +124,7 @@ impl Line {
     }
 }
 
-/// A shell in a remote tree, which is asked line by line.
+/// A shell in a remote tree, which runs scripts line by line.
 struct Inside {
     child: Child,
     input: Option<ChildStdin>,
@@ -153,7 +153,7 @@ impl Inside {
         inside
     }
 
-    /// What a script says.
+    /// Returns the output of a script.
     fn ask(&mut self, script: &str) -> String {
         let input = self.input.as_mut().expect("it is open");
         writeln!(input, "{script}\necho; echo =end=").expect("it reads");
@@ -169,7 +169,7 @@ impl Inside {
         }
     }
 
-    /// Asks until this is said.
+    /// Runs a script until it prints this.
     #[track_caller]
     fn expect(&mut self, script: &str, wanted: &str) {
         let until = Instant::now() + DEADLINE;
@@ -183,7 +183,7 @@ impl Inside {
         }
     }
 
-    /// Looks until that has asked nothing for longer than what is not watched may be told.
+    /// Runs a script until it has asked nothing for longer than unwatched answers stay valid.
     #[track_caller]
     fn quiet(&mut self, line: &Line, script: &str) {
         let until = Instant::now() + DEADLINE;
@@ -219,7 +219,7 @@ fn server(options: &[&str]) -> Vec<String> {
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// Names, attributes, what is not there, where links lead, contents.
+/// Looks at names, attributes, missing entries, targets of links, and contents.
 const LOOK: &str = "ls -lR . | cksum; for d in */; do cat $d/file; stat -c %a $d $d/file; \
                     readlink $d/link; ls -d $d/none; done";
 
@@ -282,7 +282,7 @@ fn changes_are_seen_soon_and_nothing_else_is_asked() {
     ] {
         inside.expect(script, wanted);
     }
-    // What was seen since is watched, too.
+    // Entries that were seen since are watched, too.
     inside.quiet(&line, LOOK);
     fs::write(tree("top/deep/er/x"), "new\n").expect("room");
     inside.expect("cat top/deep/er/x", "new");
@@ -302,12 +302,12 @@ fn what_is_not_watched_has_the_short_age() {
     }
     let names = ["a", "b", "c", "d", "e", "f"];
     plant(&site, &names);
-    // The top and two more; none at all.
+    // The top and two more; then none at all.
     for most in ["3", "0"] {
         let options = ["--watched-directories", most];
         let (server, line) = Line::listen(&site, &format!("socket{most}"), server(&options));
         let mut inside = Inside::start(&site, &server);
-        // It is asked again and again, as long as some are not watched.
+        // It is asked repeatedly, as long as some directories are not watched.
         let until = Instant::now() + DEADLINE;
         let (mut asked, mut times) = (line.asked(), 0);
         while times < 4 {
@@ -349,7 +349,7 @@ fn without_the_server_nothing_is_told_for_long() {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-    // It is there again, and is heard again.
+    // The server is there again, and its reports are received again.
     line.is_cut.store(false, Ordering::SeqCst);
     inside.expect("cat a/file", "unheard");
     inside.quiet(&line, LOOK);
@@ -401,7 +401,7 @@ fn expect_told_what_is_seen(site: &Site, options: &[&str]) {
     let (mut ann, mut bob) = (start(&ann), start(&bob));
     ann.quiet(&ann_line, LOOK);
     bob.quiet(&bob_line, "ls -l shared shared/sub; cat shared/file");
-    // What may not be listed is not watched.
+    // A directory that may not be listed is not watched.
     bob.expect("ls hers 2> /dev/null || echo no", "no");
     fs::write(tree("hers/between-us"), "").expect("room");
     fs::write(tree("shared/for-all"), "").expect("room");
@@ -409,11 +409,11 @@ fn expect_told_what_is_seen(site: &Site, options: &[&str]) {
     for inside in [&mut ann, &mut bob] {
         inside.expect("ls shared", "file\nfor-all\nlink\nsub");
     }
-    // What was open and is not any more.
+    // Directories that were open and no longer are.
     mode("shared", 0o700);
     bob.expect("cat shared/file 2> /dev/null || echo no", "no");
     fs::write(tree("shared/whispered"), "").expect("room");
-    // What happened before this was told before, or is not told.
+    // Earlier changes were reported before, or are not reported.
     fs::write(tree("said-to-all"), "").expect("room");
     bob.expect("ls -d said-to-all", "said-to-all");
     let until = Instant::now() + DEADLINE;

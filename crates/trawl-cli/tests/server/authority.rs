@@ -5,7 +5,7 @@ use rcgen::{
     SanType,
 };
 
-/// Somebody who signs.
+/// A certificate authority.
 pub(crate) struct Authority {
     pub(crate) pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -19,11 +19,11 @@ pub(crate) struct Signed {
     pub(crate) der: Vec<u8>,
 }
 
-/// What is in a certificate.
+/// Requested content of a certificate.
 pub(crate) struct Wish<'w> {
     pub(crate) common: &'w str,
     pub(crate) host: &'w str,
-    /// The year it ends with.
+    /// Year in which it expires.
     pub(crate) until: i32,
 }
 

@@ -1,4 +1,5 @@
-//! Ends that die, stop or are cut: an error or the whole answer, never a part that looks whole.
+//! Ends of a connection that die, stop or are cut off: the result is an error or the whole answer,
+//! never a part that looks complete.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -22,7 +23,8 @@ fn signal(pid: u32, signal: Signal) {
     kill_process(pid, signal).expect("it runs");
 }
 
-/// A little is under way at a time, so that both ends are in the middle for long.
+/// Returns a client with little data in flight, so that both ends are in the middle of an answer
+/// for long.
 fn slowly(path: &Path, silence: Duration) -> Remote {
     let patience = Patience {
         silence,
@@ -95,13 +97,13 @@ fn a_process_that_stands_still_is_an_error() {
     strike(&server, Signal::CONT);
     let text = answer.expect_err("it cannot be whole").to_string();
     assert!(text.contains("has sent nothing"), "{text}");
-    // Others, and later questions, are served.
+    // Other clients, and later questions, are served.
     let later = slowly(&path, Duration::from_secs(60));
     let ask = || request("x.c", &site.tree());
     assert_eq!(found(&later, ask()).expect("an answer"), live(ask()));
 }
 
-/// Stands between; the first connection ends after so many bytes from the server, or all do.
+/// Starts a proxy. The first connection, or every one, ends after this many bytes from the server.
 fn cutter(to: u16, most: usize, all: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it is bound").port();
@@ -159,7 +161,7 @@ fn tls_that_is_cut_is_gone_on_with_or_an_error() {
                 assert!(lines == whole, "cut at {cut}");
                 gone_on += 1;
             }
-            // Before the first record there is nothing to go on from.
+            // Before the first record there is nothing to continue from.
             Err(error) => {
                 let text = error.to_string();
                 let is_told = text.contains("complete") || text.contains("ended the connection");
@@ -168,7 +170,7 @@ fn tls_that_is_cut_is_gone_on_with_or_an_error() {
         }
     }
     assert!(gone_on > 3, "{gone_on}");
-    // Within the greeting, again and again.
+    // Within the greeting, repeatedly.
     let proxy = cutter(port, 300, true);
     let answer = found(&remote("localhost", proxy, files), ask());
     let text = answer.expect_err("it cannot be whole").to_string();

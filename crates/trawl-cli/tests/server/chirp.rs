@@ -1,4 +1,4 @@
-//! Chirp's line `search`, asked by a client that was written from the protocol alone.
+//! Chirp's line `search`, asked by a client that was written only from the protocol.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -21,7 +21,7 @@ fn serve(site: &Site, words: &[String]) -> Server {
     site.serve(&all)
 }
 
-/// What the client prints.
+/// Returns the output of the client.
 fn ask(server: &Server, words: &[&str]) -> String {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server/chirp_client.py");
     let mut client = oracle::command("python3");
@@ -53,7 +53,7 @@ fn a_client_of_chirp_is_answered() {
     let text = ask(&server, &["*.c", "/t/open", "0"]);
     let head: Vec<&str> = text.lines().take(2).collect();
     assert_eq!(head, ["logged in hostname 127.0.0.1", "result 0"]);
-    // A name that the lines have no way to say is an error, not a wrong name.
+    // A name that the lines cannot express is an error, not a wrong name.
     let found = [
         "0\t/a b.c\t",
         "0\t/deep/x.c\t",
@@ -63,7 +63,7 @@ fn a_client_of_chirp_is_answered() {
     ];
     let expected = [&found[..], &["84\t2\t/t/open"]].concat();
     assert_eq!(sorted(&text), expected);
-    // `?` is one byte; paths with the root; anchored; two directories, one of which is not there.
+    // `?` is one byte; paths with the root; anchored; two directories, one of which does not exist.
     let ask = |pattern: &str, paths: &str, flags: &str| {
         let text = ask(&server, &[pattern, paths, flags]);
         let lines = text.lines().skip(2).map(str::to_owned);
@@ -77,17 +77,17 @@ fn a_client_of_chirp_is_answered() {
     let two = ask("x.c", "/t/none|/t/open/../open//deep", "4");
     assert_eq!(two, ["2\t1\t/t/none", "0\t/t/open/deep/x.c\t"]);
     assert_eq!(ask("a?b.c", "/t/op%65n", "0"), ["0\t/a b.c\t"]);
-    // The first of the earliest directory that has one.
+    // The first match in the earliest directory that has one.
     assert_eq!(
         ask("*.c", "/t/open/deep:/t/open", "5"),
         ["0\t/t/open/deep/x.c\t"]
     );
-    // The flag for periods does nothing there.
+    // The flag for periods has no effect there.
     fs::write(tree.join("open/deep/.y.c"), "").expect("room");
     let with_period = ["0\t/.y.c\t", "0\t/x.c\t", "0\t/y.c\t"];
     assert_eq!(ask("*.c", "/t/open/deep", "8"), with_period);
     assert_eq!(ask("*.c", "/t/open/deep", "0"), with_period);
-    // What stat(2) says, of what a link leads to, in Chirp's order.
+    // The attributes from stat(2), of a link's target, in Chirp's order.
     let of = fs::metadata(tree.join("open/link.c")).expect("it is there");
     let numbers = format!(
         "{} {} {} {} {} {} {} {} {} {} {} {} {}",
@@ -109,11 +109,11 @@ fn a_client_of_chirp_is_answered() {
         ask("link.c", "/t/open", "2"),
         [format!("0\t/link.c\t{numbers}")]
     );
-    // Nothing outside the export.
+    // Nothing outside of the export.
     assert_eq!(ask("passwd", "/t/../../etc", "0"), ["2\t1\t/etc"]);
 }
 
-/// The server of cctools over the same tree, and where it listens.
+/// Starts the server of cctools over the same tree; returns it and its port.
 fn of_cctools(site: &Site) -> (Running, u16) {
     let port = site.scratch.join("port");
     let acl = site.write("tree/.__acl", "hostname:* rwldax\n");
@@ -225,10 +225,10 @@ fn nothing_but_searches_is_done() {
     let words: Vec<&str> = words.chain(bad.iter().map(|line| &line[..])).collect();
     let text = ask(&server, &words);
     let refused = text.lines().filter(|line| *line == "-8").count();
-    // A bracket that is not closed is itself, and nothing is called so.
+    // An unclosed bracket stands for itself, and no file has that name.
     assert!(refused >= bad.len() - 1, "{text}");
     assert!(file.exists());
-    // As the user that was named, who may not look everywhere.
+    // As the named user, who may not look everywhere.
     if skip::is_root() {
         assert!(text.contains(&format!("13\t1\t{tree}/shut")), "{text}");
     }
@@ -258,5 +258,5 @@ fn who_chirps_is_no_superuser_unless_it_is_said() {
         "--chirp-user=no such".to_owned(),
     ];
     let ended = site.serve(&words).end();
-    assert!(ended.contains("there is none"), "{ended}");
+    assert!(ended.contains("there is no such user"), "{ended}");
 }

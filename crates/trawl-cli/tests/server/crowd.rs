@@ -1,4 +1,4 @@
-//! Thousands of connections, and more than there may be.
+//! Thousands of connections, and more than the maximum.
 
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use trawl_testkit::skip::Skip;
 
 use crate::site::{LONG, Server, Site, found, live, request};
 
-/// As many as the server must hold.
+/// Number of connections that the server must hold.
 const MANY: usize = 10_000;
 
 fn hello() -> Vec<u8> {
@@ -61,7 +61,7 @@ fn frame(socket: &mut UnixStream) -> std::io::Result<Message> {
     Message::decode(frame).map_err(std::io::Error::other)
 }
 
-/// How many records a question brings, if the answer is whole.
+/// Returns the number of records in an answer, which must be complete.
 fn answer(socket: &mut UnixStream) -> u64 {
     loop {
         match frame(socket).expect("an answer") {
@@ -75,7 +75,7 @@ fn answer(socket: &mut UnixStream) -> u64 {
     }
 }
 
-/// Whether this process may have so many descriptors.
+/// Returns a reason to skip if this process may not have this many descriptors.
 fn without_descriptors(what: &str, many: usize) -> Option<Skip> {
     let mut limit = getrlimit(Resource::Nofile);
     let many = many as u64;
@@ -115,7 +115,7 @@ fn ten_thousand_connections_are_held_and_answered() {
         "--patience=100s",
     ]);
     let mut sockets: Vec<UnixStream> = (0..MANY).map(|_| connect(&path)).collect();
-    // Those that ask nothing cost no process and little memory.
+    // Connections that ask nothing cost no process and little memory.
     let one = Remote::new(Address::Unix(path.clone()));
     let ask = || request("x.c", &site.tree());
     assert_eq!(found(&one, ask()).expect("an answer"), live(ask()));
@@ -125,14 +125,14 @@ fn ten_thousand_connections_are_held_and_answered() {
         "{} KiB",
         server.memory_kib()
     );
-    // One more than there may be is told so, at once.
+    // A connection beyond the maximum is told so immediately.
     let mut refused = connect(&path);
     match frame(&mut refused).expect("it is told") {
         Message::Error { text, .. } => assert!(text.contains("too many connections"), "{text}"),
         other => panic!("{other:?}"),
     }
     assert!(frame(&mut refused).is_err());
-    // All ask, all at once.
+    // All ask, at the same time.
     for socket in &mut sockets {
         socket
             .write_all(&[hello(), question(&site.tree().join("open"), 1)].concat())
@@ -147,7 +147,7 @@ fn ten_thousand_connections_are_held_and_answered() {
         "{} KiB",
         server.memory_kib()
     );
-    // And some of them again, later: they are known.
+    // Some of them ask again later: they are known.
     for socket in sockets.iter_mut().take(500) {
         socket
             .write_all(&question(&site.tree().join("open"), 2))
@@ -156,7 +156,7 @@ fn ten_thousand_connections_are_held_and_answered() {
     for socket in sockets.iter_mut().take(500) {
         assert_eq!(answer(socket), 1);
     }
-    // Those that go make room.
+    // Connections that end make room.
     sockets.truncate(1);
     wait_until("there is no room", &server, || {
         let mut socket = connect(&path);
@@ -170,7 +170,7 @@ fn ten_thousand_connections_are_held_and_answered() {
 #[test]
 fn who_must_wait_too_long_is_told() {
     let site = Site::new("crowd-wait");
-    // One that is served takes the only place, for it never takes its answer.
+    // One connection takes the only place, because it never reads its answer.
     let words = ["--user-served=1", "--patience=300ms", "--stall=60s"];
     let (server, path) = site.at_socket(&words);
     let large = crate::site::large(&site, 3000);
@@ -191,7 +191,7 @@ fn who_must_wait_too_long_is_told() {
         Message::Error { text, .. } => assert!(text.contains("try again later"), "{text}"),
         other => panic!("{other:?}: {}", server.said()),
     }
-    // The first one has its answer all the same.
+    // The first one gets its answer all the same.
     assert_eq!(answer(&mut first), 6000);
 }
 

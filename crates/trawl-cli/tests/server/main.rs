@@ -1,4 +1,4 @@
-//! The server of the search call as it is run: sockets, certificates, crowds, and what goes wrong
+//! The server of the search call in operation: sockets, certificates, many clients, and failures
 //! between two machines.
 
 mod authority;

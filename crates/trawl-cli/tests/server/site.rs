@@ -1,4 +1,4 @@
-//! A tree, a server that is run, and who may ask it.
+//! A tree, a running server, and the users who may ask it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -22,7 +22,7 @@ pub(crate) fn mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("our own");
 }
 
-/// A tree, and the program where every user can run it.
+/// A tree, and the program in a place where every user can run it.
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
     pub(crate) program: PathBuf,
@@ -60,7 +60,7 @@ impl Site {
         Server::new(command.spawn().expect("it starts"))
     }
 
-    /// A server at a socket, when it listens.
+    /// Starts a server at a socket; returns when it listens.
     pub(crate) fn at_socket(&self, words: &[&str]) -> (Server, PathBuf) {
         let socket = self.scratch.join("socket");
         let mut all = vec![format!("--listen=unix:{}", socket.display())];
@@ -75,11 +75,11 @@ impl Site {
     }
 }
 
-/// A server that ends with the test, and what it said.
+/// A server that ends with the test, and its output.
 pub(crate) struct Server {
     pub(crate) child: Child,
     said: Arc<Mutex<String>>,
-    /// Takes down what it says, to the end.
+    /// Records the server's output until it ends.
     listener: JoinHandle<()>,
 }
 
@@ -111,7 +111,7 @@ impl Server {
         self.said.lock().expect("no panic").clone()
     }
 
-    /// Waits until it says something with these words; what stands behind them on the line.
+    /// Waits until the server prints these words; returns the rest of the line.
     pub(crate) fn hear(&self, words: &str) -> String {
         let until = Instant::now() + LONG;
         loop {
@@ -125,7 +125,7 @@ impl Server {
         }
     }
 
-    /// The port that it listens at.
+    /// Returns the server's port.
     pub(crate) fn port(&self) -> u16 {
         let address = self.hear("listens at ");
         let port = address
@@ -135,7 +135,7 @@ impl Server {
         port.expect("a port")
     }
 
-    /// How it ends by itself.
+    /// Waits until the server ends by itself; returns its output.
     pub(crate) fn end(mut self) -> String {
         let until = Instant::now() + LONG;
         while self.child.try_wait().expect("it is ours").is_none() || !self.listener.is_finished() {
@@ -145,7 +145,7 @@ impl Server {
         self.said()
     }
 
-    /// The processes that it started and that run.
+    /// Returns the server's running child processes.
     pub(crate) fn children(&self) -> Vec<u32> {
         let pid = self.child.id();
         let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
@@ -155,7 +155,7 @@ impl Server {
             .collect()
     }
 
-    /// What it has in memory.
+    /// Returns the server's memory use.
     pub(crate) fn memory_kib(&self) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let text = text.expect("it runs");
@@ -167,7 +167,7 @@ impl Server {
     }
 }
 
-/// A user that is not the superuser: ourselves, or nobody; their name.
+/// Returns the name of a user who is not the superuser: ourselves, or nobody.
 pub(crate) fn somebody() -> String {
     if skip::is_root() {
         return "nobody".to_owned();
@@ -183,7 +183,7 @@ pub(crate) fn request(pattern: &str, root: &Path) -> Request {
     Request::new(&pattern, &[root.as_os_str().as_bytes()], options).expect("a question")
 }
 
-/// Paths of what is found; errors with their number.
+/// Returns the paths that are found; errors have their numbers.
 pub(crate) fn found(executor: &dyn Executor, request: Request) -> Result<Vec<String>, CallError> {
     let mut search = Search::open(executor, request)?;
     let mut lines = Vec::new();
@@ -197,12 +197,13 @@ pub(crate) fn found(executor: &dyn Executor, request: Request) -> Result<Vec<Str
     Ok(lines)
 }
 
-/// The same as this process sees it.
+/// Returns the paths that this process finds itself.
 pub(crate) fn live(request: Request) -> Vec<String> {
     found(&LiveWalk::default(), request).expect("a walk")
 }
 
-/// A tree of so many directories with a file each: an answer that does not fit into buffers.
+/// Creates a tree with this number of directories with one file each: an answer that does not fit
+/// into buffers.
 pub(crate) fn large(site: &Site, directories: usize) -> PathBuf {
     let top = site.scratch.join("large");
     for number in 0..directories {
@@ -210,7 +211,7 @@ pub(crate) fn large(site: &Site, directories: usize) -> PathBuf {
         fs::create_dir_all(&dir).expect("room");
         fs::write(dir.join("f".repeat(120)), "").expect("room");
     }
-    // The first time sets when they were last looked at.
+    // The first look sets their access times.
     trawl_testkit::tick();
     live(request("*", &top));
     top

@@ -12,10 +12,10 @@ use trawl_testkit::skip;
 use crate::authority::{Authority, GOOD, Signed, Wish};
 use crate::site::{LONG, Server, Site, found, mode, request, somebody};
 
-/// What a server is run with.
+/// Files with which a server is run.
 pub(crate) struct Secured {
     pub(crate) site: Site,
-    /// Who signs certificates of servers and of clients.
+    /// Authorities for the certificates of servers and of clients.
     pub(crate) servers: Authority,
     pub(crate) clients: Authority,
 }
@@ -29,7 +29,7 @@ impl Secured {
         }
     }
 
-    /// A server with this certificate, and this table of users.
+    /// Starts a server with this certificate and this table of users.
     pub(crate) fn serve(&self, certificate: &Signed, users: &str, words: &[&str]) -> Server {
         let file = |name: &str, text: &str| self.site.write(name, text).display().to_string();
         let mut all = vec![
@@ -43,7 +43,7 @@ impl Secured {
         self.site.serve(&all)
     }
 
-    /// Files of a client.
+    /// Returns the files of a client.
     pub(crate) fn files(&self, ca: &Authority, own: Option<&Signed>) -> Certificates {
         let file = |name: &str, text: &str| Some(self.site.write(name, text));
         let absent = Some(self.site.scratch.join("none.pem"));
@@ -108,7 +108,7 @@ fn who_has_a_certificate_is_served_as_their_user() {
     }
 }
 
-/// What a client is told that asks with these files.
+/// Returns what a client with these files is told.
 fn told(server: &Server, host: &str, files: Certificates, tree: &Path) -> String {
     let remote = remote(host, server.port(), files);
     match found(&remote, request("*", tree)) {
@@ -142,7 +142,7 @@ fn a_servers_certificate_that_is_no_good_is_told() {
     let text = told(&server, "localhost", files(&secured.servers), &tree);
     expect(&text, "its certificate has expired");
     drop(server);
-    // Something that does not speak TLS at all.
+    // A peer that does not speak TLS at all.
     let plain = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = plain.local_addr().expect("it is bound").port();
     std::thread::spawn(move || {
@@ -191,7 +191,7 @@ fn a_clients_certificate_that_is_no_good_is_told() {
         ..GOOD
     });
     expect(&ask(Some(&gone)), "a user that does not exist");
-    // Without any.
+    // Without any certificate.
     let files = secured.files(&secured.servers, None);
     let nothing = Certificates {
         cert: None,
@@ -213,7 +213,7 @@ fn a_clients_certificate_that_is_no_good_is_told() {
         secured.site.write("users", "cn:root=root\n");
         expect(&ask(Some(&root)), "no certificate stands for the superuser");
     }
-    // The table is read anew: a line that is gone lets nobody in.
+    // The table is read again: a line that is gone lets nobody in.
     secured
         .site
         .write("users", &format!("{}={}\n", hex(&own), somebody()));
@@ -244,7 +244,7 @@ fn one_too_many_is_told_over_tls_too() {
     assert!(search.advance().expect("an answer"));
     let text = told(&server, "localhost", files, &large);
     expect(&text, "too many connections");
-    // One that takes nothing for a while has the whole answer all the same.
+    // A client that reads nothing for a while still gets the whole answer.
     std::thread::sleep(std::time::Duration::from_millis(1500));
     let mut records = 1;
     while search.advance().expect("it is gone on with") {
@@ -263,7 +263,7 @@ fn strangers_disturb_nobody() {
     let mut kept = Vec::new();
     for number in 0..200u8 {
         let mut socket = std::net::TcpStream::connect(("127.0.0.1", port)).expect("it listens");
-        // The head of a TLS record, cut; noise; nothing.
+        // The truncated head of a TLS record; noise; nothing.
         let bytes: &[u8] = match number % 3 {
             0 => &[22, 3, 1, 2, 0, 1],
             1 => &[number; 600],
@@ -276,7 +276,7 @@ fn strangers_disturb_nobody() {
     let remote = remote("localhost", port, files);
     let lines = found(&remote, request("x.c", &secured.site.tree())).expect("an answer");
     assert!(lines.contains(&"open/deep/x.c".to_owned()), "{lines:?}");
-    // Who sent noise was sent away.
+    // The connection that sent noise was closed.
     kept[1].set_read_timeout(Some(LONG)).expect("a socket");
     let mut answer = Vec::new();
     let _ = kept[1].read_to_end(&mut answer);
@@ -289,7 +289,7 @@ fn files_that_others_could_use_are_refused() {
     let secured = Secured::new("tls-files");
     let good = secured.servers.sign(&GOOD);
     let start = |change: &dyn Fn(), words: &[&str]| {
-        // Writes the files; those that it then reads are changed.
+        // This writes the files; the ones that are read afterwards are changed.
         drop(secured.serve(&good, "cn:a=b\n", &["--connections=x"]));
         change();
         let file = |name: &str| secured.site.scratch.join(name).display().to_string();
@@ -326,7 +326,7 @@ fn files_that_others_could_use_are_refused() {
     expect(
         &start(&|| {}, &["--tls-user=no such user"]),
         if skip::is_root() {
-            "there is none"
+            "there is no such user"
         } else {
             "listens at"
         },

@@ -1,4 +1,4 @@
-//! Programs in trees of a server that both sides know by certificates.
+//! Programs in trees of a server; both sides identify each other by certificates.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn cannot(what: &str) -> Option<Skip> {
     (ran.code != Some(0)).then(|| Skip::new(what, "there can be no mounts of its own"))
 }
 
-/// The options that name these files.
+/// Returns the options that name these files.
 fn options(files: &Certificates) -> Vec<String> {
     let file = |option: &str, path: &Option<PathBuf>| {
         let path = path.as_deref().unwrap_or(Path::new("/nosuch"));
@@ -86,11 +86,11 @@ fn programs_are_shown_what_their_certificate_may_see() {
     let script = "cat $0/open/deep/x.c; ls $0; ls $0/shut && echo it is open";
     for way in [&[][..], &["--sandbox"][..]] {
         let ran = shown.run(way, port, &files, script);
-        if ran.code == Some(125) && ran.errors().contains("cannot be asked about") {
+        if ran.code == Some(125) && ran.errors().contains("cannot be intercepted") {
             Skip::new("calls that are asked about", ran.errors()).say();
             continue;
         }
-        // As nobody over there, who may not list what is shut.
+        // Served as a user who may not list the closed directory.
         assert!(
             ran.text().starts_with("tree/open/deepopen\nshut\n"),
             "{way:?}: {ran}"
@@ -98,7 +98,7 @@ fn programs_are_shown_what_their_certificate_may_see() {
         assert!(!ran.text().contains("it is open"), "{way:?}: {ran}");
     }
     mounted(&shown, port, &files);
-    // A server that nobody vouches for is not asked, and the command is not run.
+    // A server whose certificate nobody vouches for is not asked, and the command is not run.
     let files = shown.secured.files(&shown.secured.clients, Some(&own));
     let ran = shown.run(&[], port, &files, "echo ran");
     assert_eq!((ran.text().as_str(), ran.code), ("", Some(125)), "{ran}");
@@ -107,24 +107,24 @@ fn programs_are_shown_what_their_certificate_may_see() {
         said.contains("signed by an authority that is not trusted"),
         "{said}"
     );
-    // Nor is one that does not know who asks.
+    // Nor is a server that does not know the client.
     let files = shown.secured.files(&shown.secured.servers, None);
     let ran = shown.run(&[], port, &files, "echo ran");
     assert_eq!((ran.text().as_str(), ran.code), ("", Some(125)), "{ran}");
     assert!(ran.errors().contains("none.pem"), "{ran}");
 }
 
-/// `trawl mount` in the background takes the same files with it.
+/// `trawl mount` in the background uses the same files.
 fn mounted(shown: &Shown, port: u16, files: &Certificates) {
     let place = shown.place(port);
     let mut command = shown.command(&["mount"], files);
     command.arg(&place).arg(&shown.point);
-    // What goes on in the background keeps them open.
+    // The background process keeps these descriptors open.
     let (input, output, errors) = (Stdio::null(), Stdio::null(), Stdio::null());
     let ended = command.stdin(input).stdout(output).stderr(errors).status();
     assert!(ended.expect("it starts").success());
     let text = std::fs::read_to_string(shown.point.join("open/deep/x.c"));
-    // A second one would hide the first. Were it mounted, it would keep pipes open.
+    // A second mount would hide the first. If it were mounted, it would keep pipes open.
     let mut again = shown.command(&["mount"], files);
     again.arg(&place).arg(&shown.point);
     let said = std::fs::File::create(shown.secured.site.scratch.join("said")).expect("room");

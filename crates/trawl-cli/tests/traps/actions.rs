@@ -1,4 +1,4 @@
-//! What is printed, written, run and deleted.
+//! Traps about output, written files, commands and deletion.
 
 pub(crate) static TRAPS: &[&str] = &[
     // -prune
@@ -14,7 +14,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND a ! -prune",
     r"$FIND a -path a/b/c -prune -o -type f -print",
     r"$FIND a -name b -delete -prune",
-    // -quit: what came before is written.
+    // -quit: earlier output is written.
     r"$FIND a -quit",
     r"$FIND a/one -print -quit -print",
     r"$FIND a/one a/b/two -print -quit",

@@ -1,7 +1,6 @@
-//! Words behind a command, on what the command left: a file is looked at when
-//! the first word needs it, and then no more; a directory, a start point and a
-//! link that is followed are looked at before. The comment at the end of a
-//! line has the tree made again.
+//! Words after a command that see its effects: a file is looked at when the first word needs it,
+//! and not again; a directory, a start point and a link that is followed are looked at before. The
+//! comment at the end of a line has the tree recreated.
 
 pub(crate) static TRAPS: &[&str] = &[
     r"$FIND modes -name f0644 -exec chmod 4755 {} ';' -printf '%m %M\n'; : -delete",

@@ -1,12 +1,11 @@
-//! Traps that finds have fallen into, each a line of shell that is run with
-//! GNU find and with the program, from the index and from the live file
-//! system. Output (sorted), messages and the exit code must be the same.
+//! Traps that implementations of find have fallen into, each a line of shell that is run with GNU
+//! find and with the program, from the index and from the live file system. Output (sorted),
+//! messages and the exit code must be the same.
 //!
-//! What is known to fail is in [`pending::PENDING`], and must fail: who mends
-//! it takes the row out.
+//! Known failures are in [`pending::PENDING`], and must fail: whoever fixes one removes its row.
 //!
-//! `TRAWL_TRAPS=size` runs only traps with this in their line, and says what
-//! each side said.
+//! `TRAWL_TRAPS=size` runs only traps with this word in their line, and prints what each side
+//! printed.
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +25,7 @@ use std::fmt::Write as _;
 use site::{Mode, Site};
 use trawl_testkit::skip;
 
-/// Every trap.
+/// Returns every trap.
 fn traps() -> Vec<&'static str> {
     let lists = [
         paths::TRAPS,

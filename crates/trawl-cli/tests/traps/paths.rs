@@ -1,4 +1,4 @@
-//! How paths are spelled, taken apart and followed.
+//! Traps about the spelling, the parts and the resolution of paths.
 
 pub(crate) static TRAPS: &[&str] = &[
     // %h, %f, %H, %P, %d of every spelling of a start.
@@ -22,7 +22,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND './/a///b' -printf '[%h][%f][%H][%P][%d][%p]\n'",
     r"$FIND s0 -printf '[%h][%f][%H][%P][%d][%p]\n'",
     r"$FIND ./s0 -printf '[%h][%f][%H][%P][%d][%p]\n'",
-    // -name looks at the last component, whatever is behind it.
+    // -name looks at the last component, regardless of slashes after it.
     r"$FIND a/ -maxdepth 0 -name a",
     r"$FIND a// -maxdepth 0 -name a",
     r"$FIND a/ -maxdepth 0 -name a/",
@@ -36,7 +36,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND ./ -path './a'",
     r"$FIND .// -path './/a'",
     r"$FIND a -path a/b/",
-    // Not a directory, nothing there, nothing at all.
+    // A path that is not a directory, a missing path, an empty path.
     r"$FIND s0/",
     r"$FIND s0/x",
     r"$FIND s0/.",
@@ -65,13 +65,13 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND -H links -printf '%p %y %Y\n'",
     r"$FIND -P -H links/dir -printf '%p %y\n'",
     r"$FIND -H -P links/dir -printf '%p %y\n'",
-    // What looks at a target complains before what stands behind it is asked.
+    // A test of a target reports an error before the test after it is evaluated.
     r"$FIND links -xtype d -links 100",
     r"$FIND links -links 100 -xtype d",
     r"$FIND links -xtype b,c ! -readable",
     r"$FIND links ! -xtype f -executable -print",
     r"$FIND links -empty -o -xtype b -o -readable",
-    // Links followed: broken ones are themselves, loops are told.
+    // Followed links: broken ones stand for themselves, loops are reported.
     r"$FIND -L links -maxdepth 1 -printf '%p %y %Y %s [%l]\n'",
     r"$FIND -L links/broken links/loop links/through",
     r"$FIND -L links -name one",
@@ -83,7 +83,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND -L links/up -maxdepth 1 -name links",
     r"$FIND -L links -maxdepth 1 -samefile a/one",
     r"$FIND links -samefile a/one",
-    // A slash or a dot behind a link's target asks for a directory.
+    // A slash or a dot after a link's target requires a directory.
     r"$FIND -L links/slash links/dot links/dirslash links/dirdot -printf '%p %y\n'",
     r"$FIND links/slash links/dot links/slash/ links/dot/ links/dirslash/ -maxdepth 0",
     r"$FIND -H links/slash links/dot links/dirdot -maxdepth 0 -printf '%p %y %s\n'",
@@ -95,7 +95,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND -L ../far -name 40 -printf '%p %y %s\n'",
     r"$FIND -L ../far/38 ../far/39 ../far/40 ../far/41",
     r"$FIND ../far -readable",
-    // Links out of what is indexed.
+    // Links out of the index.
     r"$FIND -L links -maxdepth 1 -readable",
     r"$FIND -L links -maxdepth 1 -writable",
     r"$FIND -L links -maxdepth 1 -executable",
@@ -115,14 +115,14 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND links -xtype d -printf '%f\n'",
     r"$FIND links -xtype l -printf '%f\n'",
     r"$FIND links -type l -printf '%f %Y\n'",
-    // Why a target cannot be looked at is said, and the exit code stays 0.
+    // The reason why a target cannot be looked at is reported, and the exit code stays 0.
     r"$FIND links/long -printf '%Y %.Y|\n' -printf '%.0Y'; echo $?",
     r"$FIND -H links/long -printf '%Y\n'; echo $?",
     r"$FIND links -name long -fprintf /dev/null '%Y' -print; echo $?",
     r"$FIND links -name long -printf '%Y' -xtype f; echo $?",
     r"$FIND links -lname '*one*' -printf '%f %l\n'",
     r"$FIND links -printf '%f %s %m %y\n'",
-    // What was left out of the index.
+    // Parts that were left out of the index.
     r"$FIND ../beyond/left-out ../beyond/left-out/inside/file ../beyond/left-out/none",
     r"$FIND links/left/ links/left/. links/left/inside -type f",
     r"$FIND -L links/left",

@@ -1,9 +1,9 @@
-//! Traps that the program still falls into, each with why.
+//! Traps that the program still falls into, each with the reason.
 
 use crate::site::Mode;
 use crate::site::Mode::{Index, Live};
 
-/// What is missing, in which modes, and the lines that show it.
+/// The missing feature, the modes, and the lines that show it.
 type Row = (&'static str, &'static [Mode], &'static [&'static str]);
 
 /// Lines that fail.
@@ -51,7 +51,7 @@ pub(crate) static PENDING: &[Row] = &[
     ),
 ];
 
-/// Whether a trap is known to fail.
+/// Returns true if a trap is known to fail.
 pub(crate) fn is_pending(mode: Mode, line: &str) -> bool {
     let is_in = |row: &Row| row.1.contains(&mode) && row.2.contains(&line);
     PENDING.iter().any(is_in)

@@ -1,5 +1,4 @@
-//! What surrounds a search: descriptors, environment, closed outputs,
-//! somebody with fewer rights.
+//! The environment of a search: descriptors, variables, closed outputs, a user with fewer rights.
 
 pub(crate) static TRAPS: &[&str] = &[
     r"$FIND a >&-",
@@ -18,7 +17,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"ulimit -n 12; $FIND a -type f -exec echo {} ';'",
     r"ulimit -n 12; $FIND a -type f -execdir echo {} +",
     r"ulimit -s 2048; $FIND many -type f -exec sh -c 'echo $#' sh {} + | awk '{n += $1} END {print n}'",
-    // Split at what a command line may hold, not before.
+    // Split at the maximum length of a command line, not before.
     r"$FIND many -type f -exec sh -c 'echo $#' sh {} +",
     r"ulimit -s 2048; m=$PWD/many; $FIND $m $m $m $m $m $m $m $m $m $m -type f -exec sh -c 'echo $#' sh {} + | wc -l | grep -vx 1 > /dev/null; echo $?",
     // Environment.
@@ -56,7 +55,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND a -warn -name a/b",
     r"$FIND a -xdev -mount -name one",
     r"$FIND a -ignore_readdir_race -name one",
-    // Somebody else, where we may become them.
+    // As another user, where we can become one.
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND shut",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND shut/inside",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND . -maxdepth 1 -empty",
@@ -65,7 +64,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND a -name one -delete",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND shut -prune",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND shut -depth",
-    // A directory that they may list and not search: not even types of directories are known.
+    // A directory that they may list but not search: not even the types of directories are known.
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside/listed",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -printf '%p %y\n'",
     r"[ $(id -u) = 0 ] || exit 0; setpriv --reuid=60009 --regid=60009 --clear-groups $FIND ../../outside -printf '%p %i\n'",

@@ -1,8 +1,8 @@
-//! What scripts ask: build systems that clean up, packages that install and
-//! are removed, jobs that run at night.
+//! Questions of scripts: build systems that clean up, packages that are installed and removed,
+//! nightly jobs.
 
 pub(crate) static TRAPS: &[&str] = &[
-    // Sources, without what is generated or kept beside them.
+    // Sources, without generated or hidden files beside them.
     r"$FIND . '(' -name shut -o -name many ')' -prune -o -name '*[0-9]' -not -type l -print",
     r"skip='( -name shut -o -path ./many ) -prune -o'; $FIND . $skip '(' -name 'h*' -o -name 's*' ')' -prune -o -name 'f*' -not -type l -print",
     r"$FIND a modes -mindepth 1 -maxdepth 1 -type d -printf '%f '",
@@ -28,7 +28,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND modes '(' -perm -4000 -o -perm -2000 ')' -type f -exec stat -c '%a %n' {} ';'",
     r"$FIND odd '!' -type l -print0 | xargs -0r stat -c '%a %n'",
     r"$FIND /proc/$$/task -mindepth 1 -maxdepth 1 -printf x | wc -c",
-    // What is taken away.
+    // Files that are removed.
     r"$FIND . -path ./shut -prune -o -name 's1*' -exec rm -f {} ';'; ls",
     r"$FIND a -name one -delete -o -name two -delete; ls -R a",
     r"$FIND a -depth -name b -exec rm -rf {} ';'; ls -R a",
@@ -46,7 +46,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND a full -samefile a/one -delete; ls a links",
     r"$FIND ages -type f -mtime +2 -delete; ls ages",
     r"printf 'a\0full\0' | $FIND -files0-from - -type f -delete; ls -R a full",
-    // What is changed and moved.
+    // Files that are changed and moved.
     r"$FIND modes -type f '!' -perm /111 -exec chmod a-w {} +; stat -c '%a %n' modes/*; : -delete",
     r"$FIND modes -perm /u+s -exec chmod u-s {} ';' -print; stat -c '%a %n' modes/*; : -delete",
     r"$FIND a -type f -exec mv {} {}.new ';'; ls -R a; : -delete",

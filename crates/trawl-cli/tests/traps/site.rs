@@ -1,5 +1,4 @@
-//! A small tree, its index, and a shell in which `$FIND` is one finder or
-//! the other.
+//! A small tree, its index, and a shell in which `$FIND` is one or the other finder.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +6,7 @@ use trawl_testkit::lines::visible;
 use trawl_testkit::oracle::{Ran, command, run};
 use trawl_testkit::{Scratch, Skip};
 
-/// Which of our answers is compared.
+/// Our answer that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// From the index.
@@ -16,7 +15,7 @@ pub(crate) enum Mode {
     Live,
 }
 
-/// The tree, made by this script; times are half a unit off every limit.
+/// Script that creates the tree; times are half a unit away from every limit.
 const TREE: &str = r#"
 umask 022
 for n in 0 1 511 512 513 1023 1024 1025 1048575 1048576 1048577; do truncate -s $n s$n; done
@@ -66,7 +65,7 @@ impl Site {
         site
     }
 
-    /// The tree, and a copy to make it from again.
+    /// Creates the tree, and a copy to recreate it from.
     fn make(&self) {
         let pristine = self.scratch.join("pristine");
         std::fs::create_dir(&pristine).expect("our own directory");
@@ -90,7 +89,7 @@ impl Site {
         assert!(matches!(ran.code, Some(0 | 1)), "{ran}");
     }
 
-    /// Why this mode cannot be asked, if so.
+    /// Returns the reason why this mode cannot be tested, if there is one.
     pub(crate) fn cannot(&self, mode: Mode) -> Option<Skip> {
         let unknown = self
             .ask(&self.finder(mode), "$FIND s0")
@@ -114,7 +113,7 @@ impl Site {
         run(shell.current_dir(self.scratch.join("work/tree")))
     }
 
-    /// How the answers differ.
+    /// Returns the difference between the answers.
     pub(crate) fn difference(&self, mode: Mode, line: &str) -> Option<String> {
         let changes = ["-delete", " rm "].iter().any(|word| line.contains(word));
         let theirs = self.ask("find", line);
@@ -128,7 +127,7 @@ impl Site {
         if changes {
             self.restore();
         }
-        // What the next line is asked of.
+        // The next line asks about this tree.
         if changes && mode == Mode::Index {
             self.index();
         }
@@ -137,7 +136,7 @@ impl Site {
     }
 }
 
-/// Records in order, messages in order, the exit code.
+/// Returns records in order, messages in order, and the exit code.
 fn shown(ran: &Ran) -> String {
     let sorted = |bytes: &[u8]| {
         let mut lines: Vec<String> = bytes
@@ -148,7 +147,7 @@ fn shown(ran: &Ran) -> String {
         lines.sort();
         lines.concat()
     };
-    // bash names itself and the line.
+    // bash prefixes its own name and the line number.
     format!(
         "[{:?}] {} ! {}",
         ran.code,

@@ -1,8 +1,8 @@
-//! What the suites of other finds look at, asked of our own tree: where
-//! finds have differed from each other before.
+//! Cases from the test suites of other finds, run on our own tree: implementations have differed in
+//! them before.
 
 pub(crate) static TRAPS: &[&str] = &[
-    // Words where an operand is missing, with and without an action.
+    // Words with a missing operand, with and without an action.
     r"$FIND a -print -o",
     r"$FIND a -print -a",
     r"$FIND a -print ,",
@@ -20,7 +20,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND a -daystart ')'",
     r"$FIND -files0-from /dev/null ')' -print",
     r"$FIND a -maxdepth 1 ')'",
-    // Of the options, only -daystart and -files0-from stand for nothing.
+    // Among the options, only -daystart and -files0-from stand for nothing.
     r"$FIND -files0-from a/one -o -print",
     r"$FIND ! -files0-from a/one",
     r"$FIND a -print -o -follow",
@@ -39,7 +39,7 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND -O2x a",
     r"$FIND -O99999999999999999999 a",
     r"$FIND -O-1 a",
-    // Arguments that are empty, or lie at the edge of numbers.
+    // Arguments that are empty, or at the limits of numbers.
     r"$FIND a -group ''",
     r"$FIND a -user ''",
     r"$FIND a -links ''",

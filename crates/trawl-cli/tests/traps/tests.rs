@@ -1,10 +1,10 @@
-//! What tests round, count and take for a mode.
+//! Tests that round, count or parse modes.
 
 pub(crate) static TRAPS: &[&str] = &[
-    // The set-id bits of a directory stay unless they are spoken of.
+    // The set-id bits of a directory stay unless they are mentioned.
     r#"for p in u+s,u= u+s,u=r g+s,g= u=,u+s u=s ug=s,o= u+s,a= u+s,u-s u+s,u=g g=s,u=g =s =s,g= u+s,u=4000; do for w in '' - /; do echo $w$p; $FIND modes sets -perm $w$p -printf "$w$p %f\n" 2>&1; done; done"#,
     r#"for p in =s,= u=s,u+r,u= u=s,= u=s,=0 +s,-s u=s,u=o u=sX; do $FIND modes sets -perm $p -printf "$p %f\n" 2>&1; $FIND modes sets -perm -$p -printf "-$p %f\n" 2>&1; done"#,
-    // A comment without an end, and zones by the names that they have here.
+    // A comment without an end, and time zones by the names that they have here.
     r#"for d in '(X NOW 2261' '(' '2020-01-01 (x'; do $FIND ages -newermt "$d" -printf '%f\n'; done"#,
     r"TZ=Asia/Kolkata $FIND ages -newermt '6 feb 1628 IST' -printf '%f\n'",
     r"TZ=Europe/Dublin $FIND ages -newermt '6 feb 1628 IST' -printf '%f\n'",

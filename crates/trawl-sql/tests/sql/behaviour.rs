@@ -229,7 +229,7 @@ fn mistakes_are_told_in_plain_words() {
         ),
         (&[""], "no statement"),
         (&["-i", "/nonexistent", "SELECT 1"], "/nonexistent"),
-        (&["--at", "never", "SELECT 1"], "no time"),
+        (&["--at", "never", "SELECT 1"], "not a time"),
         (&["--format", "nonsense", "SELECT 1"], "nonsense"),
         (&["SELECT CAST('x' AS INT)"], "x"),
         (&["SELECT user_name('x', 1)"], "user_name"),

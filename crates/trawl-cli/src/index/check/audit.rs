@@ -1,8 +1,7 @@
-//! One source: its sample, its users, what was found.
+//! Check of one source: its sample, its users, its findings.
 //!
-//! The superuser's view is read here; everything that is to be another
-//! user's, of the source and of the index, in a thread that has become that
-//! user ([`trawl_sys::become_user`]).
+//! The superuser's view is read here. Every access of another user, to the source and to the index,
+//! happens in a thread that has become that user ([`trawl_sys::become_user`]).
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -28,22 +27,22 @@ use crate::failure::Failure;
 use crate::index::progress::Style;
 use crate::index::scan::ID_MAP;
 
-/// Directories that are prepared at a time.
+/// Number of directories that are prepared at a time.
 const BATCH: usize = 1000;
-/// How late the kernel's coarse clock, which stamps changes, may be.
+/// Maximum delay of the kernel's coarse clock, which stamps changes.
 const CLOCK_LATE_NS: u32 = 20_000_000;
 
-/// What is wanted of every source.
+/// Settings that hold for every source.
 pub(super) struct Wanted<'a> {
     pub(super) dir: &'a Path,
     pub(super) size: Size,
-    /// Empty: those that the source suggests.
+    /// Users to check; empty means those that the source suggests.
     pub(super) people: &'a [Person],
     pub(super) style: Style,
     pub(super) cancel: &'a AtomicBool,
 }
 
-/// A directory with all that root knows of it.
+/// A directory with all that root knows about it.
 struct Prepared {
     dir: Vec<u8>,
     all: Entries,
@@ -51,17 +50,17 @@ struct Prepared {
     ctime: Timestamp,
 }
 
-/// One user's part.
+/// One user's part of the check.
 struct Part<'a> {
     person: &'a Person,
     who: Credentials,
     reading: Option<Reading<'a>>,
-    /// Directories of the sample that a walk of the index comes to.
+    /// Directories of the sample that a walk of the index reaches.
     in_index: HashSet<Vec<u8>>,
     tally: Tally,
 }
 
-/// One source being checked.
+/// Check of one source.
 pub(super) struct Audit<'a> {
     wanted: &'a Wanted<'a>,
     info: SnapshotInfo,
@@ -69,17 +68,18 @@ pub(super) struct Audit<'a> {
     all: Reading<'a>,
     derivation: Derivation,
     attributes: Attributes,
-    /// What guards the source as a whole.
+    /// Guard of the source as a whole.
     above: Guard,
     is_above_changed: bool,
     since: Timestamp,
     known: Accesses,
-    /// Directories with other permissions than in the snapshot.
+    /// For each directory that was looked at: whether its permissions differ from those in the
+    /// snapshot.
     changed: HashMap<Vec<u8>, bool>,
 }
 
-/// Checks what lies at and below `top` of a source; `None` if it has no
-/// snapshot yet.
+/// Checks the part of a source at and below `top`; returns `None` if the source has no snapshot
+/// yet.
 pub(super) fn audit(
     index: &IndexDir,
     source: &Source,
@@ -200,14 +200,14 @@ impl<'a> Audit<'a> {
         })
     }
 
-    /// What root knows of these directories.
+    /// Collects what root knows about these directories.
     fn prepare(&mut self, batch: &[Vec<u8>]) -> Result<Vec<Prepared>, Failure> {
         let mut prepared = Vec::with_capacity(batch.len());
         for dir in batch {
             self.check_cancelled()?;
             let all = match self.all.list(dir)? {
                 Shown::Listing(entries) => entries,
-                // It could not be read when the source was scanned.
+                // The directory could not be read when the source was scanned.
                 Shown::Nothing | Shown::Live => continue,
             };
             let root = self.root.clone();
@@ -229,8 +229,8 @@ impl<'a> Audit<'a> {
         Ok(prepared)
     }
 
-    /// True if a directory has other permissions than in the snapshot, and
-    /// was changed after that began.
+    /// Returns true if a directory's permissions differ from those in the snapshot, and the
+    /// directory was changed after the snapshot began.
     fn is_changed(&mut self, dir: &[u8]) -> Result<bool, Failure> {
         if let Some(known) = self.changed.get(dir) {
             return Ok(*known);
@@ -255,7 +255,7 @@ impl<'a> Audit<'a> {
         bits(before) == bits(now) && same_acl
     }
 
-    /// Compares a batch, as a user.
+    /// Compares a batch of directories, as a user.
     fn compare(&self, batch: &[Prepared], part: &mut Part<'_>) -> Result<(), Failure> {
         let Some(reading) = &part.reading else {
             return Ok(());
@@ -323,8 +323,8 @@ impl<'a> Audit<'a> {
     }
 }
 
-/// True if the directories above the root guard it otherwise than they did,
-/// and one of them was changed after the snapshot began.
+/// Returns true if the directories above the root guard it differently than before, and one of them
+/// was changed after the snapshot began.
 fn above_changed(source: &Source, info: &SnapshotInfo) -> Result<bool, Failure> {
     let mut above = Vec::new();
     let mut is_later = false;
@@ -339,7 +339,7 @@ fn above_changed(source: &Source, info: &SnapshotInfo) -> Result<bool, Failure> 
     Ok(is_later && !source.lies_behind(&above))
 }
 
-/// From then on changes may not be in the snapshot.
+/// Returns the time from which changes may be missing from the snapshot.
 fn beginning(info: &SnapshotInfo) -> Timestamp {
     let Timestamp { secs, nanos } = info.started;
     match nanos.checked_sub(CLOCK_LATE_NS) {

@@ -1,4 +1,4 @@
-//! What is to be seen and what is shown, side by side.
+//! Compares what a user may see on the source with what the index shows.
 
 use trawl_model::{Timestamp, path};
 
@@ -6,25 +6,25 @@ use super::facts::{Entries, Facts};
 use super::shown::Shown;
 use super::source::Seen;
 
-/// What a difference means.
+/// Meaning of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// The index shows what the source does not.
+    /// The index shows something that the source does not.
     Leak,
-    /// The source shows what the index does not.
+    /// The source shows something that the index does not.
     Missing,
-    /// Both show it, and not the same of it.
+    /// Both show the entry, but differently.
     Differs,
     /// The source has changed since the snapshot began.
     Changed,
-    /// A directory was closed since: the index still lists it.
+    /// A directory was closed to the user since the snapshot; the index still lists it.
     Closed,
-    /// An attribute's value may no longer be read: the index still shows it.
+    /// The user may no longer read an attribute's value; the index still shows it.
     Withdrawn,
 }
 
 impl Kind {
-    /// One word.
+    /// Returns the kind as one word.
     pub(super) fn word(self) -> &'static str {
         match self {
             Kind::Leak => "leak",
@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// One difference.
+/// A difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Difference {
     pub(super) kind: Kind,
@@ -45,20 +45,20 @@ pub(super) struct Difference {
     pub(super) what: String,
 }
 
-/// What was compared for one user.
+/// Counts and differences for one user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) directories: u64,
-    /// Directories that both list.
+    /// Directories that both the source and the index list.
     pub(super) listed: u64,
     /// Directories that neither lists.
     pub(super) refused: u64,
     /// Directories that questions read from the live file system.
     pub(super) live: u64,
-    /// Directories with r and without x: the known deviation.
+    /// Directories with r but without x: the known deviation.
     pub(super) unsearchable: u64,
     pub(super) entries: u64,
-    /// Entries that are the same in all that was compared.
+    /// Entries that are equal in everything that was compared.
     pub(super) agreed: u64,
     pub(super) values: u64,
     pub(super) differences: Vec<Difference>,
@@ -70,7 +70,7 @@ impl Tally {
         of_kind.count() as u64
     }
 
-    /// Notes a difference.
+    /// Records a difference.
     pub(super) fn add(&mut self, kind: Kind, path: &[u8], what: impl Into<String>) {
         self.differences.push(Difference {
             kind,
@@ -83,19 +83,19 @@ impl Tally {
 /// A directory to be compared.
 pub(super) struct Case<'a> {
     pub(super) dir: &'a [u8],
-    /// It or a directory above it has other permissions than it had, or is
+    /// Whether the directory or one above it has other permissions than in the snapshot, or is
     /// gone.
     pub(super) is_changed: bool,
-    /// When its own attributes changed last; a later change of its content
-    /// is one of them.
+    /// Time of the last change of the directory's own attributes; a later change of its content
+    /// changes them.
     pub(super) ctime: Timestamp,
-    /// What the superuser is shown.
+    /// Entries that the superuser is shown.
     pub(super) all: &'a Entries,
-    /// From then on changes may not be in the snapshot.
+    /// Time from which changes may be missing from the snapshot.
     pub(super) since: Timestamp,
 }
 
-/// Who comes there by listing alone.
+/// Whether a walk that only lists directories reaches a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reached {
     pub(super) on_source: bool,
@@ -103,10 +103,10 @@ pub(super) struct Reached {
 }
 
 impl Case<'_> {
-    /// Compares what one user sees and is shown.
+    /// Compares what a user may see with what the index shows them.
     pub(super) fn compare(&self, seen: Seen, shown: Shown, reached: Reached, tally: &mut Tally) {
         tally.directories += 1;
-        // What is not there any more was not closed.
+        // A directory that no longer exists was not closed.
         let if_changed = match seen {
             Seen::Gone => Kind::Changed,
             _ => Kind::Closed,
@@ -129,12 +129,12 @@ impl Case<'_> {
                 tally.add(
                     kind,
                     self.dir,
-                    "it may be listed; the index does not show what it holds",
+                    "it may be listed; the index does not show its entries",
                 );
             }
             (Seen::Gone, Shown::Listing(_)) => {
                 let kind = self.unless_changed(Kind::Leak);
-                tally.add(kind, self.dir, "it is not there; the index lists it");
+                tally.add(kind, self.dir, "it does not exist; the index lists it");
             }
             (Seen::Refused | Seen::NamesOnly, Shown::Listing(_)) => {
                 let kind = self.leak_or(Kind::Closed);
@@ -147,7 +147,7 @@ impl Case<'_> {
                 tally.add(
                     kind,
                     self.dir,
-                    "a walk from the root comes there; one of the index does not",
+                    "a walk from the root reaches it; a walk of the index does not",
                 );
             }
             (false, true) => {
@@ -155,7 +155,7 @@ impl Case<'_> {
                 tally.add(
                     kind,
                     self.dir,
-                    "no walk from the root comes there; one of the index does",
+                    "no walk from the root reaches it; a walk of the index does",
                 );
             }
             _ => {}
@@ -169,7 +169,7 @@ impl Case<'_> {
         }
     }
 
-    /// A leak, or what it is where permissions have changed since.
+    /// Returns a leak, or `if_changed` if permissions have changed since the snapshot.
     fn leak_or(&self, if_changed: Kind) -> Kind {
         match self.is_changed {
             true => if_changed,
@@ -177,7 +177,8 @@ impl Case<'_> {
         }
     }
 
-    /// `kind`, unless something with this change time has changed since.
+    /// Returns `kind`, or [`Kind::Changed`] if the object with this change time has changed since
+    /// the snapshot.
     fn unless_since(&self, kind: Kind, ctime: Timestamp) -> Kind {
         match ctime >= self.since {
             true => Kind::Changed,
@@ -195,8 +196,8 @@ impl Case<'_> {
                     let kind = self.unless_changed(Kind::Missing);
                     tally.add(kind, &path, "it may be seen; the index does not show it");
                 }
-                // The superuser is not shown it either: it came later, or
-                // was left out of the scan.
+                // The superuser is not shown it either: it was created later, or was left out of
+                // the scan.
                 None => tally.agreed += 1,
             }
         }
@@ -204,7 +205,7 @@ impl Case<'_> {
             tally.entries += 1;
             let kind = self.unless_since(Kind::Leak, self.ctime);
             let path = path::join(self.dir, name);
-            tally.add(kind, &path, "it is not to be seen; the index shows it");
+            tally.add(kind, &path, "it must not be seen; the index shows it");
         }
     }
 

@@ -1,8 +1,8 @@
-//! What is compared of a directory's entries.
+//! Attributes of a directory's entries that are compared.
 //!
-//! Left out is what may change without a trace in the change time: access
-//! times (we change them by looking), allocated blocks (a file system may
-//! allocate late), and the birth time, which not all calls tell.
+//! Attributes that may change without changing ctime are left out: access times (looking changes
+//! them), allocated blocks (a file system may allocate late), and the birth time, which not all
+//! calls return.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, Gid, Timestamp, Uid};
 
-/// One entry.
+/// The compared attributes of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) ino: u64,
@@ -22,16 +22,15 @@ pub(super) struct Facts {
     pub(super) mtime: Timestamp,
     pub(super) ctime: Timestamp,
     pub(super) target: Vec<u8>,
-    /// Extended attributes, ACLs among them; `None` for a value that may not
-    /// be read.
+    /// Extended attributes, including ACLs; `None` for a value that may not be read.
     pub(super) attributes: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
 }
 
-/// A directory's entries by name.
+/// Entries of a directory, by name.
 pub(super) type Entries = BTreeMap<Vec<u8>, Facts>;
 
 impl Facts {
-    /// What a row says, but for extended attributes.
+    /// Returns the attributes in a row, without extended attributes.
     pub(super) fn of_row(row: &Row<'_>) -> Facts {
         Facts {
             ino: row.ino(),
@@ -47,7 +46,7 @@ impl Facts {
         }
     }
 
-    /// Who may do what with it.
+    /// Returns the permissions of the entry.
     pub(super) fn access(&self) -> DirAccess {
         let acl = self.attributes.get(trawl_query::ACL_ACCESS);
         let acl = acl.and_then(|value| Acl::parse(value.as_deref()?));
@@ -59,7 +58,7 @@ impl Facts {
         }
     }
 
-    /// What of it the user is to see, by the kernel's rules for attributes.
+    /// Returns the attributes that the user may see, by the kernel's rules for extended attributes.
     pub(super) fn seen_by(&self, who: &Credentials) -> Facts {
         let may_read = Predicate::of(&self.access(), Bit::Read).admits(who);
         let mut seen = self.clone();
@@ -73,7 +72,7 @@ impl Facts {
         seen
     }
 
-    /// The first thing in which the index differs from what is to be seen.
+    /// Describes the first attribute in which the index differs from what the user may see.
     pub(super) fn difference(&self, shown: &Facts) -> Option<String> {
         let numbers = [
             ("inode", self.ino, shown.ino),

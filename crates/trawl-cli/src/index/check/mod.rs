@@ -1,16 +1,16 @@
-//! `trawl index --check-permissions`: is what users are shown what they may
-//! see? Derived twice, both times by the kernel: a thread that has become the
-//! user looks at the source, and opens the index.
+//! `trawl index --check-permissions`: checks that users are shown exactly what they may see. The
+//! kernel decides twice: a thread that has become the user looks at the source, and opens the
+//! index.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! |---|---|
-//! | `people`, `sample` | who is asked about, and which directories |
-//! | `source`, `recorded` | what is to be seen: on the live source, or by the rules |
+//! | `people`, `sample` | the users and the directories that are checked |
+//! | `source`, `recorded` | what a user may see: on the live source, or by the permission rules |
 //! | `shown` | what the index shows |
-//! | `facts`, `compare` | both side by side |
-//! | `audit`, `report`, `progress` | one source from end to end |
+//! | `facts`, `compare` | comparison of both |
+//! | `audit`, `report`, `progress` | the check of one source from start to end |
 //!
-//! It changes nothing, but for access times of directories that users list.
+//! The check changes nothing except access times of directories that users list.
 
 mod audit;
 mod compare;
@@ -40,41 +40,44 @@ use crate::index::scan::now;
 use crate::output::{Output, say};
 use crate::scope::{not_indexed, shared_names};
 
-/// Directories that are looked at of each source unless said otherwise.
+/// Default number of directories that are looked at in each source.
 const SAMPLE: u32 = 1000;
 
 // Options of the check.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
-    /// Compare what users are shown with what the file system shows them: of
-    /// the trees named, or of all. Scans nothing. Needs root
+    /// Compare what the index shows users with what the file system shows
+    ///
+    /// Checks the given trees, or all. Scans nothing, and needs root.
     #[arg(long, conflicts_with_all = ["from_trace", "verify", "gc", "id_map", "private"])]
     pub(crate) check_permissions: bool,
-    /// Check for this user: a name, a number, or a number with groups, such
-    /// as 1000:100,4 [default: owners of directories, some accounts, nobody]
+    /// Check for USER [default: directory owners, some accounts, nobody]
+    ///
+    /// USER is a name, a number, or a number with groups, such as 1000:100,4.
     #[arg(long, value_name = "USER", requires = "check_permissions")]
     user: Vec<OsString>,
-    /// Look at so many directories of each tree, some of each kind of
-    /// permissions [default: 1000]
+    /// Look at N directories of each tree [default: 1000]
+    ///
+    /// The sample has some directories of each kind of permissions.
     #[arg(long, value_name = "N", requires = "check_permissions",
           value_parser = clap::value_parser!(u32).range(1..))]
     sample: Option<u32>,
     /// Look at all directories
     #[arg(long, requires = "check_permissions", conflicts_with = "sample")]
     all: bool,
-    /// Choose as the run did that named this seed
+    /// Choose the same directories as a run that reported this seed
     #[arg(long, value_name = "NUMBER", requires = "check_permissions")]
     seed: Option<u64>,
 }
 
-/// How answers are written.
+/// Format of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
     Json,
 }
 
-/// Checks the trees at these paths, or all sources.
+/// Checks the trees at these paths, or all sources if there are none.
 pub(crate) fn run(
     dir: &Path,
     paths: &[OsString],
@@ -83,19 +86,19 @@ pub(crate) fn run(
     form: Form,
 ) -> Result<Exit, Failure> {
     if trawl_sys::identity::effective_uid() != 0 {
-        let text = "--check-permissions becomes one user after the other: run it as root";
+        let text = "--check-permissions acts as one user after the other: run it as root";
         return Err(Failure::Usage(text.into()));
     }
     let people: Result<Vec<Person>, Failure> = args.user.iter().map(people::named).collect();
     let people = people?;
     let cancel = trawl_sys::signal::watch_interrupts()
         .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
-    // Users do not share our working directory's permissions.
+    // Other users may lack permissions for our working directory.
     let dir = std::path::absolute(dir).map_err(Failure::NoWorkingDirectory)?;
     let index = IndexDir::open(&dir)?;
     if index.readers() == Readers::Owner {
         let text = format!(
-            "{} is for its owner alone: nobody else is shown anything",
+            "{} is private to its owner: other users see nothing of it",
             dir.display()
         );
         return Err(Failure::Usage(text));
@@ -139,7 +142,7 @@ impl CheckArgs {
     }
 }
 
-/// The sources that the paths lie in, and where in them to begin.
+/// Returns the sources that contain the paths, each with the path at which to begin.
 fn targets(
     index: &IndexDir,
     paths: &[OsString],

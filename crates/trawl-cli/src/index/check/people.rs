@@ -1,4 +1,4 @@
-//! Who is asked about.
+//! Users whose view is checked.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -11,14 +11,14 @@ use trawl_sys::identity::{Account, account_of, gid_of, groups_of, uid_of};
 use super::sample::Owner;
 use crate::failure::{Failure, shown};
 
-/// Owners met in the source that are asked about unless users are named.
+/// Maximum number of owners in the source that are checked if no users are named.
 const OWNERS: usize = 8;
-/// Accounts of the system likewise.
+/// Maximum number of system accounts that are checked if no users are named.
 const ACCOUNTS: usize = 4;
-/// Numbers that distributions give to people (login.defs).
+/// User ids that distributions assign to people (`login.defs`).
 const PEOPLE: std::ops::Range<u32> = 1000..60_000;
 
-/// Someone to be asked about.
+/// A user whose view is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Person {
     pub(super) name: Option<Vec<u8>>,
@@ -48,7 +48,7 @@ impl Person {
         }
     }
 
-    /// As the permission algebra knows them.
+    /// Returns the user's credentials for the permission algebra.
     pub(super) fn credentials(&self) -> Credentials {
         let groups = self.user.groups.iter().chain([&self.user.gid]);
         Credentials {
@@ -57,7 +57,7 @@ impl Person {
         }
     }
 
-    /// `ann (1000)`, or the number.
+    /// Returns the user's name and number, as in `ann (1000)`, or only the number.
     pub(super) fn label(&self) -> String {
         match &self.name {
             Some(name) => format!("{} ({})", shown(name), self.user.uid),
@@ -66,7 +66,7 @@ impl Person {
     }
 }
 
-/// Reads `--user`: a name, a number, or a number with groups (`1000:100,4`).
+/// Parses `--user`: a name, a number, or a number with groups (`1000:100,4`).
 pub(super) fn named(given: &OsString) -> Result<Person, Failure> {
     const WHY: &str = "named";
     let text = shown(given.as_bytes());
@@ -80,11 +80,11 @@ pub(super) fn named(given: &OsString) -> Result<Person, Failure> {
         _ => return Err(failed("there is no such user: give a name or a number")),
     };
     if uid == 0 || uid == Uid::NOBODY.0 {
-        return Err(failed("an ordinary user is wanted"));
+        return Err(failed("give an ordinary user"));
     }
     if let Some(groups) = groups {
         let ids: Option<Vec<u32>> = groups.split(',').map(group).collect();
-        let ids = ids.ok_or_else(|| failed("a list of groups is wanted behind the colon"))?;
+        let ids = ids.ok_or_else(|| failed("give a list of groups after the colon"))?;
         return Ok(Person::without_account(uid, ids, WHY));
     }
     Ok(match account_of(uid).ok().flatten() {
@@ -98,8 +98,8 @@ fn group(text: &str) -> Option<u32> {
     number.or_else(|| gid_of(text.as_bytes()).ok().flatten())
 }
 
-/// Those who own most directories of the source, some accounts of the system,
-/// and one who has nothing to do with anything.
+/// Returns the users who own most directories of the source, some accounts of the system, and
+/// `nobody`, who is a stranger to the source.
 pub(super) fn default(owners: &[Owner]) -> Vec<Person> {
     let mut people: Vec<Person> = Vec::new();
     let mut add = |person: Person| {
@@ -133,7 +133,7 @@ fn is_ordinary(uid: u32) -> bool {
     uid != 0 && uid != Uid::NOBODY.0
 }
 
-/// Accounts of people in /etc/passwd, by number.
+/// Returns the accounts of people in `/etc/passwd`, ordered by number.
 fn accounts() -> Vec<Person> {
     let text = std::fs::read("/etc/passwd").unwrap_or_default();
     let mut uids: Vec<u32> = text

@@ -1,11 +1,11 @@
-//! A line on standard error every few seconds.
+//! Progress of the check: a line on standard error every few seconds.
 
 use std::time::{Duration, Instant};
 
 use crate::failure::shown;
 use crate::index::progress::{Style, event, grouped};
 
-/// How far a source's check is.
+/// Progress of a source's check.
 pub(super) struct Progress {
     style: Style,
     root: Vec<u8>,
@@ -25,7 +25,7 @@ impl Progress {
         }
     }
 
-    /// So many directories were compared for a user.
+    /// Records that this number of directories was compared for a user.
     pub(super) fn add(&mut self, directories: usize) {
         self.done += directories as u64;
         let every = match self.style {

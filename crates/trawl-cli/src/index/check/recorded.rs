@@ -1,6 +1,6 @@
-//! What a user is to see of a source whose file system this host cannot ask:
-//! a recording, or one whose ids are mapped. Derived from the rows that the
-//! superuser is shown, by the permission algebra.
+//! Derives what a user may see of a source whose file system this host cannot ask, because the
+//! source is a recording or its ids are mapped. Uses the rows that the superuser is shown, and the
+//! permission algebra.
 
 use std::collections::HashMap;
 
@@ -13,19 +13,18 @@ use super::source::Seen;
 /// Permissions of directories, by path.
 pub(super) type Accesses = HashMap<Vec<u8>, DirAccess>;
 
-/// One user before such a source.
+/// One user's permissions on a source.
 pub(super) struct Judge<'a> {
     pub(super) who: &'a Credentials,
     pub(super) root: &'a [u8],
-    /// What is above the root.
+    /// Guard formed by the directories above the root.
     pub(super) above: &'a Guard,
-    /// Of every directory in question, and of all above these.
+    /// Permissions of every directory in question and of all directories above them.
     pub(super) known: &'a Accesses,
 }
 
 impl Judge<'_> {
-    /// What is to be seen of a directory with these entries by someone who
-    /// knows its path.
+    /// Returns what the user sees of a directory with these entries if they know its path.
     pub(super) fn list(&self, dir: &[u8], all: &Entries) -> Seen {
         let passes = self.above.admits(self.who, |_| true);
         let above = chain(self.root, dir).filter(|above| above.len() < dir.len());
@@ -40,7 +39,7 @@ impl Judge<'_> {
         Seen::Listing(all.iter().map(seen).collect())
     }
 
-    /// True if a walk from the root comes there.
+    /// Returns true if a walk from the root reaches the directory.
     pub(super) fn comes_to(&self, dir: &[u8]) -> bool {
         let may = |dir| self.has(dir, Bit::Search) && self.has(dir, Bit::Read);
         self.above.admits(self.who, |_| true) && chain(self.root, dir).all(may)
@@ -52,7 +51,7 @@ impl Judge<'_> {
     }
 }
 
-/// `dir` and all above it, up to `root`.
+/// Returns `dir` and all directories above it, up to `root`.
 pub(super) fn chain<'p>(root: &'p [u8], dir: &'p [u8]) -> impl Iterator<Item = &'p [u8]> {
     let next = |at: &&'p [u8]| path::split(at).map(|(above, _)| above);
     let up = std::iter::successors(Some(dir), next);

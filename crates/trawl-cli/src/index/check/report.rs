@@ -1,4 +1,4 @@
-//! What was compared and found, for an auditor and for programs.
+//! Report of the comparison and its findings, for auditors and for programs.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -17,17 +17,17 @@ use crate::failure::shown;
 use crate::index::progress::{counted, event, grouped};
 use trawl_text::json::Object;
 
-/// Differences of a kind that are listed for a user, leaks aside.
+/// Maximum number of differences of a kind that are listed for a user; leaks are all listed.
 const LISTED: usize = 20;
 
-/// Where it is from what users are to see.
+/// Origin of what users may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Derivation {
-    /// The kernel, asked about the live source as each user.
+    /// The kernel, which was asked about the live source as each user.
     Kernel,
-    /// The rows and the permission algebra: there is no such tree here.
+    /// The rows and the permission algebra, because the tree does not exist on this host.
     Recorded,
-    /// The same: the file system's users are not this host's.
+    /// The rows and the permission algebra, because the file system's ids are not this host's.
     Mapped,
 }
 
@@ -47,17 +47,17 @@ impl Derivation {
     }
 }
 
-/// One source.
+/// Report about one source.
 pub(super) struct Report {
     pub(super) root: Vec<u8>,
     pub(super) top: Vec<u8>,
     pub(super) info: SnapshotInfo,
     pub(super) derivation: Derivation,
-    /// Directories looked at, and how many there are.
+    /// Number of directories that were looked at, and of all directories.
     pub(super) looked_at: u64,
     pub(super) of: u64,
     pub(super) seed: u64,
-    /// Directories of the index whose permissions were looked at.
+    /// Number of directories of the index whose permissions were checked.
     pub(super) guards: u64,
     pub(super) findings: Vec<Finding>,
     pub(super) users: Vec<(Person, Tally)>,
@@ -68,7 +68,8 @@ impl Report {
         self.users.iter().map(|(_, tally)| tally.count(kind)).sum()
     }
 
-    /// Directories that were closed since the scan, but for those within others.
+    /// Returns the number of directories that were closed since the scan, without those within
+    /// another.
     fn closed(&self) -> u64 {
         let differences = self.users.iter().flat_map(|(_, tally)| &tally.differences);
         let closed = differences.filter(|found| found.kind == Kind::Closed);
@@ -76,7 +77,7 @@ impl Report {
         closed.len() as u64
     }
 
-    /// 1 if anything is not as it is to be.
+    /// Returns how the command ends: 1 if anything is not as it must be.
     pub(super) fn exit(&self) -> Exit {
         let kinds = [
             Kind::Leak,
@@ -89,7 +90,7 @@ impl Report {
         Exit::from_issues(found + self.findings.len() as u64)
     }
 
-    /// Lines for people.
+    /// Formats the report for people.
     pub(super) fn text(&self) -> String {
         let mut out = self.head();
         for finding in &self.findings {
@@ -151,7 +152,7 @@ impl Report {
                 format!(
                     "{root}: {} closed since the scan{values}: the index still shows what was \
                      there to users who may no longer see it: index the source again, or keep it \
-                     as of now with trawl watch\n",
+                     up to date with trawl watch\n",
                     counted(closed.0, "directory")
                 )
             }
@@ -168,7 +169,7 @@ impl Report {
         }
     }
 
-    /// Objects for programs.
+    /// Returns the report as objects for programs.
     pub(super) fn json(&self) -> Vec<Object> {
         let mut objects = Vec::new();
         for finding in &self.findings {
@@ -222,7 +223,7 @@ fn person_text(person: &Person, tally: &Tally, out: &mut String) {
         (tally.live, "left to the live file system"),
         (
             tally.unsearchable,
-            "with r and without x, of which nothing is shown",
+            "with r but without x, which show nothing",
         ),
     ] {
         if count > 0 {

@@ -1,5 +1,5 @@
-//! Which directories are looked at: some of each kind of permissions, so that
-//! the few private ones are not lost among the many that are open to all.
+//! Choice of the directories that are looked at: some of each kind of permissions, so that the few
+//! private ones are not lost among the many open ones.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,36 +12,36 @@ use super::shown::{Reading, directories};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
     pub(super) uid: u32,
-    /// The group of one of theirs.
+    /// Group of one of the owner's directories.
     pub(super) gid: u32,
 }
 
-/// What is looked at.
+/// The chosen directories.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sample {
-    /// In path order.
+    /// Paths of the directories, in path order.
     pub(super) directories: Vec<Vec<u8>>,
-    /// How many there are.
+    /// Number of directories in the tree.
     pub(super) of: u64,
-    /// Who owns most directories first.
+    /// Owners, ordered by how many directories they own, most first.
     pub(super) owners: Vec<Owner>,
 }
 
-/// How many are looked at.
+/// Size of the sample, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) most: usize,
     pub(super) seed: u64,
 }
 
-/// Directories whose own permissions are alike.
+/// Directories with the same permissions.
 #[derive(Default)]
 struct Kind {
     met: u64,
     kept: Vec<Vec<u8>>,
 }
 
-/// Mode, owner, group, ACL.
+/// Mode, owner, group and ACL.
 type Permissions = (u32, u32, u32, Vec<u8>);
 
 #[derive(Default)]
@@ -96,7 +96,7 @@ pub(super) fn choose(reading: &Reading<'_>, top: &[u8], size: Size) -> Result<Sa
 }
 
 impl Met {
-    /// Keeps `most` of a kind, each with the same chance.
+    /// Keeps up to `most` directories of each kind, each with the same probability.
     fn add(&mut self, access: Permissions, path: Vec<u8>, most: usize, random: &mut Random) {
         let owner = self.owners.entry(access.1).or_insert((0, access.2));
         owner.0 += 1;
@@ -123,7 +123,7 @@ impl Met {
             .collect()
     }
 
-    /// One of each kind in turn until there are enough.
+    /// Takes a directory of each kind in turn until there are enough.
     fn directories(self, most: usize, random: &mut Random) -> Vec<Vec<u8>> {
         let mut kinds: Vec<Vec<Vec<u8>>> = self.kinds.into_values().map(|kind| kind.kept).collect();
         let mut chosen = Vec::new();
@@ -141,7 +141,7 @@ impl Met {
     }
 }
 
-/// SplitMix64: the same choice for the same seed.
+/// SplitMix64: makes the same choice for the same seed.
 struct Random(u64);
 
 impl Random {

@@ -1,5 +1,5 @@
-//! What the index shows: opened anew by whoever calls, so that the kernel
-//! decides what of it there is.
+//! What the index shows. The calling user opens the index anew, so that the kernel decides which
+//! parts of it they see.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -29,12 +29,12 @@ const COMPARED: ColumnSet = ColumnSet::of(&[
     Column::LinkTarget,
 ]);
 
-/// What the index shows of a directory that is known by its path.
+/// What the index shows of a directory whose path is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shown {
-    /// Its entries.
+    /// The directory's entries.
     Listing(Entries),
-    /// Nothing; the live file system is to be asked instead.
+    /// Nothing; the live file system must be asked instead.
     Live,
     /// Nothing.
     Nothing,
@@ -47,7 +47,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// Opens it.
+    /// Opens the index.
     pub(super) fn open(
         dir: &Path,
         who: Credentials,
@@ -57,7 +57,7 @@ impl<'a> Reading<'a> {
         Ok(Reading { index, cancel })
     }
 
-    /// What it shows of a directory.
+    /// Returns what the index shows of a directory.
     pub(super) fn list(&self, dir: &[u8]) -> Result<Shown, QueryError> {
         let start = match self.index.locate(dir)? {
             Located::Found(start) if start.is_dir => start,
@@ -105,8 +105,8 @@ impl<'a> Reading<'a> {
         Ok(Shown::Listing(shown))
     }
 
-    /// Gives what a walk from `root` comes to, listing by listing: each
-    /// directory's path and its sub-directories' rows.
+    /// Walks from `root` listing by listing. `work` gets each listing: the path of a directory and
+    /// the rows of its entries.
     pub(super) fn walk<O: Default + Send>(
         &self,
         root: &[u8],
@@ -128,7 +128,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Which of these directories a walk from `root` lists.
+    /// Returns those of the directories that a walk from `root` lists.
     pub(super) fn comes_to(
         &self,
         root: &[u8],
@@ -148,7 +148,7 @@ impl<'a> Reading<'a> {
         Ok(found)
     }
 
-    /// The facts of one entry, and its access ACL among the attributes.
+    /// Returns the facts of one entry, with its access ACL among the attributes.
     pub(super) fn facts(&self, path: &[u8]) -> Result<Option<Facts>, QueryError> {
         let Located::Found(start) = self.index.locate(path)? else {
             return Ok(None);
@@ -165,13 +165,13 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The rows of a listing.
+/// Returns the rows of a listing.
 pub(super) fn rows<'l>(listing: &'l Listing<'l>) -> impl Iterator<Item = Row<'l>> {
     let (batch, dir) = (listing.batch, listing.dir.path);
     listing.range.clone().map(move |at| Row { batch, at, dir })
 }
 
-/// The directories of a listing.
+/// Returns the directories of a listing.
 pub(super) fn directories<'l>(listing: &'l Listing<'l>) -> impl Iterator<Item = Row<'l>> {
     rows(listing).filter(|row| row.file_type() == FileType::Directory)
 }

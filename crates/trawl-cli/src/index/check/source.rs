@@ -1,7 +1,7 @@
-//! What the source file system shows: asked of the kernel, as whoever calls.
+//! What the source file system shows: asks the kernel, as the calling user.
 //!
-//! Directories are reached name by name from `/`, through no link, as the
-//! scan reached them.
+//! Directories are reached name by name from `/`, through no symbolic link, as the scan reached
+//! them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString};
@@ -17,34 +17,34 @@ use super::facts::{Entries, Facts};
 const LIST: Purpose = Purpose::List(AccessTime::Keep);
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What there is to be seen of a directory that is known by its path.
+/// What can be seen of a directory whose path is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// Its entries.
+    /// The directory's entries.
     Listing(Entries),
-    /// Names without attributes: it may be listed and not searched.
+    /// Names without attributes: the directory may be listed but not searched.
     NamesOnly,
-    /// Nothing: no permission.
+    /// Nothing: permission is denied.
     Refused,
-    /// Nothing: it is not there, or no directory.
+    /// Nothing: the path does not exist, or is not a directory.
     Gone,
 }
 
-/// Whether extended attributes are looked at.
+/// Whether extended attributes are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attributes {
     Compared,
-    /// The snapshot has none.
+    /// The snapshot has no extended attributes.
     Ignored,
 }
 
-/// A thread's eyes.
+/// A thread's view of the source.
 pub(super) struct Eyes {
     buffer: ReadBuffer,
     targets: TargetBuffer,
     reader: xattr::Reader,
     attributes: Attributes,
-    /// Whether a directory and all above it, down from a root, may be listed.
+    /// Whether a directory and all directories above it, down from a root, may be listed.
     listed: HashMap<Vec<u8>, bool>,
 }
 
@@ -62,7 +62,7 @@ impl Eyes {
     /// Lists a directory.
     ///
     /// # Errors
-    /// What is neither a refusal nor an absence.
+    /// Fails with any error that is neither a refusal nor an absence.
     pub(super) fn list(&mut self, dir: &[u8]) -> Result<Seen, SysError> {
         match self.try_list(dir) {
             Err(error) if is_refusal(error) => Ok(Seen::Refused),
@@ -86,12 +86,12 @@ impl Eyes {
             match self.facts(&fd, &name) {
                 Ok(facts) => drop(entries.insert(name.into_bytes(), facts)),
                 Err(error) if is_refusal(error) => return Ok(Seen::NamesOnly),
-                // It went meanwhile.
+                // The entry has disappeared meanwhile.
                 Err(error) if is_absence(error) => {}
                 Err(error) => return Err(error),
             }
         }
-        // Of an empty directory no entry tells.
+        // An empty directory has no entry that would show whether it may be searched.
         match entries.is_empty() && stat_at(&fd, c".").is_err_and(is_refusal) {
             true => Ok(Seen::NamesOnly),
             false => Ok(Seen::Listing(entries)),
@@ -136,7 +136,7 @@ impl Eyes {
         Ok(found)
     }
 
-    /// True if one comes from `root` to `dir` by listing.
+    /// Returns true if a walk from `root` that lists directories reaches `dir`.
     pub(super) fn comes_to(&mut self, root: &[u8], dir: &[u8]) -> bool {
         if let Some(known) = self.listed.get(dir) {
             return *known;
@@ -155,7 +155,8 @@ fn may_list_and_search(dir: &[u8]) -> bool {
     open_dir(dir, LIST).is_ok_and(|fd| stat_at(&fd, c".").is_ok())
 }
 
-/// The permissions of a directory, and when they may have changed last.
+/// Returns the permissions of a directory, and its change time: the latest time at which they may
+/// have changed.
 pub(super) fn access_of(dir: &[u8]) -> Result<(DirAccess, Timestamp), SysError> {
     let fd = open_dir(dir, Purpose::Pass)?;
     let stat = stat_fd(&fd)?;
