@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""The search call: what programs ask of a file system, with and without it.
+"""The search call: how programs query a file system, with and without it.
 
-Called by `bench/run.py` as its part `call`; the tables and figures of the paper *Search Should Be a System
-Call* (2013) on this machine. Each program runs natively, in a sandbox and over FUSE, there from a server that
-begins each answer 0, 1 and 5 ms later, *without* and *with* Trawl. Without is: natively the program as it is,
-run by the same as with Trawl, which began before (`session.py`), so that the start of `trawl run` counts in a
-row of its own; elsewhere the same environment of `trawl run` where each look at a name and each directory is a
-request of its own and is kept for a second, as ordinary network file systems do it (`--call-by-call --max-age
-1s`). The call itself runs beside them. What cannot run here says so and why.
+`bench/run.py` calls this as its part `call`. It reproduces the tables and figures of the paper *Search Should Be a
+System Call* (2013) on this machine. Each program runs natively, in a sandbox, and over FUSE from a server that
+delays each answer by 0, 1 and 5 ms, *without* and *with* Trawl. Natively, *without* means the program as it is,
+run by the same shell as with Trawl, which was started before (`session.py`), so that the start of `trawl run` is
+in a row of its own. Elsewhere it means the same environment of `trawl run`, where each lookup of a name and each
+directory is a request of its own whose answer is cached for a second, as in ordinary network file systems
+(`--call-by-call --max-age 1s`). The call itself runs beside them. Programs that cannot run here are reported with
+the reason.
 
-System calls are counted by strace, threads and children included, those of `trawl run` itself not; requests
-by `bench/relay.py` between client and server.
+System calls are counted by strace, including threads and children but not `trawl run` itself; requests are
+counted by `bench/relay.py` between client and server.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from report import Table, figures, grid
 from session import Session
 
 DELAYS_MS = (0, 1, 5)
-#: How old what a program is told may be where each call is a request of its own.
+#: How old an answer to a program may be where each call is a request of its own.
 WITHOUT = ["--call-by-call", "--max-age", "1s"]
-#: Puts a command into an environment.
+#: Wraps a command so that it runs in an environment.
 Wrap = Callable[[list[str]], list[str]]
 #: Calls that a remote file system would answer one by one.
 REMOTE_CALLS = "%file,getdents64,fstat,fchdir"
-#: A round that takes longer needs no run before it; and how long the rounds of one figure may take.
+#: A longer round needs no warm-up run (LONG_S); time for the rounds of one figure (BUDGET_S).
 LONG_S = 2.0
 BUDGET_S = 10.0
 LOOPS = {"getpid": 300_000, "read": 200_000, "fstat": 20_000, "stat": 20_000, "open": 10_000}
@@ -45,7 +46,7 @@ LOOPS = {"getpid": 300_000, "read": 200_000, "fstat": 20_000, "stat": 20_000, "o
 
 @dataclass
 class Setting:
-    """What everything is measured with."""
+    """The settings of all measurements."""
 
     table: Table
     trawl: str
@@ -53,24 +54,24 @@ class Setting:
     index: str
     work: Path
     runs: int
-    #: Where the table of the depths goes; nowhere if it is not said.
+    #: The CSV file for the table of depths, if any.
     csv: Path | None = None
     #: The section of the report: headings and tables.
     said: list[str] = field(default_factory=list)
-    #: Called whenever there is more of it.
+    #: Called whenever the section grows.
     save: Callable[[], None] = lambda: None
 
     @property
     def build(self) -> Path:
-        """Where programs write."""
+        """The directory that programs write to."""
         return self.work / "call-build"
 
     def search(self, *words: str) -> list[str]:
-        """A search of the file system."""
+        """Returns the command of a search of the file system."""
         return [self.trawl, "search", "--served-by", "live", *words]
 
     def tell(self, heading: str, head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-        """A table of the section, which is kept at once: all of it takes long."""
+        """Adds a table to the section and saves it at once, since the whole takes long."""
         self.said.append(f"**{heading}**\n\n{grid(head, rows)}")
         self.save()
 
@@ -79,7 +80,7 @@ class Setting:
 
 
 def count_calls(argv: list[str], work: Path, only: str = "all", inside: Wrap = list) -> int | None:
-    """How many system calls a command itself makes in an environment; nothing without strace, or if it fails."""
+    """Counts the system calls of a command in an environment; None without strace, or if the command fails."""
     said = work / "calls.txt"
     said.unlink(missing_ok=True)
     words = ["strace", "-f", "-qq", "-c", "-U", "calls,name", "-e", f"trace={only}", "-o", str(said), *argv]
@@ -90,35 +91,35 @@ def count_calls(argv: list[str], work: Path, only: str = "all", inside: Wrap = l
 
 
 def count_requests(command: Callable[[str], list[str]], setting: Setting) -> int | None:
-    """How often a server is asked by a command that is given its address; nothing if that cannot be told."""
+    """Counts the requests to a server by a command that gets its address; None if they cannot be counted."""
     counts = setting.work / "requests"
     shutil.rmtree(counts, ignore_errors=True)
     counts.mkdir()
     relay = Path(__file__).with_name("relay.py")
     ended = run(command(f"command:python3 {relay} {counts} {setting.trawl} serve --stdio"))
-    # One that was not asked anything has said nothing.
+    # A connection without requests has an empty file.
     asked = [int(count.read_text() or 0) for count in counts.iterdir()]
     return sum(asked) if asked and ended.exit_code == 0 else None
 
 
 def number(count: int | None) -> str:
-    """A count for the table."""
+    """Formats a count for the table."""
     return "not counted" if count is None else f"{count:,}"
 
 
 def shown(calls: int | None, cost: Cost | None = None) -> str:
-    """Calls and times."""
+    """Formats calls and times."""
     count = "calls not counted" if calls is None else f"{calls:,} calls"
     return count if cost is None else f"{count}, {figures(cost)}"
 
 
 def quotient(one: float | None, other: float | None) -> str:
-    """A ratio, where there are both."""
+    """Formats a ratio, if both numbers are known."""
     return f"{one / other:.3f}" if one and other else "–"
 
 
 def walls(pair: Pair) -> tuple[str, str]:
-    """The wall time of both, s; and how they failed."""
+    """Formats both wall times in seconds, and failures."""
     def text(cost: Cost) -> str:
         return f"{cost.wall_s:.3f}" + (f" (exit code {cost.exit_code})" if cost.exit_code else "")
     return text(pair.peer), text(pair.ours)
@@ -129,34 +130,34 @@ def walls(pair: Pair) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Environment:
-    """Where unmodified programs run."""
+    """An environment in which unmodified programs run."""
 
     name: str
     options: list[str]
-    #: Where it shows the trees.
+    #: Where the trees are visible in it.
     top: Path
-    #: Where the server's trees are; nothing if there is no server.
+    #: Where the server's trees are; None if there is no server.
     tree: Path | None = None
     delay_ms: int = 0
 
     @property
     def full_name(self) -> str:
-        """With the server's distance."""
+        """The name with the server's delay."""
         return f"{self.name}, {self.delay_ms} ms" if self.tree else self.name
 
     def command(self, setting: Setting, argv: list[str], more: list[str] | None = None, address: str = "") -> list[str]:
-        """The command in it, with Trawl."""
+        """Returns the command in it, with Trawl."""
         words = [setting.trawl, "run", *self.options, *(more or [])]
         if self.tree:
             words += ["--remote", f"{address or server(setting, self.delay_ms)}:{self.tree}={self.top}"]
         return [*words, "--", *argv]
 
     def without(self, setting: Setting, argv: list[str], address: str = "") -> list[str]:
-        """The command in it, without."""
+        """Returns the command in it, without Trawl."""
         return self.command(setting, argv, WITHOUT, address) if self.tree else argv
 
     def why_not(self, setting: Setting) -> str:
-        """Why it is not there; nothing if it is."""
+        """Returns why it is not available; empty if it is."""
         words = self.command(setting, ["ls", "-d", str(self.top / "files")])
         try:
             tried = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
@@ -167,7 +168,7 @@ class Environment:
 
 
 def environments(setting: Setting, top: Path) -> Iterator[Environment]:
-    """All of the paper's, and ours."""
+    """Returns the paper's environments, and ours."""
     mount = setting.work / "call-mount"
     mount.mkdir(parents=True, exist_ok=True)
     yield Environment("native", ["--cover", str(top)], top)
@@ -177,22 +178,22 @@ def environments(setting: Setting, top: Path) -> Iterator[Environment]:
 
 
 def server(setting: Setting, delay_ms: int) -> str:
-    """The address of a server that is so far away."""
+    """Returns the address of a server with this delay."""
     return f"command:{setting.trawl} serve --stdio --delay {delay_ms}"
 
 
-#: Runs a command, and says what that took.
+#: Runs a command and returns its cost.
 Runs = Callable[[list[str]], Cost]
 
 
 def rounds_of(
     with_trawl: list[str], without: list[str], setting: Setting, run_ours: Runs = run, run_peer: Runs = run
 ) -> tuple[Pair, int]:
-    """Runs two commands in turn, and says how often; warm, and within the budget of one figure."""
+    """Runs two commands in turn, warm, within the time budget of one figure; also returns the number of rounds."""
     ours, peer = [run_ours(with_trawl)], [run_peer(without)]
     round_s = ours[0].wall_s + peer[0].wall_s
     if round_s < LONG_S:
-        # It was to warm up.
+        # It only served to warm up.
         ours, peer = [], []
     wanted = min(setting.runs, max(1, int(BUDGET_S / max(round_s, 1e-3))))
     while len(ours) < wanted:
@@ -206,18 +207,18 @@ def rounds_of(
 
 
 def in_environment(setting: Setting, environment: Environment, argv: list[str]) -> tuple[Pair, int]:
-    """Runs a program with and without Trawl. Natively from a shell that runs already."""
+    """Runs a program with and without Trawl; natively from a shell that is already running."""
     if environment.tree:
         return rounds_of(environment.command(setting, argv), environment.without(setting, argv), setting)
     with Session(environment.command(setting, [])) as ours, Session([]) as peer:
         return rounds_of(argv, argv, setting, ours.run, peer.run)
 
 
-# What is measured
+# Measurements
 
 
 def itself(setting: Setting) -> None:
-    """The call beside find over a large tree: walked, and from the index."""
+    """Measures the call against find on a large tree: by a walk, and from the index."""
     tree, table = str(setting.tree), setting.table
     live = ["search", "--served-by", "live"]
     index = ["-i", setting.index, "search", "--served-by", "index", "--no-wait"]
@@ -236,7 +237,7 @@ def itself(setting: Setting) -> None:
 
 
 def natively(setting: Setting, asked: list[Program]) -> None:
-    """Programs beside the question that they ask, put as one call."""
+    """Measures programs against their question put as one call."""
     table = setting.table
     table.fact("start-up of trawl search, in all figures below", "", "", shown(count_calls(setting.search("/.", "/"), setting.work)))
     for program in asked:
@@ -250,7 +251,7 @@ def natively(setting: Setting, asked: list[Program]) -> None:
 
 
 def from_afar(setting: Setting, asked: list[Program]) -> None:
-    """The same questions to a server that is far away, beside what it would take call by call."""
+    """Measures the same questions to a remote server, against the computed time call by call."""
     rows = []
     for program in asked:
         if not program.question or program.missing:
@@ -269,7 +270,7 @@ def from_afar(setting: Setting, asked: list[Program]) -> None:
 
 
 def verdicts(program: Program, environment: Environment, calls: int | None, pair: Pair) -> str:
-    """The targets of a program in an environment."""
+    """Returns the verdicts on a program's targets in an environment."""
     if pair.ours.exit_code or pair.peer.exit_code:
         return "failed"
     said = []
@@ -290,7 +291,7 @@ HEAD = ("program", "environment", "asked, without", "asked, with", "ratio", "wal
 
 
 def unmodified(setting: Setting, top: Path, environment: Environment) -> list[tuple[str, ...]]:
-    """The programs as they are, in an environment: a row each."""
+    """Measures the unmodified programs in an environment, one row each."""
     why = environment.why_not(setting)
     rows: list[tuple[str, ...]] = []
     for program in programs(environment.top, setting.build):
@@ -311,22 +312,23 @@ def unmodified(setting: Setting, top: Path, environment: Environment) -> list[tu
 
 
 def asked_with_and_without(setting: Setting, program: Program, environment: Environment) -> tuple[int | None, int | None]:
-    """System calls natively; elsewhere requests to the server."""
+    """Counts system calls natively, and requests to the server elsewhere."""
     argv = program.argv
     if environment.tree is None:
-        # What counts is not to be answered itself: it waits for what it looks at, and each wait is a change.
+        # strace itself must not load the library: it waits for its tracee, and each wait counts as
+        # a change.
         lend = 'library=$LD_PRELOAD; unset LD_PRELOAD; exec strace -E LD_PRELOAD="$library" "$@"'
         inside: Wrap = lambda words: environment.command(setting, ["sh", "-c", lend, *words])
         return count_calls(argv, setting.work, inside=inside), count_calls(argv, setting.work)
     if environment.delay_ms:
-        # As often as from a server that is near.
+        # The number does not depend on the delay.
         return None, None
     return (count_requests(lambda address: environment.command(setting, argv, address=address), setting),
             count_requests(lambda address: environment.without(setting, argv, address), setting))
 
 
 def start_up(setting: Setting, environment: Environment) -> list[tuple[str, ...]]:
-    """What an environment costs a program that asks for nothing."""
+    """Measures an environment's cost for a program that asks for nothing."""
     def row(name: str, pair: Pair, what: str) -> tuple[str, ...]:
         peer, ours = (f"{cost.wall_s:.4f}" for cost in (pair.peer, pair.ours))
         return ("true", name, "", "", "", f"{peer} (natively)", ours, "", what)
@@ -342,7 +344,7 @@ def start_up(setting: Setting, environment: Environment) -> list[tuple[str, ...]
 
 
 def by_depth(setting: Setting, top: Path, there: list[Environment]) -> None:
-    """How time goes with the depth of a complete binary tree: find as it is, and the question as one call."""
+    """Measures time by the depth of a complete binary tree: unmodified find, and the question as one call."""
     lines = ["levels,directories,environment,delay_ms,without_ms,with_ms"]
     names = [*(environment.full_name for environment in there), *(f"one call, {delay} ms" for delay in DELAYS_MS)]
     rows = []
@@ -369,7 +371,7 @@ def by_depth(setting: Setting, top: Path, there: list[Environment]) -> None:
 
 
 def wall_ms(argv: list[str]) -> float:
-    """The median of three runs, or the one that takes long."""
+    """Returns the median of three runs, or the only run if it takes long."""
     costs = [run(argv)]
     if costs[0].wall_s < LONG_S:
         costs = [run(argv) for _ in range(3)]
@@ -377,7 +379,7 @@ def wall_ms(argv: list[str]) -> float:
 
 
 def each_call(setting: Setting, top: Path, sandbox: Environment) -> None:
-    """What one system call costs in and outside the sandbox."""
+    """Measures one system call in and outside the sandbox."""
     why = sandbox.why_not(setting) or ("" if compiler() else "there is no C compiler")
     head = ("call", "of", "natively, ns", "in the sandbox, ns", "more, ns")
     if why:
@@ -398,17 +400,17 @@ def each_call(setting: Setting, top: Path, sandbox: Environment) -> None:
 
 
 def loop(argv: list[str]) -> float:
-    """Nanoseconds a call, as the loop says it."""
+    """Returns the nanoseconds per call that the loop prints."""
     return float(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
 
 
 def load() -> str:
-    """How many processes wanted to run in the last minute."""
+    """Returns the average number of runnable processes in the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 
 def call(setting: Setting) -> None:
-    """All of it."""
+    """Runs all measurements."""
     top = setting.work / "call-trees"
     make_trees(top)
     before = load()

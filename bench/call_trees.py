@@ -1,7 +1,7 @@
 """The trees and programs of the search call's bench: those of the paper *Search Should Be a System Call* (2013).
 
-Everything lies below one directory, so that a server can show it elsewhere; what programs write goes to
-another one, since a tree that is shown is read-only.
+All trees lie below one directory, so that a server can show it elsewhere. Programs write to another directory,
+since a served tree is read-only.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FLAT = 1024
 FILES = 500
 PLACES = 20  # directories of PATH, of the loader's path, and of headers
 PARTS = 10  # source files of the project
-#: The layout's number: trees of another one are made anew.
+#: Version of the layout: trees of another version are rebuilt.
 LAYOUT = "2"
 
 HEADERS = ("dirent.h", "pthread.h", "no/such.h")
 FUNCTIONS = ("statx", "no_such_function")
-#: Loops over one call and prints nanoseconds for each.
+#: Loops over one call and prints the nanoseconds per call.
 CALLS = r"""
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -63,14 +63,14 @@ class Program:
 
     name: str
     argv: list[str]
-    #: Arguments of `trawl search`; nothing where it is many questions.
+    #: Arguments of `trawl search`; empty if the program asks several questions.
     question: list[str]
-    #: Why it cannot run here; nothing if it can.
+    #: Why it cannot run here; empty if it can.
     missing: str = ""
 
 
 def binary_tree(top: Path, levels: int) -> None:
-    """A complete binary tree of directories."""
+    """Makes a complete binary tree of directories."""
     top.mkdir(parents=True, exist_ok=True)
     if levels > 1:
         for name in ("a", "b"):
@@ -78,7 +78,7 @@ def binary_tree(top: Path, levels: int) -> None:
 
 
 def make_trees(top: Path) -> None:
-    """All that is looked at; made once."""
+    """Makes all trees, once."""
     made = top / "made"
     if made.exists() and made.read_text() == LAYOUT:
         return
@@ -99,13 +99,14 @@ def make_trees(top: Path) -> None:
 
 
 def compiler() -> str | None:
-    """The C compiler."""
+    """Returns the C compiler."""
     return shutil.which("cc") or shutil.which("gcc")
 
 
 def programs_to_find(top: Path) -> None:
-    """A program that the last directory of PATH has, with a library that the last of the loader's has; and
-    one that calls the kernel in a loop."""
+    """Makes a program in the last directory of PATH with a library in the last of the loader's directories,
+    and a program that calls the kernel in a loop.
+    """
     compile_with = compiler()
     if not compile_with:
         return
@@ -123,7 +124,7 @@ def programs_to_find(top: Path) -> None:
 
 
 def project(top: Path, headers: Path) -> None:
-    """A C project with a configure script of autoconf's, and headers in the last of many directories."""
+    """Makes a C project with an autoconf configure script, whose headers are in the last of many directories."""
     top.mkdir()
     for number in range(PARTS):
         (headers / f"part{number}.h").write_text(f"int part{number}(void);\n")
@@ -153,16 +154,16 @@ def project(top: Path, headers: Path) -> None:
 
 
 def places(top: str, kind: str) -> list[str]:
-    """The directories of a path."""
+    """Returns the directories of a path."""
     return [f"{top}/{kind}/{number:02}" for number in range(PLACES)]
 
 
 def programs(top: Path, build: Path) -> list[Program]:
-    """The paper's programs, on trees that lie at this place; what they write goes to another one."""
+    """Returns the paper's programs on the trees in one directory; they write to another one."""
     binary, bins, libs = f"{top}/binary-{LEVELS}", places(str(top), "bin"), places(str(top), "lib")
     path, library_path = ":".join(bins), ":".join(libs)
     found = f"{bins[-1]}/prog"
-    # A build begins with nothing each time.
+    # Each build starts from nothing.
     anew = f"rm -rf {shlex.quote(str(build))} && mkdir -p {shlex.quote(str(build))} && cd {shlex.quote(str(build))}"
     linked = f"PATH={shlex.quote(path)}:$PATH LD_LIBRARY_PATH={shlex.quote(libs[-1])}"
     configure = f"{anew} && {linked} {shlex.quote(str(top))}/project/configure -q"

@@ -1,7 +1,7 @@
 """Questions about columns, to the index and to DuckDB over the same rows as one Parquet file.
 
-The file is what `trawl export` writes; where that is not there, DuckDB makes
-it from the index's own segments, sorted as they are.
+`trawl export` writes the file; without that command, DuckDB makes it from the
+index's own segments, sorted in the same order.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from report import Table, within
 
 MOST_BYTES = 200 << 20
 PEER = "DuckDB"
-# The generator's clock stands still: 60 days before its end.
+# The generator's clock is fixed: 60 days before its end.
 SINCE, SINCE_S = "2025-08-10", 1_754_784_000
 LARGE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class Question:
-    """One question; the first of our commands that is there is asked."""
+    """One question; the first of our commands that exists is used."""
 
     what: str
     ours: tuple[tuple[str, ...], ...]
@@ -34,7 +34,7 @@ class Question:
 
 
 def questions(at: Places) -> tuple[Question, ...]:
-    """All of them; `{table}` is the Parquet file, `{since}` the test of its mtime."""
+    """Returns all questions; `{table}` is the Parquet file, `{since}` the condition on its mtime."""
     printed = "COPY (SELECT dir || '/' || name FROM {table}%s) TO '/dev/null' (FORMAT csv, HEADER false)"
     subtree = f" WHERE dir = '{at.subtree}' OR starts_with(dir, '{at.subtree}/')"
     return (
@@ -52,7 +52,7 @@ def questions(at: Places) -> tuple[Question, ...]:
 
 
 def columns(table: Table, trawl: str, python: str, made: Made, work: Path, runs: int) -> None:
-    """Rows of all questions, warm on one and two cores, cold, and with only the index's pages gone."""
+    """Adds rows of all questions, warm on one and two cores, cold, and with only the index's pages evicted."""
     why_not = why_no_duckdb(python)
     if why_not:
         table.fact("columns", PEER, why_not, "")
@@ -78,7 +78,7 @@ def columns(table: Table, trawl: str, python: str, made: Made, work: Path, runs:
 
 def one(table: Table, what: str, made: Made, argv: list[str], question: Question, parquet: Path | None, python: str,
         caches: Caches, threads: int, runs: int) -> None:
-    """A row: both are asked in turn."""
+    """Adds a row; both programs are asked in turn."""
     is_warm = caches is Caches.WARM
     count = runs + 1 if is_warm else max(3, runs // 2)
     ours: list[Cost] = []
@@ -107,7 +107,7 @@ def one(table: Table, what: str, made: Made, argv: list[str], question: Question
 
 
 def worded(sql: str, parquet: Path, duck: Duck) -> str:
-    """The question for this file: exported times are timestamps, stored ones seconds."""
+    """Adapts the question to this file: exported times are timestamps, stored ones seconds."""
     table = f"read_parquet('{parquet}/*.parquet')"
     types = {name: kind for name, kind, *_ in duck.rows(f"DESCRIBE SELECT mtime FROM {table}")}
     kind = types["mtime"]
@@ -116,7 +116,7 @@ def worded(sql: str, parquet: Path, duck: Duck) -> str:
 
 
 def export(trawl: str, python: str, made: Made, work: Path) -> Path | None:
-    """A directory of Parquet files with all rows."""
+    """Returns a directory of Parquet files with all rows."""
     to = work / "generated.parquet"
     shutil.rmtree(to, ignore_errors=True)
     if is_there(trawl, "export"):
@@ -136,5 +136,5 @@ def export(trawl: str, python: str, made: Made, work: Path) -> Path | None:
 
 
 def parquet_bytes(top: Path) -> int:
-    """The size of the files."""
+    """Returns the size of the files."""
     return sum(path.stat().st_size for path in top.glob("*.parquet"))

@@ -1,4 +1,4 @@
-"""DuckDB as a peer: a process of its own that is asked over a pipe."""
+"""DuckDB as a peer: a separate process that is asked over a pipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DuckError(Exception):
 
 
 class Duck:
-    """One DuckDB with so many threads."""
+    """A DuckDB process with a given number of threads."""
 
     def __init__(self, python: str, threads: int) -> None:
         self.child = subprocess.Popen([python, str(SERVER), str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -32,7 +32,7 @@ class Duck:
         self.child.wait()
 
     def say(self, asked: dict[str, str]) -> dict[str, Any]:
-        """The server's answer."""
+        """Sends a request and returns the server's answer."""
         assert self.child.stdin and self.child.stdout
         self.child.stdin.write(json.dumps(asked) + "\n")
         self.child.stdin.flush()
@@ -43,23 +43,23 @@ class Duck:
         return said
 
     def cost(self, sql: str) -> Cost:
-        """What a statement took."""
+        """Returns the cost of a statement."""
         said = self.say({"sql": sql})
         return Cost(said["wall_s"], said["cpu_s"], said["peak_rss_bytes"], 0, said["count"])
 
     def rows(self, sql: str) -> list[list[Any]]:
-        """What a statement yields."""
+        """Returns the rows of a statement."""
         return list(self.say({"rows": sql})["rows"])
 
 
 def why_no_duckdb(python: str) -> str:
-    """Why DuckDB cannot be asked; nothing if it can."""
+    """Returns why DuckDB is not available; empty if it is."""
     found = Path(python).exists() and subprocess.run([python, "-c", "import duckdb"], capture_output=True, check=False).returncode == 0
     return "" if found else f"skipped, because {python} has no module duckdb"
 
 
 def version(python: str) -> str:
-    """DuckDB's version; nothing if it is not there."""
+    """Returns DuckDB's version; empty if it is not available."""
     if why_no_duckdb(python):
         return ""
     said = subprocess.run([python, "-c", "import duckdb; print(duckdb.__version__)"], capture_output=True, text=True, check=False)

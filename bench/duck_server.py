@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Answers SQL questions from standard input with DuckDB, and says what each cost.
+"""Answers SQL questions from standard input with DuckDB, and reports the cost of each.
 
 usage: duck_server.py THREADS
 
-Run by the Python that has the module `duckdb`. Each line is a JSON object:
-`{"sql": …}` runs a statement and throws away what it yields, `{"rows": …}`
-returns what it yields. The answer is a JSON object: CPU and wall time in
-seconds, peak memory in bytes, the number of rows or the rows. So the start
-of Python and of DuckDB counts for nothing.
+It must run in a Python that has the module `duckdb`. Each line is a JSON
+object: `{"sql": …}` runs a statement and discards its rows, `{"rows": …}`
+returns them. The answer is a JSON object: CPU and wall time in seconds, peak
+memory in bytes, and the number of rows or the rows. So the start of Python and
+of DuckDB is not measured.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, str]) -> dict
 
 
 def main() -> None:
-    """Reads questions until there are no more."""
+    """Answers questions until standard input ends."""
     connection = duckdb.connect()
     connection.execute(f"SET threads = {int(sys.argv[1])}")
     connection.execute("SET preserve_insertion_order = false")

@@ -1,6 +1,6 @@
 """The questions of live finders, to `trawl find --live` and to an index.
 
-The peer that counts is the fastest one by wall time; the others are shown.
+The target applies to the peer with the smallest wall time; the others are shown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OURS = "trawl"
 
 @dataclass(frozen=True)
 class Question:
-    """One question, as each program wants it put; `{}` is the tree."""
+    """One question, in each program's wording; `{}` is the tree."""
 
     what: str
     find: tuple[str, ...]
@@ -26,14 +26,15 @@ class Question:
 
 QUESTIONS = (
     Question("names only", ("{}",), ("-uu", ".", "{}")),
-    # fd's `k` is 1000 bytes and its `-S` sees files alone; what it prints is as good as the same.
+    # fd's `k` is 1000 bytes and its `-S` only sees files; its output is close enough for a
+    # comparison.
     Question("-size +100k", ("{}", "-size", "+100k"), ("-uu", "-S", "+100k", ".", "{}")),
 )
 FINDERS = ("bfs", "fdfind", "find")
 
 
 def commands(question: Question, tree: str, ours: list[str]) -> dict[str, list[str]]:
-    """Ours and those of all finders that are installed."""
+    """Returns our command and those of all installed finders."""
 
     def on(words: tuple[str, ...]) -> list[str]:
         return [tree if word == "{}" else word for word in words]
@@ -46,12 +47,12 @@ def commands(question: Question, tree: str, ours: list[str]) -> dict[str, list[s
 
 
 def fastest(costs: dict[str, list[Cost]]) -> str:
-    """The peer with the smallest median of wall times."""
+    """Returns the peer with the smallest median of wall times."""
     return min((name for name in costs if name != OURS), key=lambda name: median_cost(costs[name]).wall_s)
 
 
 def against_finders(table: Table, label: str, tree: Path, ours: list[str], target: str, runs: dict[Caches, int]) -> None:
-    """Rows of both questions, warm and cold, on one tree."""
+    """Adds rows of both questions, warm and cold, on one tree."""
     for caches, count in runs.items():
         for question in QUESTIONS:
             what = f"{label}: {question.what}, {caches.value}"

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""What it costs to be always fresh: writers, barriers, the daemon. As root.
+"""The cost of being always fresh: writers, barriers, the daemon. As root.
 
 usage: fresh.py TRAWL TREE WORK [--runs N] [--only PART,…] [--kinds KIND,…]
                 [--large ENTRIES,…] [--soak MINUTES]
 
-Called by `bench/run.py` as its part `fresh`. TREE is unpacked again and again
-(a part of it), WORK holds indexes and the images of file systems, which are
-mounted for the time of the bench. `--large` says how many entries the trees
-have against which the cost of a change is compared (1,000,000 and 10,000,000;
-made once, of empty files, and kept in WORK). `--soak` writes for so long and
-watches the daemon's memory; it is no part of the others.
+`bench/run.py` calls this as its part `fresh`. TREE (a part of it) is unpacked
+again and again; WORK holds indexes and images of file systems, which are
+mounted during the bench. `--large` gives the numbers of entries of the trees
+on which the cost of a change is compared (1,000,000 and 10,000,000); the trees
+consist of empty files, are made once and kept in WORK. `--soak` writes for this
+long and watches the daemon's memory; it is not part of the others.
 
-The daemon is the real one; it brings changes in after 5 s as by default, where
-nothing else is said. Writers run in turn with and without it (so many pairs;
-one more warms up); what is printed is the median of the ratios. A daemon's CPU
-is that of all its threads, from before the first write until a barrier after
-the last one has come back: everything is applied then.
+The daemon is the real one; it applies changes after 5 s, the default, unless
+stated otherwise. Writers run in turn with and without it (in --runs pairs,
+after one more to warm up); the medians of the ratios are printed. A daemon's
+CPU time is that of all its threads, from before the first write until a barrier
+after the last one has returned, when everything is applied.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LAZY = ("--apply-after", "1d", "--max-dirty", "1000000000")
 
 @dataclass(frozen=True)
 class Setting:
-    """What all parts are measured with."""
+    """The settings of all parts."""
 
     table: Table
     trawl: str
@@ -57,7 +57,7 @@ class Setting:
     large: tuple[int, ...] = (1_000_000, 10_000_000)
 
     def index(self) -> Path:
-        """A new, empty place for an index."""
+        """Returns a new, empty directory for an index."""
         index = self.work / "fresh-index"
         shutil.rmtree(index, ignore_errors=True)
         return index
@@ -83,19 +83,19 @@ def empty(folder: Path) -> None:
 
 
 def chmod(folder: Path) -> None:
-    """Changes the mode of files that are there."""
+    """Changes the mode of existing files."""
     for number in range(LOOPS):
         os.chmod(folder / str(number), 0o600)
 
 
 def rename(folder: Path) -> None:
-    """Gives files that are there another name."""
+    """Renames existing files."""
     for number in range(LOOPS):
         os.rename(folder / str(number), folder / f"n{number}")
 
 
 def write_project(folder: Path) -> None:
-    """A small C project: 40 sources, one header, a makefile."""
+    """Writes a small C project: 40 sources, one header, a makefile."""
     (folder / "all.h").write_text("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n")
     for number in range(40):
         (folder / f"f{number}.c").write_text(f'#include "all.h"\nint f{number}(int x) {{ return printf("%d", x + {number}); }}\n')
@@ -110,7 +110,7 @@ def build(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What somebody writes in a folder of their own, and how many files that changes."""
+    """A writer's task in a folder of its own, and the number of files that it changes."""
 
     name: str
     before: Callable[[Path], None]
@@ -120,7 +120,7 @@ class Work:
 
 
 def nothing(_: Path) -> None:
-    """Nothing has to be there."""
+    """Prepares nothing."""
 
 
 def works(archive: Path, archived: int) -> list[Work]:
@@ -138,7 +138,7 @@ def works(archive: Path, archived: int) -> list[Work]:
 
 
 def archive_of(tree: Path) -> tuple[Path, int]:
-    """A part of the tree as an archive in memory, and its number of entries."""
+    """Makes an in-memory archive of a part of the tree; also returns its number of entries."""
     archive = Path("/dev/shm") / f"trawl-fresh-{os.getpid()}.tar"
     part = next((part for part in ("drivers/net/ethernet", "drivers/gpu", "fs") if (tree / part).is_dir()), ".")
     subprocess.run(["tar", "-C", str(tree), "-cf", str(archive), part], check=True)
@@ -147,7 +147,7 @@ def archive_of(tree: Path) -> tuple[Path, int]:
 
 
 def writers(setting: Setting) -> None:
-    """Those who write, with and without the daemon, and what it takes itself."""
+    """Measures writers with and without the daemon, and the daemon itself."""
     archive, archived = archive_of(setting.tree)
     try:
         for kind in setting.kinds:
@@ -171,7 +171,7 @@ def writer(setting: Setting, kind: str, work: Work, root: Path) -> None:
             work.before(folder)
         os.sync()
         off = on = Spent(0, 0)
-        # Which comes first changes: the second finds the file system fuller.
+        # The order alternates, because the second writer finds a fuller file system.
         for which in (0, 1) if number % 2 else (1, 0):
             if which == 0:
                 off = spend(lambda: work.task(folders[0]))
@@ -208,7 +208,7 @@ def medians(spent: list[Spent]) -> str:
 
 
 def touch(paths: list[Path]) -> None:
-    """Changes what is in these files."""
+    """Changes the content of these files."""
     for path in paths:
         file = os.open(path, os.O_WRONLY)
         os.write(file, b"y")
@@ -216,7 +216,7 @@ def touch(paths: list[Path]) -> None:
 
 
 def fill(folder: Path, count: int) -> list[Path]:
-    """Files in a new folder."""
+    """Makes files in a new folder."""
     folder.mkdir(parents=True)
     paths = [folder / f"file{number:06}" for number in range(count)]
     for path in paths:
@@ -225,7 +225,7 @@ def fill(folder: Path, count: int) -> list[Path]:
 
 
 def barriers(setting: Setting) -> None:
-    """How long a barrier takes, and a whole question, after so many changes."""
+    """Measures a barrier, and a whole question, after a number of changes."""
     for kind in setting.kinds:
         image = setting.work / f"fresh.{kind}"
         with mounted(kind, image) as root:
@@ -252,7 +252,8 @@ def barrier(setting: Setting, label: str, daemon: Daemon, root: Path, changed: l
     used: list[float] = []
     question = [setting.trawl, "-i", str(daemon.index), "find", str(root), "-maxdepth", "0"]
     for number in range(2 * (setting.runs + 1)):
-        # What the reader does as changes come is no wait; it is the daemon's CPU all the same.
+        # The reader's work as changes arrive is not part of the wait, but it counts as the daemon's
+        # CPU.
         begun = daemon.cpu_s()
         spend(lambda: touch(changed))
         if number % 2:
@@ -271,13 +272,13 @@ def barrier(setting: Setting, label: str, daemon: Daemon, root: Path, changed: l
     setting.table.fact(label, "", "", f"now {now:.1f} ms (most {max(waited):.1f}), a question {question_ms:.1f} ms{each}", said)
 
 
-# Against large indexes
+# Large indexes
 
 SPREAD = 1_000
 
 
 def large_tree(root: Path, entries: int) -> None:
-    """So many empty files, 1,000 in a directory, 100 of these in another; two processes make them."""
+    """Makes this many empty files, 1,000 per directory and 100 directories per parent, with two processes."""
     folders = (entries + SPREAD - 1) // SPREAD
 
     def some(first: int) -> None:
@@ -306,8 +307,9 @@ def large_tree(root: Path, entries: int) -> None:
 
 
 def large_image(setting: Setting, entries: int) -> Path:
-    """A file system with so many entries; made once. Without a journal and with an inode for each 2 KiB, so that the
-    entries need 256 bytes of disk each and little else."""
+    """Makes a file system with this many entries, once. It has no journal and one inode per 2 KiB, so that the
+    entries need 256 bytes of disk each and little else.
+    """
     image = setting.work / f"fresh-{entries}.ext4"
     if not image.exists():
         part = image.with_suffix(".part")
@@ -322,10 +324,10 @@ def large_image(setting: Setting, entries: int) -> Path:
 
 
 def large(setting: Setting) -> None:
-    """What a change costs in an index of so many entries."""
+    """Measures a change in an index of this many entries."""
     for entries in setting.large:
         with mounted("ext4", large_image(setting, entries)) as root:
-            # Four changes of a different kind.
+            # Four different kinds of changes.
             some = sorted((root / "large").glob("*/*0"))[:100]
             one = [some[0] / f"file{number:04}" for number in range(SPREAD - 1)]
             spread = [folder / f"file{number:04}" for folder in some for number in range(10)]
@@ -343,14 +345,14 @@ def large(setting: Setting) -> None:
 
 
 def revoke(setting: Setting) -> None:
-    """What taking a right away costs, of the first of these trees."""
+    """Measures the removal of a permission on the first of these trees."""
     with mounted("ext4", large_image(setting, setting.large[0])) as root:
         revocation(setting, root)
 
 
 def revocation(setting: Setting, root: Path) -> None:
-    """How long until the next answer hides a large subtree that was closed."""
-    # Whoever is no superuser has to reach program and index.
+    """Measures how long it takes until the next answer hides a large subtree that was closed."""
+    # An ordinary user must be able to reach the program and the index.
     index = Path(f"/var/tmp/trawl-fresh-index-{os.getpid()}")
     program = index.with_suffix(".trawl")
     shutil.copy(setting.trawl, program)
@@ -376,16 +378,16 @@ def revocation(setting: Setting, root: Path) -> None:
 
 
 def count(question: list[str]) -> int:
-    """How many lines somebody sees who is nobody."""
+    """Counts the lines that the user nobody sees."""
     asked = subprocess.run(question, capture_output=True, check=False, user=NOBODY, group=NOBODY, extra_groups=[])
     return asked.stdout.count(b"\n")
 
 
-# Recall, and for long
+# Recall, and a long run
 
 
 def mixed(setting: Setting) -> None:
-    """Updates of a group of files with searches in between, beside MariaDB."""
+    """Measures updates of a group of files with searches in between, against MariaDB."""
     with mounted("ext4", setting.work / "fresh.ext4") as root:
         group = root / "group"
         fill(group, 1_000)
@@ -395,7 +397,7 @@ def mixed(setting: Setting) -> None:
 
 
 def soak(setting: Setting, minutes: float) -> None:
-    """Writes for so long, a question now and then; is the daemon's memory flat?"""
+    """Writes for this long, with an occasional question, and checks that the daemon's memory stays flat."""
     image = setting.work / "fresh-soak.ext4"
     index = setting.work / "fresh-soak-index"
     shutil.rmtree(index, ignore_errors=True)
@@ -425,7 +427,7 @@ def soak(setting: Setting, minutes: float) -> None:
             status = daemon.status()
     image.unlink()
     shutil.rmtree(index, ignore_errors=True)
-    # The first tenth fills what is kept.
+    # The first tenth fills caches.
     tenth = max(1, len(samples) // 10)
     early, late = (int(statistics.median(some)) >> 20 for some in (ints(samples[tenth:2 * tenth]), ints(samples[-tenth:])))
     same = "the same" if live == seen else "OTHERS THAN"
@@ -442,12 +444,12 @@ def ints(samples: list[int]) -> list[int]:
 
 
 def lines(argv: list[str]) -> list[bytes]:
-    """What a command prints, sorted."""
+    """Returns a command's output, sorted."""
     return sorted(subprocess.run(argv, capture_output=True, check=True).stdout.splitlines())
 
 
 def step(dice: random.Random, folders: list[Path]) -> int:
-    """One change at random."""
+    """Makes one random change."""
     folder, name = dice.choice(folders), f"file{dice.randrange(150):06}"
     path, kind = folder / name, dice.randrange(10)
     try:
@@ -470,7 +472,7 @@ def step(dice: random.Random, folders: list[Path]) -> int:
 
 
 def unseen(setting: Setting) -> None:
-    """Finding out what changed while nobody watched."""
+    """Measures finding the changes made while nobody watched."""
     kinds = (*setting.kinds, "btrfs") if setting.kinds == Setting.kinds else setting.kinds
     rescan(setting.table, setting.trawl, setting.tree, setting.work, setting.runs, kinds)
 
@@ -482,7 +484,7 @@ PARTS: dict[str, Callable[[Setting], None]] = {
 
 
 def fresh(setting: Setting, only: list[str] | None = None) -> None:
-    """All rows."""
+    """Adds all rows."""
     if os.geteuid() != 0:
         setting.table.fact("freshness", "", "", "skipped, because only root can mount file systems")
         return
@@ -503,7 +505,7 @@ def main() -> None:
     parser.add_argument("--soak", type=float, metavar="MINUTES")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    # Whoever ends it wants mounts and daemons to go, too.
+    # When this is terminated, mounts and daemons must be cleaned up, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     setting = Setting(Table(), str(args.trawl.resolve()), args.tree.resolve(), args.work.resolve(), args.runs, args.kinds, args.large)
     if args.soak:

@@ -1,7 +1,7 @@
-"""Indexes of generated rows, and what to ask about them.
+"""Indexes of generated rows, and directories to ask about in them.
 
 The generator's output goes to `trawl index` through a pipe, so that a hundred
-million rows need no file. An index is kept until the program is built anew.
+million rows need no file. An index is kept until the program is rebuilt.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Made:
     cost: Cost | None
 
     def ask(self, trawl: str, *words: str) -> list[str]:
-        """A command that asks it."""
+        """Returns a command that asks it."""
         return [trawl, "-i", str(self.path), *words]
 
 
 def short(rows: int) -> str:
-    """`10000000` as `10 M`."""
+    """Formats `10000000` as `10 M`."""
     for size, letter in ((10**6, "M"), (10**3, "K")):
         if rows >= size:
             return f"{rows / size:g} {letter}"
@@ -40,7 +40,7 @@ def short(rows: int) -> str:
 
 
 def make(trawl: str, generator: str, trees: Path, rows: int, seen: bool = False) -> Made:
-    """The index, made anew if the program is younger, or if its cost is to be seen."""
+    """Returns the index, rebuilt if the program is newer or if its cost is requested."""
     path = trees / f"gen{short(rows).replace(' M', '').replace(' ', '')}.index"
     stamp = path.with_suffix(".made")
     if not seen and stamp.exists() and stamp.stat().st_mtime > Path(trawl).stat().st_mtime:
@@ -67,7 +67,7 @@ class Places:
 
 
 def places(trawl: str, made: Made) -> Places:
-    """A directory of some hundred entries, a user's tree of some size, and that user."""
+    """Returns a directory of some hundred entries, a user's tree of some size, and that user."""
     listed = subprocess.run(made.ask(trawl, "find", f"{ROOT}/scratch", "-mindepth", "1", "-maxdepth", "1", "-printf", "%p\\0%U\\0"),
                             capture_output=True, check=True).stdout.split(b"\0")
     tops = sorted(zip(listed[0::2], listed[1::2]))
@@ -82,5 +82,5 @@ def places(trawl: str, made: Made) -> Places:
 
 
 def is_there(trawl: str, command: str) -> bool:
-    """Whether the program has a command."""
+    """Returns whether the program has a command."""
     return subprocess.run([trawl, command, "--help"], capture_output=True, check=False).returncode == 0

@@ -1,9 +1,9 @@
-"""GUFI's questions: SQLite over databases laid out as GUFI does, and trawl over the same rows.
+"""GUFI's questions: SQLite over databases in GUFI's layout, and trawl over the same rows.
 
-SQLite's own shell goes through a list of databases that was made before, so
-that the peer pays for no tree walk and no thread. GUFI's own figures, taken on
-the machine that the targets were set on over another trace of 2,179,440
-entries, stand beside.
+SQLite's own shell processes a prepared list of databases, so that the peer
+pays for neither a tree walk nor threads. GUFI's own figures, measured on the
+machine for which the targets were set, over another trace of 2,179,440
+entries, are shown beside.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ QUESTIONS = (
 
 
 def gufi(table: Table, trawl: str, generator: str, rows: int, sample: int, runs: int) -> None:
-    """Rows for a database per directory over a sample, and for rolled-up ones over all rows."""
+    """Adds rows for a database per directory over a sample, and for rolled-up ones over all rows."""
     for kind, count in (("each", sample), ("rolled-up", rows)):
         with tempfile.TemporaryDirectory(prefix="trawl-bench-", dir="/var/tmp") as work:
             os.chmod(work, 0o755)
@@ -68,14 +68,14 @@ def gufi(table: Table, trawl: str, generator: str, rows: int, sample: int, runs:
 
 
 def databases(top: Path, uid: int | None) -> list[str]:
-    """Those that a user can read."""
+    """Returns the databases that a user can read."""
     identity = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
     found = subprocess.run(["find", str(top), "-name", "db.db", "-readable", "-print0"], capture_output=True, check=False, **identity)  # type: ignore[call-overload]
     return [path.decode("utf-8", "surrogateescape") for path in found.stdout.split(b"\0") if path]
 
 
 def questions(table: Table, trawl: str, made: Made, kind: str, top: Path | None, runs: int) -> None:
-    """A row for each question."""
+    """Adds a row for each question."""
     user = places(trawl, made).user
     label = f"GUFI's, {short(made.rows)}, {'a database per directory' if kind == 'each' else 'rolled up'}"
     if made.cost:
@@ -105,7 +105,7 @@ def questions(table: Table, trawl: str, made: Made, kind: str, top: Path | None,
 
 
 def script(top: Path, sql: str, uid: int | None) -> Path:
-    """What SQLite's shell is told: to open each database and to ask it."""
+    """Returns SQLite's script, which opens each database and queries it."""
     path = top.with_name("questions.sql")
     with path.open("w", encoding="utf-8", errors="surrogateescape") as out:
         for database in databases(top, uid):

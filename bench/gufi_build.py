@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Builds an index as GUFI lays it out: SQLite databases in a tree of directories.
+"""Builds an index in GUFI's layout: SQLite databases in a tree of directories.
 
 usage: gufi_build.py each|rolled-up DIRECTORY GENERATOR ROWS SEED
 
 `each`: a database for each directory of the generated trace, with the tables
 `entries` and `summary` and the view `pentries` in GUFI's columns. `rolled-up`:
-one for each largest subtree that may be shown as a whole, that is, in which
-each directory has the permissions and the owners of the one above, or all may
-be read by everybody. Directories have the modes and, as root, the owners of
-the trace. What GUFI keeps below a rolled-up database is left out.
+one for each largest subtree that may be shown as a whole, in which each
+directory has the permissions and owners of its parent, or everybody may read
+everything. Directories have the modes and, as root, the owners of the trace.
+Data that GUFI keeps below a rolled-up database is left out.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Directory(NamedTuple):
 
 
 def stanzas(generator: str, rows: str, seed: str) -> Iterator[Directory]:
-    """The trace, directory by directory."""
+    """Reads the trace, directory by directory."""
     with subprocess.Popen([generator, rows, seed], stdout=subprocess.PIPE) as source:
         assert source.stdout is not None
         now: Directory | None = None
@@ -57,18 +57,18 @@ def stanzas(generator: str, rows: str, seed: str) -> Iterator[Directory]:
 
 
 def text(name: bytes) -> str:
-    """A name as SQLite takes it."""
+    """Converts a name for SQLite."""
     return name.decode("utf-8", "replace")
 
 
 def entry_row(entry: Entry) -> tuple[object, ...]:
-    """The columns of `entries`."""
+    """Returns the columns of `entries`."""
     name = text(entry.path.rsplit(b"/", 1)[-1])
     return (name, entry.kind, str(entry.inode), *entry[3:13], text(entry.target), b"", entry.crtime, 0, 0, 0, 0, "", "")
 
 
 def summary_row(directory: Directory, isroot: int) -> tuple[object, ...]:
-    """The columns of `summary`."""
+    """Returns the columns of `summary`."""
     own, files = directory
     sizes = [f.size for f in files if f.kind == "f"] or [0]
 
@@ -86,7 +86,7 @@ def summary_row(directory: Directory, isroot: int) -> tuple[object, ...]:
 
 
 class Databases:
-    """Makes databases at places in a tree."""
+    """Makes databases in a tree of directories."""
 
     def __init__(self, top: str) -> None:
         self.top = top
@@ -94,16 +94,16 @@ class Databases:
         self.made: list[Entry] = []
 
     def place(self, path: bytes) -> str:
-        """Where the database of a directory lies."""
+        """Returns the path of a directory's database."""
         return os.path.join(os.fsencode(self.top), path).decode("utf-8", "surrogateescape")
 
     def enter(self, own: Entry) -> None:
-        """The directory itself."""
+        """Makes the directory itself."""
         os.makedirs(self.place(own.path), exist_ok=True)
         self.made.append(own)
 
     def begin(self, own: Entry) -> None:
-        """A new database with its tables."""
+        """Begins a database with its tables."""
         self.finish()
         self.db = sqlite3.connect(os.path.join(self.place(own.path), "db.db"), isolation_level=None)
         self.db.executescript(
@@ -113,7 +113,7 @@ class Databases:
             "WHERE isroot = 1 UNION ALL SELECT * FROM pentries_rollup;")
 
     def add(self, directory: Directory, isroot: int) -> None:
-        """A directory's rows; those of one that is rolled up go to a table of their own."""
+        """Adds a directory's rows; those of a rolled-up directory go to a table of their own."""
         assert self.db is not None
         marks = ", ".join("?" * OF_SUMMARY.count(","))
         self.db.execute(f"INSERT INTO summary VALUES ({marks}, ?)", summary_row(directory, isroot))
@@ -125,7 +125,7 @@ class Databases:
             self.db.executemany(f"INSERT INTO pentries_rollup VALUES ({', '.join('?' * 24)})", (row + more for row in rows))
 
     def finish(self) -> None:
-        """Ends the database at hand."""
+        """Ends the present database."""
         if self.db:
             self.db.execute("COMMIT")
             self.db.close()
@@ -144,13 +144,13 @@ class Databases:
 
 
 def alike(below: Entry, above: Entry) -> bool:
-    """Whether who may see one directory may see the other."""
+    """Returns whether the same users may see both directories."""
     both_open = below.mode & above.mode & 0o005 == 0o005
     return both_open or (below.mode & 0o777, below.uid, below.gid) == (above.mode & 0o777, above.uid, above.gid)
 
 
 def whole_subtrees(directories: list[Entry]) -> set[bytes]:
-    """Paths of all directories that can be rolled up with everything below them."""
+    """Returns the paths of all directories that can be rolled up with everything below them."""
     by_path = {own.path: own for own in directories}
     broken: set[bytes] = set()
     for own in reversed(directories):

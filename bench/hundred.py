@@ -1,6 +1,6 @@
-"""A hundred million entries: made, indexed, asked everything once, removed.
+"""A hundred million entries: generated, indexed, asked each question once, removed.
 
-What counts is memory while indexing, and that nothing fails at that size.
+It measures memory while indexing, and shows that nothing fails at that size.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BYTES_EACH = 60
 
 
 def hundred(table: Table, trawl: str, generator: str, trees: Path, rows: int) -> None:
-    """Rows for indexing and for each question."""
+    """Adds rows for indexing and for each question."""
     label = short(rows)
     free = shutil.disk_usage(trees).free
     if free < rows * BYTES_EACH:
@@ -45,7 +45,7 @@ def hundred(table: Table, trawl: str, generator: str, trees: Path, rows: int) ->
 
 
 def questions(trawl: str, made: Made) -> list[tuple[str, list[str]]]:
-    """Each once; the first is asked cold."""
+    """Asks each question once; the first is asked cold."""
     at = places(trawl, made)
     return [
         ("all paths", ["find", ROOT]),

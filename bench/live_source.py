@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What noticing changes costs: those who write, and the one who listens.
+"""The cost of noticing changes, for the writers and for the listener.
 
     live_source.py LISTEN TREE [RUNS] [KIND…]
 
-LISTEN is the example of that name of trawl-live; TREE a directory to unpack again and again. As
-root: makes a file system of each KIND (ext4, xfs, tmpfs) in a file. Each task runs in turn with the
-listener off and on; what is printed is the median of the ratios of the writers' CPU time (user and
-system) and of their wall time, and the listener's own CPU time for each event.
+LISTEN is trawl-live's example of that name; TREE is a directory to unpack again and again. As root:
+makes a file system of each KIND (ext4, xfs, tmpfs) in a file. Each task runs in turn with the
+listener off and on. Prints the median of the ratios of the writers' CPU time (user and system) and of
+their wall time, and the listener's own CPU time per event.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def unpack(archive: Path) -> Callable[[Path], None]:
 
 
 def spent(task: Callable[[Path], None], folder: Path) -> tuple[float, float]:
-    """CPU and wall seconds of a task in a process of its own."""
+    """Returns CPU and wall seconds of a task in a process of its own."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     child = os.fork()
@@ -68,7 +68,7 @@ def spent(task: Callable[[Path], None], folder: Path) -> tuple[float, float]:
 
 
 def listened(listen: str, task: Callable[[Path], None], folder: Path) -> tuple[float, float, str]:
-    """The same with a listener beside it, and what that says of itself."""
+    """Like spent, with a listener beside it; also returns the listener's own report."""
     with subprocess.Popen(
         [listen, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -3,9 +3,9 @@
 
 usage: make_tree.py TRACE DIRECTORY
 
-Files have their sizes and no blocks, so that a million of them need inodes
-and little else. As root they have their owners. DIRECTORY must not exist; it
-appears when it is whole.
+Files have their sizes but no blocks, so that a million of them need little
+more than inodes. As root they get their owners. DIRECTORY must not exist; it
+appears when it is complete.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from traces import Entry, entries
 
 
 def make(entry: Entry, path: bytes, owned: bool) -> None:
-    """One entry that is not there under another name; a directory stays open to us."""
+    """Makes one entry that has no other name yet; a directory stays open to us."""
     if entry.kind == "d":
         os.makedirs(path, exist_ok=True)
     elif entry.kind == "l":

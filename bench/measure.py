@@ -1,8 +1,8 @@
-"""Runs commands side by side and says what they cost.
+"""Runs commands side by side and measures their cost.
 
 A measurement is a list of rounds: in each, all commands run one after the
-other, so that a noisy machine disturbs them alike. What is reported is the
-median of each and the median of the rounds' ratios.
+other, so that a noisy machine disturbs them alike. It reports the median of
+each command and the median of the rounds' ratios.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 
 class Caches(Enum):
-    """What the kernel remembers of the disk when a run starts."""
+    """The state of the kernel's caches when a run starts."""
 
     WARM = "warm"
     COLD = "cold"
@@ -29,7 +29,7 @@ class Caches(Enum):
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run of a command took."""
+    """The cost of one run of a command."""
 
     wall_s: float
     cpu_s: float
@@ -41,7 +41,7 @@ class Cost:
 def run(
     argv: list[str], env: dict[str, str] | None = None, uid: int | None = None, stdin: int = subprocess.DEVNULL
 ) -> Cost:
-    """Runs a command, as another user if one is given, with its output counted and thrown away."""
+    """Runs a command, as another user if one is given; counts its output and discards it."""
     read_end, write_end = os.pipe()
     identity: dict[str, Any] = {} if uid is None else {"user": uid, "group": uid, "extra_groups": []}
     started = time.monotonic()
@@ -80,7 +80,7 @@ class Pair:
 
 
 def median_cost(costs: list[Cost]) -> Cost:
-    """The median of each figure on its own."""
+    """Returns the median of each figure separately."""
     return Cost(
         wall_s=statistics.median(c.wall_s for c in costs),
         cpu_s=statistics.median(c.cpu_s for c in costs),
@@ -91,12 +91,12 @@ def median_cost(costs: list[Cost]) -> Cost:
 
 
 def why_not_cold() -> str:
-    """Why the kernel's caches cannot be emptied; nothing if they can."""
+    """Returns why the kernel's caches cannot be dropped; empty if they can."""
     return "" if os.geteuid() == 0 else "skipped, because only root can empty the kernel's caches"
 
 
 def drop_caches(argv: list[str]) -> None:
-    """Empties the kernel's caches, and reads the program itself back: a user has run it before."""
+    """Drops the kernel's caches, and reads the program itself back, since a user has run it before."""
     os.sync()
     Path("/proc/sys/vm/drop_caches").write_text("3\n")
     program = shutil.which(argv[0])
@@ -106,7 +106,7 @@ def drop_caches(argv: list[str]) -> None:
 
 
 def evict(top: Path) -> None:
-    """Drops what the kernel keeps of the files below a directory, or of one file; needs no rights."""
+    """Evicts the pages of the files below a directory, or of one file, from the page cache; needs no privileges."""
     for path in [top] if top.is_file() else [Path(d, f) for d, _, files in os.walk(top) for f in files]:
         fd = os.open(path, os.O_RDONLY)
         try:
@@ -117,7 +117,7 @@ def evict(top: Path) -> None:
 
 
 def chill(caches: Caches, argv: list[str], files: Path) -> None:
-    """Empties what is to be cold before a command that reads these files."""
+    """Empties the caches that must be cold before a command that reads these files."""
     if caches is Caches.COLD:
         drop_caches(argv)
     elif caches is Caches.EVICTED:
@@ -125,7 +125,7 @@ def chill(caches: Caches, argv: list[str], files: Path) -> None:
 
 
 def pinned(argv: list[str], threads: int) -> list[str]:
-    """The command on so many of the cores that we may use; as it is where that is all of them."""
+    """Returns the command pinned to this many of our cores; unchanged if that is all of them."""
     cores = sorted(os.sched_getaffinity(0))
     if threads >= len(cores):
         return argv
@@ -133,7 +133,7 @@ def pinned(argv: list[str], threads: int) -> list[str]:
 
 
 def rounds(commands: Mapping[str, list[str]], runs: int, caches: Caches = Caches.WARM) -> dict[str, list[Cost]]:
-    """Runs all commands in turn, so many times; warm, after one unmeasured run of each."""
+    """Runs all commands in turn, this many times; warm, after one unmeasured run of each."""
     if caches is Caches.WARM:
         for argv in commands.values():
             run(argv)
@@ -149,7 +149,7 @@ def rounds(commands: Mapping[str, list[str]], runs: int, caches: Caches = Caches
 
 
 def compared(ours: list[Cost], peer: list[Cost]) -> Pair:
-    """Two commands that ran in the same rounds."""
+    """Compares two commands that ran in the same rounds."""
     both = list(zip(ours, peer, strict=True))
     return Pair(
         ours=median_cost(ours),
@@ -166,5 +166,5 @@ def paired(ours: list[str], peer: list[str], runs: int) -> Pair:
 
 
 def tree_bytes(top: Path) -> int:
-    """Sum of the sizes of the regular files below a directory."""
+    """Returns the sum of the sizes of the regular files below a directory."""
     return sum(f.stat().st_size for f in top.rglob("*") if f.is_file())

@@ -1,7 +1,7 @@
 """Questions about names, to the index and to plocate, over the same paths.
 
 plocate's database is built from the index's own list of paths, without those
-that hold a newline, which its input cannot have.
+that contain a newline, which its input cannot represent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BUILDER = ("plocate-build", "/usr/sbin/plocate-build", "/sbin/plocate-build")
 
 @dataclass(frozen=True)
 class Question:
-    """One question, as each program wants it put."""
+    """One question, in each program's wording."""
 
     what: str
     locate: tuple[str, ...]
@@ -45,7 +45,7 @@ QUESTIONS = (
 
 
 def build_database(trawl: str, made: Made, work: Path) -> Path | None:
-    """plocate's database over the index's paths."""
+    """Builds plocate's database over the index's paths."""
     builder = next((path for path in map(shutil.which, BUILDER) if path), None)
     if builder is None:
         return None
@@ -57,7 +57,7 @@ def build_database(trawl: str, made: Made, work: Path) -> Path | None:
 
 
 def names(table: Table, trawl: str, made: Made, work: Path, runs: int) -> None:
-    """Rows of all questions: warm on one and two cores, cold, and with only the index's pages gone."""
+    """Adds rows of all questions: warm on one and two cores, cold, and with only the index's pages evicted."""
     database = build_database(trawl, made, work)
     if database is None:
         table.fact("names", "plocate", "not installed", "")
@@ -81,7 +81,7 @@ def names(table: Table, trawl: str, made: Made, work: Path, runs: int) -> None:
 
 def one(table: Table, question: Question, ours: dict[str, list[str]], peer: list[str] | None,
         caches: Caches, threads: int, made: Made, runs: int) -> None:
-    """Rows of one question under one condition."""
+    """Adds rows of one question under one condition."""
     what = f"{short(made.rows)}: {question.what}, {caches.value}, {threads} core{'s' * (threads > 1)}"
     if caches is Caches.COLD and why_not_cold():
         return table.fact(what, "", "", why_not_cold())
@@ -105,13 +105,13 @@ def one(table: Table, question: Question, ours: dict[str, list[str]], peer: list
 
 
 def unlike(ours: Cost, peer: Cost) -> str:
-    """Says that the answers differ; a few names with newlines may be missing from plocate's."""
+    """Reports that the answers differ; a few names with newlines may be missing from plocate's."""
     if abs(ours.output_bytes - peer.output_bytes) <= max(ours.output_bytes, peer.output_bytes) / 1000:
         return ""
     return f"NOT the same answer: {ours.output_bytes:,} and {peer.output_bytes:,} bytes"
 
 
 def sidecar_bytes(made: Made) -> str:
-    """What finding names by the index costs on disk."""
+    """Returns the size on disk of the index's name sidecars."""
     total = sum(Path(d, f).stat().st_size for d, _, files in os.walk(made.path) for f in files if f.endswith(".names"))
     return f"{total / made.rows:.2f}" if total else "no sidecar"

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """The paper's own numbers beside ours: *Search Should Be a System Call* (TR-2013-03), Tables 1 to 3, Figures 3 and 4.
 
-Called by `bench/run.py` as its part `paper`, or by itself: `paper.py TRAWL WORK [--tiny]`. Each cell is *paper / ours /
-ratio* (ours by the paper's). The paper measured on two cores of 2006 with a kernel of 2012, and changed the
-programs; here they are as they are, and `trawl run` answers their calls. So a ratio says how far apart two
-machines and two ways are, not which is better: compare the columns with each other.
+`bench/run.py` calls this as its part `paper`; or by itself: `paper.py TRAWL WORK [--tiny]`. Each cell is *paper /
+ours / ratio* (ours divided by the paper's). The paper measured on two cores of 2006 with a kernel of 2012, and
+changed the programs; here the programs are unmodified, and `trawl run` answers their calls. So a ratio shows how
+far apart two machines and two methods are, not which is better: compare the columns with each other.
 
 | column | the paper's environment | here |
 |---|---|---|
-| native | Native | the program as it is, and below `trawl run` |
+| native | Native | the unmodified program, and below `trawl run` |
 | sandbox | ptrace Sandbox | `trawl run --sandbox`, a server on this machine |
 | FUSE | Remote | `trawl run --remote`, a server on this machine |
-| remote | Remote 1ms, 5ms | the same, each answer of the server begins 1 or 5 ms later |
+| remote | Remote 1ms, 5ms | the same, with each answer of the server delayed by 1 or 5 ms |
 
-Without Trawl is, but natively, the same environment with a request for each look at a name. KVM is not measured
-here. *Cold* is after the kernel's caches were dropped, which needs root; both are told.
+Without Trawl means, except natively, the same environment with a request for each lookup of a name. KVM is not
+measured here. *Cold* is after the kernel's caches were dropped, which needs root; both are shown.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TABLE_1 = {
 }
 TYPES = ("open", "stat", "execve", "getdents", "other")
 SITES = ("bash glob", "bash PATH", "ls", "find", "execvp", "ld.so")
-#: Which environment of the paper is compared with which of ours, by name and delay of the server in ms.
+#: The paper's environment that corresponds to ours, by name and delay of the server in ms.
 SAME = {("native", 0): "Native", ("sandbox", 0): "ptrace", ("FUSE", 0): "Remote", ("FUSE", 1): "Remote 1ms", ("FUSE", 5): "Remote 5ms"}
 
 
@@ -49,14 +49,14 @@ SAME = {("native", 0): "Native", ("sandbox", 0): "ptrace", ("FUSE", 0): "Remote"
 class Row:
     """A program of the paper: Tables 2 and 3."""
 
-    #: The name here; nothing if it is not run here.
+    #: The name here; empty if it is not run here.
     ours: str
-    #: Calls by type with search and without, as TYPES; the paper gives the total apart.
+    #: Calls by type with search and without, in the order of TYPES; the paper lists the total separately.
     with_search: tuple[int, ...]
     without: tuple[int, ...]
     total: tuple[int, int]
-    #: Searches by site. The text's columns are shifted against their heads: numbers stand where what the paper says of
-    #: the program puts them; those of make (3, 110, 152, 1603) can stand in several, and are left out.
+    #: Searches by site. The text's columns are shifted against their headings: numbers are placed according to the
+    #: paper's description of the program; those of make (3, 110, 152, 1603) are ambiguous and left out.
     sites: dict[str, int]
     #: Milliseconds with and without, by environment.
     wall_ms: dict[str, tuple[int, int]]
@@ -97,7 +97,7 @@ TABLE_2_AND_3 = {
 
 
 def cell(paper: float | None, ours: float | None, form: str = ",.0f") -> str:
-    """A figure of the paper's, ours, and the ratio."""
+    """Formats the paper's figure, ours, and the ratio."""
     def text(value: float | None) -> str:
         return "–" if value is None else format(value, form)
     return f"{text(paper)} / {text(ours)} / {quotient(ours, paper)}"
@@ -107,7 +107,7 @@ def cell(paper: float | None, ours: float | None, form: str = ",.0f") -> str:
 
 
 def type_of(call: str) -> str:
-    """The column of Table 2."""
+    """Returns the column of Table 2."""
     if call in ("open", "openat", "openat2"):
         return "open"
     if call in ("stat", "lstat", "fstat", "newfstatat", "statx"):
@@ -118,7 +118,7 @@ def type_of(call: str) -> str:
 
 
 def site_of(program: str, call: str, line: str) -> str:
-    """Where in the program a call for names was made; nothing if it is not one of the paper's sites."""
+    """Returns the site in the program that made a call with names; empty if it is not one of the paper's sites."""
     kind = type_of(call)
     if re.search(r'"[^"]*\.so[.0-9]*"', line):
         return "ld.so"
@@ -132,7 +132,7 @@ def site_of(program: str, call: str, line: str) -> str:
 
 
 def tally(lines: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-    """Calls by type and by site, from what `strace -f` writes."""
+    """Counts calls by type and by site in the output of `strace -f`."""
     types, sites = Counter[str](), Counter[str]()
     runs: dict[str, str] = {}
     for line in lines:
@@ -151,7 +151,7 @@ def tally(lines: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
 
 
 def traced(setting: Setting, argv: list[str], environment: Environment | None) -> tuple[Counter[str], Counter[str]] | None:
-    """What a program calls, natively or below `trawl run`; nothing without strace, or if it fails."""
+    """Counts a program's calls, natively or below `trawl run`; None without strace, or if it fails."""
     said = setting.work / "paper-calls.txt"
     said.unlink(missing_ok=True)
     words = ["strace", "-f", "-qq", "-o", str(said), *argv]
@@ -164,11 +164,11 @@ def traced(setting: Setting, argv: list[str], environment: Environment | None) -
         return tally(lines)
 
 
-# What is told
+# Measurements
 
 
 def each_call(setting: Setting, top: Path, known: Sequence[Environment], loops: int) -> None:
-    """Table 1: stat and open, once of each file (cold) and again and again (warm)."""
+    """Table 1: stat and open, once per file (cold) and repeatedly (warm)."""
     rows = []
     for environment in known:
         name = SAME.get((environment.name, environment.delay_ms))
@@ -187,7 +187,7 @@ def each_call(setting: Setting, top: Path, known: Sequence[Environment], loops: 
 
 
 def call_us(setting: Setting, top: Path, environment: Environment, call: str, caches: Caches, loops: int) -> float | None:
-    """Microseconds of one call: the first one there is, or the median of many."""
+    """Returns microseconds per call: of the first one, or the median of many."""
     count = 1 if caches is Caches.COLD else loops
     words = environment.without(setting, [str(top / "calls"), call, str(count), str(environment.top / "files" / "file-007")])
     if caches is Caches.COLD:
@@ -245,7 +245,7 @@ def times(setting: Setting, known: Sequence[Environment], most_s: float) -> None
 
 
 def wall_ms(setting: Setting, argv: list[str], caches: Caches, environment: Environment, most_s: float) -> float | None:
-    """Milliseconds of a command; nothing if it fails or the caches cannot be dropped."""
+    """Returns milliseconds of a command; None if it fails or the caches cannot be dropped."""
     if caches is Caches.COLD and why_not_cold():
         return None
     walls = []
@@ -262,8 +262,9 @@ def wall_ms(setting: Setting, argv: list[str], caches: Caches, environment: Envi
 
 
 def by_depth(setting: Setting, top: Path, known: Sequence[Environment], levels: Sequence[int], most_s: float) -> None:
-    """Figure 3: time and calls of find by the depth of a binary tree. The text has no numbers of the figure but for
-    the depth of Tables 2 and 3, which has 1,024 child directories."""
+    """Figure 3: time and calls of find by the depth of a binary tree. The text has no numbers of the figure except
+    for the depth of Tables 2 and 3, which has 1,024 child directories.
+    """
     native = next(environment for environment in known if environment.tree is None)
     find = TABLE_2_AND_3["find -name xyz"]
     rows = []
@@ -287,8 +288,9 @@ def by_depth(setting: Setting, top: Path, known: Sequence[Environment], levels: 
 
 
 def by_layer(setting: Setting, top: Path, known: Sequence[Environment], most_s: float) -> None:
-    """Figure 4: find with the search further and further down. The text has no numbers of the figure: beside ours
-    stand those of Table 3 for the same layers."""
+    """Figure 4: find with the search moved to lower and lower layers. The text has no numbers of the figure; those
+    of Table 3 for the same layers are shown beside ours.
+    """
     find, tree = TABLE_2_AND_3["find -name xyz"], f"binary-{LEVELS}"
     far = next((environment for environment in known if (environment.name, environment.delay_ms) == ("FUSE", 0)), None)
     native = next(environment for environment in known if environment.tree is None)
@@ -310,7 +312,7 @@ def by_layer(setting: Setting, top: Path, known: Sequence[Environment], most_s: 
 
 
 def paper(setting: Setting, *, tiny: bool = False) -> None:
-    """All of it; in the tiny form only to see that it works."""
+    """Measures everything; the tiny form only checks that it works."""
     top = setting.work / "call-trees"
     make_trees(top)
     known, missing = [], []
@@ -344,7 +346,7 @@ def main() -> None:
     parser.add_argument("trawl", type=Path)
     parser.add_argument("work", type=Path)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--tiny", action="store_true", help="only to see that it works")
+    parser.add_argument("--tiny", action="store_true", help="only check that it works")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     setting = Setting(Table(), str(args.trawl.resolve()), args.work, "", args.work.resolve(), 1 if args.tiny else args.runs)

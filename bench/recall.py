@@ -1,8 +1,8 @@
-"""Propeller's mixed workload: updates of one group of files with a search now and then, and what each
-search finds of what was changed just before.
+"""Propeller's mixed workload: updates of one group of files with occasional searches, and the share of recent
+changes that each search finds.
 
-The peer is what the paper's was: a database with a row for each file (MariaDB), fed by a program that
-inotify tells of changes. It is started for the bench alone, on a socket of its own, without syncing to disk.
+The peer is that of the paper: a database with a row for each file (MariaDB), fed by a program that inotify
+informs about changes. It is started only for the bench, on a socket of its own, without syncing to disk.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ for line in watch.stdout:
 
 
 class Mix:
-    """The updates, in the same order for everybody: each makes a file as long as no file was before it."""
+    """The updates, in the same order for each system: each makes a file longer than every file before it."""
 
     def __init__(self, group: Path) -> None:
         self.group = group
@@ -53,8 +53,9 @@ class Mix:
         self.size = BASE_BYTES
 
     def run(self, search: Callable[[int], set[str]]) -> tuple[list[float], list[float], float]:
-        """The recall of each search, how long each took, and seconds spent on updates; `search` gives
-        the names of files of at least so many bytes."""
+        """Returns the recall of each search, its duration, and the seconds spent on updates; `search` returns the names of
+        files with at least the given number of bytes.
+        """
         recalls, took, wrote = [], [], 0.0
         for first in range(0, UPDATES, EVERY):
             least, changed = self.size + 1, set()
@@ -81,7 +82,7 @@ def told(result: tuple[list[float], list[float], float], cpu_s: float) -> str:
 
 
 def recall(table: Table, ask: list[str], daemon_cpu_s: Callable[[], float], group: Path, work: Path) -> None:
-    """A row beside MariaDB, or one that says why it is not there."""
+    """Adds a row against MariaDB, or one with the reason why it is missing."""
 
     def search(least: int) -> set[str]:
         words = [*ask, "find", str(group), "-type", "f", "-size", f"+{least - 1}c", "-printf", "%f\\n"]
@@ -97,7 +98,7 @@ def recall(table: Table, ask: list[str], daemon_cpu_s: Callable[[], float], grou
 
 
 def database(group: Path, work: Path) -> str:
-    """The same with MariaDB."""
+    """Runs the workload with MariaDB."""
     with tempfile.TemporaryDirectory(prefix="trawl-fresh-", dir=work) as data:
         socket = f"{data}/socket"
         subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}/db", "--user=root", "--auth-root-authentication-method=normal"],
@@ -146,7 +147,7 @@ def fed(group: Path, client: list[str], server: int) -> str:
 
 
 def descendants(pid: int) -> list[int]:
-    """The process and its children, as far as they go."""
+    """Returns the process and all its descendants."""
     found = [pid]
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         found += descendants(int(child))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs a server of the search call and counts what it is asked: `relay.py COUNTS COMMAND…`.
+"""Runs a server of the search call and counts its requests: `relay.py COUNTS COMMAND…`.
 
-What a client sends goes through here; what the server answers does not. A file in the directory COUNTS has
-the number of requests of this connection: it is written before they go on, so that who has an answer finds
-them there. Frames are described in `crates/trawl-remote/src/wire/mod.rs`.
+A client's requests pass through here; the server's answers do not. A file in the directory COUNTS holds the
+number of requests of this connection. It is written before a request is passed on, so that a client with an
+answer finds the request counted. Frames are described in `crates/trawl-remote/src/wire/mod.rs`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Frames that ask: search, stat, list, read, links.
+#: Frames that are requests: search, stat, list, read, links.
 REQUESTS = {2, 8, 9, 10, 14}
 LENGTH_BYTES = 4
 
 
 def main() -> int:
-    """Until the client ends."""
+    """Passes requests on until the client ends."""
     counts, *command = sys.argv[1:]
     count = os.open(Path(counts) / str(os.getpid()), os.O_CREAT | os.O_WRONLY, 0o600)
     server = subprocess.Popen(command, stdin=subprocess.PIPE)
@@ -33,7 +33,7 @@ def main() -> int:
                 break
             asked += rest[LENGTH_BYTES] in REQUESTS
             rest = rest[end:]
-        # Never shorter than before: whoever runs this may end it at any time.
+        # Never shorter than before, because this program may be killed at any time.
         os.pwrite(count, f"{asked:20}".encode(), 0)
         try:
             server.stdin.write(piece)

@@ -1,9 +1,9 @@
-"""What it costs to find out what changed while nobody watched, beside a scan. As root.
+"""The cost of finding the changes made while nobody watched, against a scan. As root.
 
-A daemon is killed, some files change, and the next daemon comes: what it takes until all is in the
-index again, from its start on, is compared with `trawl index` of the same tree, which shares what
-did not change with the snapshot before. Work that the kernel does in threads of its own (a
-transaction's commit) is in neither.
+A daemon is killed, some files change, and the next daemon starts. The time and CPU from its start until
+everything is in the index again are compared with `trawl index` of the same tree, which shares unchanged
+segments with the previous snapshot. Work that the kernel does in threads of its own (committing a
+transaction) is in neither.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CHANGED = 100
 
 
 def change(files: list[Path], number: int) -> None:
-    """Some of what can happen to a file, spread over the tree."""
+    """Makes typical changes to files, spread over the tree."""
     step = max(1, len(files) // CHANGED)
     for nth, path in enumerate(files[number::step][:CHANGED]):
         if nth % 4 == 0:
@@ -40,7 +40,7 @@ def change(files: list[Path], number: int) -> None:
 
 
 def caught_up(trawl: str, index: Path, root: Path) -> tuple[Spent, dict[str, str]]:
-    """From a daemon's start until it trusts the index; it is killed then."""
+    """Measures from a daemon's start until it trusts the index; kills it then."""
     begun = time.monotonic()
     with watching(trawl, index, root) as daemon:
         while daemon.status().get("state") != "watching":
@@ -53,7 +53,7 @@ def caught_up(trawl: str, index: Path, root: Path) -> tuple[Spent, dict[str, str
 
 
 def rescan(table: Table, trawl: str, tree: Path, work: Path, runs: int, kinds: tuple[str, ...]) -> None:
-    """A row for each kind of file system."""
+    """Adds a row for each kind of file system."""
     for kind in kinds:
         image = work / f"rescan.{kind}"
         image.unlink(missing_ok=True)
@@ -71,12 +71,12 @@ def row(table: Table, trawl: str, root: Path, work: Path, runs: int) -> None:
         shutil.rmtree(index, ignore_errors=True)
     scan = [trawl, "-i", str(indexes[1]), "index", "--quiet", str(root)]
     subprocess.run(scan, check=True)
-    # The first scans, and is killed.
+    # The first daemon scans, and is killed.
     caught_up(trawl, indexes[0], root)
     pairs: list[tuple[Spent, Spent]] = []
     status: dict[str, str] = {}
     for number in range(runs + 1):
-        # What changed just before counts as changed, too.
+        # Recent changes count as changed, too; the pauses separate them.
         time.sleep(3)
         change(files, number)
         time.sleep(3)
@@ -89,7 +89,8 @@ def row(table: Table, trawl: str, root: Path, work: Path, runs: int) -> None:
             [trawl, "-i", str(indexes[0]), "find", "--no-wait", str(root), "-printf", "%p %s %m %T@ %C@\\n"]))
         if live != seen:
             sys.exit("the index is not what find says")
-        # It goes on from a snapshot that it makes when it is asked to stop.
+        # The next round continues from a snapshot, which a daemon makes when it is stopped
+        # properly.
         with watching(trawl, indexes[0], root):
             pass
         if number:
@@ -111,5 +112,5 @@ def medians(spent: tuple[Spent, ...]) -> str:
 
 
 def lines(argv: list[str]) -> list[bytes]:
-    """What a command prints, sorted."""
+    """Returns a command's output, sorted."""
     return sorted(subprocess.run(argv, capture_output=True, check=True).stdout.splitlines())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures Trawl beside the tools it replaces and prints a table.
+"""Measures Trawl against the tools that it replaces and prints a table.
 
 usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
               [--also DIR] [--generator FILE] [--trees DIR] [--python FILE]
@@ -9,12 +9,12 @@ usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
 TRAWL is the release binary, TREE a directory tree, WORK a directory for
 indexes. `--trace` is a GUFI text trace, `--forest` a tree of a million
 entries or more, `--also` another tree for live finders, `--closed` a trace
-of which a stranger sees little; what needs one that is not given is left out.
-`--generator` writes traces; indexes of so many rows as the options say are
-made from it and kept in `--trees`. `--python` has the module duckdb.
-Peers that are not installed are left out and named. Figures are medians of
-paired runs; a ratio is ours divided by the peer's, so less than 1 means that
-we are cheaper. Where nothing else is said, trees are read warm.
+of which a stranger sees little; parts without their input are left out.
+`--generator` writes traces; from it indexes of the given numbers of rows are
+made and kept in `--trees`. `--python` has the module duckdb. Peers that are
+not installed are left out and named. Figures are medians of paired runs; a
+ratio is ours divided by the peer's, so less than 1 means that we are cheaper.
+Unless stated otherwise, trees are read warm.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MIB = 1 << 20
 
 
 class Bench:
-    """What is measured, on what."""
+    """The inputs and settings of all measurements."""
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.trawl = str(args.trawl.resolve())
@@ -71,22 +71,22 @@ class Bench:
         self.cold_runs = max(3, args.runs // 2)
         self.entries = 0
         self.table = Table()
-        #: Parts of the report that stand by themselves.
+        #: Sections of the report beside the table.
         self.sections: dict[str, str] = {}
         self.out: Path | None = args.out
         self.index = str(self.work / "tree")
         self.work.mkdir(parents=True, exist_ok=True)
 
     def index_command(self, *more: str, index: str | None = None) -> list[str]:
-        """A command that makes an index."""
+        """Returns a command that makes an index."""
         return [self.trawl, "-i", index or self.index, "index", "--quiet", *more]
 
     def ask(self, *words: str) -> list[str]:
-        """A command that asks the tree's index."""
+        """Returns a command that asks the tree's index."""
         return [self.trawl, "-i", self.index, *words]
 
     def scan(self) -> None:
-        """Scan and index against the least that any scan costs."""
+        """Measures scan and index against the minimum cost of any scan."""
         floor = ["find", self.tree, "-printf", EVERY_FIELD]
         for label, flags, target in [("without", ["--no-xattr"], "<= 1.5"), ("with", [], "<= 2")]:
             shutil.rmtree(self.index, ignore_errors=True)
@@ -102,7 +102,7 @@ class Bench:
         self.entries = count(Path(self.tree))
 
     def size(self) -> None:
-        """Bytes per entry, beside plocate's."""
+        """Measures bytes per entry, against plocate's."""
         entries = self.entries
         ours = tree_bytes(Path(self.index)) / entries
         peers = ""
@@ -114,7 +114,7 @@ class Bench:
         self.table.fact("bytes per entry", "plocate", peers, f"{ours:.1f}", "<= 45", ours <= 45)
 
     def start_up(self) -> None:
-        """The least a question costs, and what the program weighs."""
+        """Measures the minimum cost of a question, and the program's size."""
         top = self.tree
         pair = paired(self.ask("find", top, "-maxdepth", "0"), ["find", top, "-maxdepth", "0"], self.runs * 4)
         self.table.pair("start-up + trivial question", "find", pair)
@@ -123,7 +123,7 @@ class Bench:
         self.table.fact("binary", "", "", f"{weight:.1f} MB", "<= 15 MB", weight <= 15)
 
     def questions(self) -> None:
-        """The same questions to the live tools and to the index."""
+        """Puts the same questions to the live tools and to the index."""
         t = self.tree
         widest = max((d for d, _, _ in os.walk(t)), key=lambda d: len(os.listdir(d)))
         plain = ["find", t]
@@ -149,7 +149,7 @@ class Bench:
                 self.table.pair(what, name, paired(self.ask(*ours), peer, self.runs))
 
     def live(self) -> None:
-        """The live walk beside live finders."""
+        """Measures the live walk against live finders."""
         runs = {Caches.WARM: self.runs, Caches.COLD: self.cold_runs}
         trees = [("live, the tree", Path(self.tree))]
         if self.also:
@@ -158,7 +158,7 @@ class Bench:
             against_finders(self.table, label, tree, [self.trawl, "find", "--live"], "wall <= 1", runs)
 
     def million(self) -> None:
-        """Live finders on a tree of a million entries, and its index."""
+        """Measures live finders on a tree of a million entries, and its index."""
         if self.forest is None:
             return
         index, forest = str(self.work / "forest"), self.forest.resolve()
@@ -169,16 +169,16 @@ class Bench:
         against_finders(self.table, label, forest, [self.trawl, "-i", index, "find"], "wall <= 0.2", runs)
 
     def seen(self) -> None:
-        """What somebody pays who sees little."""
+        """Measures the cost for a user who sees little."""
         if self.closed is not None:
             stranger(self.table, self.trawl, self.closed, self.runs)
 
     def recording(self) -> None:
-        """A trace of some million entries."""
+        """Measures a trace of some million entries."""
         if self.trace is None:
             return
-        # ext4 looks at every inode freed in the last seconds when it makes new ones: what is there
-        # is removed in good time, and each run has a directory of its own.
+        # When ext4 makes inodes, it looks at every inode freed in the last seconds: old files are
+        # removed in good time, and each run has a directory of its own.
         indexes = [self.work / f"trace-{n}" for n in range(3)]
         for old in indexes:
             shutil.rmtree(old, ignore_errors=True)
@@ -206,41 +206,41 @@ class Bench:
                             "<= 200 MiB", cost.peak_rss_bytes <= 200 * MIB)
 
     def generated(self) -> Made | None:
-        """The index of generated rows that names and columns are asked of."""
+        """Returns the index of generated rows for the questions about names and columns."""
         return make(self.trawl, self.generator, self.trees, self.rows) if self.generator else None
 
     def bytes(self) -> None:
-        """Where the bytes of an entry are."""
+        """Measures the bytes per entry by column."""
         if made := self.generated():
             sizes(self.table, self.python, made)
 
     def names(self) -> None:
-        """Names, beside plocate."""
+        """Measures questions about names, against plocate."""
         if made := self.generated():
             names(self.table, self.trawl, made, self.work, self.runs)
 
     def columns(self) -> None:
-        """Columns, beside DuckDB."""
+        """Measures questions about columns, against DuckDB."""
         if made := self.generated():
             columns(self.table, self.trawl, self.python, made, self.work, self.runs)
 
     def gufi(self) -> None:
-        """GUFI's questions, beside SQLite."""
+        """Measures GUFI's questions, against SQLite."""
         if self.generator:
             gufi(self.table, self.trawl, self.generator, self.gufi_rows, self.gufi_sample, self.runs)
 
     def hundred(self) -> None:
-        """As many entries as a large centre has."""
+        """Measures as many entries as a large centre has."""
         if self.generator:
             hundred(self.table, self.trawl, self.generator, self.trees, self.huge_rows)
 
     def fresh(self) -> None:
-        """What it costs to be always fresh."""
+        """Measures the cost of being always fresh."""
         setting = Setting(self.table, self.trawl, Path(self.tree), self.work, max(3, self.runs // 2))
         fresh(setting)
 
     def call(self) -> None:
-        """The search call, and programs with and without it."""
+        """Measures the search call, and programs with and without it."""
         csv = self.out.with_name("call-depth.csv") if self.out else None
         setting = call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, self.runs, csv)
         title, begun = "The search call", f"{self.machine()} `ONLY=call RUNS={self.runs} make bench`"
@@ -254,7 +254,7 @@ class Bench:
         call.call(setting)
 
     def paper(self) -> None:
-        """The numbers of the search call's paper beside ours."""
+        """Compares the numbers of the search call's paper with ours."""
         setting = call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, min(3, self.runs))
         title, begun = "The search call beside its paper", f"{self.machine()} `ONLY=paper RUNS={self.runs} make bench`"
 
@@ -267,14 +267,14 @@ class Bench:
         paper.paper(setting)
 
     def machine(self) -> str:
-        """Where this was measured."""
+        """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
         return (f"{version}; Linux {platform.release().split('-')[0]}, {os.cpu_count()} cores; medians of {self.runs} paired runs "
                 f"(cold: {self.cold_runs}; a million entries: {max(3, self.runs // 2)}, cold 3), warm where nothing else is said; "
                 f"figures are CPU / wall; a ratio below 1 means that trawl is cheaper.")
 
     def parts(self) -> dict[str, Callable[[], None]]:
-        """Everything that can be measured, in the order of the report."""
+        """Returns all measurements, in the order of the report."""
         return {
             "scan": self.scan, "index": self.fresh_index, "size": self.size, "start": self.start_up,
             "questions": self.questions, "live": self.live, "million": self.million,
@@ -285,7 +285,7 @@ class Bench:
 
 
 def count(tree: Path) -> int:
-    """How many entries there are in a tree."""
+    """Counts the entries of a tree."""
     return len(subprocess.run(["find", str(tree), "-printf", "."], capture_output=True, check=False).stdout)
 
 
@@ -322,7 +322,7 @@ def main() -> None:
 
 
 def versions(bench: Bench) -> str:
-    """What was measured with, and the exact command."""
+    """Returns the versions of all programs, and the exact command."""
     asked = {"find": "--version", "fdfind": "--version", "bfs": "--version", "plocate": "--version", "sqlite3": "--version"}
     said = []
     for program, option in asked.items():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs commands one after the other, each with what this was itself started with.
+"""Runs commands one after the other, each in the environment in which this program itself was started.
 
-`trawl run` answers all that is run below it, so a shell is started in it once and commands from there on cost
-no start of their own. This stands for the shell: it reads commands as JSON lists, one a line, and says what
-each took. Used by `Session`, from within `trawl run` and, to compare with, without.
+`trawl run` answers the calls of everything that runs below it. A shell is started in it once, so that commands
+from there have no start-up cost of their own. This program stands for the shell: it reads commands as JSON lists,
+one per line, and reports the cost of each. `Session` uses it within `trawl run` and, for comparison, without.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from measure import Cost, run
 
 
 class Session:
-    """Commands that are run below another one."""
+    """Runs commands below another command."""
 
     def __init__(self, above: list[str]) -> None:
-        """Begins, below a command that runs the one at its end."""
+        """Starts below a command that runs the one at its end."""
         argv = [*above, sys.executable, __file__]
         self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -45,7 +45,7 @@ class Session:
 
 
 def serve() -> None:
-    """Runs what comes on standard input."""
+    """Runs the commands on standard input."""
     for line in sys.stdin:
         print(json.dumps(asdict(run(json.loads(line)))), flush=True)
 

@@ -10,12 +10,12 @@ from generated import Made, short
 from report import Table
 
 MOST_BYTES_EACH = 45
-# Less than this is not worth a row.
+# Smaller columns get no row.
 LEAST_BYTES_EACH = 0.05
 
 
 def sizes(table: Table, python: str, made: Made) -> None:
-    """A row for the whole, for each kind of file, and for each column of the entries."""
+    """Adds a row for the whole, for each kind of file, and for each column of the entries."""
     kinds: dict[str, int] = {}
     for directory, _, files in os.walk(made.path):
         for name in files:

@@ -1,8 +1,8 @@
-"""What a user pays who sees little of a tree, beside root: the same index,
+"""The cost for a user who sees little of a tree, against root: the same index,
 the same questions.
 
-Everything lies where anybody can reach it: in a directory of its own that is
-removed at the end.
+All files lie where everybody can reach them: in a directory of their own that
+is removed at the end.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUESTIONS = (("find", ["find", "/t"]), ("stats", ["stats", "/t"]), ("ls -lR", ["
 
 
 def stranger(table: Table, trawl: str, trace: Path, runs: int) -> None:
-    """A row for each question; the peer is root."""
+    """Adds a row for each question; the peer is root."""
     if os.geteuid() != 0:
         table.fact("a stranger's questions", "root", "", "skipped, because only root can ask as somebody else")
         return
@@ -35,7 +35,7 @@ def stranger(table: Table, trawl: str, trace: Path, runs: int) -> None:
 
 
 def rows(table: Table, ask: list[str], runs: int) -> None:
-    """Both ask in turn."""
+    """Asks as both users in turn."""
     seen = {uid: lines([*ask, "find", "/t"], uid) for uid in (NOBODY, ROOT)}
     label = f"who sees {seen[NOBODY] / seen[ROOT]:.1%} of {seen[ROOT]:,} entries"
     for what, words in QUESTIONS:
@@ -46,6 +46,6 @@ def rows(table: Table, ask: list[str], runs: int) -> None:
 
 
 def lines(argv: list[str], uid: int) -> int:
-    """How many lines a command prints for a user."""
+    """Counts the lines that a command prints for a user."""
     asked = subprocess.run(argv, capture_output=True, check=False, user=uid, group=uid, extra_groups=[])
     return asked.stdout.count(b"\n")

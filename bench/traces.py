@@ -1,4 +1,4 @@
-"""Reads traces in GUFI's text format. Names may hold any byte, so fields with a length are read by it."""
+"""Reads traces in GUFI's text format. Names may contain any byte, so fields with a length are read by it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 END = b"\x1e"
 NUMBERS = 11
 CHUNK_BYTES = 1 << 20
-# More than any line of a generated trace.
+# Longer than any line of a generated trace.
 LINE_BYTES = 1 << 16
 
 
@@ -34,14 +34,14 @@ class Entry(NamedTuple):
 
 
 def counted(data: bytes, at: int) -> tuple[bytes, int]:
-    """A field with four digits of length before it, and where the next begins."""
+    """Reads a field preceded by four digits of length; also returns where the next one begins."""
     start = at + 4
     end = start + int(data[at:start], 16)
     return data[start:end], end + 1
 
 
 def entry(data: bytes, at: int) -> tuple[Entry, int]:
-    """The line that begins there, and where the next does."""
+    """Reads the line that begins here; also returns where the next one begins."""
     path, at = counted(data, at)
     kind = chr(data[at])
     at += 2
@@ -61,7 +61,7 @@ def entry(data: bytes, at: int) -> tuple[Entry, int]:
 
 
 def entries(stream: BinaryIO) -> Iterator[Entry]:
-    """All lines: a directory comes before what it holds."""
+    """Reads all lines: a directory comes before its content."""
     data, at = b"", 0
     at_end = False
     while True:

@@ -1,6 +1,6 @@
-"""File systems in a file, and `trawl watch` on them: what the bench of freshness stands on.
+"""Provides file systems in a file, and `trawl watch` on them, for the bench of freshness.
 
-All of it is cleaned up where a `with` block ends, however it ends.
+Everything is cleaned up when a `with` block ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ BOTH = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 
 @dataclass(frozen=True)
 class Spent:
-    """What a task took."""
+    """The cost of a task."""
 
     cpu_s: float
     wall_s: float
 
 
 def cpu_of(pid: int) -> float:
-    """CPU seconds of a process with all threads that it had (clock_getcpuclockid(3))."""
+    """Returns CPU seconds of a process with all threads that it had (clock_getcpuclockid(3))."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
@@ -61,7 +61,7 @@ def spend(task: Callable[[], None]) -> Spent:
 
 @contextlib.contextmanager
 def mounted(kind: str, image: Path, size_bytes: int = 8 << 30) -> Iterator[Path]:
-    """A file system in the file, which is made if it is not there; mounted until the end."""
+    """Mounts the file system in a file, which is made if needed, until the end."""
     if not image.exists():
         with image.open("wb") as file:
             file.truncate(size_bytes)
@@ -73,7 +73,7 @@ def mounted(kind: str, image: Path, size_bytes: int = 8 << 30) -> Iterator[Path]
     try:
         yield place
     finally:
-        # Somebody may look into it this moment.
+        # Another process may be using it at this moment.
         for _ in range(50):
             if subprocess.run(["umount", str(place)], check=False, stderr=subprocess.DEVNULL).returncode == 0:
                 break
@@ -93,11 +93,11 @@ class Daemon:
         [self.socket] = [str(found) for found in sockets(index)]
 
     def cpu_s(self) -> float:
-        """CPU seconds so far."""
+        """Returns its CPU seconds so far."""
         return cpu_of(self.pid)
 
     def ask(self, request: str) -> list[str]:
-        """The lines of a reply."""
+        """Returns the lines of a reply."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
             caller.connect(self.socket)
             caller.sendall(request.encode() + b"\n")
@@ -107,20 +107,20 @@ class Daemon:
         return reply.decode().splitlines()
 
     def now_s(self) -> float:
-        """Waits until everything is in the index: how long that took."""
+        """Waits until everything is in the index and returns the duration."""
         begun = time.monotonic()
         while (reply := self.ask("trawl 1 now 3600000 0"))[:1] != ["trawl 1 fresh"]:
-            # While it finds out what changed nobody is kept waiting.
+            # While it catches up, nobody is kept waiting.
             if self.status().get("state") != "catching-up":
                 sys.exit(f"the daemon did not keep up: {reply}")
         return time.monotonic() - begun
 
     def status(self) -> dict[str, str]:
-        """What it says of itself."""
+        """Returns its status."""
         return dict(line.split(" ", 1) for line in self.ask("trawl 1 status")[1:])
 
     def rss_bytes(self) -> int:
-        """Memory of its own: that of files is the kernel's to take back."""
+        """Returns its anonymous memory, without that of files, which the kernel can reclaim."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("RssAnon:"):
                 return int(line.split()[1]) << 10
@@ -128,13 +128,13 @@ class Daemon:
 
 
 def sockets(index: Path) -> list[Path]:
-    """Where daemons of an index listen."""
+    """Returns where daemons of an index listen."""
     return sorted((index / "sources").glob("**/live/socket"))
 
 
 @contextlib.contextmanager
 def watching(trawl: str, index: Path, tree: Path, *options: str) -> Iterator[Daemon]:
-    """`trawl watch` of a tree, once it has all of it; stopped at the end."""
+    """Runs `trawl watch` on a tree, from when the index is complete; stops it at the end."""
     process = subprocess.Popen(
         [trawl, "-i", str(index), "watch", "--quiet", *options, str(tree)], stdin=subprocess.DEVNULL
     )
@@ -153,7 +153,7 @@ def watching(trawl: str, index: Path, tree: Path, *options: str) -> Iterator[Dae
 
 
 def answers(index: Path) -> bool:
-    """Whether a daemon of the index answers."""
+    """Returns whether a daemon of the index answers."""
     for path in sockets(index):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
             try:

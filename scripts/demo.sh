@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Indexes a real tree and shows five searches with their wall times beside the live tools'.
-# The answers are compared line by line: a difference is shown, never hidden. `make demo` sets:
-#   TRAWL  the program        TREE  what to index        INDEX  where the index goes
+# Indexes a real tree and runs five searches; shows their wall times and those of the live tools.
+# The answers are compared line by line: every difference is shown. `make demo` sets:
+#   TRAWL  the program        TREE  the tree to index        INDEX  the index directory
 set -euo pipefail
 : "${TRAWL:?the program, as make demo sets it}" "${INDEX:?the index directory, as make demo sets it}"
 tree=${TREE:-/usr}
@@ -9,7 +9,7 @@ export LC_ALL=C.UTF-8
 unset POSIXLY_CORRECT BLOCKSIZE BLOCK_SIZE DU_BLOCK_SIZE TIME_STYLE
 
 if [ ! -d "$tree" ]; then
-    echo "TREE=$tree is no directory: name one, as in make demo TREE=/usr" >&2
+    echo "TREE=$tree is not a directory: name one, as in make demo TREE=/usr" >&2
     exit 2
 fi
 tree=$(cd "$tree" && pwd -P)
@@ -20,8 +20,8 @@ different=0
 
 now_us() { echo "${EPOCHREALTIME/[.,]/}"; }
 
-# Runs a command into a file; leaves its wall time in elapsed_us. Exit code 1 only means that
-# some directory could not be read, by find and by us.
+# Runs a command with its output in a file; sets elapsed_us to its wall time. For find and for trawl,
+# exit code 1 only means that some directory could not be read.
 elapsed_us=0
 run_into() {
     local out=$1 start status=0
@@ -38,7 +38,7 @@ run_into() {
 
 as_ms() { printf '%d.%d' "$(($1 / 1000))" "$(($1 % 1000 / 100))"; }
 
-# One row: what both printed, and how long each took.
+# Prints one row: the verdict, and both wall times.
 row() {
     local label=$1 ours_us=$2 theirs_us=$3 verdict=$4
     local tenths=$((theirs_us * 10 / (ours_us > 0 ? ours_us : 1)))
@@ -46,7 +46,7 @@ row() {
         "$((tenths / 10))" "$((tenths % 10))" "$verdict"
 }
 
-# The same question to both, answers compared as sorted lines.
+# Puts the same question to both and compares the answers as sorted lines.
 compare() {
     local label=$1 ours_us theirs_us verdict lines apart
     run_into "$work/theirs" "${live[@]}"
@@ -79,7 +79,7 @@ index_us=$(($(now_us) - start))
 if [ "$status" -gt 1 ]; then exit "$status"; fi
 entries=$("$TRAWL" -i "$INDEX" find "$tree" -print0 | tr -dc '\0' | wc -c)
 bytes=$(du -sb -- "$INDEX" | cut -f1)
-echo "$entries entries, $(as_ms "$index_us") ms, $((bytes / (entries > 0 ? entries : 1))) bytes an entry"
+echo "$entries entries, $(as_ms "$index_us") ms, $((bytes / (entries > 0 ? entries : 1))) bytes per entry"
 echo
 
 printf '  %-30s %12s %12s %10s   %s\n' "search (everything warm)" trawl "live tool" faster answer
@@ -98,14 +98,14 @@ head -n 12 "$work/stats" | cut -c 1-110
 
 if [ "$different" -gt 0 ]; then
     echo
-    echo "answers which differ: $different; a file may have changed since the index was made. First lines in one answer only:"
+    echo "$different answers differ; a file may have changed since the index was made. First lines that are in one answer only:"
     cat "$work/different"
 fi
 echo
-echo "largest files, and names that say readme:"
+echo "largest files, and names that contain readme:"
 "$TRAWL" -i "$INDEX" top -n 5 "$tree"
 "$TRAWL" -i "$INDEX" locate -b -i -n 3 readme || true
 echo
 echo "try it: $TRAWL -i $INDEX find $tree -name 'lib*' -size +10M -ls"
-echo "SQL:    make build-sql (compiles an SQL engine: that takes a while), then"
+echo "SQL:    make build-sql (compiles an SQL engine, which takes a while), then"
 echo "        $TRAWL -i $INDEX sql \"SELECT ext(name) AS ext, count(*) AS files FROM entries GROUP BY 1 ORDER BY 2 DESC LIMIT 9\""

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# Builds a kernel in a tree that `trawl watch` keeps as of now, and asks meanwhile.
+# Builds a kernel in a tree that `trawl watch` keeps up to date, and asks questions meanwhile.
 #
 #   kernel-build.sh TRAWL [SECONDS [KIND…]]
 #
 # On a file system of each kind (ext4 xfs btrfs tmpfs) Debian's linux-source is unpacked and configured
-# (tinyconfig). While `make -j2` runs for so many seconds (60), a file is made in a random directory, asked
-# for, removed, and asked for again, about four times a second: an answer that is said to be fresh must have
-# it, and then not. In the end all entries with all attributes must be those that find(1) prints.
+# (tinyconfig). While `make -j2` runs for SECONDS (60), a file is made in a random directory, asked for,
+# removed, and asked for again, about four times a second: an answer that claims to be fresh must contain it
+# the first time and not the second. In the end all entries with all attributes must be those that find(1)
+# prints.
 #
-# As root; needs linux-source, make, gcc, flex, bison and bc. 6 GB of disk, sparse, for each kind.
-# Exit code: 0 all was right, 1 something was not, 2 it could not be tried.
+# Run as root; needs linux-source, make, gcc, flex, bison and bc, and 6 GB of disk (sparse) per kind.
+# Exit code: 0 all answers were right, 1 some were wrong, 2 the test could not run.
 set -euo pipefail
 
 die() {
@@ -17,7 +18,7 @@ die() {
     exit 2
 }
 
-[ $# -ge 1 ] || die 'say which trawl to run'
+[ $# -ge 1 ] || die 'the first argument must be the trawl program'
 trawl=$(realpath "$1")
 seconds=${2:-60}
 shift $(($# < 2 ? $# : 2))
@@ -26,7 +27,7 @@ shift $(($# < 2 ? $# : 2))
 sources=(/usr/src/linux-source-*.tar.xz)
 [ -e "${sources[0]}" ] || die 'there is no /usr/src/linux-source-*.tar.xz; install linux-source'
 for program in make gcc flex bison bc shuf; do
-    command -v "$program" >/dev/null || die "there is no $program; install it"
+    command -v "$program" >/dev/null || die "$program is not installed"
 done
 
 work=$(mktemp -d)
@@ -52,7 +53,7 @@ mount_new() {
     mount -o loop "$work/image" "$work/on"
 }
 
-# One question: what it prints, or `late` where it says that the answer is not fresh.
+# Asks one question; prints its answer, or `late` if the answer is reported as not fresh.
 ask() {
     "$trawl" find "$work/on" -name "$1" 2>>"$work/said" || echo late
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes sure that this machine has what a step needs: need.sh build|test|bench|wheel …
-# Missing Debian packages are named, and installed where apt may be used without a question
-# (as root, or through sudo without a password). Elsewhere it says how to install them by hand,
-# and stops only for what the build cannot do without. `test` also makes two environments of Python's:
-# one with the engines that read exports, one (`wheel`) with what builds and tests the Python package.
+# Ensures that this machine has the packages that a step needs: need.sh build|test|bench|wheel …
+# Missing Debian packages are named, and installed where apt can run without asking (as root, or
+# through sudo without a password). Elsewhere it says how to install them by hand, and fails only if
+# the build needs them. `test` also makes two Python environments: one with the engines that read
+# exports, and one (`wheel`) with the tools that build and test the Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# group|program or file to look for|Debian package. Tests skip, and say so, without the group `test`.
+# group|program or file to look for|Debian package. Without the group `test`, tests are skipped and say so.
 needs='
 build|cc|gcc
 build|/usr/include/stdlib.h|libc6-dev
@@ -37,7 +37,7 @@ bench|/usr/lib/python3*/ensurepip/__init__.py|python3-venv
 wheel|python3|python3-venv
 '
 
-# Programs for the superuser are not on every user's PATH.
+# The superuser's programs are not on every user's PATH.
 export PATH="$PATH:/usr/sbin:/sbin"
 
 missing_packages() {
@@ -53,9 +53,9 @@ missing_packages() {
     done <<<"$needs" | sort -u | tr '\n' ' '
 }
 
-# Engines that the tests of exports read them with, and what the Python package is built and tested
-# with: in environments of Python's own, in the cache, so that nothing of the machine changes. Without
-# them these tests say that they are skipped.
+# Engines with which the tests read exports, and tools to build and test the Python package. They are
+# installed into separate Python environments in the cache, so that the system does not change. Without
+# them these tests report that they are skipped.
 python_engines='duckdb==2.0.0 pyarrow==26.0.1 pandas==3.1.1'
 wheel_tools='maturin==1.16.0 pytest==9.2.0 mypy==2.4.1'
 
@@ -69,7 +69,7 @@ install_python() {
         timeout 300 "$home/bin/pip" install --quiet --disable-pip-version-check $2 </dev/null >&2; then
         echo "$2" >"$home/engines"
     else
-        echo "going on without: tests that need them are skipped" >&2
+        echo "continuing without them: tests that need them are skipped" >&2
     fi
 }
 
@@ -87,7 +87,7 @@ install_packages() {
     local apt=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
     local log
     log=$(mktemp)
-    # Package lists may be absent or old, and one package that is not to be had must not cost the others.
+    # Package lists may be missing or old, and an unavailable package must not prevent the others.
     as_root "${apt[@]}" update </dev/null >"$log" 2>&1 || true
     local package
     for package in "$@"; do
@@ -124,10 +124,10 @@ if [ -n "$packages" ]; then
     echo "still missing; install by hand, as root: apt-get install $packages" >&2
     indispensable=$(missing_packages build)
     if [ -n "$indispensable" ]; then
-        echo "the build cannot go on without: $indispensable" >&2
+        echo "the build needs: $indispensable" >&2
         exit 2
     fi
-    echo "going on without: what needs them is skipped" >&2
+    echo "continuing without them: steps that need them are skipped" >&2
 fi
 case " $* " in
     *' test '*) install_python python "$python_engines" ;;

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The Python package (crates/trawl-python): python.sh test | wheel DIR
-#   test      builds a wheel of the development build, installs it into an environment of Python's
-#             own and runs its tests and mypy over it; says so where there is nothing to do it with
-#   wheel DIR builds the wheel that is shipped
-# What it needs is in an environment of scripts/need.sh: `need.sh wheel`.
+#   test      builds a wheel of the development build, installs it into a separate Python environment,
+#             and runs its tests and mypy; reports if the tools are missing
+#   wheel DIR builds the wheel for release
+# Its tools are in an environment made by `scripts/need.sh wheel`.
 set -euo pipefail
 cd "$(dirname "$0")/../crates/trawl-python"
 
@@ -14,12 +14,12 @@ export PYTHONDONTWRITEBYTECODE=1
 
 if ! [ -x "$tools/bin/maturin" ]; then
     echo "skipped, because maturin is not installed and could not be (scripts/need.sh wheel): the Python package" >&2
-    # Whoever asked for a wheel gets none.
+    # A missing wheel is an error; skipped tests are not.
     [ "${1:-}" = test ]
     exit
 fi
 
-# maturin has cargo build the package alone, so that no other crate's features change.
+# maturin builds this package alone, so that no other crate's features change.
 wheel() {
     "$tools/bin/maturin" build --quiet --locked --interpreter "$tools/bin/python" --out "$@" >&2
 }

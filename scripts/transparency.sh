@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
-# Real test suites and real programs, without and with libtrawl-preload.so: transparency.sh [OPTION…] [SUITE…]
+# Runs test suites and programs without and with libtrawl-preload.so: transparency.sh [OPTION…] [SUITE…]
 #
-# Suites: coreutils, findutils and busybox, of Debian's sources of the installed versions, whose scripts are
-# run against the installed programs; and `programs`: git, make, configure, tar, rsync and others, whose
-# output and work are compared. Each script runs once without the library and once a mode with it, in
-# `trawl run --cover … -- …`, in a directory of its own; all must end the same. What does not is run three
-# times more, each time both ways: if it ends the same even once, it is listed as unsteady, otherwise as different.
+# Suites: coreutils, findutils and busybox, from Debian's sources of the installed versions, whose scripts test
+# the installed programs; and `programs`: git, make, configure, tar, rsync and others, whose output and
+# resulting files are compared. Each script runs once without the library and once per mode with it, in
+# `trawl run --cover … -- …`, in a directory of its own; all results must be the same. A script with a
+# difference runs three more times, each time both ways: if the results are the same at least once, it is
+# listed as unsteady, otherwise as different.
 #
-#   --trawl PROGRAM   instead of the one that cargo builds here; libtrawl_preload.so lies beside it
-#   --mode MODE       patient (as in use: asks where calls are dear), ready (as if they were) or restless (asks
-#                     the service at every call that no table answers, and believes it for a minute, so that no
-#                     age hides what is forgotten); the last two if not given
-#   --only PATTERN    scripts whose names match this (as grep -E)
-#   --jobs N          scripts at a time (2)
-#   --keep DIRECTORY  sources, logs and results lie there and stay; what is there already is not fetched again
+#   --trawl PROGRAM   use this program instead of building one; libtrawl_preload.so must be beside it
+#   --mode MODE       patient (the default in use: asks where calls are expensive), ready (as if they were
+#                     expensive) or restless (asks the service at every call that no table answers, and
+#                     believes a table for a minute, so that expiry does not hide missed changes); without
+#                     this option the last two
+#   --only PATTERN    only scripts whose names match the pattern (as in grep -E)
+#   --jobs N          run N scripts at a time (2)
+#   --keep DIRECTORY  keep sources, logs and results in the directory, and reuse sources found there
 #
-# As root it runs scripts that are not for root as `nobody`, so that more of them say something.
-# Exit code: 0 all the same, 1 something differs, 2 it could not be tried.
+# As root it runs scripts that skip themselves for root as `nobody`, so that they are tested, too.
+# Exit code: 0 no difference, 1 some results differ, 2 the test could not run.
 set -euo pipefail
 self=$(realpath "$0")
 repository=$(dirname "$(dirname "$self")")
@@ -26,9 +28,9 @@ die() {
     exit 2
 }
 
-# ---------------------------------------------------------------- one script, called by ourselves
+# ---------------------------------------------------------------- one script, in a call of this program
 
-# The words in front of a command that put the library into it.
+# Prints the words in front of a command that load the library into it.
 in_mode() {
     case $1 in
         without) ;;
@@ -39,7 +41,7 @@ in_mode() {
     esac
 }
 
-# Runs a command in this directory: as nobody where that was asked for, within the time, in the mode.
+# Runs a command in this directory, in the mode, as the user, and within the time limit.
 run_in() {
     local mode=$1 user=$2
     shift 2
@@ -55,7 +57,7 @@ run_in() {
     echo "$code"
 }
 
-# What a script of GNU's harness expects (tests/local.mk of both packages).
+# Sets the variables that a script of GNU's harness expects (tests/local.mk of both packages).
 gnu_environment() {
     local source=$1 build=$2
     unset CDPATH POSIXLY_CORRECT LS_COLORS TIME_STYLE BLOCK_SIZE DU_BLOCK_SIZE DF_BLOCK_SIZE LS_BLOCK_SIZE \
@@ -95,7 +97,7 @@ case_findutils() {
             ;;
         *)
             tool=${test%%/*}
-            # What is tested is looked for in the directory above, as it was built.
+            # The harness looks for the program in the parent directory, where it would be built.
             mkdir testsuite && touch "$tool.o" && ln -s "$(command -v "$tool")" "$tool" && cd testsuite
             cat >site.exp <<SITE
 set tool $tool
@@ -123,7 +125,7 @@ case_busybox() {
     grep -E '^(PASS|FAIL|SKIPPED|UNTESTED)' "$log" | sort
 }
 
-# What a program prints and what it leaves behind; `tree` is one tree for all, which no script changes.
+# Prints a program's output and the resulting files; `tree` is shared by all scripts, and none changes it.
 case_programs() {
     local tree=$T_HOME/tree
     mkdir here
@@ -137,7 +139,7 @@ case_programs() {
     cat .compared 2>/dev/null || true
 }
 
-# Prints how a script ended: its exit code, and what else must be the same.
+# Prints a script's result: its exit code, and everything else that must be the same.
 one_case() {
     local mode=$1 suite=$2 test=$3
     local place=$T_HOME/work/${suite}-${test//\//,}
@@ -155,7 +157,7 @@ one_case() {
     printf '%s\n' "$end"
 }
 
-# A script in all modes; one line of its result.
+# Runs a script in all modes; prints one line per mode.
 compare() {
     local suite=$1 test=$2 mode round without with
     local name=$suite/$test
@@ -188,7 +190,7 @@ if [ "${1-}" = --compare ]; then
     exit 0
 fi
 
-# ---------------------------------------------------------------- what there is to run
+# ---------------------------------------------------------------- the suites
 
 home='' trawl='' only='' jobs=2 modes=''
 suites=()
@@ -234,7 +236,7 @@ install() {
     done
 }
 
-# Debian's source of a package as it is installed, in SUITE/source; apt's own lists stay as they are.
+# Fetches Debian's source of an installed package into SUITE/source; apt's own lists do not change.
 fetch() {
     local package=$1 place=$home/$1
     [ ! -d "$place/source" ] || return 0
@@ -265,7 +267,7 @@ prepare_coreutils() {
     (cd "$build" && FORCE_UNSAFE_CONFIGURE=1 ../source/configure -q --disable-nls >configure.log 2>&1 &&
         printf 'built: $(BUILT_SOURCES)\n' >built.mk && make -s -f Makefile -f built.mk built >make.log 2>&1 &&
         make -s -j2 src/getlimits >>make.log 2>&1) || die "coreutils cannot be configured; see $build/*.log"
-    # The harness has the programs of ./src on PATH: the installed ones.
+    # The harness puts ./src on PATH: fill it with links to the installed programs.
     local program
     rm -rf "$build/src.built" && mv "$build/src" "$build/src.built" && mkdir "$build/src"
     cp "$build/src.built/getlimits" "$build/src/"
@@ -309,7 +311,7 @@ list_busybox() {
     done
 }
 
-# What is run on the tree: no times of access, and no times at all of what a script itself makes.
+# Writes the scripts for the tree: they print no access times, and no times of files that they make.
 write_programs() {
     mkdir -p "$home/programs"
     cd "$home/programs"
@@ -365,7 +367,7 @@ CONFIGURE
 prepare_programs() {
     install gcc make git rsync python3
     fetch findutils
-    # A copy with its attributes, made once: all read the same inodes.
+    # Copied once, with its attributes, so that all scripts see the same inodes.
     [ -d "$home/tree" ] || cp -a "$home/findutils/source" "$home/tree"
     write_programs
 }
@@ -379,7 +381,7 @@ results=$home/results
 for suite in "${suites[@]}"; do
     ("prepare_$suite") || exit 2
     "list_$suite" | { grep -E -e "$only" || true; } >"$home/list"
-    echo "$suite: $(wc -l <"$home/list") scripts, each without and with it ($T_MODES)" >&2
+    echo "$suite: $(wc -l <"$home/list") scripts, each without and with the library ($T_MODES)" >&2
     xargs -a "$home/list" -d '\n' -r -n 1 -P "$jobs" setsid --wait "$self" --compare "$suite" >>"$results" 2>>"$home/errors"
 done
 

@@ -1,9 +1,10 @@
-//! Links the library so that its functions call each other and not those of these names in a
-//! library before it: one that makes `fstat` of `__fxstat`, as sanitizers' do, would be called by
-//! what it calls. And links the unwinder into it, so that a program's start does not load one more.
+//! Links the library so that calls between its own functions stay inside it, even where a library
+//! loaded before it has functions of the same names: one that implements `fstat` with `__fxstat`,
+//! as sanitizers' libraries do, would otherwise be called by the function that it calls. It also
+//! links the unwinder in, so that a program's start does not load one more library.
 //!
-//! The compiler asks the linker for `libgcc_s`; where the static one is installed, that name is
-//! made to mean it, for this library alone.
+//! The compiler asks the linker for `libgcc_s`. Where the static unwinder is installed, that name
+//! is made to refer to it, for this library alone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,7 +21,7 @@ fn main() {
     let Ok(printed) = Command::new(compiler()).arg(option).output() else {
         return;
     };
-    // Where there is none, the compiler gives the name back.
+    // If the file does not exist, the compiler prints the bare name.
     let found = String::from_utf8_lossy(&printed.stdout).trim().to_owned();
     let script = format!("INPUT({found})\n");
     if Path::new(&found).is_absolute() && std::fs::write(out.join("libgcc_s.so"), script).is_ok() {
@@ -28,8 +29,8 @@ fn main() {
     }
 }
 
-/// The C compiler of the machine that is built for: as the `cc` crate is told of it, else by the
-/// name that Debian gives it.
+/// Returns the C compiler for the target machine: the one configured for the `cc` crate, otherwise
+/// Debian's name for it.
 fn compiler() -> String {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let (target, host) = (variable("TARGET"), variable("HOST"));

@@ -1,9 +1,9 @@
 //! Kills a writer at each of its crash points in turn.
 //!
-//! A program built with debug assertions counts its crash points (each sync,
-//! each rename) and aborts at the one whose number [`VARIABLE`] holds,
-//! counting from 1. [`at_each_point`] runs it with 1, 2, 3 … until it gets to
-//! its end, and lets the test look at what each death has left.
+//! A program built with debug assertions counts its crash points (each sync, each rename) and
+//! aborts at the one whose number [`VARIABLE`] holds, counting from 1. [`at_each_point`] runs it
+//! with 1, 2, 3 … until it reaches its end, and lets the test inspect the state that each crash
+//! leaves.
 
 use std::process::Command;
 
@@ -14,25 +14,24 @@ use crate::oracle::{Ran, run};
 /// The environment variable that holds the number of the fatal point.
 pub const VARIABLE: &str = "TRAWL_CRASH_AT";
 
-/// More points than any program under test has: past this it does not end.
+/// More points than any program under test has: a program that passes this limit never ends.
 const MOST_POINTS: u32 = 10_000;
 
 const SIGABRT: i32 = 6;
 const SIGKILL: i32 = 9;
 
-/// What a program that was told to die at every point did.
+/// Result of running a program with a crash at each of its points.
 #[derive(Clone, Debug)]
 pub struct Crashes {
-    /// How many points it died at. 0 means that it has none: was it built
-    /// without debug assertions?
+    /// Number of points at which it died. 0 means that it has none: was it built without debug
+    /// assertions?
     pub points: u32,
     /// The run that reached its end.
     pub last: Ran,
 }
 
-/// Runs the command that `prepare` makes for each point (it brings the files
-/// back to where they were, if need be) and calls `inspect` after each death,
-/// until a run ends by itself.
+/// Runs the command that `prepare` makes for each point (restoring the files if needed) and calls
+/// `inspect` after each crash, until a run ends by itself.
 ///
 /// # Panics
 /// If a run dies of anything but an abort or a kill, or if it never ends.
@@ -41,7 +40,7 @@ pub fn at_each_point(
     mut prepare: impl FnMut(u32) -> Command,
     mut inspect: impl FnMut(u32, &Ran),
 ) -> Crashes {
-    // A thousand aborts need no core files. Failing to say so does no harm.
+    // A thousand aborts need no core files. A failure to disable them does no harm.
     let _ = setrlimit(
         Resource::Core,
         Rlimit {

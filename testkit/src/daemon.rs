@@ -1,4 +1,4 @@
-//! A daemon that a test starts: it runs until it is dropped.
+//! Runs a daemon for a test until it is dropped.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use crate::oracle::{Ran, command, run};
 
-/// How long a daemon may take to find out what changed before it watched.
+/// Time limit for a daemon to find the changes made before it watched.
 const CATCH_UP: Duration = Duration::from_secs(100);
 
-/// A running daemon, which is killed when this is dropped.
+/// A running daemon, killed on drop.
 #[derive(Debug)]
 pub struct Daemon(Child);
 
 impl Daemon {
-    /// Starts a daemon and waits until it says that it watches. Its standard error is passed on.
+    /// Starts a daemon and waits until it reports that it watches. Its standard error is passed on.
     ///
     /// # Panics
     /// If it cannot be started, or ends before it watches.
@@ -28,7 +28,7 @@ impl Daemon {
             line.clear();
             assert!(said.read_line(&mut line).expect("text") > 0, "it ended");
         }
-        // Read to the end: a full pipe would stop the daemon.
+        // Read to the end: a full pipe would block the daemon.
         std::thread::spawn(move || {
             let lines = said.lines().map_while(Result::ok);
             lines.for_each(|line| eprintln!("{line}"));
@@ -36,12 +36,12 @@ impl Daemon {
         daemon
     }
 
-    /// A daemon that the caller started in another way.
+    /// Takes over a daemon that the caller started.
     pub fn of(child: Child) -> Daemon {
         Daemon(child)
     }
 
-    /// The number of its process.
+    /// Returns its process id.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
@@ -59,7 +59,7 @@ impl Daemon {
     /// Waits until the daemon ends.
     ///
     /// # Panics
-    /// If its status cannot be had.
+    /// If its status cannot be obtained.
     #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         self.0.wait().expect("it ends")
@@ -73,12 +73,11 @@ impl Drop for Daemon {
     }
 }
 
-/// Asks until the answer is as of now, which is the one that is returned. While a daemon finds out
-/// what changed before it watched, answers come with exit code 1 and say that they may be out of
-/// date.
+/// Asks until an answer is up to date, and returns that answer. While a daemon finds the changes
+/// made before it watched, answers have exit code 1 and say that they may be out of date.
 ///
 /// # Panics
-/// If an answer fails for another reason, or none is as of now in time.
+/// If an answer fails for another reason, or none is up to date in time.
 #[track_caller]
 pub fn until_as_of_now(mut ask: impl FnMut() -> Ran) -> Ran {
     let until = Instant::now() + CATCH_UP;

@@ -1,8 +1,7 @@
 //! Makes entries of every kind relative to an open directory.
 //!
-//! Invariant: every call names one component below an open descriptor, so
-//! that neither `PATH_MAX` nor what happens to ancestors matters. Names and
-//! link targets are bytes.
+//! Invariant: every call names one component below an open descriptor, so neither `PATH_MAX` nor
+//! changes of ancestors matter. Names and link targets are bytes.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,7 +23,7 @@ pub struct FileTime {
 }
 
 impl FileTime {
-    /// A time from its parts.
+    /// Makes a time from its parts.
     pub const fn new(seconds: i64, nanoseconds: u32) -> Self {
         Self {
             seconds,
@@ -40,7 +39,7 @@ impl FileTime {
     }
 }
 
-/// What a device file stands for.
+/// The kind and number of a device file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {
     /// A block device.
@@ -49,7 +48,7 @@ pub enum Device {
     Character(u32, u32),
 }
 
-/// An open directory in which things are made.
+/// An open directory in which entries are made.
 #[derive(Debug)]
 pub struct Folder {
     fd: OwnedFd,
@@ -75,7 +74,7 @@ impl Folder {
         })
     }
 
-    /// Another handle on the same directory.
+    /// Returns another handle on the same directory.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self {
             fd: self.fd.try_clone()?,
@@ -107,12 +106,12 @@ impl Folder {
         Ok(file)
     }
 
-    /// Makes a symbolic link that says `target`.
+    /// Makes a symbolic link with this target.
     pub fn make_symlink(&self, name: &[u8], target: &[u8]) -> io::Result<()> {
         Ok(symlinkat(target, &self.fd, name)?)
     }
 
-    /// Makes another name, in `to`, of something in this directory.
+    /// Makes another name, in `to`, of an entry of this directory.
     pub fn make_hard_link(&self, name: &[u8], to: &Folder, new_name: &[u8]) -> io::Result<()> {
         Ok(linkat(&self.fd, name, &to.fd, new_name, AtFlags::empty())?)
     }
@@ -127,7 +126,7 @@ impl Folder {
         self.make_node(name, FileType::Socket, 0)
     }
 
-    /// Makes a device file: root only, and not everywhere.
+    /// Makes a device file, which requires root and is not possible everywhere.
     pub fn make_device(&self, name: &[u8], device: Device) -> io::Result<()> {
         match device {
             Device::Block(major, minor) => {
@@ -149,7 +148,7 @@ impl Folder {
         )?)
     }
 
-    /// Sets the permission bits, setuid, setgid and sticky ones included; follows links.
+    /// Sets the permission bits, including setuid, setgid and sticky; follows links.
     pub fn set_mode(&self, name: &[u8], bits: u32) -> io::Result<()> {
         Ok(chmodat(
             &self.fd,
@@ -159,7 +158,7 @@ impl Folder {
         )?)
     }
 
-    /// Sets owner and group, of a link itself too. Clears setuid and setgid.
+    /// Sets owner and group, also of a link itself. Clears setuid and setgid.
     pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         Ok(chownat(
@@ -171,8 +170,8 @@ impl Folder {
         )?)
     }
 
-    /// Sets times of access and change, of a link itself too; fails with
-    /// `InvalidInput` where the file system keeps other ones than asked for.
+    /// Sets access and modification times, also of a link itself. Fails with `InvalidInput` if the
+    /// file system stores different times.
     pub fn set_times(&self, name: &[u8], accessed: FileTime, modified: FileTime) -> io::Result<()> {
         let times = Timestamps {
             last_access: accessed.timespec(),
@@ -190,7 +189,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Sets an extended attribute of a file or directory that may be opened.
+    /// Sets an extended attribute of a file or directory, which must be possible to open.
     pub fn set_xattr(&self, name: &[u8], key: &[u8], value: &[u8]) -> io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = openat(&self.fd, name, flags, Mode::empty())?;

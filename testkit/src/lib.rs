@@ -1,23 +1,22 @@
-//! What the tests of all crates share: trees with every oddity, the GNU tools
-//! as oracles, other users, small file systems, crash points.
+//! Test tools shared by all crates: trees with every oddity, the GNU tools as oracles, other users,
+//! small file systems, crash points.
 //!
-//! - [`scratch`]: a directory that is gone afterwards, however odd its content.
-//! - [`folder`]: makes entries relative to an open directory, beyond `PATH_MAX` too.
+//! - [`scratch`]: a directory that is removed afterwards, however odd its content.
+//! - [`folder`]: makes entries relative to an open directory, also beyond `PATH_MAX`.
 //! - [`odd_tree`]: one tree with everything that ever broke a tree walker.
 //! - [`random_tree`]: small trees from a seed, for differential tests.
 //! - [`finders`]: random trees and command lines of find for every finder.
-//! - [`permissions`]: random trees full of permissions, a dozen users, and
-//!   what the tools show these users.
+//! - [`permissions`]: random trees with many permissions, a dozen users, and what the tools show
+//!   these users.
 //! - [`oracle`]: runs `find`, `du`, `ls`, `stat` in a fixed environment, as any user.
-//! - [`lines`]: compares outputs and shows where they part.
-//! - [`loop_mount`]: a file system of given kind and size, unmounted afterwards.
-//! - [`daemon`]: a daemon that runs until it is dropped, and answers that are as of now.
+//! - [`lines`]: compares outputs and shows where they differ.
+//! - [`loop_mount`]: a file system of a given kind and size, unmounted afterwards.
+//! - [`daemon`]: a daemon that runs until it is dropped, and answers that are up to date.
 //! - [`crash`]: kills a writer at each of its crash points in turn.
 //! - [`tick`]: waits so that access times stay where the next read puts them.
-//! - [`prng`], [`skip`]: seeded randomness; how a test says that it did not run.
+//! - [`prng`], [`skip`]: seeded randomness; reports of tests that could not run.
 //!
-//! This package is for tests: it panics where a test should fail. It knows
-//! nothing about indexes.
+//! This package is for tests: it panics where a test should fail. It knows nothing about indexes.
 
 #![forbid(unsafe_code)]
 
@@ -46,8 +45,8 @@ pub use skip::Skip;
 
 /// Waits until the kernel's clock has ticked.
 ///
-/// A read moves an access time that is not behind the last change (relatime). Without a tick
-/// after the change, the moved one is not behind it either, and the next read moves it again.
+/// With relatime, a read updates an access time that is not later than the last change. Without a
+/// tick after the change, the updated time is not later either, and the next read updates it again.
 pub fn tick() {
     // A tick takes 10 ms at most.
     std::thread::sleep(std::time::Duration::from_millis(20));

@@ -1,5 +1,4 @@
-//! Compares two outputs line by line and shows where they part, with every
-//! odd byte visible.
+//! Compares two outputs line by line and shows where they differ, with every odd byte visible.
 
 use std::fmt::Write as _;
 
@@ -8,11 +7,11 @@ use std::fmt::Write as _;
 pub enum Order {
     /// Same lines in the same order.
     Exact,
-    /// Same lines, as often; both sides are sorted first.
+    /// Same lines, equally often; both sides are sorted first.
     Any,
 }
 
-/// What ends a line.
+/// The byte that ends a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// A newline.
@@ -21,10 +20,10 @@ pub enum Ending {
     Zero,
 }
 
-/// How many differing lines of each side are shown.
+/// Maximum number of differing lines shown per side.
 const SHOWN_LINES: usize = 20;
 
-/// Splits at each ending; text after the last one is a line too.
+/// Splits at each ending; text after the last one is a line, too.
 pub fn split(output: &[u8], ending: Ending) -> Vec<&[u8]> {
     let byte = match ending {
         Ending::Newline => b'\n',
@@ -37,12 +36,12 @@ pub fn split(output: &[u8], ending: Ending) -> Vec<&[u8]> {
     lines
 }
 
-/// A line as printable text: what is not plain ASCII is escaped.
+/// Returns a line as printable text; bytes outside plain ASCII are escaped.
 pub fn visible(line: &[u8]) -> String {
     line.escape_ascii().to_string()
 }
 
-/// What differs, as text for a person; `None` if nothing does.
+/// Returns a description of the differences for a person; `None` if there are none.
 pub fn difference(expected: &[u8], actual: &[u8], order: Order, ending: Ending) -> Option<String> {
     let (mut expected, mut actual) = (split(expected, ending), split(actual, ending));
     if order == Order::Any {
@@ -78,7 +77,7 @@ fn show(text: &mut String, mark: &str, lines: &[&[u8]]) {
     }
 }
 
-/// Lines of the first sorted list that the second lacks, counting repeats.
+/// Returns lines of the first sorted list that the second lacks, counting repeats.
 fn only_in_first<'a>(first: &[&'a [u8]], second: &[&[u8]]) -> Vec<&'a [u8]> {
     let mut second = second.iter().peekable();
     let mut only = Vec::new();
@@ -91,7 +90,7 @@ fn only_in_first<'a>(first: &[&'a [u8]], second: &[&[u8]]) -> Vec<&'a [u8]> {
     only
 }
 
-/// Fails the test, with the difference, unless both say the same.
+/// Fails the test, with the difference, unless both have the same lines.
 ///
 /// # Panics
 /// If they differ.

@@ -1,7 +1,7 @@
-//! A file system of a given kind and size for one test: full disks, limits
-//! and kinds that the machine's own file system does not have.
+//! Provides a file system of a given kind and size for one test: full disks, limits, and kinds that
+//! the machine's own file system does not have.
 //!
-//! Needs root and the right to mount; says so otherwise. Always unmounted,
+//! It needs root and the right to mount, and reports if they are missing. It is always unmounted,
 //! also when the test fails.
 
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::skip::{Skip, without_program, without_root};
 /// Kinds of file systems that can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSystem {
-    /// From about 1 MiB.
+    /// At least about 1 MiB.
     Ext4,
-    /// From 300 MiB (sparse).
+    /// At least 300 MiB (sparse).
     Xfs,
-    /// From about 110 MiB (sparse).
+    /// At least about 110 MiB (sparse).
     Btrfs,
-    /// Memory; any size.
+    /// In memory; any size.
     Tmpfs,
 }
 
@@ -36,18 +36,18 @@ impl fmt::Display for FileSystem {
     }
 }
 
-/// How often a disk in use is copied until nobody wrote to it meanwhile.
+/// Maximum number of attempts to copy a disk in use without a write in between.
 const TRIES: usize = 100;
 
-/// A mounted file system, empty but for what its kind puts there.
+/// A mounted file system, empty except for its kind's own entries.
 #[derive(Debug)]
 pub struct LoopMount {
-    // Unmounted in `drop`, before the directories go.
+    // Unmounted in `drop`, before the directories are removed.
     place: Scratch,
 }
 
 impl LoopMount {
-    /// Makes and mounts one. The root directory belongs to root, mode 0755.
+    /// Makes and mounts a file system. The root directory belongs to root, mode 0755.
     pub fn new(kind: FileSystem, size_bytes: u64) -> Result<Self, Skip> {
         let what = format!("a {kind} file system of {size_bytes} bytes");
         let mkfs = format!("mkfs.{kind}");
@@ -88,8 +88,9 @@ impl LoopMount {
         Ok(mount)
     }
 
-    /// A copy of an ext4 as it would be found had the power gone now: with what the disk has, not
-    /// what is still in memory. The kernel must leave the disk alone for as long as copying takes.
+    /// Returns a copy of an ext4 in the state that a power failure would leave now: with the
+    /// content of the disk, without that still in memory. The kernel must not write to the disk
+    /// while it is copied.
     pub fn after_power_cut(&self) -> Result<Self, Skip> {
         let what = "a copy of a disk in use";
         let copy = Self {
@@ -108,7 +109,7 @@ impl LoopMount {
                 what,
                 command("cp").arg("--sparse=always").args([&from, &to]),
             )?;
-            // What was written meanwhile would make it a disk that never was.
+            // Writes during the copy would make a state that the disk never had.
             if written() == before {
                 let places = [to, copy.path()];
                 attempt(what, command("mount").args(["-o", "loop"]).args(places))?;
@@ -118,8 +119,8 @@ impl LoopMount {
         Err(Skip::new(what, "it is written to all the time"))
     }
 
-    /// Unmounts it and mounts it again, perhaps as another loop device. Not for a tmpfs, which would
-    /// be empty.
+    /// Unmounts it and mounts it again, perhaps on another loop device. Not for a tmpfs, which
+    /// would be empty.
     pub fn mount_again(&self) -> Result<(), Skip> {
         let what = "a file system that is mounted again";
         attempt(what, command("umount").arg(self.path()))?;
@@ -127,12 +128,12 @@ impl LoopMount {
         attempt(what, command("mount").args(["-o", "loop"]).args(places))
     }
 
-    /// Where it is mounted.
+    /// Returns its mount point.
     pub fn path(&self) -> std::path::PathBuf {
         self.place.join("root")
     }
 
-    /// Mounts it again, read-only: every write then fails with `EROFS`.
+    /// Remounts it read-only: every write then fails with `EROFS`.
     pub fn make_read_only(&self) -> Result<(), Skip> {
         attempt(
             "a read-only mount",
@@ -141,7 +142,7 @@ impl LoopMount {
     }
 }
 
-/// Programs of the superuser are not on every PATH.
+/// Finds a superuser's program, whose directory is not in every `PATH`.
 fn superuser(program: &str) -> Command {
     let places = [Path::new("/usr/sbin"), Path::new("/sbin")];
     let found = places
@@ -173,7 +174,8 @@ impl Drop for LoopMount {
         let path = self.path();
         let plain = run(command("umount").arg(&path));
         if plain.code != Some(0) {
-            // Something still has it open, or it was never mounted: detached, it goes with its last user.
+            // Something still has it open, or it was never mounted: once detached, it disappears
+            // with its last user.
             run(command("umount").arg("--lazy").arg(&path));
         }
     }
@@ -189,7 +191,7 @@ mod tests {
 
     fn is_mounted(path: &Path) -> bool {
         let table = fs::read("/proc/self/mountinfo").expect("a table of mounts");
-        // Others mount where they like.
+        // Other processes may mount elsewhere.
         String::from_utf8_lossy(&table)
             .lines()
             .any(|line| line.split(' ').nth(4) == path.to_str())

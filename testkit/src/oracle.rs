@@ -1,8 +1,7 @@
-//! Runs the tools that we compare ourselves with, in an environment that
-//! fixes language, time zone and block size, as any user.
+//! Runs the tools that we compare with, as any user, in an environment with fixed language, time
+//! zone and block size.
 //!
-//! Run our own program through [`command`] too: both sides must see the same
-//! environment.
+//! Run our own program through [`command`], too: both sides must see the same environment.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -10,10 +9,10 @@ use std::process::{Command, Stdio};
 
 use crate::lines::visible;
 
-/// Who runs a command. Numeric ids: no such user need exist.
+/// The user who runs a command, by numeric ids: the user need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// Whoever runs the tests.
+    /// The user who runs the tests.
     Ourselves,
     /// Another user; only root can become one.
     Other {
@@ -27,7 +26,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// A user with one group of the same number.
+    /// Makes a user with one group of the same number.
     pub fn user(id: u32) -> Self {
         Self::Other {
             uid: id,
@@ -36,9 +35,9 @@ impl Identity {
         }
     }
 
-    /// A command that this identity runs, in the fixed environment.
+    /// Returns a command that this identity runs, in the fixed environment.
     ///
-    /// Other identities go through setpriv(1), which also drops every capability.
+    /// Other identities use setpriv(1), which also drops every capability.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let Self::Other { uid, gid, groups } = self else {
             return command(program);
@@ -58,13 +57,13 @@ impl Identity {
     }
 }
 
-/// Where programs are looked for, whatever the machine's `PATH` says.
+/// The search path for programs, whatever the machine's `PATH` is.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A command in the fixed environment of tests: UTF-8 without a language, UTC, the system's own
-/// programs, a home that does not exist, no input. Nothing else is inherited, so neither make's
-/// variables nor the program's own nor anybody's settings reach what a test starts; only the
-/// directory for temporary files is the machine's.
+/// Returns a command in the fixed environment of tests: UTF-8 without a language, UTC, the system's
+/// own programs, a home that does not exist, no input. Nothing else is inherited, so neither make's
+/// variables nor the program's own nor anybody's settings reach a program that a test starts; only
+/// the directory for temporary files is the machine's.
 ///
 /// Every test starts its programs here: `xtask/tests/style.rs` refuses other ways.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
@@ -80,7 +79,7 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What a command left behind.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// The command, for messages.
@@ -96,22 +95,22 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Itself, if it ended with this code.
+    /// Returns the result, if the command ended with this code.
     ///
     /// # Panics
-    /// With what it wrote to standard error, otherwise.
+    /// With its standard error, otherwise.
     #[track_caller]
     pub fn expect_code(self, code: i32) -> Self {
         assert!(self.code == Some(code), "{self}\nexpected exit code {code}");
         self
     }
 
-    /// Standard output as text, with odd bytes replaced.
+    /// Returns standard output as text, with odd bytes replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()
     }
 
-    /// Standard error as text, with odd bytes replaced.
+    /// Returns standard error as text, with odd bytes replaced.
     pub fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr).into_owned()
     }
@@ -176,7 +175,7 @@ pub fn gnu<A: Into<OsString>>(
 mod tests {
     use super::*;
 
-    /// Settings that each changed what some test saw.
+    /// Settings each of which once changed some test's result.
     const HOSTILE: &[(&str, &str)] = &[
         ("MAKELEVEL", "1"),
         ("MAKEFLAGS", "w"),
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!((ran.text().as_str(), ran.code), ("C.UTF-8 UTC0\n", Some(3)));
     }
 
-    /// A process with hostile settings starts a program, which is shown none of them.
+    /// A process with hostile settings starts a program, which gets none of them.
     #[test]
     fn settings_of_the_machine_do_not_reach_programs() {
         let mut hostile = Command::new(std::env::current_exe().expect("ours"));

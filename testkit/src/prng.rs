@@ -1,19 +1,19 @@
-//! Seeded pseudo-random numbers: the same sequence on every machine, for ever.
+//! Seeded pseudo-random numbers: the same sequence on every machine, in every version.
 //!
-//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
-//! generators", 2014). Good enough to vary trees; not for secrets.
+//! SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014). Good
+//! enough to vary trees; not for secrets.
 
-/// A sequence of numbers that its seed decides.
+/// A sequence of numbers determined by its seed.
 #[derive(Clone, Debug)]
 pub struct Prng(u64);
 
 impl Prng {
-    /// The sequence of this seed.
+    /// Makes the sequence of this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -22,17 +22,17 @@ impl Prng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`; 0 if `bound` is 0.
+    /// Returns a number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.bits().checked_rem(bound).unwrap_or(0)
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of the choices.
+    /// Returns one of the choices.
     ///
     /// # Panics
     /// If there are none.
@@ -40,7 +40,7 @@ impl Prng {
         &choices[usize::try_from(self.below(choices.len() as u64)).expect("an index")]
     }
 
-    /// One of the words.
+    /// Returns one of the words.
     ///
     /// # Panics
     /// If there are none.

@@ -1,8 +1,8 @@
-//! Small trees from a seed: names that collide under globs, sizes and times
-//! around the limits where `find` rounds, all kinds, hard links.
+//! Small trees from a seed: names that collide under globs, sizes and times around the limits where
+//! `find` rounds, all kinds, hard links.
 //!
-//! The same seed and [`Plan`] make the same tree (device, inode and change
-//! times apart), also on another machine.
+//! The same seed and [`Plan`] make the same tree on every machine (except for device, inode and
+//! change times).
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,25 +17,25 @@ use crate::skip::is_root;
 pub enum Modes {
     /// Files 0644, folders 0755.
     Plain,
-    /// Any bits, folders that nobody may enter included.
+    /// Any bits; some folders may be inaccessible to everyone.
     Any,
 }
 
 /// What to build.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Decides everything else.
+    /// Determines everything else.
     pub seed: u64,
-    /// Entries below the root.
+    /// Number of entries below the root.
     pub entries: usize,
     /// Permission bits.
     pub modes: Modes,
-    /// Times lie around this one; give the present for tests of `-mtime`.
+    /// The time around which times lie; use the present for tests of `-mtime`.
     pub around_seconds: i64,
 }
 
 impl Plan {
-    /// 200 entries with modes of every kind around a day in 2023.
+    /// Plans 200 entries with modes of every kind around a day in 2023.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -53,7 +53,7 @@ pub struct RandomTree {
     pub root: PathBuf,
 }
 
-/// What a planned entry is. Content is decided by the plan, too.
+/// The kind of a planned entry. Its content is determined by the plan, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Folder(Vec<Node>),
@@ -121,7 +121,7 @@ const SIZES_BYTES: &[u64] = &[
 ];
 const USERS: &[u32] = &[0, 1, 1_000, 4_711, 65_534];
 const NANOSECONDS: &[u32] = &[0, 0, 1, 500_000_000, 999_999_999];
-/// Steps that times are apart: minutes and days, which `-mmin` and `-mtime` count.
+/// Distances between times: minutes and days, which `-mmin` and `-mtime` count.
 const STEPS_SECONDS: &[i64] = &[1, 60, 3_600, 86_400];
 const MODES: &[u32] = &[
     0o000, 0o400, 0o644, 0o755, 0o711, 0o700, 0o750, 0o444, 0o1777, 0o2755, 0o4755, 0o333,
@@ -158,7 +158,7 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// Adds some entries to a folder, and theirs.
+    /// Adds some entries to a folder, recursively.
     fn fill(&mut self, nodes: &mut Vec<Node>, depth: u32) {
         let mut taken: BTreeSet<Vec<u8>> = nodes.iter().map(|node| node.name.clone()).collect();
         for _ in 0..self.prng.below(12) {
@@ -234,7 +234,7 @@ impl Planner<'_> {
 /// Makes planned nodes.
 struct Builder {
     is_root: bool,
-    /// Where the next hard link leads: the file made last, here or above.
+    /// Target of the next hard link: the file made last, here or above.
     last_file: Option<(Folder, Vec<u8>)>,
 }
 
@@ -252,7 +252,7 @@ impl Builder {
             Kind::Folder(nodes) => {
                 let inner = folder.make_folder(name)?;
                 self.make_all(&inner, nodes)?;
-                // Once dressed, only root might still get at a file in there.
+                // Once the folder has its permissions, only root may reach a file in it.
                 self.last_file = None;
             }
             Kind::File { size_bytes } => {
@@ -261,7 +261,7 @@ impl Builder {
             }
             Kind::Symlink { target } => folder.make_symlink(name, target)?,
             Kind::HardLink => match &self.last_file {
-                // Mode, owner and times stay those of the file that it is.
+                // Mode, owner and times stay those of the linked file.
                 Some((there, file)) => return there.make_hard_link(file, folder, name),
                 None => folder.make_file(name, b"no file to link to yet")?,
             },
@@ -271,7 +271,7 @@ impl Builder {
         self.dress(folder, node)
     }
 
-    /// Owner before mode (a new owner clears setuid), mode after the content.
+    /// Sets owner before mode (a new owner clears setuid), and mode after the content.
     fn dress(&self, folder: &Folder, node: &Node) -> io::Result<()> {
         if self.is_root {
             folder.set_owner(&node.name, node.owner.0, node.owner.1)?;

@@ -1,18 +1,18 @@
-//! How a test says that it, or a part of it, could not run: aloud, with why.
+//! Reports that a test, or a part of it, could not run, with the reason.
 
 use std::fmt;
 
-/// Something this machine, user or file system does not allow.
+/// A test or a part of one that this machine, user or file system does not allow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip {
-    /// What was not done.
+    /// The skipped test or part.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub because: String,
 }
 
 impl Skip {
-    /// A reason to skip something.
+    /// Makes a report.
     pub fn new(what: impl Into<String>, because: impl fmt::Display) -> Self {
         Self {
             what: what.into(),
@@ -37,12 +37,12 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Why a test that needs the superuser cannot run, if it cannot.
+/// Returns the reason why a test that needs the superuser cannot run, if so.
 pub fn without_root(what: &str) -> Option<Skip> {
     (!is_root()).then(|| Skip::new(what, "it needs root"))
 }
 
-/// Why a test that needs a program cannot run, if it cannot.
+/// Returns the reason why a test that needs a program cannot run, if so.
 pub fn without_program(what: &str, program: &str) -> Option<Skip> {
     let places = [
         "/usr/local/sbin",

@@ -1,4 +1,4 @@
-//! The trees are what they claim to be, says GNU find.
+//! The trees have the claimed properties, according to GNU find.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use trawl_testkit::lines::{Ending, Order, assert_same, split};
 use trawl_testkit::oracle::{Identity, gnu};
 use trawl_testkit::{OddTree, RandomTree, Scratch, odd_tree, random_tree};
 
-/// Everything that a seed decides, one record an entry.
+/// Everything that a seed determines, one record per entry.
 const RECORD: &str = "%P|%y|%m|%s|%U|%G|%n|%l|%A@|%T@\\0";
 
 fn find(root: &Path, arguments: &[&str]) -> Vec<u8> {
@@ -129,7 +129,7 @@ fn a_seed_decides_a_random_tree() {
     for (scratch, seed) in [(&first, 1), (&second, 1), (&other, 2)] {
         RandomTree::build(scratch.path(), &plan(seed)).expect("a tree");
     }
-    // Listing a folder may set its access time: files only.
+    // Files only, since listing a folder may set its access time.
     let arguments = [".", "-mindepth", "1", "!", "-type", "d", "-printf", RECORD];
     let records = find(first.path(), &arguments);
     assert_same(

@@ -1,4 +1,4 @@
-//! `docs/columns.md`: the reference of columns, from `trawl-model`'s table.
+//! Generates `docs/columns.md`, the reference of columns, from `trawl-model`'s table.
 
 use trawl_model::column::{COLUMNS, ColumnEncoding, ColumnInfo, ColumnType};
 
@@ -15,7 +15,7 @@ that introduced the column.
 |---|---|---|---|---|---|---|
 ";
 
-/// The whole file.
+/// Returns the whole file.
 pub(crate) fn reference() -> Result<Bytes, GenerateError> {
     let mut text = HEAD.to_owned();
     for info in COLUMNS {

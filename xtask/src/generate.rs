@@ -1,7 +1,7 @@
 //! Generated files: one table row each, written or compared byte by byte.
 //!
-//! Invariant: a generator is a pure function of the code (no clock, no
-//! environment), so that a fresh copy equals a committed one exactly.
+//! Invariant: a generator is a pure function of the code (no clock, no environment), so that a
+//! fresh copy equals a committed one exactly.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,23 +14,22 @@ use crate::{columns, conformance, predicates, program};
 /// The bytes of one file.
 pub(crate) type Bytes = Vec<u8>;
 
-/// What a generator owns in the repository, and the function that makes it.
+/// The files that a generator owns in the repository, and the function that makes them.
 pub(crate) enum Generator {
-    /// One file: its path, its bytes.
+    /// One file.
     File {
         /// Path from the repository's root.
         path: &'static str,
         /// Makes the bytes.
         make: fn() -> Result<Bytes, GenerateError>,
     },
-    /// Every file of a folder that ends in `suffix`: names that are no longer
-    /// made are removed.
+    /// Every file of a folder that ends in `suffix`: files that are no longer made are removed.
     Folder {
         /// Path from the repository's root.
         path: &'static str,
-        /// How the names of owned files end.
+        /// Suffix of the owned files' names.
         suffix: &'static str,
-        /// Makes bytes by file name.
+        /// Makes the files' bytes, by file name.
         make: fn() -> Result<BTreeMap<String, Bytes>, GenerateError>,
     },
 }
@@ -68,7 +67,7 @@ pub(crate) static GENERATORS: &[Generator] = &[
     },
 ];
 
-/// What to do about a copy that is not fresh.
+/// What to do about a stale copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Write it.
@@ -77,23 +76,23 @@ pub(crate) enum Mode {
     Check,
 }
 
-/// How a copy differed from what its generator makes.
+/// How a copy differs from the generator's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Difference {
-    /// There was no such file.
+    /// The file does not exist.
     Missing,
-    /// The bytes differed.
+    /// The bytes differ.
     Stale,
-    /// No generator makes it any more.
+    /// No generator makes the file any more.
     Abandoned,
 }
 
-/// One file that was, or has to be, rewritten.
+/// A file that was, or has to be, rewritten.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     /// Path from the repository's root.
     pub(crate) path: PathBuf,
-    /// What was wrong with it.
+    /// How it differed.
     pub(crate) difference: Difference,
 }
 
@@ -108,16 +107,16 @@ impl fmt::Display for Change {
     }
 }
 
-/// Why generated files could not be made, read or written.
+/// An error of making, reading or writing generated files.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum GenerateError {
     /// A file or folder could not be read or written.
     #[error("cannot {op} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted operation.
         op: &'static str,
-        /// On which path.
+        /// The path it was attempted on.
         path: PathBuf,
         /// The cause.
         source: io::Error,
@@ -125,21 +124,21 @@ pub(crate) enum GenerateError {
     /// The program that knows the content failed.
     #[error("cannot run `trawl {arguments}`: {errors}")]
     Program {
-        /// What it was asked for.
+        /// The program's arguments.
         arguments: String,
-        /// What it wrote to standard error.
+        /// The program's standard error.
         errors: String,
     },
 }
 
-/// The repository's root, found from where this package lies.
+/// Returns the repository's root, which is the parent of this package's directory.
 pub(crate) fn repository() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package).to_path_buf()
 }
 
-/// Runs the generators and returns the files that differed; in
-/// [`Mode::Write`] they are fresh afterwards.
+/// Runs the generators and returns the files that differed; in [`Mode::Write`] they are fresh
+/// afterwards.
 pub(crate) fn run(
     root: &Path,
     generators: &[Generator],
@@ -172,8 +171,8 @@ pub(crate) fn run(
     Ok(changes)
 }
 
-/// Compares one file with its fresh bytes (`None`: it should not exist) and,
-/// when writing, makes it so.
+/// Compares one file with its fresh bytes (`None`: it should not exist) and, in [`Mode::Write`],
+/// corrects it.
 fn settle(
     root: &Path,
     path: &Path,
@@ -228,7 +227,8 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), GenerateError> {
     })
 }
 
-/// Names in `folder` with the suffix, sorted; none if there is no folder.
+/// Returns the names in `folder` with the suffix, sorted; an empty list if the folder does not
+/// exist.
 fn owned_names(folder: &Path, suffix: &str) -> Result<Vec<String>, GenerateError> {
     let failed = |source| GenerateError::File {
         op: "list",

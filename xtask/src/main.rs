@@ -1,12 +1,12 @@
-//! The project's own chores: `cargo xtask generate [--check]`.
+//! The project's chores: `cargo xtask generate [--check]`.
 //!
 //! - `generate`: the table of generated files; writes them or finds stale ones.
 //! - `columns`: `docs/columns.md` from the table of columns.
 //! - `predicates`: `docs/find.md` from the registry of the find language.
 //! - `program`: man pages and completions from the built program.
 //!
-//! The rules which code must keep (who may depend on whom, style, paths named
-//! in documents) are this package's tests.
+//! The rules that the code must follow (dependencies, style, paths named in documents) are this
+//! package's tests.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What only the built program knows: its man pages and completions, asked
-//! for through its hidden commands `man` and `completions`.
+//! Obtains man pages and completions from the built program, through its hidden commands `man` and
+//! `completions`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,22 +8,22 @@ use std::process::Command;
 
 use crate::generate::{Bytes, GenerateError};
 
-/// `completions/bash/trawl`.
+/// Returns `completions/bash/trawl`.
 pub(crate) fn bash_completions() -> Result<Bytes, GenerateError> {
     trawl(&["completions", "bash"])
 }
 
-/// `completions/zsh/_trawl`.
+/// Returns `completions/zsh/_trawl`.
 pub(crate) fn zsh_completions() -> Result<Bytes, GenerateError> {
     trawl(&["completions", "zsh"])
 }
 
-/// `completions/fish/trawl.fish`.
+/// Returns `completions/fish/trawl.fish`.
 pub(crate) fn fish_completions() -> Result<Bytes, GenerateError> {
     trawl(&["completions", "fish"])
 }
 
-/// `docs/man/*.1`: one page a command, by file name.
+/// Returns `docs/man/*.1`, one page per command, by file name.
 pub(crate) fn man_pages() -> Result<BTreeMap<String, Bytes>, GenerateError> {
     let folder = tempfile::tempdir().map_err(|source| GenerateError::File {
         op: "make a temporary directory in",
@@ -49,7 +49,7 @@ fn read_all(folder: &Path) -> Result<BTreeMap<String, Bytes>, GenerateError> {
     Ok(files)
 }
 
-/// Builds the program if need be, runs it, and returns what it printed.
+/// Builds the program if needed, runs it, and returns its output.
 fn trawl(arguments: &[&str]) -> Result<Bytes, GenerateError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

@@ -1,8 +1,8 @@
-//! Which crate of the workspace may depend on which, and which may be unsafe.
+//! Checks which crate of the workspace may depend on which, and which may contain unsafe code.
 //!
-//! The allow-list is the table below; Cargo's own metadata says what is true.
-//! Data flows one way: scan → index → query → output. An arrow that is not in
-//! the table is an argument to have, not a line to add in passing.
+//! The allow-list is the table below; Cargo's metadata gives the facts. Data flows one way: scan →
+//! index → query → output. A dependency that is not in the table needs a discussion, not a line
+//! added in passing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,12 +10,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What one crate may use of the others.
+/// The dependencies that a crate may have on the others.
 struct Rule {
     name: &'static str,
     /// Normal and build dependencies.
     may_use: &'static [&'static str],
-    /// What its tests may use besides those and the test kit.
+    /// Dependencies that its tests may have besides those and the test kit.
     may_use_in_tests: &'static [&'static str],
 }
 
@@ -63,17 +63,17 @@ const RULES: &[Rule] = &[
     Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
 ];
 
-/// The SQL engine: it takes longer to compile and to start than all the rest.
+/// The SQL engine: it takes longer to compile and to start than everything else together.
 const SQL_ENGINE: &str = "datafusion";
 
-/// The one crate that may use it.
+/// The only crate that may use it.
 const SQL_CRATE: &str = "trawl-sql";
 
-/// Chores may look at everything and are used by nothing.
+/// The chores may use everything, and nothing uses them.
 const FREE: &str = "xtask";
 
-/// System calls, the interfaces of C and Python and what is loaded into C programs are fenced in
-/// here; everything else forbids unsafe code. That of trawl-python is what its macros write: it
+/// Only these crates may contain unsafe code: system calls, the C and Python interfaces, and the
+/// libraries loaded into C programs. In trawl-python only PyO3's macros generate it: the crate
 /// denies its own.
 const MAY_BE_UNSAFE: &[&str] = &[
     "trawl-sys",

@@ -1,5 +1,5 @@
-//! Documents tell the truth about the tree: a path that `ARCHITECTURE.md`
-//! names exists, and so does every relative link of the documents.
+//! Checks documents against the tree: every path that `ARCHITECTURE.md` names exists, and so does
+//! the target of every relative link in the documents.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 mod tree;
 
-/// Endings that make a name in backticks a file of the repository.
+/// Suffixes that mark a name in backticks as a file of the repository.
 const SOURCE_ENDINGS: &[&str] = &[".rs", ".md", ".toml", ".sh", ".py"];
 
 fn read(path: &Path) -> String {
@@ -15,7 +15,7 @@ fn read(path: &Path) -> String {
         .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
 
-/// What stands between single backticks, outside of code blocks.
+/// Returns the texts between single backticks, outside of code blocks.
 fn quoted(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     let mut in_block = false;
@@ -29,8 +29,8 @@ fn quoted(text: &str) -> Vec<&str> {
     names
 }
 
-/// True if a quoted text can only be meant as a path of this repository: it
-/// starts with one of its top-level folders, or is called like a source file.
+/// Returns true if a quoted text can only be a path of this repository: it starts with a top-level
+/// folder, or ends like a source file.
 fn is_repository_path(name: &str, top: &BTreeSet<String>) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
     if name.is_empty() || name.starts_with('/') || !name.chars().all(plain) {
@@ -41,8 +41,8 @@ fn is_repository_path(name: &str, top: &BTreeSet<String>) -> bool {
         || SOURCE_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// A name is right if it leads somewhere from the root, or is the end of a
-/// file's path (`guard.rs`, `src/guard.rs`).
+/// Returns true if a name is a path relative to the root, or the end of a file's path (`guard.rs`,
+/// `src/guard.rs`).
 fn exists(name: &str, root: &Path, files: &[PathBuf]) -> bool {
     root.join(name).exists() || files.iter().any(|file| file.ends_with(name))
 }

@@ -1,4 +1,4 @@
-//! The commands that the README begins with: what is built, installed and tested by them.
+//! Checks the commands at the beginning of the README: what they build, install and test.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::{Scratch, skip};
 
-/// What `make install` and `make install-lib` copy.
+/// The files that `make install` and `make install-lib` copy.
 const BUILT: &[&str] = &[
     "release/trawl",
     "release/trawl-sql",
@@ -17,7 +17,7 @@ const BUILT: &[&str] = &[
     "audit/libtrawl_audit.so",
 ];
 
-/// The repository's root.
+/// Returns the repository's root.
 fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package
@@ -25,7 +25,7 @@ fn root() -> &'static Path {
         .expect("the package lies in the repository")
 }
 
-/// Runs make in the repository, with a compiler that only fails.
+/// Runs make in the repository, with a compiler that always fails.
 fn make(scratch: &Scratch, target: &str) -> Ran {
     let mut command = oracle::command("make");
     command.current_dir(root()).arg(target);
@@ -83,7 +83,7 @@ fn installing_copies_what_is_built() {
     }
 }
 
-/// Options of make hide what users see, who type what the README says.
+/// Options of make hide failures from users who type the README's command.
 #[test]
 fn changes_are_tested_by_the_command_of_the_readme() {
     let read = |path: &str| fs::read_to_string(root().join(path)).expect("it is there");

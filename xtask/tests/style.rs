@@ -1,5 +1,5 @@
-//! The house style, as far as a program can see it: every source file says
-//! what it is for, none is too long, and nothing is left for later.
+//! Checks the house style, as far as a program can: every source file states its purpose, none is
+//! too long, and none contains unfinished work.
 
 use std::fs;
 
@@ -7,26 +7,26 @@ mod tree;
 
 const LONGEST_FILE_LINES: usize = 800;
 
-/// Macros that mark unfinished work or a forgotten probe. Spelled in two
-/// parts, so that this file keeps its own rule.
+/// Macros that mark unfinished work or a forgotten probe. Spelled in two parts, so that this file
+/// follows its own rule.
 const LEFT_OVERS: &[&str] = &[
     concat!("todo", "!("),
     concat!("unimplemented", "!("),
     concat!("dbg", "!("),
 ];
 
-/// How the standard library starts a program. Spelled in two parts, too.
+/// The standard library's way to start a program. Spelled in two parts, too.
 const STARTS: &str = concat!("Command::", "new(");
 
-/// The test kit's own function; the rule about crates, which asks Cargo with its settings; what
-/// is shared with the fuzz targets, which know no test kit.
+/// Exceptions: the test kit's own function; the rule about crates, which runs Cargo with its
+/// settings; and code shared with the fuzz targets, which do not use the test kit.
 const MAY_START: &[&str] = &[
     "testkit/src/oracle.rs",
     "xtask/tests/dependencies.rs",
     "crates/trawl-query/tests/forged/victim.rs",
 ];
 
-/// Lines of a test that start a program with what the machine's variables happen to say.
+/// Returns the lines of a test that start a program with the machine's environment variables.
 /// `path` is relative to the repository.
 fn unclean_starts(path: &str, source: &str) -> Vec<usize> {
     if MAY_START.contains(&path) || path.starts_with("fuzz/") {
@@ -46,7 +46,7 @@ fn unclean_starts(path: &str, source: &str) -> Vec<usize> {
     found.map(|(at, _)| before + at + 1).collect()
 }
 
-/// What is wrong with one source file's text.
+/// Returns the faults of a source file's text.
 fn complaints(source: &str) -> Vec<String> {
     let mut found = Vec::new();
     if !source.starts_with("//!") {

@@ -1,4 +1,4 @@
-//! A computing centre: which areas its file system has, and whose they are.
+//! Models a computing centre: the areas of its file system, and their owners.
 
 use std::io::{self, Write};
 
@@ -9,25 +9,25 @@ use crate::random::Random;
 use crate::themes::Themes;
 use crate::tree::{Above, DAY, Grower, NOW, Wanted, World};
 
-/// Who may look into what people own.
+/// Who may see people's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Openness {
-    /// As people choose.
+    /// As each owner chooses.
     Mixed,
-    /// Nobody else.
+    /// Only the owner.
     Closed,
 }
 
-/// What is to be written.
+/// The file system to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Centre {
-    /// Entries, the root included.
+    /// Number of entries, including the root.
     pub(crate) rows: u64,
     pub(crate) seed: u64,
     pub(crate) openness: Openness,
 }
 
-/// Who has a directory in an area.
+/// The kind of owners of an area's directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tenants {
     Users,
@@ -35,14 +35,14 @@ enum Tenants {
     Packages,
 }
 
-/// A directory at the top.
+/// A top-level directory.
 struct Area {
     name: &'static str,
     tenants: Tenants,
     theme: &'static str,
-    /// Of a hundred entries.
+    /// Percentage of all entries.
     part: u64,
-    /// Permissions, and how many of a hundred tenants choose them.
+    /// Permissions, each with the percentage of tenants that choose them.
     modes: &'static [(u32, u64)],
 }
 
@@ -66,7 +66,7 @@ impl Centre {
     /// Writes the trace.
     ///
     /// # Errors
-    /// If `out` takes no more.
+    /// If writing to `out` fails.
     pub(crate) fn write(&self, out: impl Write) -> io::Result<()> {
         let themes = Themes::new().map_err(io::Error::other)?;
         let vocabulary = Vocabulary::new();
@@ -87,7 +87,7 @@ impl Centre {
         };
         let areas = AREAS.len().min(self.rows as usize - 1);
         let root = grower.enter(b"", ROOT, start, areas as u64)?;
-        // The largest takes what rounding leaves.
+        // The last area takes the remainder of rounding.
         let inside = self.rows - 1;
         let mut left = inside;
         for (at, area) in AREAS.iter().enumerate().take(areas) {
@@ -122,7 +122,7 @@ impl Centre {
                 owner: top.owner,
                 rows,
             };
-            // People come and go.
+            // People come and go over time.
             let since = above.since + grower.random.below((NOW - above.since) as u64 + 1) as i64;
             grower.grow(&wanted, Above { since, ..above })?;
         }

@@ -1,14 +1,14 @@
-//! Lines of a trace in GUFI's text format.
+//! Writes lines of a trace in GUFI's text format.
 //!
-//! The form is described where it is read (`trawl-scan`, `trace/line.rs`). Numbers are written by
-//! hand: a hundred million lines have more than a billion of them.
+//! The format is described at its reader (`trawl-scan`, `trace/line.rs`). Numbers are formatted by
+//! hand, because a hundred million lines have more than a billion of them.
 
 use std::io::{self, Write};
 
 const FIELD_END: u8 = 0x1e;
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// What a line says of an entry besides its path.
+/// The attributes of an entry in a line, besides its path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// The letter of its type.
@@ -29,7 +29,7 @@ pub(crate) struct Attributes {
     pub(crate) btime: i64,
 }
 
-/// Writes lines, many at a time.
+/// A buffered writer of lines.
 pub(crate) struct Lines<W: Write> {
     out: W,
     buffer: Vec<u8>,
@@ -45,12 +45,12 @@ impl<W: Write> Lines<W> {
         }
     }
 
-    /// Lines written so far.
+    /// Returns the number of lines written so far.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// One entry; the path is relative to the trace's root.
+    /// Writes one entry; the path is relative to the trace's root.
     pub(crate) fn put(&mut self, path: &[u8], is: &Attributes, target: &[u8]) -> io::Result<()> {
         let line = &mut self.buffer;
         put_counted(line, path);
@@ -84,7 +84,7 @@ impl<W: Write> Lines<W> {
         Ok(())
     }
 
-    /// Writes what waits.
+    /// Writes the buffered lines.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.out.write_all(&self.buffer)?;
         self.buffer.clear();
@@ -112,7 +112,7 @@ fn put_number(line: &mut Vec<u8>, number: u64) {
     line.push(FIELD_END);
 }
 
-/// At least `width` decimal digits.
+/// Appends a number with at least `width` decimal digits.
 pub(crate) fn put_digits(to: &mut Vec<u8>, mut number: u64, width: usize) {
     let mut digits = [b'0'; 20];
     let mut at = digits.len();

@@ -1,9 +1,9 @@
-//! `trawl-gen`: writes the trace of a large file system that never was, in GUFI's text format.
+//! `trawl-gen`: writes the trace of a large fictional file system, in GUFI's text format.
 //!
-//! A computing centre: homes, projects, scratch space, archives and installed software, with
-//! names, sizes, times, owners and permissions as people and programs make them. The same
-//! arguments give the same bytes. Directories come in depth-first order and sorted by name, so
-//! that a trace can be indexed while it is written:
+//! It models a computing centre: homes, projects, scratch space, archives and installed software,
+//! with names, sizes, times, owners and permissions as people and programs make them. The same
+//! arguments give the same bytes. Directories come in depth-first order and sorted by name, so that
+//! a trace can be indexed while it is written:
 //!
 //! ```text
 //! trawl-gen 100000000 | trawl index --from-trace - --root /t
@@ -29,9 +29,9 @@ use crate::centre::{Centre, Openness};
 const USAGE: &str = "\
 usage: trawl-gen ROWS [SEED [closed]]
 
-Writes a trace of exactly ROWS entries to standard output. `closed`: homes,
-projects, scratch space and archives are their owners' alone, so that a
-stranger sees little more than installed software, a twentieth.";
+Writes a trace of exactly ROWS entries to standard output. With `closed`,
+homes, projects, scratch space and archives are private to their owners, so
+that a stranger sees little more than installed software, a twentieth.";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     };
     match centre.write(io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever read has read enough.
+        // The reader closed the pipe early.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("trawl-gen: cannot write to standard output: {error}");
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What the arguments ask for; nothing if they make no sense.
+/// Parses the arguments; `None` if they are invalid.
 fn arguments(words: &[String]) -> Option<Centre> {
     let (rows, more) = words.split_first()?;
     let rows = rows.parse().ok().filter(|rows| *rows > 0)?;

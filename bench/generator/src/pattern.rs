@@ -1,6 +1,6 @@
 //! Patterns that names are made from.
 //!
-//! Text with fields in braces; a number behind the letter is a count of digits.
+//! A pattern is text with fields in braces; a number behind the letter is a count of digits.
 //!
 //! | field | becomes |
 //! |---|---|
@@ -19,15 +19,15 @@ use crate::line::put_digits;
 use crate::random::Random;
 use crate::words::{FOREIGN, PACKAGES, SURNAMES, WORDS};
 
-/// A name's pattern, and what the files that have it are like.
+/// A name's pattern, and the content of files with such names.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pattern {
     parts: Vec<Part>,
-    /// Of the files that it names.
+    /// Content of the files that it names.
     pub(crate) content: Content,
 }
 
-/// How large files of a kind are, and whether they can be run.
+/// Size distribution of a kind of files, and whether they are executable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Content {
     pub(crate) median_bytes: f64,
@@ -52,18 +52,18 @@ enum Part {
     Version,
 }
 
-/// What fields are filled from.
+/// The words that fields are filled from.
 pub(crate) struct Vocabulary {
     words: Vec<&'static str>,
     people: Vec<&'static str>,
     packages: Vec<&'static str>,
 }
 
-/// What the names of one directory have in common.
+/// Properties shared by the names of one directory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Series {
     stem: usize,
-    /// The next number is this many after the one before.
+    /// Difference between consecutive numbers.
     step: u64,
     number: u64,
 }
@@ -78,7 +78,7 @@ impl Vocabulary {
         }
     }
 
-    /// A series with a word of its own.
+    /// Starts a series with a word of its own.
     pub(crate) fn series(&self, random: &mut Random) -> Series {
         Series {
             stem: random.below(self.words.len() as u64) as usize,
@@ -87,19 +87,19 @@ impl Vocabulary {
         }
     }
 
-    /// A login name: an initial and a surname.
+    /// Draws a login name: an initial and a surname.
     pub(crate) fn login(&self, random: &mut Random) -> String {
         let initial = char::from(b'a' + random.below(26) as u8);
         format!("{initial}{}", random.pick(&self.people))
     }
 
-    /// A word.
+    /// Draws a word.
     pub(crate) fn word(&self, random: &mut Random) -> &'static str {
         let word: &&str = random.pick_skewed(&self.words);
         word
     }
 
-    /// What computing centres install, each once.
+    /// Returns the software that computing centres install, each package once.
     pub(crate) fn packages(&self) -> &[&'static str] {
         &self.packages
     }
@@ -168,8 +168,10 @@ fn put_version(name: &mut Vec<u8>, random: &mut Random) {
 }
 
 impl Pattern {
+    /// Parses a pattern.
+    ///
     /// # Errors
-    /// What is wrong with a field.
+    /// A description of an invalid field.
     pub(crate) fn parse(text: &'static str) -> Result<Pattern, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -219,7 +221,7 @@ impl Part {
 const KIB: f64 = 1024.0;
 const MIB: f64 = KIB * KIB;
 
-/// Ends of names; median sizes and how far sizes spread around them.
+/// Suffixes of names, each with the median size and the spread of sizes.
 const CONTENTS: &[(&str, f64, f64)] = &[
     (".c", 9.0 * KIB, 1.4),
     (".h", 3.0 * KIB, 1.3),
@@ -275,7 +277,7 @@ const CONTENTS: &[(&str, f64, f64)] = &[
 ];
 
 impl Content {
-    /// By the longest end of the name that is known.
+    /// Chooses by the longest known suffix of the name.
     fn of(name: &str) -> Content {
         let known = CONTENTS.iter().filter(|(end, ..)| name.ends_with(end));
         let longest = known.max_by_key(|(end, ..)| end.len());
@@ -288,7 +290,7 @@ impl Content {
         }
     }
 
-    /// The size of one file, bytes. A few are empty, a few are very large.
+    /// Draws the size of one file in bytes. A few files are empty, a few are very large.
     pub(crate) fn size_bytes(&self, random: &mut Random) -> u64 {
         const LARGEST_BYTES: f64 = 4.0 * MIB * MIB;
         let often = random.below(1000);

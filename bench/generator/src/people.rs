@@ -1,22 +1,22 @@
-//! Who there is: users in groups, with the habits that decide what others may see of theirs.
+//! Models the users: their groups, and the permissions that they usually choose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pattern::Vocabulary;
 use crate::random::Random;
 
-/// Whose something is, and with which permissions it is made.
+/// An owner, with the permissions of new directories and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     /// Permissions of directories.
     pub(crate) dir_mode: u32,
-    /// What is taken away from the permissions of files.
+    /// Bits removed from the permissions of files.
     pub(crate) umask: u32,
 }
 
-/// The superuser, who lets everybody read.
+/// The superuser, whose files everybody may read.
 pub(crate) const ROOT: Owner = Owner {
     uid: 0,
     gid: 0,
@@ -24,7 +24,7 @@ pub(crate) const ROOT: Owner = Owner {
     umask: 0o022,
 };
 
-/// Somebody with an account.
+/// A user with an account.
 #[derive(Clone, Debug)]
 pub(crate) struct User {
     pub(crate) login: String,
@@ -32,7 +32,7 @@ pub(crate) struct User {
     pub(crate) gid: u32,
 }
 
-/// Some users with names of their own, in groups of some eight.
+/// Makes users with distinct names, in groups of about eight.
 pub(crate) fn users(count: u64, vocabulary: &Vocabulary, random: &mut Random) -> Vec<User> {
     let mut logins = BTreeSet::new();
     let groups = count / 8 + 1;
@@ -52,7 +52,7 @@ pub(crate) fn users(count: u64, vocabulary: &Vocabulary, random: &mut Random) ->
         .collect()
 }
 
-/// Who is in each group.
+/// Returns the members of each group.
 pub(crate) fn members(users: &[User]) -> BTreeMap<u32, Vec<u32>> {
     let mut members: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for user in users {
@@ -62,8 +62,8 @@ pub(crate) fn members(users: &[User]) -> BTreeMap<u32, Vec<u32>> {
 }
 
 impl User {
-    /// The user's own things: `modes` are the permissions that people choose from, and how many
-    /// of a hundred do.
+    /// Draws the owner of the user's files. `modes` are the permissions that people choose from,
+    /// each with its percentage.
     pub(crate) fn owner(&self, modes: &[(u32, u64)], random: &mut Random) -> Owner {
         let mut left = random.below(100);
         let mut dir_mode = 0o700;

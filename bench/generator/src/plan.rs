@@ -1,26 +1,26 @@
-//! How a number of entries is shared out.
+//! Distributes a number of entries over directories.
 
 use crate::pattern::Pattern;
 use crate::random::Random;
 use crate::themes::{Theme, ThemeId, Themes};
 
-/// From this depth on, trees get wide instead of deeper.
+/// Depth from which on trees get wider instead of deeper.
 const DEEP: u32 = 12;
 const MOST_FILES: f64 = 250_000.0;
-/// The most sub-directories of a theme that has no large ones.
+/// Maximum number of sub-directories of a theme that has no large ones.
 const MOST_SMALL: usize = 300;
 
-/// A sub-directory to come, and how many entries it is, itself included.
+/// A planned sub-directory, with its number of entries including itself.
 pub(crate) struct Child<'t> {
     pub(crate) pattern: &'t Pattern,
     pub(crate) theme: ThemeId,
     pub(crate) rows: u64,
-    /// As many as it may be.
+    /// Maximum number of its entries.
     most: u64,
 }
 
-/// Shares out `rows` in very different parts, each at least 1; fewer than `count` if there are
-/// not enough.
+/// Divides `rows` into very unequal parts of at least 1 each; fewer than `count` parts if `rows` is
+/// too small.
 pub(crate) fn shares(rows: u64, count: u64, random: &mut Random) -> Vec<u64> {
     let count = count.min(rows);
     let weights: Vec<f64> = (0..count).map(|_| random.pareto(1.2)).collect();
@@ -30,7 +30,7 @@ pub(crate) fn shares(rows: u64, count: u64, random: &mut Random) -> Vec<u64> {
         .iter()
         .map(|weight| 1 + (over * weight / sum) as u64)
         .collect();
-    // What rounding left, or took too much.
+    // The largest part takes the rounding error.
     let mut given: u64 = parts.iter().sum();
     let largest = (0..parts.len()).max_by_key(|at| parts[*at]);
     if let Some(largest) = largest {
@@ -40,7 +40,7 @@ pub(crate) fn shares(rows: u64, count: u64, random: &mut Random) -> Vec<u64> {
     parts
 }
 
-/// How many files a directory has.
+/// Draws the number of files of a directory.
 pub(crate) fn files(theme: &Theme, random: &mut Random) -> u64 {
     let (median, spread) = theme.files;
     if random.per_mille(60) {
@@ -53,8 +53,8 @@ pub(crate) fn files(theme: &Theme, random: &mut Random) -> u64 {
     count.min(MOST_FILES) as u64
 }
 
-/// The sub-directories of a directory that has `rows` entries below it besides its own files, and
-/// how many of those are left for more files.
+/// Plans the sub-directories of a directory that has `rows` entries below it besides its own files.
+/// Also returns how many entries are left for more files.
 pub(crate) fn children<'t>(
     themes: &'t Themes,
     theme: ThemeId,
@@ -67,7 +67,7 @@ pub(crate) fn children<'t>(
         return (Vec::new(), rows);
     }
     let some = (1.7 * random.pareto(1.4)).min(5_000.0) as u64;
-    // The more there is, the more there is side by side.
+    // Larger trees have more sub-directories side by side.
     let count = some.max(rows.isqrt() / 4);
     let mut left = rows;
     let mut all: Vec<Child<'t>> = Vec::new();
@@ -93,7 +93,7 @@ pub(crate) fn children<'t>(
     (all, left)
 }
 
-/// A sub-directory of a theme's.
+/// Draws a sub-directory of a theme.
 fn draw<'t>(themes: &'t Themes, theme: &'t Theme, depth: u32, random: &mut Random) -> Child<'t> {
     let (pattern, id) = &theme.dirs.all()[theme.dirs.draw(random)];
     let its = themes.get(*id);

@@ -1,9 +1,9 @@
-//! Random numbers that are the same everywhere and every time.
+//! Random numbers that are the same on every machine and in every run.
 //!
-//! SplitMix64 (Steele, Lea and Flood 2014): one addition and three multiplications a number,
-//! good enough for names and sizes, and its state is one word. Not for secrets.
+//! SplitMix64 (Steele, Lea and Flood 2014): one addition and three multiplications per number, good
+//! enough for names and sizes, with a state of one word. Not for secrets.
 
-/// A sequence of numbers that its seed decides.
+/// A sequence of numbers determined by its seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -20,22 +20,22 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 if that is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(end)) >> 64) as u64
     }
 
-    /// From 0 up to, not including, 1.
+    /// Returns a number from 0 to below 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True once in `often` times.
+    /// Returns true once in `often` times.
     pub(crate) fn once_in(&mut self, often: u64) -> bool {
         self.below(often) == 0
     }
 
-    /// True in so many of a thousand.
+    /// Returns true in `part` of a thousand cases.
     pub(crate) fn per_mille(&mut self, part: u64) -> bool {
         self.below(1000) < part
     }
@@ -44,19 +44,19 @@ impl Random {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// The early ones much more often than the late ones, as words are in a language.
+    /// Picks early elements much more often than late ones, like words in a language.
     pub(crate) fn pick_skewed<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         let unit = self.unit();
         &from[(unit * unit * from.len() as f64) as usize]
     }
 
-    /// Mean 0, variance 1 (Box and Muller 1958, one of the pair).
+    /// Returns a normal variate with mean 0 and variance 1 (Box and Muller 1958, one of the pair).
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// Log-normal, by its median and the standard deviation of its logarithm.
+    /// Returns a log-normal variate, given its median and the standard deviation of its logarithm.
     pub(crate) fn log_normal(&mut self, median: f64, sigma: f64) -> f64 {
         median * (sigma * self.normal()).exp()
     }
@@ -65,7 +65,7 @@ impl Random {
         -mean * (1.0 - self.unit()).ln()
     }
 
-    /// At least 1; the smaller `alpha`, the heavier the tail.
+    /// Returns a variate of at least 1; the smaller `alpha`, the heavier the tail.
     pub(crate) fn pareto(&mut self, alpha: f64) -> f64 {
         (1.0 - self.unit()).powf(-1.0 / alpha)
     }

@@ -1,22 +1,21 @@
-//! What kinds of directories there are, and what lies in them.
+//! Kinds of directories, and their content.
 
 use std::collections::HashMap;
 
 use crate::pattern::Pattern;
 
-/// A kind of directory, as it is written down.
+/// A kind of directory, as written in the table.
 struct Row {
     name: &'static str,
-    /// How many files one has: the median, and the spread of its logarithm.
+    /// Number of files: the median, and the spread of its logarithm.
     files: (f64, f64),
-    /// Of how many of its patterns one directory's files are; 0 for any.
+    /// Number of patterns that one directory's files use; 0 means all.
     mix: usize,
-    /// What the files are called, each with its weight after the last blank.
+    /// Names of files, each with its weight after the last blank.
     names: &'static [&'static str],
-    /// Sub-directories: weight, theme, what they are called. Those of a theme without any of its
-    /// own are leaves.
+    /// Sub-directories: weight, theme, name. Those of a theme without sub-directories are leaves.
     dirs: &'static [(u32, &'static str, &'static str)],
-    /// About how many entries lie below one; 0 for any number.
+    /// Approximate maximum number of entries below one; 0 means unlimited.
     most: f64,
 }
 
@@ -118,7 +117,7 @@ const ROWS: &[Row] = &[
     Row { name: "examples", files: (9.0, 0.9), mix: 0, most: 600.0, names: &["{w}.py 4", "{w}.c 4", "{w}_{w}.f90 3", "README.md 2", "{w}.dat 2", "in.{w} 2"], dirs: &[(5, "examples", "{w}"), (3, "examples", "{w}_{w}")] },
 ];
 
-/// Which theme: an index into [`Themes`].
+/// The number of a theme: an index into [`Themes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ThemeId(usize);
 
@@ -131,10 +130,10 @@ pub(crate) struct Theme {
     pub(crate) most: Option<f64>,
 }
 
-/// Things, some of which are drawn more often than others.
+/// Elements drawn with different frequencies.
 pub(crate) struct Weighted<T> {
     things: Vec<T>,
-    /// Sums of the weights up to and including each.
+    /// Cumulative sums of the weights.
     sums: Vec<u64>,
 }
 
@@ -157,19 +156,21 @@ impl<T> Weighted<T> {
         &self.things
     }
 
-    /// Draws the index of one; there must be some.
+    /// Draws the index of an element; there must be at least one.
     pub(crate) fn draw(&self, random: &mut crate::random::Random) -> usize {
         let at = random.below(self.sums.last().copied().unwrap_or(0));
         self.sums.iter().take_while(|sum| **sum <= at).count()
     }
 }
 
-/// All kinds.
+/// All kinds of directories.
 pub(crate) struct Themes(Vec<Theme>);
 
 impl Themes {
+    /// Builds the themes from the table.
+    ///
     /// # Errors
-    /// What is wrong with the table.
+    /// A description of a fault in the table.
     pub(crate) fn new() -> Result<Themes, String> {
         let ids: HashMap<&str, ThemeId> = ROWS
             .iter()
@@ -186,6 +187,8 @@ impl Themes {
         &self.0[id.0]
     }
 
+    /// Finds a theme by name.
+    ///
     /// # Errors
     /// If there is no such theme.
     pub(crate) fn named(&self, name: &str) -> Result<ThemeId, String> {

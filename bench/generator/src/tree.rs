@@ -1,7 +1,8 @@
-//! The tree: directories in depth-first order, names within each sorted, each with its entries.
+//! Generates the tree: directories in depth-first order, names within each sorted, each with its
+//! entries.
 //!
-//! Memory is bounded by the depth and by the widest directory, so that the number of entries may
-//! be any; it comes out exactly.
+//! Memory is bounded by the depth and by the widest directory, so the number of entries is
+//! unlimited; it is met exactly.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -18,13 +19,13 @@ use crate::words::ODD;
 /// The end of the recorded time, seconds since 1970.
 pub(crate) const NOW: i64 = 1_760_000_000;
 pub(crate) const DAY: f64 = 86_400.0;
-/// Names are kept in a table; a larger one than this is given back.
+/// A table of names is freed if it grew beyond this capacity.
 const NAMES_KEPT: usize = 4096;
 
 /// Hashes of names.
 type Names = HashSet<u64, BuildHasherDefault<AsItIs>>;
 
-/// Numbers that are hashes already.
+/// A hasher for values that are hashes already.
 #[derive(Default)]
 struct AsItIs(u64);
 
@@ -44,7 +45,7 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What everything is made from.
+/// The inputs shared by the whole tree.
 pub(crate) struct World {
     pub(crate) themes: Themes,
     pub(crate) vocabulary: Vocabulary,
@@ -53,25 +54,25 @@ pub(crate) struct World {
     pub(crate) members: BTreeMap<u32, Vec<u32>>,
 }
 
-/// What a directory takes from the one above.
+/// Properties that a directory inherits from its parent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Above {
     pub(crate) ino: u64,
     pub(crate) depth: u32,
-    /// When things there began.
+    /// Start of activity there.
     pub(crate) since: i64,
 }
 
-/// A directory to be made.
+/// A directory to make.
 pub(crate) struct Wanted<'n> {
     pub(crate) name: &'n [u8],
     pub(crate) theme: ThemeId,
     pub(crate) owner: Owner,
-    /// Entries, itself included.
+    /// Number of entries, including itself.
     pub(crate) rows: u64,
 }
 
-/// Writes trees.
+/// Generates and writes trees.
 pub(crate) struct Grower<'w, W: Write> {
     world: &'w World,
     lines: Lines<W>,
@@ -80,7 +81,7 @@ pub(crate) struct Grower<'w, W: Write> {
     names: Names,
     name: Vec<u8>,
     next_ino: u64,
-    /// Files with more names to come, and how many.
+    /// Files with names still to come, each with the number of these.
     linked: Vec<(Attributes, u64)>,
 }
 
@@ -89,7 +90,7 @@ struct Here {
     owner: Owner,
     ino: u64,
     since: i64,
-    /// How long things go on here, seconds.
+    /// Duration of activity here, in seconds.
     span: f64,
     first_ino: u64,
     files: u64,
@@ -109,13 +110,13 @@ impl<'w, W: Write> Grower<'w, W> {
         }
     }
 
-    /// Writes what waits; how many entries there were.
+    /// Writes the buffered lines; returns the number of entries.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.lines.flush()?;
         Ok(self.lines.count())
     }
 
-    /// A directory that others are put into by the caller: its own line, and the way down.
+    /// Writes a directory whose content the caller adds, and enters it.
     pub(crate) fn enter(
         &mut self,
         name: &[u8],
@@ -138,7 +139,7 @@ impl<'w, W: Write> Grower<'w, W> {
         })
     }
 
-    /// Back from where [`Grower::enter`] led.
+    /// Leaves the directory that [`Grower::enter`] entered.
     pub(crate) fn leave(&mut self, name: &[u8]) {
         self.path.truncate(self.path.len() - name.len());
         if self.path.last() == Some(&b'/') {
@@ -146,7 +147,7 @@ impl<'w, W: Write> Grower<'w, W> {
         }
     }
 
-    /// A directory and everything below it.
+    /// Writes a directory and everything below it.
     pub(crate) fn grow(&mut self, wanted: &Wanted<'_>, above: Above) -> io::Result<()> {
         let world = self.world;
         let theme = world.themes.get(wanted.theme);
@@ -229,7 +230,7 @@ impl<'w, W: Write> Grower<'w, W> {
         }
     }
 
-    /// Puts a name that this directory does not have yet into `self.name`.
+    /// Puts a name that is new in this directory into `self.name`.
     fn new_name(&mut self, patterns: &[&Pattern], series: &mut Series) -> usize {
         let mut at = 0;
         for _ in 0..4 {
@@ -257,7 +258,7 @@ impl<'w, W: Write> Grower<'w, W> {
         }
     }
 
-    /// Gives sub-directories names and owners; sorted by name.
+    /// Gives sub-directories names and owners, and sorts them by name.
     fn name_children(
         &mut self,
         children: Vec<Child<'_>>,
@@ -279,9 +280,9 @@ impl<'w, W: Write> Grower<'w, W> {
         named
     }
 
-    /// Mostly the same owner with the same habits.
+    /// Returns the owner of a sub-directory: mostly the same owner with the same permissions.
     fn heir(&mut self, mut owner: Owner, depth: u32) -> Owner {
-        // What has the set-group-id bit belongs to a group, of which each member has a part.
+        // A directory with the set-group-id bit belongs to a group whose members each own a part.
         let part = if depth < 3 { 300 } else { 5 };
         if owner.dir_mode & 0o2000 != 0
             && self.random.per_mille(part)
@@ -331,7 +332,7 @@ impl<'w, W: Write> Grower<'w, W> {
         Ok(())
     }
 
-    /// One entry that is no directory.
+    /// Writes an entry that is not a directory.
     fn file(
         &mut self,
         here: &Here,
@@ -420,12 +421,12 @@ impl<'w, W: Write> Grower<'w, W> {
         }
     }
 
-    /// A time after another, some days on average.
+    /// Returns a later time, some days later on average.
     fn later(&mut self, time: i64, days: f64) -> i64 {
         (time + self.random.exponential(days * DAY) as i64).min(NOW)
     }
 
-    /// Makes the entry a symbolic link; where to.
+    /// Makes the entry a symbolic link; returns its target.
     fn become_link(&mut self, is: &mut Attributes) -> Vec<u8> {
         let word = self.world.vocabulary.word(&mut self.random);
         let target = match self.random.below(4) {
@@ -447,7 +448,7 @@ impl<'w, W: Write> Grower<'w, W> {
         self.linked.push((*is, is.nlink - 1));
     }
 
-    /// Makes the entry another name of a file that has several.
+    /// Makes the entry another name of a file with several names.
     fn join_links(&mut self, is: &mut Attributes, here: &Here) {
         let Some((file, left)) = self.linked.last_mut() else {
             return;
@@ -485,7 +486,7 @@ impl Named {
     }
 }
 
-/// A named pipe or a socket.
+/// Makes the entry a named pipe or a socket.
 fn become_special(is: &mut Attributes, kind: u8, type_bits: u32) {
     is.kind = kind;
     is.mode = type_bits | is.mode & 0o777;
@@ -493,7 +494,7 @@ fn become_special(is: &mut Attributes, kind: u8, type_bits: u32) {
     is.blocks = 0;
 }
 
-/// Two names that have the same are taken for one, and the second gets another.
+/// Hashes a name. Two names with the same hash count as equal, and the second one is replaced.
 fn hash(name: &[u8]) -> u64 {
     const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = name.len() as u64;

@@ -1,4 +1,4 @@
-//! What names are made of. The common words come first: they are drawn more often.
+//! Words that names are made of. Common words come first, since they are drawn more often.
 
 /// English and technical words.
 pub(crate) const WORDS: &str = "
@@ -68,7 +68,7 @@ pub(crate) const FOREIGN: &[&str] = &[
     "📷",
 ];
 
-/// Who people are: an initial before one of these.
+/// Surnames; a person's login is an initial and one of these.
 pub(crate) const SURNAMES: &str = "
 smith mueller johnson garcia schmidt williams martin brown rossi silva jones dubois miller fischer
 davis lopez wilson weber anderson novak thomas meyer taylor wagner moore becker jackson schulz lee
@@ -80,7 +80,7 @@ weiss rogers jung morgan hahn peterson vogel cooper friedrich reed keller bailey
 gomez berger kelly winkler howard roth ward beck cox lorenz diaz baumann richardson franke wood
 ";
 
-/// What computing centres install.
+/// Software that computing centres install.
 pub(crate) const PACKAGES: &str = "
 gcc openmpi python hdf5 netcdf fftw openblas cmake llvm boost petsc paraview R julia cuda
 intel-oneapi anaconda gromacs lammps quantum-espresso vasp namd openfoam amber cp2k octave matlab
@@ -92,7 +92,7 @@ hypre scotch metis parmetis trilinos sundials slepc dealii fenics gmsh netgen te
 imagemagick ffmpeg ghostscript texlive pandoc doxygen graphviz gnuplot grace xmgrace molden vmd pymol
 ";
 
-/// Names that trip careless programs; rare.
+/// Rare names that careless programs fail on.
 pub(crate) const ODD: &[&[u8]] = &[
     b"new\nline.txt",
     b"-rf",

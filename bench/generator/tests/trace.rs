@@ -1,8 +1,8 @@
-//! Traces are as long as asked, the same every time, in order, and like a file system.
+//! Traces have the requested length, are reproducible and ordered, and resemble a file system.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is looked at of a line.
+/// The examined parts of a line.
 struct Line {
     path: Vec<u8>,
     kind: u8,
@@ -23,7 +23,7 @@ fn generate(arguments: &[&str]) -> Vec<u8> {
     ran.stdout
 }
 
-/// Reads counted fields by their length: names may hold any byte.
+/// Reads counted fields by their length, since names may contain any byte.
 fn lines(mut rest: &[u8]) -> Vec<Line> {
     let mut all = Vec::new();
     while !rest.is_empty() {

@@ -1,20 +1,20 @@
-//! Whether a change takes a right away from someone.
+//! Decides whether a change of permissions takes a right away from some user.
 
 use trawl_model::DirAccess;
 use trawl_model::guard::{Bit, Predicate};
 
-/// What a change of permissions does to who may see what is in a directory.
+/// The effect of a change of permissions on who may see a directory's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
-    /// Nothing.
+    /// No effect.
     None,
-    /// Nobody loses anything.
+    /// Nobody loses a right.
     Loosened,
-    /// Somebody may.
+    /// Somebody may lose a right.
     Tightened,
 }
 
-/// What the change from `before` to `now` does, for these permission bits.
+/// Returns the effect of the change from `before` to `now` on these permission bits.
 pub(crate) fn change(before: &DirAccess, now: &DirAccess, bits: &[Bit]) -> Change {
     let one = |bit: &Bit| {
         let (before, now) = (Predicate::of(before, *bit), Predicate::of(now, *bit));
@@ -27,7 +27,7 @@ pub(crate) fn change(before: &DirAccess, now: &DirAccess, bits: &[Bit]) -> Chang
     bits.iter().map(one).max().unwrap_or(Change::None)
 }
 
-/// True if everybody may list a directory with this access and what is in it.
+/// Returns true if everybody may list a directory with this access and reach its entries.
 pub(crate) fn is_open(access: &DirAccess) -> bool {
     let open = DirAccess {
         mode: 0o555,
@@ -52,14 +52,14 @@ mod tests {
         let both = [Bit::Search, Bit::Read];
         let open = access(0o755, 1, 1);
         assert_eq!(change(&open, &open, &both), Change::None);
-        // What the mode says to write is no matter.
+        // The write permission does not matter.
         assert_eq!(change(&open, &access(0o555, 1, 1), &both), Change::None);
         assert_eq!(
             change(&open, &access(0o750, 1, 1), &both),
             Change::Tightened
         );
         assert_eq!(change(&access(0o750, 1, 1), &open, &both), Change::Loosened);
-        // Another owner: the one before may lose.
+        // With another owner, the previous owner may lose.
         let own = access(0o700, 1, 1);
         assert_eq!(change(&own, &access(0o700, 2, 1), &both), Change::Tightened);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The work: reading what is dirty, and publishing it.
+//! Reads dirty directories again and publishes their rows.
 
 mod kept;
 mod moved;
@@ -28,60 +28,58 @@ use moved::Shut;
 use named::{Settling, Unsettled};
 use noted::{Closed, Found, Noted};
 
-/// How a source is read: as it was when it was indexed.
+/// Options for reading a source; they must be those with which it was indexed.
 #[derive(Clone, Debug, Default)]
 pub struct ApplyOptions {
-    /// Mount points below the root.
+    /// How to treat mount points below the root.
     pub mounts: Mounts,
-    /// Names and paths that are left out.
+    /// Names and paths to leave out.
     pub excludes: Excludes,
-    /// Extended attributes.
+    /// Which extended attributes to read.
     pub xattrs: Xattrs,
-    /// Bytes of rows that are held before they are written; 0: as many as a
-    /// scan holds.
+    /// Maximum bytes of rows buffered before they are written; 0 means the scanner's default.
     pub memory_bytes: usize,
 }
 
-/// What was applied.
+/// Result of one application of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Directories that were read again.
+    /// Number of directories read again.
     pub directories: u64,
-    /// Entries that were looked at.
+    /// Number of entries looked at.
     pub entries: u64,
-    /// What readers see from now on; `None` if it is what they saw before.
+    /// The new generation; `None` if readers see the same as before.
     pub published: Option<Published>,
 }
 
-/// Keeps a source's index as its file system is.
+/// Keeps a source's index up to date with its file system.
 pub struct Applier {
     pub(crate) writer: LiveWriter,
-    /// The source as it was published last; files stay open from one to the
-    /// next.
+    /// The source as published last. Its files stay open from one round to the next.
     pub(crate) view: Arc<View>,
     pub(crate) root: Vec<u8>,
     pub(crate) options: ApplyOptions,
     id_map: Option<IdMap>,
-    /// Directories that were there when their names were read, and not when
-    /// they were opened: the index has the names and not what is in them.
+    /// Directories that existed when their names were read but not when they were opened: the index
+    /// has their names but not their content.
     unread: HashSet<Vec<u8>>,
-    /// Directories that were for others when what is below was read than when
-    /// their rows were.
+    /// Directories whose permissions changed between the reading of their rows and of their
+    /// content.
     unsettled: HashSet<Vec<u8>>,
     granted: Granted,
-    /// Directories that the last round found, and that not everybody can reach.
+    /// Directories found by the last round that not everybody can reach.
     shut: Shut,
-    /// What fewer may see than files of the snapshot show, which must be made
-    /// one that does not.
+    /// A path whose permissions have become stricter than the snapshot's files assume; a new
+    /// snapshot without it must be made.
     pub(crate) withdrawn: Option<Vec<u8>>,
 }
 
 impl Applier {
-    /// Goes on from the current snapshot of the source with this root.
+    /// Continues from the current snapshot of the source with this root.
     ///
     /// # Errors
-    /// [`ApplyError::Unappliable`] if there is none to go on from;
-    /// [`IndexError::Busy`] if somebody else writes the source.
+    /// [`ApplyError::Unappliable`] if there is no usable snapshot; [`IndexError::Busy`] if another
+    /// process writes the source.
     pub fn begin(
         index: &IndexDir,
         root: &[u8],
@@ -116,11 +114,11 @@ impl Applier {
         })
     }
 
-    /// Looks at what is dirty, and publishes what it finds; `as_of` is up to
-    /// when everything that changed is dirty or was.
+    /// Reads the dirty entries and publishes the result. All changes up to `as_of` must be in
+    /// `dirty` or in earlier calls.
     ///
     /// # Errors
-    /// Whatever they are, nothing was published, and what was dirty still is.
+    /// On any error nothing was published, and the entries stay dirty.
     pub fn apply(
         &mut self,
         dirty: &Dirty,
@@ -137,7 +135,7 @@ impl Applier {
         self.read_again(targets, unsettled, as_of, cancel)
     }
 
-    /// Reads a directory again with all below it, whether or not it is dirty.
+    /// Reads a directory again with everything below it, whether or not it is dirty.
     ///
     /// # Errors
     /// As [`Applier::apply`].
@@ -154,18 +152,18 @@ impl Applier {
         self.read_again(targets, Unsettled::none(), as_of, cancel)
     }
 
-    /// Makes sure that the way to the source's root lets through whom it did:
-    /// what changes there is not below the root, and so never dirty.
+    /// Checks that the directories above the source's root let the same users through as before.
+    /// Changes there are not below the root, and so are never dirty.
     ///
     /// # Errors
-    /// [`ApplyError::Unappliable`] if it does not, or there is no root.
+    /// [`ApplyError::Unappliable`] if they do not, or if the root does not exist.
     pub fn check(&self, cancel: &AtomicBool) -> Result<()> {
         self.check_base()?;
         let walk = walk_options(&self.options, cancel);
         self.open(&walk).map(drop)
     }
 
-    /// Refuses to go on from what is not as it was.
+    /// Refuses to continue from a base that is lost.
     pub(crate) fn check_base(&self) -> Result<()> {
         match self.writer.is_lost() {
             false => Ok(()),
@@ -182,21 +180,21 @@ impl Applier {
         }
     }
 
-    /// Lets go of the source; what was published stays.
+    /// Releases the source; the published generations stay.
     ///
     /// # Errors
-    /// If its lock cannot be given back.
+    /// Where its lock cannot be released.
     pub fn end(self) -> Result<()> {
         Ok(self.writer.end()?)
     }
 
-    /// The generation that was published last; 0: none.
+    /// Returns the generation published last; 0 means none.
     pub fn generation(&self) -> u64 {
         self.writer.generation()
     }
 
-    /// Reads the targets; where that shows that more must be read, which has
-    /// to be in order, begins again with that.
+    /// Reads the targets. If that shows that more must be read, begins again with the additional
+    /// targets, because directories must be read in order.
     pub(crate) fn read_again(
         &mut self,
         mut all: Targets,
@@ -216,7 +214,7 @@ impl Applier {
         }
     }
 
-    /// `None` if it turned out that there is more to read.
+    /// Reads the targets once; `None` if it turned out that there is more to read.
     fn read_once(
         &mut self,
         all: &mut Targets,
@@ -240,14 +238,14 @@ impl Applier {
         }
         let settling = Settling::new(&unsettled.named, root.entry.meta.dev);
         if targets.is_empty() {
-            // What has a dirty name elsewhere may have another here.
+            // An object with a dirty name elsewhere may have another name here.
             if unsettled.add_to(all, &settling.into_left(), &self.root)? {
                 return Ok(None);
             }
             self.writer.confirm(as_of)?;
             return Ok(Some(Applied::default()));
         }
-        // Where a snapshot is to come, that leaves out what must go.
+        // A pending snapshot leaves out the rows that must disappear.
         let together = more.urgent.keys().copied();
         let together = together.filter(|_| self.withdrawn.is_none() && more.withdrawn.is_none());
         for segment in self.writer.crowding() {
@@ -317,8 +315,8 @@ impl Applier {
         }))
     }
 
-    /// True if only the superuser reaches the source: then no guard below says
-    /// so of what no row names.
+    /// Returns true if only the superuser can reach the source. Then values that no row names have
+    /// no guard of their own by which they can be told.
     fn is_superusers(&self, root: &SourceRoot) -> bool {
         let mut root = root.clone();
         if let Some(map) = &self.id_map {
@@ -328,7 +326,7 @@ impl Applier {
         above.any(|access| Predicate::of(access, Bit::Search).is_superuser_only())
     }
 
-    /// The source as it was published last.
+    /// Returns the source as published last.
     pub(crate) fn view(&mut self) -> Arc<View> {
         let view = self.view.renewed(self.writer.snapshot());
         self.view = Arc::new(view);
@@ -351,52 +349,52 @@ fn walk_options<'a>(options: &ApplyOptions, cancel: &'a AtomicBool) -> WalkOptio
     walk
 }
 
-/// What turned out to have to be read, too.
+/// Additional reading that a round turned out to need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct More {
-    /// Segments beside the snapshot's of which nothing may be left, each with
-    /// the path because of which.
+    /// Segments of generations that must be rewritten in full, each with the path that forces it.
     urgent: HashMap<SegmentId, Vec<u8>>,
-    /// Directories.
+    /// Directories to list.
     due: HashSet<Vec<u8>>,
-    /// What fewer may see than files of the snapshot show, if anything: then
-    /// a snapshot is made, and no segment need be read again for it.
+    /// A path whose permissions have become stricter than the snapshot's files assume, if any. A
+    /// new snapshot is made then, so no segment needs to be rewritten for it.
     withdrawn: Option<Vec<u8>>,
 }
 
 impl More {
-    /// True if `now` asks for more than was read.
+    /// Returns true if `now` asks for more than was read.
     fn takes_more(&self, now: &More) -> bool {
         self.due != now.due || now.withdrawn.is_none() && self.urgent != now.urgent
     }
 }
 
-/// Rows of a directory, what of it something depends on, and what is kept.
+/// Rows of a directory, the entries that others depend on, and the rows that are kept.
 type HadOf<'v> = (Vec<RowsOf<'v>>, Listing, Option<Kept>);
 
-/// Directories that were not there, unsettled ones, and those that not everybody can reach.
+/// Directories that had disappeared, unsettled directories, and directories that not everybody can
+/// reach.
 type Left = (HashSet<Vec<u8>>, HashSet<Vec<u8>>, Shut);
 
 /// One round of reading.
 struct Reading<'a> {
-    /// Of the segments beside the snapshot's.
+    /// Writer id of the generations' segments.
     writer: SnapshotId,
-    /// What is to be read besides, the next time at the latest.
+    /// Additional reading, due in the next attempt at the latest.
     more: More,
-    /// The view with rows that no longer hold, once it was asked for.
+    /// The view including dead rows, once it was needed.
     all_rows: Option<Arc<View>>,
-    /// Directories whose access was used, until it is compared with what the
-    /// index says of it; and those of which that was done.
+    /// Directories whose access was used and is not yet compared with the index (`met`), and those
+    /// for which that was done (`known`).
     met: Vec<(Vec<u8>, DirAccess)>,
     known: HashSet<Vec<u8>>,
     unread: HashSet<Vec<u8>>,
     unsettled: HashSet<Vec<u8>>,
     /// Directories that were listed.
     listed: HashSet<Vec<u8>>,
-    /// What these say of directories of which something is still to be read.
+    /// Present rows of directories that are still to be read, or have one below to be read.
     passable: HashMap<Vec<u8>, Known>,
     view: &'a Arc<View>,
-    /// What tells what became of directories.
+    /// Rows used to compare directories with their earlier state.
     listings: Listings<'a>,
     /// Whole rows.
     rows: Listings<'a>,
@@ -406,31 +404,30 @@ struct Reading<'a> {
     parts: Parts<'a>,
     targets: &'a mut Targets,
     applied: Applied,
-    /// What is found of objects that may have other names.
+    /// Findings about objects that may have further names.
     settling: Settling,
-    /// Directories that this round found, and that not everybody can reach; and those of the round
-    /// before.
+    /// Directories that not everybody can reach, found by this round (`shut`) and by the previous
+    /// one (`shut_before`).
     shut: Shut,
     shut_before: &'a Shut,
-    /// Rows of directories of the view that no longer hold, from this round on.
+    /// Directory rows of the view that are dead from this round on.
     killed: Vec<RowsOf<'a>>,
     /// The source's root as it is now.
     root: Option<SourceRoot>,
-    /// Only the superuser reaches it.
+    /// Whether only the superuser can reach the source.
     superusers: bool,
 }
 
 impl<'a> Reading<'a> {
-    /// What it took, how much that was, what must go, and what is to be read
-    /// the next time.
+    /// Takes the round apart: its segments, its counts, the reading still needed, the directories
+    /// left for the next round, and the objects to ask for.
     fn into_parts(self) -> (Round<'a>, Applied, More, Left, HashSet<u64>) {
         let left = (self.unread, self.unsettled, self.shut);
         let asked = self.settling.into_left();
         (self.round, self.applied, self.more, left, asked)
     }
 
-    /// Refuses a root that lets others do otherwise than the index says: what
-    /// it lets them do guards all below.
+    /// Refuses a root whose permissions differ from the index: they guard everything below.
     fn check_root(&self) -> Result<()> {
         let Some(root) = &self.root else {
             return Ok(());
@@ -456,7 +453,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The root's own row, which no listing has.
+    /// Writes the root's own row, which is in no listing.
     fn read_root(&mut self, root: SourceRoot) -> Result<()> {
         self.kill(&root.path, Part::Root)?;
         Ok(self.round.root(root)?)
@@ -474,8 +471,8 @@ impl<'a> Reading<'a> {
                 }
             };
             let is_listed = known.iter().any(|rows| rows.table == Table::Dirs);
-            // What the index leaves out (an exclusion, a mount) is none of
-            // ours; what is new is found where its name is.
+            // A directory that the index leaves out (excluded, or a mount) is ignored; a new one is
+            // found through its name.
             let is_ours = match target.origin {
                 Origin::Found => true,
                 Origin::Dirty => is_listed,
@@ -497,8 +494,8 @@ impl<'a> Reading<'a> {
         Ok(self.parts.finish(&mut self.round)?)
     }
 
-    /// What the index has of a directory: its rows, what something depends on,
-    /// and what can be kept if only these names are dirty.
+    /// Returns what the index has of a directory: its rows, the entries that others depend on, and
+    /// the rows that can be kept if only these names are dirty.
     fn known(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<HadOf<'a>> {
         let mut kept = self.kept(dir, dirty)?;
         let (listing, place) = match &mut kept {
@@ -517,10 +514,10 @@ impl<'a> Reading<'a> {
         Ok((known, listing, kept))
     }
 
-    /// What was read is placed by the access that the directories on the way
-    /// have now. Where the index says another in their rows, these are read
-    /// again in the same round, so that both go together: else nobody would
-    /// notice when it is as it was before.
+    /// Compares the access of directories on the way with the index. Rows are placed by the access
+    /// that these directories have now. Where the index has another access in their rows, the rows
+    /// are read again in the same round, so that both are published together; otherwise nobody
+    /// would notice when the access returns to its former state.
     fn compare_met(&mut self) -> Result<()> {
         for (path, mut now) in std::mem::take(&mut self.met) {
             let split = path::split(&path).filter(|_| path != self.view.root());
@@ -552,7 +549,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// True if what holds `dir` was listed in this round.
+    /// Returns true if the parent of `dir` was listed in this round.
     fn was_read(&self, dir: &[u8]) -> bool {
         path::split(dir).is_some_and(|(above, _)| self.listed.contains(above))
     }
@@ -574,7 +571,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads a directory; what a listing holds is given back, too.
+    /// Reads a directory; also returns the entries of its listing that others depend on.
     fn read(
         &mut self,
         dir: &[u8],
@@ -659,10 +656,10 @@ impl<'a> Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Fewer may see what is in a directory, or a file's values. What tells of
-    /// it beside the snapshot is read again with all that lies in the same
-    /// files, so that these can go; if files of the snapshot do, another one
-    /// must take its place. Rows that no longer hold tell of it, too.
+    /// Hides a directory's content, or a file's values, that fewer users may see now. Generations
+    /// that contain it are read again, with everything else in the same files, so that the files
+    /// can be removed. If files of the snapshot contain it, a new snapshot must replace it. Dead
+    /// rows count as well.
     fn hide(&mut self, dir: &[u8], name: &[u8], path: Vec<u8>, now: &Known) -> Result<()> {
         if now.is_dir() {
             self.hide_dir(&path)?;
@@ -674,16 +671,17 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The same of what is in a directory.
+    /// Like `hide`, for a directory's content.
     fn hide_dir(&mut self, path: &[u8]) -> Result<()> {
         let all = self.all_rows();
         self.hide_rows(path, all.rows_of(path, Part::Subtree, Values::Some)?);
         Ok(())
     }
 
-    /// These were found in the directory `top`, or are it, and are not for everybody. Files may tell
-    /// of directories that were at these paths before, whether their rows still hold or not, to
-    /// others than may see what is there now.
+    /// Hides directories that were at the paths of `closed` before. `closed` are directories that
+    /// were found in `top`, or are `top`, and that not everybody may see. Files of the index may
+    /// still show the previous directories, in live or dead rows, to users who may not see the
+    /// present ones.
     fn hide_replaced(&mut self, top: &[u8], closed: Vec<Closed>) -> Result<()> {
         if closed.is_empty() {
             return Ok(());
@@ -702,7 +700,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The view with rows that no longer hold.
+    /// Returns the view including dead rows.
     fn all_rows(&mut self) -> Arc<View> {
         let all = &mut self.all_rows;
         Arc::clone(all.get_or_insert_with(|| Arc::new(self.view.with_dead_rows())))
@@ -725,11 +723,10 @@ impl Reading<'_> {
         }
     }
 
-    /// A directory's row says the same as before of what is in it, but its
-    /// attributes changed meanwhile: what is in it may have been read while it
-    /// was for others (in the listing of directory `above` by number), and
-    /// another owner may come to it by its name. Reads it again where the index
-    /// has it elsewhere than it belongs.
+    /// Checks where a directory's listing lies. The directory's row grants the same access as
+    /// before, but its attributes changed in between: its content may have been read while other
+    /// permissions held (it is in the listing of directory `above` by number), and another owner
+    /// may reach it by its name. Reads it again if the index has it elsewhere than it belongs.
     fn check_place(&mut self, above: DirId, path: Vec<u8>, rows: [&Known; 2]) -> Result<()> {
         let place = self.listings.find(&path)?;
         let [before, now] = rows.map(Known::access);
@@ -739,7 +736,7 @@ impl Reading<'_> {
         match worst.max().unwrap_or(Belonging::There) {
             Belonging::There => return Ok(()),
             Belonging::ThereBefore => {}
-            // More may have seen it than ever by its row.
+            // More users may have seen it than its row ever allowed.
             Belonging::Never => self.hide_dir(&path)?,
         }
         self.targets.add_found(path);

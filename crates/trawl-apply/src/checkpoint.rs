@@ -1,4 +1,4 @@
-//! What was published becomes a snapshot, and the applier goes on from that.
+//! Turns the published generations into a snapshot, from which the applier continues.
 
 use std::sync::Arc;
 
@@ -11,24 +11,24 @@ use trawl_query::View;
 use crate::applier::{Applier, superuser};
 use crate::error::Result;
 
-/// How much lies beside a snapshot.
+/// Size of the generations beside a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
-    /// Rows of entries in segments beside it.
+    /// Entry rows in the generations' segments.
     pub rows: u64,
-    /// Of the snapshot.
+    /// Entry rows of the snapshot.
     pub base_rows: u64,
-    /// Segments beside it.
+    /// Number of the generations' segments.
     pub segments: usize,
 }
 
 impl Applier {
-    /// Makes a snapshot of what was published, which `publish` makes current.
-    /// `None` if nothing was, or it was told not to go on.
+    /// Makes a snapshot of the published generations, which `publish` makes current. Returns `None`
+    /// if there are none, or if it was told to stop.
     ///
     /// # Errors
-    /// Those of `publish`, and if files cannot be read or written. What was
-    /// published counts as before, or everything from here on asks for a scan.
+    /// Those of `publish`, and failures to read or write files. Afterwards the published
+    /// generations either count as before, or every further call asks for a scan.
     pub fn checkpoint<E: From<IndexError>>(
         &mut self,
         making: Checkpoint<'_>,
@@ -44,23 +44,24 @@ impl Applier {
         done
     }
 
-    /// Fewer may see something than files of the snapshot show: nobody must be
-    /// answered before there is a snapshot of what was published, and the files are gone.
+    /// Returns true if a snapshot is due at once because the present snapshot's files show
+    /// something that fewer users may see now. Until the new snapshot is made and the files are
+    /// gone, no request may be answered.
     pub fn must_checkpoint(&self) -> bool {
         self.withdrawn.is_some()
     }
 
-    /// True if anything was published that the snapshot does not say.
+    /// Returns true if the published generations differ from the snapshot.
     pub fn has_changes(&self) -> bool {
         self.writer.has_changes()
     }
 
-    /// The source that it writes.
+    /// Returns the source that it writes.
     pub fn source(&self) -> &Source {
         self.writer.source()
     }
 
-    /// How much lies beside the snapshot.
+    /// Returns the size of the generations beside the snapshot.
     pub fn growth(&self) -> Growth {
         let (rows, base_rows, segments) = self.writer.growth();
         Growth {
@@ -70,10 +71,10 @@ impl Applier {
         }
     }
 
-    /// Removes older snapshots that are not to stay.
+    /// Removes older snapshots that are not retained.
     ///
     /// # Errors
-    /// If files cannot be removed.
+    /// Where files cannot be removed.
     pub fn collect(&self, retention: impl Keeps) -> Result<Collected> {
         Ok(self.writer.collect(retention)?)
     }

@@ -1,57 +1,57 @@
-//! Why something could not be applied.
+//! Errors of applying changes.
 
 use trawl_index::IndexError;
 use trawl_live::LiveError;
 use trawl_query::QueryError;
 use trawl_scan::ScanError;
 
-/// This crate's results.
+/// A result of this crate.
 pub type Result<T> = std::result::Result<T, ApplyError>;
 
-/// Why what is dirty is still dirty.
+/// The reason why dirty entries stay dirty.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// It takes a new snapshot.
+    /// Only a new snapshot can show the changes.
     #[error("a new snapshot is needed: {0}")]
     Unappliable(Unappliable),
     /// The index could not be written.
     #[error(transparent)]
     Index(#[from] IndexError),
-    /// Or not be read.
+    /// The index could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
     /// The tree could not be read.
     #[error(transparent)]
     Scan(#[from] ScanError<IndexError>),
-    /// The change source does not know where something is.
+    /// The change source could not locate an object.
     #[error(transparent)]
     Live(#[from] LiveError),
 }
 
-/// What no generation can tell.
+/// Changes that no generation can show.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unappliable {
-    /// Nothing of the file system can be trusted any more.
+    /// Changes were lost, so nothing is trusted.
     #[error("changes were lost")]
     Everything,
-    /// Someone may no longer see what files of the snapshot show.
+    /// Somebody may no longer see content that files of the snapshot show.
     #[error("fewer users may see what is in '{}'", shown(path))]
     Tightened {
-        /// The directory, or the file with attributes, absolute.
+        /// The directory, or the file with attributes; absolute.
         path: Vec<u8>,
     },
-    /// The way to the source's root lets others through than before.
-    #[error("others may reach the source than before")]
+    /// The directories above the source's root let other users through than before.
+    #[error("the users who may reach the source have changed")]
     Moved,
-    /// Something changed of which nobody can tell the names.
-    #[error("a file changed under a name that cannot be told")]
+    /// An object changed whose names cannot be determined.
+    #[error("a file changed whose names cannot be determined")]
     Unnamed,
-    /// Nobody can tell what changed since all was known.
+    /// The changes since the last complete state cannot be determined.
     #[error("{why}")]
     Untold {
-        /// Why, in words.
+        /// The reason, in words.
         why: String,
     },
     /// The source's root cannot be read.

@@ -1,10 +1,8 @@
-//! What the index says of who may do what in directories, as far as that was
-//! looked up: kept from round to round, since the way to what changes is
-//! mostly the same.
+//! Caches who may list and pass directories according to the index. The cache lives from round to
+//! round, since most changes lie on the same paths.
 //!
-//! Only what was read in the index is noted, and it is forgotten when the row
-//! that says so is written again. So what is here is what the index says,
-//! whether or not a round is published.
+//! An entry is added only after it was read from the index, and removed when its row is rewritten.
+//! So the cache agrees with the index whether or not a round is published.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +10,21 @@ use trawl_model::DirAccess;
 
 use crate::known::Known;
 
-/// Directories that are remembered, at most.
+/// Maximum number of cached directories.
 const MOST: usize = 1 << 16;
 
-/// By path, in byte order: what is below a directory lies together.
+/// Cached directories by path, in byte order: those below one directory are adjacent.
 #[derive(Debug, Default)]
 pub(crate) struct Granted(BTreeMap<Vec<u8>, Known>);
 
 impl Granted {
-    /// True if it is known that the index's row of `path` lets do as `now`.
+    /// Returns true if the cached row of `path` is known to grant the same access as `now`.
     pub(crate) fn lets_do_as(&self, path: &[u8], now: &DirAccess) -> bool {
         let known = self.0.get(path);
         known.is_some_and(|known| known.lets_do_as(now))
     }
 
-    /// The index has a row of `path` that says so.
+    /// Adds the index's row of `path`.
     pub(crate) fn note(&mut self, path: Vec<u8>, known: Known) {
         if self.0.len() >= MOST {
             self.0.clear();
@@ -34,18 +32,18 @@ impl Granted {
         self.0.insert(path, known);
     }
 
-    /// The row of `path` is written again.
+    /// Removes `path`, whose row is rewritten.
     pub(crate) fn forget(&mut self, path: &[u8]) {
         self.0.remove(path);
     }
 
-    /// So is all below `dir`.
+    /// Removes everything below `dir`.
     pub(crate) fn forget_below(&mut self, dir: &[u8]) {
         if self.0.is_empty() {
             return;
         }
         let below = [dir, b"/"].concat();
-        // What begins with another byte than the slash comes after.
+        // `0` is the byte after the slash.
         let after = [dir, b"0"].concat();
         let below = self.0.range(below..after);
         let gone: Vec<Vec<u8>> = below.map(|(path, _)| path.clone()).collect();

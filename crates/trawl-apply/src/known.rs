@@ -1,4 +1,4 @@
-//! What the index had of a directory: as much as tells what became of it.
+//! Reads from the index as much of a directory as is needed to compare it with its present state.
 
 use std::collections::HashMap;
 use trawl_model::column::{Column, ColumnSet};
@@ -10,11 +10,11 @@ use trawl_query::{ListingPlace, Listings, Values};
 use crate::access::{self, Change};
 use crate::error::Result;
 
-/// Whose values are shown to those who may read the file.
+/// Prefix of attributes whose values are shown to everyone who may read the file.
 const USER: &[u8] = b"user.";
 
-/// An entry that something depends on: a directory, or what has values that
-/// not all who see it may read.
+/// An entry that others depend on: a directory, or a file with attribute values that not everyone
+/// who sees the file may read.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     is_dir: bool,
@@ -25,19 +25,18 @@ pub(crate) struct Known {
     access: DirAccess,
 }
 
-/// What is to be done about a directory's entry.
+/// The result of comparing a directory's entry with its earlier row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Became {
-    /// The same directory, for the same users; or no directory, and nothing
-    /// to be done.
+    /// The same directory with the same access; or not a directory, and nothing to do.
     Same,
-    /// Something else is there now, or it is for others.
+    /// Another object, or a directory with other permissions.
     Another,
-    /// It is for fewer.
+    /// Fewer users may see it.
     Stricter,
 }
 
-/// What a directory held.
+/// The entries of a directory that others depend on.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     entries: HashMap<Vec<u8>, Known>,
@@ -45,7 +44,7 @@ pub(crate) struct Listing {
     values: bool,
 }
 
-/// What is read of rows.
+/// The columns read for a comparison.
 pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Ino,
@@ -62,7 +61,7 @@ pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
 ]);
 
 impl Known {
-    /// What a row says.
+    /// Takes the values from a row.
     pub(crate) fn of_row(row: &Row<'_>) -> Known {
         Known {
             is_dir: row.file_type() == FileType::Directory,
@@ -79,7 +78,7 @@ impl Known {
         }
     }
 
-    /// The same of what is there now.
+    /// Takes the values from an entry as it is now.
     pub(crate) fn of_entry(batch: &DirBatch, entry: &Entry) -> Known {
         Known {
             is_dir: entry.meta.file_type() == FileType::Directory,
@@ -108,12 +107,12 @@ impl Known {
         self.ino
     }
 
-    /// Who may do what.
+    /// The permissions.
     pub(crate) fn access(&self) -> &DirAccess {
         &self.access
     }
 
-    /// True if this access lets the same users do the same in a directory.
+    /// Returns true if `access` grants the same users the same rights in a directory.
     pub(crate) fn lets_do_as(&self, access: &DirAccess) -> bool {
         let bits = [Bit::Search, Bit::Read];
         access::change(&self.access, access, &bits) == Change::None
@@ -126,7 +125,7 @@ impl Known {
 }
 
 impl Listing {
-    /// What the index has of `dir`, and where.
+    /// Reads the listing of `dir` from the index; also returns where it lies.
     pub(crate) fn read(listings: &mut Listings<'_>, dir: &[u8]) -> Result<(Listing, ListingPlace)> {
         let place = listings.find(dir)?;
         let mut listing = Listing::default();
@@ -134,7 +133,7 @@ impl Listing {
         Ok((listing, place))
     }
 
-    /// Notes what a row says.
+    /// Adds a row.
     pub(crate) fn note(&mut self, row: &Row<'_>) {
         self.values |= !row.xattr_names().is_empty();
         let names = row.xattr_names().split(|byte| *byte == 0);
@@ -144,7 +143,7 @@ impl Listing {
         }
     }
 
-    /// Whether entries had attributes.
+    /// Says whether entries had attributes.
     pub(crate) fn values(&self) -> Values {
         match self.values {
             true => Values::Some,
@@ -152,19 +151,19 @@ impl Listing {
         }
     }
 
-    /// True if something depends on what became of a name.
+    /// Returns true if others depend on the entry with this name.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.entries.contains_key(name)
     }
 
-    /// What was known of a directory whose attributes changed since: it may
-    /// have been read while it was for others.
+    /// Returns the earlier row of a directory whose attributes changed since: its content may have
+    /// been read while other permissions held.
     pub(crate) fn touched(&self, name: &[u8], now: &Known) -> Option<&Known> {
         let before = self.entries.get(name)?;
         (now.is_dir && before.ctime != now.ctime).then_some(before)
     }
 
-    /// Takes out what was known of a name, and says what became of it.
+    /// Removes the earlier entry of a name and compares it with the present one.
     pub(crate) fn compare(&mut self, name: &[u8], now: &Known) -> Became {
         let Some(before) = self.entries.remove(name) else {
             return match now.is_dir {
@@ -173,7 +172,7 @@ impl Listing {
             };
         };
         if !before.is_same_object(now) {
-            // Whoever saw the values of what is gone may go on to.
+            // Users who saw the values of the previous object may continue to see them.
             return match now.is_dir || before.is_dir {
                 true => Became::Another,
                 false => Became::Same,
@@ -193,7 +192,7 @@ impl Listing {
         }
     }
 
-    /// The directories that were not compared: they are gone.
+    /// Returns the directories that were not compared: they no longer exist.
     pub(crate) fn gone(self) -> impl Iterator<Item = Vec<u8>> {
         let dirs = self.entries.into_iter().filter(|(_, known)| known.is_dir);
         dirs.map(|(name, _)| name)

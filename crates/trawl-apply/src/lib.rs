@@ -1,19 +1,20 @@
-//! What is dirty becomes part of the index.
+//! Applies dirty entries to the index.
 //!
-//! An [`Applier`] takes what a change source reported since the last time, looks at the file system,
-//! and publishes a generation ([`trawl_index::live`]): each directory that may have changed is
-//! listed again as a whole, and takes the place of what the index had of it. Directories that are
-//! new there are scanned with all below, those that are gone disappear with all below.
+//! An [`Applier`] takes the changes that a source reported since the last round, looks at the file
+//! system and publishes a generation ([`trawl_index::live`]). It lists each directory that may have
+//! changed again; the new listing replaces the old one as a whole. Directories that are new there
+//! are scanned with everything below, and those that have disappeared are removed with everything
+//! below.
 //!
-//! Events are hints: what the file system says after them is what counts. So it does no harm to
-//! look too often, and what changes while it is looked at is told by a later event.
+//! Events are only hints: the state of the file system after them counts. So looking too often does
+//! no harm, and a change during a look is reported by a later event.
 //!
-//! After trust was lost it finds out by itself what changed since ([`Applier::catch_up`]), where the
-//! file system tells.
+//! After trust was lost, [`Applier::catch_up`] determines the changes itself, where the file system
+//! allows it.
 //!
-//! Where a right is taken away from someone, what the snapshot's own files show must be hidden, and
-//! every older snapshot's: what was published has to become a snapshot before anybody is answered
-//! ([`Applier::must_checkpoint`]). Some changes cannot be published at all, and need a scan
+//! If a user loses a right, the files of the snapshot and of every older one may show more than the
+//! user may see. Then the published generations must become a snapshot before any request is
+//! answered ([`Applier::must_checkpoint`]). Some changes cannot be published at all and need a scan
 //! ([`Unappliable`]).
 
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! From what is dirty to the directories that are read again.
+//! Determines from the dirty set which directories to read again.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,7 +14,7 @@ use trawl_scan::{Excludes, Extent};
 use crate::catch_up::{Found, Suspect};
 use crate::error::{ApplyError, Result, Unappliable};
 
-/// A path, ordered as paths are.
+/// A path, in path order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Key(Vec<u8>);
 
@@ -34,45 +34,44 @@ impl PartialOrd for Key {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     dirs: BTreeMap<Key, Target>,
-    /// Objects, by device and inode number, that are dirty under all names
-    /// that the index has of them.
+    /// Objects, by device and inode number, that are dirty under all names that the index has of
+    /// them.
     pub(crate) objects: HashSet<(u64, u64)>,
-    /// Directories in which names are dirty with what they stand for.
+    /// Directories in which a name may have been given to another object.
     changed: HashSet<Vec<u8>>,
-    /// What need not be asked for yet.
+    /// Objects that need not be looked up yet.
     pub(crate) named: Named,
 }
 
-/// Objects of which one name is dirty, by inode number: whether they have
-/// others is told by what is found under that name.
+/// Objects with one dirty name, by inode number. The entry found under that name tells whether they
+/// have others.
 pub(crate) type Named = HashMap<u64, ObjectKey>;
 
 /// Names in a directory.
 pub(crate) type NameSet = BTreeSet<Vec<u8>>;
 
-/// What is read of a directory.
+/// What to read of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) extent: Extent,
     pub(crate) origin: Origin,
-    /// All that is dirty of a listing; `None` if that may be anything.
+    /// The dirty names of a listing; `None` if any name may be dirty.
     pub(crate) names: Option<Arc<NameSet>>,
 }
 
-/// Why a directory is read.
+/// The reason for reading a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// It is dirty: read if the index has it.
+    /// The directory is dirty: it is read if the index has it.
     Dirty,
-    /// It was moved there: read if the index has it, or the one that holds it
-    /// was read.
+    /// The directory was moved there: it is read if the index has it, or if its parent was read.
     Moved,
-    /// It was found in the one that holds it: the index is to have it.
+    /// The directory was found in its parent: the index must have it.
     Found,
 }
 
 impl Targets {
-    /// Those that cover what is dirty below `root`.
+    /// Returns the targets that cover the dirty entries below `root`.
     pub(crate) fn of(
         dirty: &Dirty,
         root: &[u8],
@@ -86,7 +85,7 @@ impl Targets {
         let mut changed = HashMap::new();
         for (key, directory) in &dirty.directories {
             let Place::At(path) = places.place(key.as_ref())? else {
-                // What is gone, or went out, was reported by its name, too.
+                // A directory that was removed or moved out was also reported by its name.
                 continue;
             };
             let mut paths = places.also(key.as_ref())?;
@@ -103,7 +102,8 @@ impl Targets {
                 targets.add_all_names(key, root, places)?;
                 continue;
             }
-            // Inode numbers are given again: one of two is asked for.
+            // Two keys may share an inode number, since numbers are reused: one of the two is
+            // looked up.
             let ino = places.inode_of(key.as_ref());
             let asked = match ino {
                 Some(ino) => targets.named.insert(ino, key.clone()),
@@ -118,7 +118,7 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Adds an object of which a name is dirty, if it has others.
+    /// Adds an object that has a dirty name, if it has further names.
     pub(crate) fn add_if_several(
         &mut self,
         object: &ObjectKey,
@@ -147,7 +147,7 @@ impl Targets {
         self.add_object(place, root)
     }
 
-    /// Adds what is dirty of a directory that is at this path.
+    /// Adds the dirty part of a directory that is at this path.
     fn add_directory(
         &mut self,
         path: &[u8],
@@ -163,7 +163,7 @@ impl Targets {
                 self.add_names(path.to_vec(), names);
             }
             DirtyDirectory::Listing => self.add(path.to_vec(), Extent::Listing),
-            // What was moved here need not be known.
+            // The index need not have the directory that was moved here.
             DirtyDirectory::Subtree(_) if is_excluded(path, root, excludes) => {}
             DirtyDirectory::Subtree(_) => self.put(path.to_vec(), Origin::Moved),
         }
@@ -189,15 +189,15 @@ impl Targets {
         }
     }
 
-    /// Adds the directory that holds `path`, whose row is there; the root's
-    /// stands alone, and is always read.
+    /// Adds the parent of `path`, which holds its row. The root's row is in no listing and is
+    /// always read.
     pub(crate) fn add_above(&mut self, path: &[u8], root: &[u8]) {
         if let Some((above, name)) = path::split(path).filter(|_| path != root) {
             self.add_names(above.to_vec(), [name.to_vec()]);
         }
     }
 
-    /// Adds one that is dirty, whatever of it is.
+    /// Adds a directory of which any part may be dirty.
     pub(crate) fn add(&mut self, path: Vec<u8>, extent: Extent) {
         let known = self.dirs.entry(Key(path));
         let known = known.or_insert(Target {
@@ -211,17 +211,17 @@ impl Targets {
         }
     }
 
-    /// Adds one that is to be written again, whether or not it is dirty.
+    /// Adds a directory that must be rewritten, whether or not it is dirty.
     pub(crate) fn add_again(&mut self, path: Vec<u8>) {
         let above = path::split(&path);
         match above.is_some_and(|(above, _)| self.changed.contains(above)) {
-            // It may have come to its name since.
+            // It may be another directory that got this name since.
             true => self.add(path, Extent::Listing),
             false => self.add_names(path, []),
         }
     }
 
-    /// Adds one of which these names are dirty.
+    /// Adds a directory with these dirty names.
     pub(crate) fn add_names(&mut self, path: Vec<u8>, names: impl IntoIterator<Item = Vec<u8>>) {
         let known = self.dirs.entry(Key(path));
         let known = known.or_insert_with(|| Target {
@@ -234,7 +234,7 @@ impl Targets {
         }
     }
 
-    /// Adds all that others are.
+    /// Adds all targets of `others`.
     pub(crate) fn add_all(&mut self, others: Targets) {
         for (Key(path), target) in others.dirs {
             match target.names {
@@ -245,9 +245,9 @@ impl Targets {
         self.objects.extend(others.objects);
     }
 
-    /// Has those listed as a whole that may be other directories than the
-    /// index has at their paths: their own names were given to something.
-    /// What lies below one that came from elsewhere is read with it.
+    /// Has directories listed as a whole whose own names were given to another object: they may not
+    /// be the directories that the index has at their paths. The content of a directory that was
+    /// moved in is read with it.
     fn list_new_whole(&mut self, changed: &HashMap<Vec<u8>, &DirtyDirectory>) {
         for (Key(path), target) in &mut self.dirs {
             let above = path::split(path);
@@ -265,8 +265,8 @@ impl Targets {
         }
     }
 
-    /// Adds what may be otherwise than the index has it: names in their directories, and
-    /// directories as a whole.
+    /// Adds entries that may differ from the index: names in their directories, and whole
+    /// directories.
     pub(crate) fn add_suspects(&mut self, found: Found, root: &[u8]) {
         if found.is_root_suspect {
             self.add(root.to_vec(), Extent::Listing);
@@ -283,14 +283,14 @@ impl Targets {
         }
         let changed = &self.changed;
         for (Key(path), target) in &mut self.dirs {
-            // Another directory may have come to its name.
+            // Another directory may have got this name.
             if path::split(path).is_some_and(|(above, _)| changed.contains(above)) {
                 target.names = None;
             }
         }
     }
 
-    /// Adds a directory that may be new at its path, or of which nothing is known.
+    /// Adds a directory that may be new at its path, or about which nothing is known.
     fn add_listing(&mut self, path: Vec<u8>) {
         let known = self.dirs.entry(Key(path)).or_insert(Target {
             extent: Extent::Listing,
@@ -303,7 +303,7 @@ impl Targets {
         }
     }
 
-    /// Adds one that was found, with all below.
+    /// Adds a directory that was found, with everything below.
     pub(crate) fn add_found(&mut self, path: Vec<u8>) {
         self.put(path, Origin::Found);
     }
@@ -317,8 +317,8 @@ impl Targets {
         self.dirs.insert(Key(path), target);
     }
 
-    /// Leaves out what lies below `dir`, but for what lies in or below those
-    /// of its entries that `is_dir`: it cannot be there.
+    /// Drops targets below `dir`, except those in or below an entry for which `is_dir` holds: the
+    /// others cannot exist.
     pub(crate) fn keep_below(&mut self, dir: &[u8], is_dir: impl Fn(&[u8]) -> bool) {
         let below = self.dirs.range(Key(dir.to_vec())..);
         let below = below.map(|(Key(path), _)| path);
@@ -335,18 +335,18 @@ impl Targets {
         }
     }
 
-    /// True if something is to be read that is `dir`, or below it.
+    /// Returns true if `dir`, or something below it, is to be read.
     pub(crate) fn has_within(&self, dir: &[u8]) -> bool {
         let first = self.dirs.range(Key(dir.to_vec())..).next();
         first.is_some_and(|(Key(path), _)| path::is_within(path, dir))
     }
 
-    /// True if there is nothing to read.
+    /// Returns true if there is nothing to read.
     pub(crate) fn is_empty(&self) -> bool {
         self.dirs.is_empty()
     }
 
-    /// The first, which is taken out with all that it covers.
+    /// Removes and returns the first target, and removes all targets that it covers.
     pub(crate) fn next(&mut self) -> Option<(Vec<u8>, Target)> {
         let (Key(path), target) = self.dirs.pop_first()?;
         while target.extent == Extent::Subtree
@@ -359,7 +359,7 @@ impl Targets {
     }
 }
 
-/// True if the directory's own attributes are dirty, too.
+/// Returns true if the directory's own attributes are dirty, too.
 fn is_listing_changed(directory: &DirtyDirectory) -> bool {
     match directory {
         DirtyDirectory::Names(names) => names.values().any(|what| *what == NameChange::Listing),
@@ -367,7 +367,7 @@ fn is_listing_changed(directory: &DirtyDirectory) -> bool {
     }
 }
 
-/// True if a scan leaves out a directory, or one above it.
+/// Returns true if a scan leaves out this directory, or one above it.
 fn is_excluded(path: &[u8], root: &[u8], excludes: &Excludes) -> bool {
     let mut at = path;
     let mut joined = Vec::new();

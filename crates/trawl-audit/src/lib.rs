@@ -1,21 +1,22 @@
 //! `libtrawl-audit.so`: answers the dynamic loader's library search (rtld-audit(7)) from tables of
 //! the bulk service (`trawl-bulk`).
 //!
-//! The loader says which files it is about to try ([`search`]), directory by directory; those of
-//! which a table says that they are not there it is told to leave out. Which directories those are
-//! is known from `LD_LIBRARY_PATH` and from what the program and its libraries say of themselves
-//! (`trawl_bulk_client::Directories`), so that one question is enough for all.
+//! The loader announces, directory by directory, which files it is about to try ([`search`]); it is
+//! told to skip those that a table shows not to exist. The directories are known from
+//! `LD_LIBRARY_PATH` and from the run paths of the program and its libraries
+//! (`trawl_bulk_client::Directories`), so one question covers all of them.
 //!
-//! Invariants: a library that is there is never left out while the table is to be believed, which
-//! is as for `libtrawl-preload.so`; without that library, which tells of the program's own changes,
-//! nothing is answered. Nothing is allocated, no lock is waited for, nothing panics. As it is
-//! shipped (the profile `audit`) the library needs no other, the C library least of all (`memory`):
-//! the loader would load a second copy of it for us alone, which takes longer than most searches.
+//! Invariants: an existing library is never skipped while the table may be believed, under the same
+//! conditions as in `libtrawl-preload.so`. Without that library, which reports the program's own
+//! changes, nothing is answered. Nothing is allocated, no lock is waited for, nothing panics. As
+//! shipped (profile `audit`) the library needs no other library, in particular not the C library
+//! (`memory`): the loader would load a second copy of it for us alone, which takes longer than most
+//! searches.
 //!
 //! The loader calls these functions one at a time, with its own lock held. Calls within a program
-//! (`la_symbind`, `la_pltenter`) are not asked about: that would cost each of them something.
+//! (`la_symbind`, `la_pltenter`) are not audited: that would slow down each of them.
 
-// In a build that unwinds, as tests are, the standard library says what is done with a panic.
+// In a build that unwinds, such as that of tests, the standard library defines the panic handler.
 #![cfg_attr(panic = "abort", no_std)]
 #![cfg(all(
     target_os = "linux",
@@ -32,7 +33,8 @@ use core::ffi::{c_char, c_int, c_uint};
 
 use link_map::LinkMap;
 
-/// The version of the interface that this is written for; each has all of those before it.
+/// The version of the interface that this library implements; each version includes those before
+/// it.
 const VERSION: c_uint = 2;
 
 /// Flags of `la_objsearch` (`<link.h>`).
@@ -44,19 +46,20 @@ const IN_RUN_PATH: c_uint = 0x04;
 #[unsafe(link_section = ".init_array")]
 static BEGIN: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = begin;
 
-/// Called by the loader before all else: with the environment.
+/// Called by the loader before everything else, with the environment.
 unsafe extern "C" fn begin(
     _count: c_int,
     _arguments: *const *const c_char,
     environment: *const *const c_char,
 ) {
     if !environment.is_null() {
-        // SAFETY: the loader gives an array of strings that ends in NULL; there is one thread.
+        // SAFETY: the loader passes an array of strings that ends in NULL; there is only one
+        // thread.
         unsafe { run::begin(environment) };
     }
 }
 
-/// Says which version is spoken, 0 if this library is not needed.
+/// Returns the version of the interface, or 0 if this library is not needed.
 #[unsafe(no_mangle)]
 pub extern "C" fn la_version(version: c_uint) -> c_uint {
     match run::is_there() {
@@ -65,7 +68,7 @@ pub extern "C" fn la_version(version: c_uint) -> c_uint {
     }
 }
 
-/// Takes down where an object looks for its libraries. Of what it calls nothing is to be told.
+/// Notes where an object searches its libraries. Returns 0: the object's calls are not audited.
 ///
 /// # Safety
 /// Called by the loader, with a loaded object.
@@ -75,7 +78,7 @@ pub unsafe extern "C" fn la_objopen(
     _namespace: libc::c_long,
     _cookie: *mut usize,
 ) -> c_uint {
-    // SAFETY: the loader's object, which nobody changes meanwhile.
+    // SAFETY: the loader's object, which does not change during the call.
     if let Some(object) = unsafe { object.as_ref() } {
         // SAFETY: as above.
         unsafe { search::opened(object) };
@@ -83,7 +86,8 @@ pub unsafe extern "C" fn la_objopen(
     0
 }
 
-/// Gives back what is to be tried: the same, or NULL for what is known not to be there.
+/// Returns the path that the loader is to try: `name` itself, or NULL for a file that is known not
+/// to exist.
 ///
 /// # Safety
 /// Called by the loader, with a string.

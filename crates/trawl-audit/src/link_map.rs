@@ -1,8 +1,9 @@
-//! What the loader says of an object (`struct link_map` of `<link.h>`, and ELF's dynamic section).
+//! Reads the loader's description of an object (`struct link_map` of `<link.h>`, and ELF's dynamic
+//! section).
 
 use core::ffi::c_char;
 
-/// The part of `struct link_map` that is for others.
+/// The public part of `struct link_map`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct LinkMap {
@@ -26,24 +27,24 @@ const STRINGS: usize = 5;
 const RUN_PATHS: [usize; 2] = [15, 29];
 
 impl LinkMap {
-    /// The file that it was loaded from; empty for the program itself.
+    /// Returns the file that it was loaded from; empty for the program itself.
     ///
     /// # Safety
-    /// The loader's own, and loaded.
+    /// The structure belongs to the loader, and the object is loaded.
     pub(crate) unsafe fn name(&self) -> &[u8] {
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         unsafe { trawl_bulk_client::bytes(self.name) }.unwrap_or_default()
     }
 
-    /// The directories in which its libraries are looked for (`DT_RPATH` and `DT_RUNPATH`), each
-    /// with colons between.
+    /// Returns the search paths for its libraries (`DT_RPATH` and `DT_RUNPATH`), each with colons
+    /// between directories.
     ///
     /// # Safety
-    /// The loader's own, and loaded.
+    /// The structure belongs to the loader, and the object is loaded.
     pub(crate) unsafe fn run_paths(&self) -> [&[u8]; 2] {
         let (mut strings, mut found) = (0, [None; RUN_PATHS.len()]);
         let mut at = self.dynamic;
-        // SAFETY: a dynamic section ends with an entry that says so.
+        // SAFETY: a dynamic section ends with an `END` entry.
         while let Some(entry) = unsafe { at.as_ref() }.filter(|entry| entry.tag != END) {
             if entry.tag == STRINGS {
                 strings = entry.value;
@@ -53,16 +54,16 @@ impl LinkMap {
                     *found = Some(entry.value);
                 }
             }
-            // SAFETY: it was not the last one.
+            // SAFETY: it was not the last entry.
             at = unsafe { at.add(1) };
         }
-        // The loader has made it an address, but where it must not write.
+        // The loader has replaced the offset by an address, unless the section is read-only.
         if strings < self.address {
             strings = strings.wrapping_add(self.address);
         }
         found.map(|offset| {
             let text = offset.map(|offset| strings.wrapping_add(offset) as *const c_char);
-            // SAFETY: the section's offsets are those of strings in its table.
+            // SAFETY: the section's offsets refer to strings in its table.
             text.and_then(|text| unsafe { trawl_bulk_client::bytes(text) })
                 .unwrap_or_default()
         })

@@ -1,4 +1,4 @@
-//! The run that this process belongs to: what its variables say, its page.
+//! Accesses the run that this process belongs to: its variables and its page.
 
 use core::ffi::c_char;
 use core::ptr;
@@ -13,57 +13,57 @@ static VARIABLES: Variables = Variables::new();
 static LIBRARY_PATH: Text<{ PATH_BYTES_MAX + 1 }> = Text::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
 static PAGE: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
-/// Whether the service was asked in vain, or there is no page: it is not tried again.
+/// Whether the service was asked in vain, or the page is missing: then no further attempt is made.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
 /// Reads the environment.
 ///
 /// # Safety
-/// An array of C strings that ends in NULL; there is no second thread.
+/// `environment` is an array of C strings that ends in NULL, and there is no second thread.
 pub(crate) unsafe fn begin(environment: *const *const c_char) {
     let other = |name: &[u8], value: &[u8]| {
         if name == b"LD_LIBRARY_PATH" {
             LIBRARY_PATH.set(value);
         }
     };
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { VARIABLES.read(environment, other) };
 }
 
-/// Whether there is a run.
+/// Returns whether there is a run.
 pub(crate) fn is_there() -> bool {
     VARIABLES.is_whole() && !IS_OVER.load(Ordering::Relaxed)
 }
 
-/// What `LD_LIBRARY_PATH` was when the program began, which is what the loader goes by.
+/// Returns the value of `LD_LIBRARY_PATH` at the program's start, which the loader uses.
 pub(crate) fn library_path() -> &'static [u8] {
     LIBRARY_PATH.get()
 }
 
-/// Whether a path is a covered directory or lies below one.
+/// Returns whether a path is a covered directory or lies below one.
 pub(crate) fn is_covered(path: &[u8]) -> bool {
     VARIABLES.is_covered(path)
 }
 
-/// Whether to ask as soon as there is something to ask.
+/// Returns whether to ask as soon as there is a question.
 pub(crate) fn is_eager() -> bool {
     VARIABLES.is_eager()
 }
 
-/// How old a table may be.
+/// Returns the maximum age of a table in nanoseconds.
 pub(crate) fn age_ns() -> i64 {
     VARIABLES.age_ns()
 }
 
-/// The generation that tables must have; `None` if there is no page, and while no table is to be
-/// believed.
+/// Returns the generation that valid tables have; `None` if there is no page, or while no table may
+/// be believed.
 pub(crate) fn generation() -> Option<u64> {
     let mut at = PAGE.load(Ordering::Relaxed);
     if at.is_null() {
         at = map_page()?;
     }
-    // SAFETY: the mapping has that many words and is never taken back; any bits are a value, and
-    // all processes use them as atomics.
+    // SAFETY: the mapping has that many words and is never removed; every bit pattern is valid, and
+    // all processes use the words as atomics.
     let words = unsafe { core::slice::from_raw_parts(at, WORDS) };
     if started::is_any(words) && are_others_at_work(words) {
         return None;
@@ -71,8 +71,8 @@ pub(crate) fn generation() -> Option<u64> {
     Some(words.get(GENERATION_WORD)?.load(Ordering::SeqCst))
 }
 
-/// Whether programs live that may change something without saying so, other than this one, which has
-/// just been started, and the one that traces it.
+/// Returns whether programs are running that may change something without reporting it, other than
+/// this one, which has just been started, and its tracer.
 #[cold]
 fn are_others_at_work(words: &[AtomicU64]) -> bool {
     let (own, parent, tracer) = (kernel::process(), kernel::parent(), kernel::tracer());
@@ -95,7 +95,7 @@ fn map_page() -> Option<*mut AtomicU64> {
     mapped
 }
 
-/// Who the process was when it first asked.
+/// Returns the process's effective user at its first question.
 fn user() -> u32 {
     let mut user = USER.load(Ordering::Relaxed);
     if user == u32::MAX {

@@ -1,12 +1,12 @@
-//! One search of the loader after the other.
+//! Handles the loader's searches, one after the other.
 //!
-//! How the loader's search goes (glibc's `open_path`): for each directory, and for each of its
-//! subdirectories for better processors, it asks about the file, opens it, and if that fails looks,
-//! once for each, whether the directory is there at all. A file that it is told to leave out is
-//! like one that could not be opened, but `errno` is then what it was before; and if that is
-//! anything but `ENOENT` and `EACCES` the search ends in an error. So a file is left out only
-//! behind another one of the same search of which the table says the same, and of which the kernel
-//! has said so as well, or that was itself left out so.
+//! The loader searches like this (glibc's `open_path`): for each directory, and for each of its
+//! subdirectories for newer processors, it asks about the file, opens it, and if that fails checks,
+//! once per directory, whether the directory exists at all. A skipped file is treated like one that
+//! could not be opened, but `errno` keeps its former value; if that is anything but `ENOENT` and
+//! `EACCES`, the search ends with an error. So a file is skipped only behind another one of the
+//! same search that the table shows not to exist, and that the kernel has reported as missing, too,
+//! or that was itself skipped.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -17,32 +17,33 @@ use trawl_table::Table;
 use crate::link_map::LinkMap;
 use crate::run;
 
-/// With fewer directories than that a question is not worth its price, unless each call is dear: of
-/// 60 local directories the loader's search takes as long as the question, of 16 half as long.
+/// With fewer directories a question is not worthwhile, unless each call is expensive: for 60 local
+/// directories the loader's search takes as long as the question, for 16 half as long.
 const DIRECTORIES_MIN: usize = 32;
 const DIRECTORIES_MIN_EAGER: usize = 2;
-/// Files that are tried before the first question, which is for programs with many libraries.
+/// Number of files that are tried before the first question, which is meant for programs with many
+/// libraries.
 const PATIENCE: u32 = 16;
-/// A table that has answered less was not worth it: the next question waits twice as long.
+/// A table with fewer answers was not worthwhile: the next question waits twice as long.
 const WORTH_ANSWERS: u32 = 64;
 const PATIENCE_MAX: u32 = 1 << 20;
 
 struct State {
     directories: Directories,
     is_library_path_in: bool,
-    /// Whether the library is there that tells of changes of this process.
+    /// Whether the library that reports this process's changes is loaded.
     is_preloaded: bool,
     table: Option<Mapped>,
     generation: u64,
     begun_ns: i64,
     answered: u32,
-    /// Files that were tried since the last question, and how many there must be.
+    /// Number of files tried since the last question, and the number that triggers the next one.
     tried: u32,
     patience: u32,
-    /// The clock, once it was asked in this search.
+    /// The clock, once it was read in this search.
     now_ns: Option<i64>,
     has_asked: bool,
-    /// Whether the loader's `errno` says that there is no such file.
+    /// Whether the loader's `errno` says that a file does not exist.
     is_absent_before: bool,
 }
 
@@ -51,7 +52,7 @@ struct Shared {
     state: UnsafeCell<State>,
 }
 
-// SAFETY: the state is used only by who has set `is_used`.
+// SAFETY: only the thread that has set `is_used` accesses the state.
 unsafe impl Sync for Shared {}
 
 static SHARED: Shared = Shared {
@@ -72,24 +73,24 @@ static SHARED: Shared = Shared {
     }),
 };
 
-/// Gives the state to `body`. The loader's lock lets in one at a time; should it not, who comes
-/// second does without.
+/// Passes the state to `body`. The loader's lock admits one thread at a time; should it not, a
+/// second thread gets `otherwise`.
 fn with<R>(otherwise: R, body: impl FnOnce(&mut State) -> R) -> R {
     if SHARED.is_used.swap(true, Ordering::Acquire) {
         return otherwise;
     }
-    // SAFETY: nobody else uses it until `is_used` is taken back.
+    // SAFETY: no other thread uses it until `is_used` is cleared.
     let result = body(unsafe { &mut *SHARED.state.get() });
     SHARED.is_used.store(false, Ordering::Release);
     result
 }
 
-/// An object was loaded.
+/// Notes a loaded object.
 ///
 /// # Safety
-/// The loader's own, and loaded.
+/// The object belongs to the loader and is loaded.
 pub(crate) unsafe fn opened(object: &LinkMap) {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     let (name, paths) = unsafe { (object.name(), object.run_paths()) };
     with((), |state| {
         let is_preload = |end: &&[u8]| name.ends_with(end);
@@ -97,14 +98,14 @@ pub(crate) unsafe fn opened(object: &LinkMap) {
         state.is_preloaded |= names.iter().any(is_preload);
         for path in paths {
             if !path.is_empty() && state.directories.add(path, run::is_covered) {
-                // What the table has is not all any more.
+                // The table does not cover the new directories.
                 state.forget();
             }
         }
     });
 }
 
-/// A search begins.
+/// Notes the beginning of a search.
 pub(crate) fn begins() -> bool {
     with((), |state| {
         state.now_ns = None;
@@ -114,13 +115,13 @@ pub(crate) fn begins() -> bool {
     false
 }
 
-/// The loader tries something of which nothing is known here.
+/// Notes that the loader tries a file about which nothing is known here.
 pub(crate) fn goes_elsewhere() -> bool {
     with((), |state| state.is_absent_before = false);
     false
 }
 
-/// Whether a file is not to be tried, since it is not there.
+/// Returns whether a file must be skipped because it does not exist.
 pub(crate) fn is_left_out(path: &[u8]) -> bool {
     with(false, |state| {
         let is_absent = run::is_there() && state.says_absent(path);
@@ -137,7 +138,7 @@ impl State {
         }
         if !self.is_library_path_in {
             self.is_library_path_in = true;
-            // The loader takes either sign there.
+            // The loader accepts either separator there.
             for path in run::library_path().split(|byte| *byte == b';') {
                 self.directories.add(path, run::is_covered);
             }
@@ -161,7 +162,7 @@ impl State {
         Table::new(bytes).ok()
     }
 
-    /// Whether the table may be believed still. Its age is looked at once in a search.
+    /// Returns whether the table may still be believed. Its age is checked once per search.
     fn is_fresh(&mut self) -> bool {
         if self.table.is_none() || run::generation() != Some(self.generation) {
             return false;
@@ -172,7 +173,7 @@ impl State {
 
     fn forget(&mut self) {
         if let Some(mapped) = self.table.take() {
-            // SAFETY: it was taken out, and what was made of it is used within one call.
+            // SAFETY: it was taken out, and values derived from it are used within one call only.
             unsafe { kernel::unmap(mapped.at, mapped.length) };
             self.patience = match self.answered >= WORTH_ANSWERS {
                 true => PATIENCE,
@@ -181,7 +182,7 @@ impl State {
         }
     }
 
-    /// Whether it is time for a question: once in a search.
+    /// Returns whether it is time for a question, at most once per search.
     fn is_due(&mut self) -> bool {
         self.tried = self.tried.saturating_add(1);
         let (least, patience) = match run::is_eager() {
@@ -191,7 +192,7 @@ impl State {
         !self.has_asked && self.directories.count() >= least && self.tried > patience
     }
 
-    /// Asks; whether there is a table that is to be believed.
+    /// Asks; returns whether there is a table that may be believed.
     fn ask(&mut self) -> bool {
         self.has_asked = true;
         (self.tried, self.answered) = (0, 0);
@@ -206,7 +207,8 @@ impl State {
         (self.generation, self.begun_ns) = (generation, begun_ns);
         let now = kernel::now_ns();
         self.now_ns = Some(now);
-        // It cannot have been begun in the future: the clock here is some milliseconds behind.
+        // A table from the future is invalid; the margin allows for this coarse clock, which is
+        // some milliseconds behind.
         begun_ns <= now.saturating_add(1_000_000_000) && self.is_fresh()
     }
 }

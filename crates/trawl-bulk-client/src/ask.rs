@@ -1,5 +1,5 @@
-//! Asks the service for a table. A connection a question: no descriptor of ours stays open in the
-//! program.
+//! Asks the service for a table. Each question uses its own connection, so that no descriptor of
+//! ours stays open in the program.
 
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
@@ -8,22 +8,22 @@ use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question};
 
 use crate::kernel::{self, Own};
 
-/// No table is longer.
+/// Maximum length of a table.
 const TABLE_BYTES_MAX: u64 = 1 << 32;
-/// A service that says nothing for so long is not waited for.
+/// Time limit for the service's answer.
 const PATIENCE_SECONDS: i64 = 10;
 
-/// A table's memory, which stays mapped until somebody unmaps it.
+/// A table's memory, which stays mapped until it is unmapped explicitly.
 #[derive(Debug)]
 pub struct Mapped {
-    /// Where it begins.
+    /// Its address.
     pub at: *mut u8,
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub length: usize,
 }
 
-/// Asks the service at a socket, if it is of this user or the superuser's; `None` if there is no
-/// table.
+/// Asks the service at a socket, if the service runs as this user or the superuser; `None` if there
+/// is no table.
 pub fn ask(socket: &[u8], user: u32, question: &Question<'_>) -> Option<Mapped> {
     let socket = connect(socket, user)?;
     let mut space = [0; QUESTION_BYTES_MAX];
@@ -57,7 +57,7 @@ fn connect(path: &[u8], user: u32) -> Option<Own> {
         .then_some(socket)
 }
 
-/// Room for one descriptor, aligned as the kernel wants it.
+/// Room for one descriptor, aligned as the kernel requires.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
@@ -68,22 +68,22 @@ fn receive(socket: c_int) -> Option<([u8; ANSWER_BYTES], Option<Own>)> {
         iov_len: ANSWER_BYTES,
     };
     let mut control = Control([0; 64]);
-    // SAFETY: zeroes are an empty message.
+    // SAFETY: all zeros are an empty message.
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = control.0.len();
     let flags = libc::MSG_CMSG_CLOEXEC | libc::MSG_WAITALL;
-    // SAFETY: the message points to what is here, with its lengths.
+    // SAFETY: the message points to buffers in this function, with their lengths.
     let got = unsafe { kernel::receive(socket, &raw mut message, flags) };
     let memory = descriptor(&message);
     (got == Some(ANSWER_BYTES)).then_some((answer, memory))
 }
 
-/// The descriptor that came with a message.
+/// Returns the descriptor that came with a message.
 fn descriptor(message: &libc::msghdr) -> Option<Own> {
-    // SAFETY: the kernel has written whole headers within the length that it gave.
+    // SAFETY: the kernel has written complete headers within the length that it returned.
     unsafe {
         let head = libc::CMSG_FIRSTHDR(message);
         if head.is_null() || (*head).cmsg_level != libc::SOL_SOCKET {
@@ -95,7 +95,7 @@ fn descriptor(message: &libc::msghdr) -> Option<Own> {
     }
 }
 
-/// Maps a table that nobody can change or shorten any more.
+/// Maps a table whose seals prevent changes and truncation.
 fn map(memory: &Own, length: u64) -> Option<Mapped> {
     let sealed = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK;
     let seals = kernel::fcntl(memory.0, libc::F_GET_SEALS, 0).ok()?;

@@ -9,11 +9,11 @@ const ERRNO_MAX: isize = 4095;
 /// Calls the kernel. The error is an errno.
 ///
 /// # Safety
-/// As the system call: pointers among the arguments point to what it reads or writes.
+/// As the system call: pointer arguments point to the memory that it reads or writes.
 #[cfg(target_arch = "x86_64")]
 pub(crate) unsafe fn call(number: c_long, words: [usize; 6]) -> Result<usize, c_int> {
     let result: isize;
-    // SAFETY: the caller promises it; the instruction changes what is said here.
+    // SAFETY: guaranteed by the caller; the operands list everything that the instruction changes.
     unsafe {
         asm!(
             "syscall",
@@ -39,7 +39,7 @@ pub(crate) unsafe fn call(number: c_long, words: [usize; 6]) -> Result<usize, c_
 #[cfg(target_arch = "aarch64")]
 pub(crate) unsafe fn call(number: c_long, words: [usize; 6]) -> Result<usize, c_int> {
     let result: isize;
-    // SAFETY: the caller promises it; the instruction changes what is said here.
+    // SAFETY: guaranteed by the caller; the operands list everything that the instruction changes.
     unsafe {
         asm!(
             "svc #0",

@@ -1,8 +1,8 @@
-//! The directories of a search path, as they are asked about.
+//! Collects the directories of a search path for a question.
 
 use trawl_table::PATH_BYTES_MAX;
 
-/// Covered directories, as a question has them: with colons between.
+/// Covered directories in the form of a question: separated by colons.
 #[derive(Debug)]
 pub struct Directories {
     bytes: [u8; PATH_BYTES_MAX],
@@ -17,7 +17,7 @@ impl Default for Directories {
 }
 
 impl Directories {
-    /// None yet.
+    /// Makes an empty list.
     pub const fn new() -> Directories {
         Directories {
             bytes: [0; PATH_BYTES_MAX],
@@ -26,19 +26,20 @@ impl Directories {
         }
     }
 
-    /// All of them.
+    /// Returns all directories.
     pub fn all(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Adds those of a search path that `is_covered` and that are said plainly: absolute, without
-    /// dots, double slashes, and what only a loader replaces (`$ORIGIN`). What does not fit is
-    /// left out, as is what is there. Whether there are new ones.
+    /// Adds the directories of a search path for which `is_covered` holds and that are written
+    /// plainly: absolute, without dots, double slashes and variables of the loader (`$ORIGIN`).
+    /// Directories that do not fit or are present already are left out. Returns whether any were
+    /// added.
     pub fn add(&mut self, search_path: &[u8], is_covered: impl Fn(&[u8]) -> bool) -> bool {
         let before = self.count;
         for path in search_path.split(|byte| *byte == b':') {
@@ -50,7 +51,7 @@ impl Directories {
         self.count > before
     }
 
-    /// Whether a directory is among them.
+    /// Returns whether the list has a directory.
     pub fn has(&self, path: &[u8]) -> bool {
         self.all()
             .split(|byte| *byte == b':')
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(directories.all(), b"/a/b:/a:/a/d");
         assert_eq!(directories.count(), 3);
         assert!(directories.has(b"/a") && !directories.has(b"/a/") && !directories.has(b""));
-        // What does not fit is left out.
+        // A directory that does not fit is left out.
         let long = [&b"/a/"[..], &[b'n'; PATH_BYTES_MAX]].concat();
         assert!(!directories.add(&long, is_covered));
     }

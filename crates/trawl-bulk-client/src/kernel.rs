@@ -1,11 +1,11 @@
-//! System calls for our own use. Errors are errnos.
+//! System calls for the library's own use. Errors are errnos.
 
 use core::ffi::{CStr, c_int, c_long};
 use core::mem::MaybeUninit;
 
 use crate::call::call;
 
-/// A descriptor of ours, closed when it goes.
+/// A descriptor of ours, closed when dropped.
 #[derive(Debug)]
 pub struct Own(
     /// Its number.
@@ -18,7 +18,7 @@ impl Drop for Own {
     }
 }
 
-/// A number of the kernel's, which never has more than an `int`.
+/// Converts a number from the kernel that always fits an `int`.
 fn int(value: usize) -> c_int {
     value as c_int
 }
@@ -31,7 +31,7 @@ pub fn open(path: &CStr, flags: c_int) -> Result<c_int, c_int> {
     open_at(libc::AT_FDCWD, path, flags)
 }
 
-/// Opens a path from a directory on.
+/// Opens a path relative to a directory.
 ///
 /// # Errors
 /// As openat(2).
@@ -53,7 +53,7 @@ pub fn open_at(from: c_int, path: &CStr, flags: c_int) -> Result<c_int, c_int> {
 /// # Errors
 /// As close(2).
 pub fn close(fd: c_int) -> Result<(), c_int> {
-    // SAFETY: a number.
+    // SAFETY: the argument is a number.
     unsafe { call(libc::SYS_close, [fd as usize, 0, 0, 0, 0, 0]) }.map(drop)
 }
 
@@ -63,15 +63,16 @@ pub fn close(fd: c_int) -> Result<(), c_int> {
 /// As fcntl(2).
 pub fn fcntl(fd: c_int, command: c_int, number: c_int) -> Result<c_int, c_int> {
     let words = [fd as usize, command as usize, number as usize, 0, 0, 0];
-    // SAFETY: numbers; a command that takes memory fails on what is none.
+    // SAFETY: the arguments are numbers; a command that takes a pointer fails on an invalid
+    // address.
     unsafe { call(libc::SYS_fcntl, words) }.map(int)
 }
 
-/// What fstat(2) says.
+/// Calls fstat(2); `None` if it fails.
 pub fn fstat(fd: c_int) -> Option<libc::stat> {
     let mut of = MaybeUninit::<libc::stat>::zeroed();
     let words = [fd as usize, of.as_mut_ptr() as usize, 0, 0, 0, 0];
-    // SAFETY: `of` has room for what is written, and is a value whatever is.
+    // SAFETY: `of` has room for the result, and every content is a valid value.
     unsafe {
         call(libc::SYS_fstat, words)
             .is_ok()
@@ -79,7 +80,7 @@ pub fn fstat(fd: c_int) -> Option<libc::stat> {
     }
 }
 
-/// What stat(2) says of a path.
+/// Calls stat(2) on a path; `None` if it fails.
 pub fn stat(path: &CStr) -> Option<libc::stat> {
     let mut of = MaybeUninit::<libc::stat>::zeroed();
     let words = [
@@ -90,7 +91,8 @@ pub fn stat(path: &CStr) -> Option<libc::stat> {
         0,
         0,
     ];
-    // SAFETY: the path ends in NUL, and `of` has room for what is written and is a value whatever is.
+    // SAFETY: the path ends in NUL; `of` has room for the result, and every content is a valid
+    // value.
     unsafe {
         call(libc::SYS_newfstatat, words)
             .is_ok()
@@ -143,14 +145,14 @@ pub fn mount_flags(fd: c_int) -> Option<u64> {
     statfs(fd).map(|of| of[FLAGS_WORD])
 }
 
-/// The working directory's path with a NUL, as long as the result says.
+/// Writes the working directory's path with a NUL; returns the length of both.
 pub fn working_directory(into: &mut [u8]) -> Option<usize> {
     let words = [into.as_mut_ptr() as usize, into.len(), 0, 0, 0, 0];
     // SAFETY: `into` has that many bytes.
     unsafe { call(libc::SYS_getcwd, words) }.ok()
 }
 
-/// Where a link leads: so many bytes of `into`.
+/// Reads a link's target; returns its length in `into`.
 pub fn read_link(path: &CStr, into: &mut [u8]) -> Option<usize> {
     let words = [
         libc::AT_FDCWD as usize,
@@ -178,24 +180,24 @@ pub fn change_directory(path: &CStr) -> Result<(), c_int> {
 /// # Errors
 /// As fchdir(2).
 pub fn change_directory_to(fd: c_int) -> Result<(), c_int> {
-    // SAFETY: a number.
+    // SAFETY: the argument is a number.
     unsafe { call(libc::SYS_fchdir, [fd as usize, 0, 0, 0, 0, 0]) }.map(drop)
 }
 
-/// Which process this one is a child of.
+/// Returns the parent process's id.
 pub fn parent() -> c_int {
     // SAFETY: no arguments.
     unsafe { call(libc::SYS_getppid, [0; 6]) }.map_or(0, int)
 }
 
-/// Whether a process has not been waited for yet.
+/// Returns whether a process exists, including one that was not waited for yet.
 pub fn is_alive(process: c_int) -> bool {
-    // SAFETY: numbers; no signal is sent.
+    // SAFETY: the arguments are numbers; no signal is sent.
     let answer = unsafe { call(libc::SYS_kill, [process as usize, 0, 0, 0, 0, 0]) };
     answer != Err(libc::ESRCH)
 }
 
-/// Which process traces this one; 0 if none does.
+/// Returns the id of the process that traces this one; 0 if there is none.
 pub fn tracer() -> c_int {
     const NAME: &[u8] = b"\nTracerPid:\t";
     let mut space = [0; 1024];
@@ -215,7 +217,7 @@ pub fn tracer() -> c_int {
         })
 }
 
-/// What a file begins with.
+/// Reads the beginning of a file.
 fn read<'a>(file: &Own, into: &'a mut [u8]) -> &'a [u8] {
     let words = [
         file.0 as usize,
@@ -230,27 +232,27 @@ fn read<'a>(file: &Own, into: &'a mut [u8]) -> &'a [u8] {
     into.get(..length).unwrap_or_default()
 }
 
-/// Which process this is.
+/// Returns this process's id.
 pub fn process() -> c_int {
     // SAFETY: no arguments.
     unsafe { call(libc::SYS_getpid, [0; 6]) }.map_or(0, int)
 }
 
-/// The user that counts.
+/// Returns the effective user id.
 pub fn effective_user() -> u32 {
     // SAFETY: no arguments.
     unsafe { call(libc::SYS_geteuid, [0; 6]) }.map_or(u32::MAX, |user| user as u32)
 }
 
-/// The monotonic clock, to some milliseconds. This is a call of the kernel's: who has the C library
-/// asks that.
+/// Returns the monotonic clock in nanoseconds, with a resolution of some milliseconds. This is a
+/// system call; code with the C library should use that instead.
 pub fn now_ns() -> i64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     let clock = libc::CLOCK_MONOTONIC_COARSE as usize;
-    // SAFETY: `now` has room.
+    // SAFETY: `now` has room for the result.
     let _ = unsafe {
         call(
             libc::SYS_clock_gettime,
@@ -277,13 +279,13 @@ pub fn map(fd: c_int, length: usize, protection: c_int) -> Option<*mut u8> {
     Some(at as *mut u8)
 }
 
-/// Maps as the caller wants it.
+/// Maps memory with the caller's arguments.
 ///
 /// # Errors
 /// As mmap(2).
 ///
 /// # Safety
-/// As mmap(2): nobody uses what is mapped at a fixed address.
+/// As mmap(2): memory at a fixed address is not in use.
 pub unsafe fn map_at(
     at: *mut u8,
     length: usize,
@@ -300,11 +302,11 @@ pub unsafe fn map_at(
         fd as usize,
         offset as usize,
     ];
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { call(libc::SYS_mmap, words) }.map(|at| at as *mut u8)
 }
 
-/// Any call.
+/// Makes any system call.
 ///
 /// # Errors
 /// As the call.
@@ -312,23 +314,23 @@ pub unsafe fn map_at(
 /// # Safety
 /// As the call.
 pub unsafe fn any(number: c_long, words: [usize; 6]) -> Result<usize, c_int> {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { call(number, words) }
 }
 
-/// Takes a mapping back.
+/// Removes a mapping.
 ///
 /// # Safety
-/// It is one of [`map`], of that length, and nobody uses it any more.
+/// [`map`] made it, with that length, and nobody uses it any more.
 pub unsafe fn unmap(at: *mut u8, length: usize) {
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     let _ = unsafe { call(libc::SYS_munmap, [at as usize, length, 0, 0, 0, 0]) };
 }
 
-/// A socket of this kind.
+/// Makes a socket.
 pub(crate) fn socket(family: c_int, kind: c_int) -> Option<Own> {
     let words = [family as usize, kind as usize, 0, 0, 0, 0];
-    // SAFETY: numbers.
+    // SAFETY: the arguments are numbers.
     let fd = unsafe { call(libc::SYS_socket, words) }.ok()?;
     Some(Own(int(fd)))
 }
@@ -348,7 +350,7 @@ pub(crate) fn connect(socket: c_int, address: &libc::sockaddr_un) -> bool {
     unsafe { call(libc::SYS_connect, words) }.is_ok()
 }
 
-/// Lets who waits for this socket wait no longer than that.
+/// Sets the time limit for receiving from a socket.
 pub(crate) fn be_patient(socket: c_int, seconds: i64) {
     let time = libc::timeval {
         tv_sec: seconds,
@@ -366,7 +368,7 @@ pub(crate) fn be_patient(socket: c_int, seconds: i64) {
     let _ = unsafe { call(libc::SYS_setsockopt, words) };
 }
 
-/// The user of the process at the other end of a socket.
+/// Returns the user of the process at the other end of a socket.
 pub(crate) fn peer_user(socket: c_int) -> Option<u32> {
     let mut peer = libc::ucred {
         pid: 0,
@@ -382,12 +384,12 @@ pub(crate) fn peer_user(socket: c_int) -> Option<u32> {
         &raw mut length as usize,
         0,
     ];
-    // SAFETY: the value has the length that is given.
+    // SAFETY: the value has the given length.
     unsafe { call(libc::SYS_getsockopt, words) }.ok()?;
     Some(peer.uid)
 }
 
-/// Sends bytes; whether all went. That the other end is gone is no signal.
+/// Sends bytes; returns whether all were sent. A closed connection raises no signal.
 pub(crate) fn send(socket: c_int, bytes: &[u8]) -> bool {
     let words = [
         socket as usize,
@@ -397,21 +399,21 @@ pub(crate) fn send(socket: c_int, bytes: &[u8]) -> bool {
         0,
         0,
     ];
-    // SAFETY: the bytes are there.
+    // SAFETY: the slice is valid.
     let sent = unsafe { call(libc::SYS_sendto, words) };
     sent == Ok(bytes.len())
 }
 
-/// Receives a message; how many bytes came.
+/// Receives a message; returns the number of bytes.
 ///
 /// # Safety
-/// The message points to what has the lengths that it says.
+/// The message points to buffers of the lengths that it states.
 pub(crate) unsafe fn receive(
     socket: c_int,
     message: *mut libc::msghdr,
     flags: c_int,
 ) -> Option<usize> {
     let words = [socket as usize, message as usize, flags as usize, 0, 0, 0];
-    // SAFETY: the caller promises it.
+    // SAFETY: guaranteed by the caller.
     unsafe { call(libc::SYS_recvmsg, words) }.ok()
 }

@@ -1,8 +1,8 @@
 //! Asks the bulk service from within other people's programs.
 //!
-//! Invariants: of the C library nothing is used, only its types: its functions may be ours, or not
-//! there at all. So `errno` stays as it is, nothing is allocated, no lock is waited for, and no
-//! descriptor stays open. What the service sends is not trusted further than its sender is.
+//! Invariants: only types of the C library are used: its functions may be ours, or missing. So
+//! `errno` does not change, nothing is allocated, no lock is waited for, and no descriptor stays
+//! open. The service's data is trusted no further than its user.
 
 #![no_std]
 #![cfg(all(

@@ -1,10 +1,11 @@
-//! Programs of a run that were started and have not said that they tell of their changes
+//! Tracks programs of a run that were started and have not announced that they report their changes
 //! (`trawl_table::page`).
 //!
-//! Who starts a program notes it first. The library takes the note away once it runs there, so what
-//! stays are programs without it, or without the page: static ones, those with an environment or
-//! `/dev/shm` of their own, those of another user. While one lives no table is believed; whoever
-//! sees that it has ended says that something was changed, and takes the note away.
+//! A process that starts a program notes it first. The preload library removes the note once it
+//! runs in the program. So the remaining notes are about programs without the library or without
+//! the page: static ones, those with an environment or `/dev/shm` of their own, and those of
+//! another user. While one of them is alive no table is believed. The process that sees its end
+//! reports a change and removes the note.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,22 +17,22 @@ use trawl_table::page::{
 
 use crate::kernel;
 
-/// Stands for a file whose name is not known.
+/// Stands for a file whose name is unknown.
 pub const ANY_FILE: u64 = 0;
 
-/// A note of a program that is started.
+/// A note about a program that is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
     at: usize,
     word: u64,
 }
 
-/// Who starts a program.
+/// The process that starts a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starter {
     /// A process that becomes the program.
     Itself(c_int),
-    /// A process whose child becomes it.
+    /// A process whose child becomes the program.
     Parent(c_int),
 }
 
@@ -44,21 +45,21 @@ impl Starter {
     }
 }
 
-/// A hash of the file that is executed, as it is named. Never [`ANY_FILE`].
+/// Hashes the name of the executed file. Never returns [`ANY_FILE`].
 pub fn hash(file: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    // FNV-1a; the lower half of what is kept depends on every byte.
+    // FNV-1a; the lower half of the stored bits depends on every byte.
     file.iter().fold(0xcbf2_9ce4_8422_2325, step) >> 24 | 1
 }
 
-/// The words for programs.
+/// Returns the words for notes.
 fn slots(words: &[AtomicU64]) -> &[AtomicU64] {
     words
         .get(FIRST_STARTED_WORD..FIRST_STARTED_WORD + STARTED_WORDS)
         .unwrap_or_default()
 }
 
-/// Those that stand for a program, with their numbers.
+/// Returns the words in use, with their numbers.
 fn used(words: &[AtomicU64]) -> impl Iterator<Item = (usize, &AtomicU64)> {
     let bits = bits(words);
     let slots = slots(words).iter().enumerate();
@@ -83,15 +84,15 @@ fn say(words: &[AtomicU64], number: usize) {
     }
 }
 
-/// Notes a program before it is started; `change` says that something was changed. `None` if there
-/// is no room: then no table is believed any more.
+/// Notes a program before it is started; `change` reports a change. Returns `None` if there is no
+/// room: then no table is believed any more.
 pub fn note(words: &[AtomicU64], starter: Starter, file: u64, change: impl Fn()) -> Option<Note> {
     let word = starter.word(file);
     for _ in 0..2 {
         for (at, slot) in slots(words).iter().enumerate() {
             let claimed = slot.compare_exchange(0, word, Ordering::SeqCst, Ordering::SeqCst);
             if claimed.is_ok() {
-                // Whoever ends right here has started nothing.
+                // A process that dies at this point has started nothing.
                 words.get(STARTED_WORD)?.fetch_or(1 << at, Ordering::SeqCst);
                 return Some(Note { at, word });
             }
@@ -103,12 +104,12 @@ pub fn note(words: &[AtomicU64], starter: Starter, file: u64, change: impl Fn())
 }
 
 impl Note {
-    /// Takes the note away: the program was not started, or has ended and its changes were told.
+    /// Removes the note: the program was not started, or has ended and its changes were reported.
     pub fn take_away(self, words: &[AtomicU64]) -> bool {
         take_away(words, self.at, self.word)
     }
 
-    /// Says which child it is, if that has not taken the note away itself.
+    /// Sets the child's process id, unless the child has removed the note already.
     pub fn is_child(self, words: &[AtomicU64], child: c_int) {
         let word = started(child.unsigned_abs(), self.word >> 24);
         if let Some(slot) = slots(words).get(self.at) {
@@ -122,7 +123,7 @@ fn take_away(words: &[AtomicU64], at: usize, word: u64) -> bool {
     let (Some(slot), Some(bits)) = (slots(words).get(at), words.get(STARTED_WORD)) else {
         return false;
     };
-    // Only one does, so that the bit is not that of the next program.
+    // Only one process may clear the bit, which could otherwise be that of the next program.
     let claimed = slot.compare_exchange(word, IS_LEAVING, Ordering::SeqCst, Ordering::SeqCst);
     if claimed.is_err() {
         return false;
@@ -132,8 +133,8 @@ fn take_away(words: &[AtomicU64], at: usize, word: u64) -> bool {
     true
 }
 
-/// Takes the note of this program away, which begins: from here on it tells of its changes. If
-/// another one was in between, `change` is called first.
+/// Removes this program's note at its start: from here on it reports its changes. If another
+/// program ran in between, `change` is called first.
 pub fn begins(words: &[AtomicU64], file: u64, change: impl Fn()) {
     if bits(words) == 0 {
         return;
@@ -143,7 +144,7 @@ pub fn begins(words: &[AtomicU64], file: u64, change: impl Fn()) {
         kernel::parent().unsigned_abs(),
     );
     for (at, slot) in used(words) {
-        // The parent may just be saying that it is its child.
+        // The parent may be storing the child's id at this moment.
         loop {
             let word = slot.load(Ordering::SeqCst);
             let noted = word >> 24;
@@ -164,13 +165,13 @@ pub fn begins(words: &[AtomicU64], file: u64, change: impl Fn()) {
     }
 }
 
-/// Takes the notes of a process away that has ended; its changes were told.
+/// Removes the notes about a process that has ended and whose changes were reported.
 pub fn has_ended(words: &[AtomicU64], child: c_int) {
     let is_its = |word: u64| word & IS_PARENT == 0 && process(word) == child.unsigned_abs();
     take_away_all(words, is_its);
 }
 
-/// Takes the notes of programs away that this process has started from this file, and waited for.
+/// Removes the notes about programs that this process started from this file and has waited for.
 pub fn have_ended(words: &[AtomicU64], own: c_int, file: u64) {
     let word = Starter::Parent(own).word(file);
     take_away_all(words, |noted| noted == word);
@@ -185,12 +186,12 @@ fn take_away_all(words: &[AtomicU64], is_one: impl Fn(u64) -> bool) {
     }
 }
 
-/// Takes the notes of programs away that have ended without anybody's saying so.
+/// Removes the notes about programs that have ended without a report.
 pub fn forget_ended(words: &[AtomicU64], change: impl Fn()) {
     if says(words, NAMESPACES_WORD) {
         return;
     }
-    // All of them: who noted one may have ended before the bit was set.
+    // All slots are checked: the process that noted a program may have died before it set the bit.
     for (at, slot) in slots(words).iter().enumerate() {
         let word = slot.load(Ordering::SeqCst);
         let is_noted = word != 0 && word & IS_LEAVING == 0;
@@ -201,19 +202,20 @@ pub fn forget_ended(words: &[AtomicU64], change: impl Fn()) {
     }
 }
 
-/// Says that process numbers may be those of another namespace from now on.
+/// Announces that process ids may belong to another namespace from now on.
 pub fn namespaces_are_left(words: &[AtomicU64]) {
     say(words, NAMESPACES_WORD);
 }
 
-/// Whether there is any note, or was one too many.
+/// Returns whether there is any note, or was one too many.
 #[inline]
 pub fn is_any(words: &[AtomicU64]) -> bool {
     bits(words) != 0 || says(words, UNCOUNTED_WORD)
 }
 
-/// Whether there are programs that may change something without saying so, but for those that
-/// `is_known` says are none, by their process; the second argument says that this starts it.
+/// Returns whether there are programs that may change something without reporting it, except those
+/// for which `is_known` returns true. Its arguments are the process, and whether that is the
+/// program's starter.
 pub fn are_any(words: &[AtomicU64], is_known: impl Fn(c_int, bool) -> bool) -> bool {
     let mut notes = used(words).map(|(_, slot)| slot.load(Ordering::SeqCst));
     says(words, UNCOUNTED_WORD)
@@ -275,7 +277,7 @@ mod tests {
         assert!(is_any(&page));
         begins(&page, file, no_change);
         assert!(!is_any(&page));
-        // Too late.
+        // This is too late.
         noted.unwrap().is_child(&page, kernel::process());
         assert!(!is_any(&page));
         let noted = note(&page, Starter::Parent(parent), file, no_change);

@@ -1,4 +1,4 @@
-//! What the variables say that a service gives to programs, read once before the program begins.
+//! Parses the variables that a service passes to programs, once before the program begins.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char};
@@ -11,7 +11,8 @@ pub struct Text<const N: usize> {
     length: AtomicU32,
 }
 
-// SAFETY: `set` is for who runs before there is a second thread, and the bytes are read only once the length, which is stored after them, is not zero.
+// SAFETY: `set` is called only before there is a second thread, and the bytes are read only once
+// the length, which is stored after them, is not zero.
 unsafe impl<const N: usize> Sync for Text<N> {}
 
 impl<const N: usize> Default for Text<N> {
@@ -21,7 +22,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> Text<N> {
-    /// None yet.
+    /// Makes an empty text.
     pub const fn new() -> Text<N> {
         Text {
             bytes: UnsafeCell::new([0; N]),
@@ -29,7 +30,7 @@ impl<const N: usize> Text<N> {
         }
     }
 
-    /// Keeps it, if it and a NUL fit and it was not set before.
+    /// Stores a text, if it fits with a NUL and none was stored before.
     pub fn set(&self, text: &[u8]) {
         if text.len() >= N || self.length.load(Ordering::Acquire) != 0 {
             return;
@@ -40,7 +41,7 @@ impl<const N: usize> Text<N> {
         self.length.store(text.len() as u32, Ordering::Release);
     }
 
-    /// The text; empty if none was kept.
+    /// Returns the text; empty if none was stored.
     pub fn get(&self) -> &[u8] {
         let length = self.length.load(Ordering::Acquire) as usize;
         // SAFETY: nobody writes once the length is not zero, see above.
@@ -48,24 +49,24 @@ impl<const N: usize> Text<N> {
         bytes.get(..length).unwrap_or_default()
     }
 
-    /// The text with a NUL behind it; `None` if none was kept.
+    /// Returns the text followed by a NUL; `None` if none was stored.
     pub fn c_str(&self) -> Option<&CStr> {
         let text: *const u8 = match self.get() {
             [] => return None,
             text => text.as_ptr(),
         };
-        // SAFETY: it lies in an array in which at least one more byte follows, still zero, that
-        // nobody writes once the length is not zero.
+        // SAFETY: at least one more byte of the array follows the text. It is zero, and nobody
+        // writes it once the length is not zero.
         Some(unsafe { CStr::from_ptr(text.cast()) })
     }
 }
 
-/// What a service's variables say.
+/// The values of a service's variables.
 #[derive(Debug)]
 pub struct Variables {
     /// The service's socket.
     pub socket: Text<108>,
-    /// The file that is the run's page.
+    /// The file of the run's page.
     pub page: Text<512>,
     roots: Text<8192>,
     age_ns: AtomicI64,
@@ -82,7 +83,7 @@ impl Default for Variables {
 }
 
 impl Variables {
-    /// Nothing is known yet.
+    /// Makes an instance without values.
     pub const fn new() -> Variables {
         Variables {
             socket: Text::new(),
@@ -96,18 +97,18 @@ impl Variables {
         }
     }
 
-    /// Reads a program's environment; `other` is told of what is not the service's, by name and
-    /// value.
+    /// Reads a program's environment; `other` receives the name and value of variables that are not
+    /// the service's.
     ///
     /// # Safety
-    /// An array of C strings that ends in NULL; there is no second thread.
+    /// `environment` is an array of C strings that ends in NULL, and there is no second thread.
     pub unsafe fn read<'a>(
         &self,
         environment: *const *const c_char,
         mut other: impl FnMut(&'a [u8], &'a [u8]),
     ) {
         let mut at = environment;
-        // SAFETY: the caller promises it.
+        // SAFETY: guaranteed by the caller.
         while let Some(text) = unsafe { bytes(*at) } {
             if let Some(middle) = text.iter().position(|byte| *byte == b'=')
                 && let (name, Some((_, value))) = (
@@ -120,7 +121,7 @@ impl Variables {
                     None => other(name, value),
                 }
             }
-            // SAFETY: it was not the last one.
+            // SAFETY: it was not the last element.
             at = unsafe { at.add(1) };
         }
     }
@@ -151,39 +152,39 @@ impl Variables {
         }
     }
 
-    /// Whether all was said that is needed to ask.
+    /// Returns whether all values needed for a question are there.
     pub fn is_whole(&self) -> bool {
         let texts = [self.socket.get(), self.page.get(), self.roots.get()];
         texts.iter().all(|text| !text.is_empty()) && self.age_ns() > 0
     }
 
-    /// How old a table may be.
+    /// Returns the maximum age of a table in nanoseconds.
     pub fn age_ns(&self) -> i64 {
         self.age_ns.load(Ordering::Relaxed)
     }
 
-    /// The most entries that may be asked for at once.
+    /// Returns the maximum number of entries to ask for at once.
     pub fn entries_max(&self) -> u32 {
         self.entries_max.load(Ordering::Relaxed)
     }
 
-    /// Whether to ask where calls are cheap, too.
+    /// Returns whether to ask even where calls are cheap.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Relaxed)
     }
 
-    /// Whether to ask at the first call.
+    /// Returns whether to ask at the first call.
     pub fn is_eager(&self) -> bool {
         self.is_eager.load(Ordering::Relaxed)
     }
 
-    /// Whether to ask however lately something was changed or asked for in vain: for tests, which
+    /// Returns whether to ask regardless of recent changes and questions in vain: for tests, which
     /// then have a table behind nearly every call.
     pub fn is_restless(&self) -> bool {
         self.is_restless.load(Ordering::Relaxed)
     }
 
-    /// Whether a path is a covered directory or lies below one.
+    /// Returns whether a path is a covered directory or lies below one.
     pub fn is_covered(&self, path: &[u8]) -> bool {
         let mut roots = self.roots.get().split(|byte| *byte == b':');
         roots.any(|root| {
@@ -197,16 +198,16 @@ impl Variables {
     }
 }
 
-/// The bytes of a C string, without the C library.
+/// Returns the bytes of a C string, without using the C library; `None` for NULL.
 ///
 /// # Safety
-/// NULL, or it ends in NUL and stays as it is while the result is used.
+/// `text` is NULL, or ends in NUL and does not change while the result is used.
 pub unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     if text.is_null() {
         return None;
     }
     let mut length = 0;
-    // SAFETY: the caller promises that it ends.
+    // SAFETY: the caller guarantees that it ends in NUL.
     unsafe {
         while *text.add(length) != 0 {
             length += 1;
@@ -249,7 +250,7 @@ mod tests {
         let mut pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
         pointers.push(std::ptr::null());
         let mut others = Vec::new();
-        // SAFETY: the strings live, and NULL is the last.
+        // SAFETY: the strings live, and the last pointer is NULL.
         unsafe {
             variables.read(pointers.as_ptr(), |name, value| {
                 others.push((name.to_vec(), value.to_vec()));

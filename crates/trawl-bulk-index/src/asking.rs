@@ -1,4 +1,4 @@
-//! Asks the daemon, at most once at a time, and keeps what was read then.
+//! Asks the daemon, at most one question at a time, and stores the result.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use trawl_model::path;
 use crate::Use;
 use crate::reading::Reading;
 
-/// So long a daemon has: what came later would be too old.
+/// Time limit for a daemon in automatic mode: a later answer would be too old.
 const DEADLINE: Duration = Duration::from_millis(400);
-/// The same where the table waits for it.
+/// Time limit where the table waits for the answer.
 const DEADLINE_ALWAYS: Duration = Duration::from_secs(5);
-/// After an answer that was no help none is asked for so long, and each time twice as long.
+/// Pause after an answer in vain; it doubles each time.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// Directories of which it is remembered that asking about them was no help.
+/// Maximum number of remembered directories about which asking was in vain.
 const REFUSED_MAX: usize = 64;
 
-/// What will come: nothing, if the index cannot answer.
+/// The pending result; the channel closes without one if the index cannot answer.
 pub(crate) type Coming = Receiver<Arc<Reading>>;
 
-/// An index, and when it was asked.
+/// An index, and the state of questions about it.
 #[derive(Debug)]
 pub(crate) struct Asking {
     index: PathBuf,
@@ -36,7 +36,7 @@ pub(crate) struct Asking {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether a thread waits for an answer.
+    /// Whether a thread is waiting for an answer.
     is_asked: bool,
     last: Option<Arc<Reading>>,
     refused: HashMap<Vec<u8>, Refused>,
@@ -58,9 +58,10 @@ impl Asking {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was read for the table that this one goes on from, if that may still be told.
+    /// Returns the result that was read for the table that this one continues, if it may still be
+    /// used.
     pub(crate) fn last(&self, demand: &Demand, begun: Begun) -> Option<Arc<Reading>> {
-        // Who begins is told what was so afterwards.
+        // A walk that begins gets newer information.
         if demand.from.is_empty() {
             return None;
         }
@@ -69,7 +70,7 @@ impl Asking {
         (is_young && path::is_within(stored(&demand.path), &last.top)).then_some(last)
     }
 
-    /// Asks, unless that makes no sense now.
+    /// Asks, unless a question makes no sense now.
     pub(crate) fn ask(self: &Arc<Self>, demand: &Demand, begun: Begun) -> Option<Coming> {
         if !barrier::is_watched(&self.index) {
             return None;
@@ -88,7 +89,7 @@ impl Asking {
         let (asking, generation) = (Arc::clone(self), begun.generation);
         let ask = move || {
             if let Some(reading) = asking.read(top, generation) {
-                // The table may be done.
+                // The table may be complete by now.
                 let _ = sender.send(reading);
             }
         };
@@ -100,17 +101,17 @@ impl Asking {
         started.is_ok().then_some(coming)
     }
 
-    /// Waits for what will come, as long as a daemon has.
+    /// Waits for the pending result, up to the daemon's time limit.
     pub(crate) fn wait(&self, demand: &Demand, coming: &Coming) -> Option<Arc<Reading>> {
         let came = coming.recv_timeout(DEADLINE_ALWAYS);
         if matches!(came, Err(RecvTimeoutError::Timeout)) {
-            // It does not even say that it is late.
+            // The daemon did not even report a missed deadline.
             self.lock().refuse(stored(&demand.path).to_vec());
         }
         came.ok()
     }
 
-    /// Has the daemon bring the index up to date, and opens it.
+    /// Has the daemon bring the index up to date, and opens the index.
     fn read(&self, top: Vec<u8>, generation: u64) -> Option<Arc<Reading>> {
         let deadline = match self.when {
             Use::Automatic => DEADLINE,
@@ -153,7 +154,7 @@ impl State {
     }
 }
 
-/// A path as the index has it.
+/// Returns a path in the index's form.
 pub(crate) fn stored(path: &[u8]) -> &[u8] {
     match path {
         b"/" => b"",

@@ -1,14 +1,14 @@
-//! Names for the bulk service's tables from an index that a daemon keeps as of now.
+//! Provides names for the bulk service's tables from an index that a daemon keeps up to date.
 //!
-//! A walk for a table begins as ever. Once it has gone through some directories, a thread asks the
-//! daemon to bring the index up to date (`trawl watch`, a barrier) and opens it; from then on the
-//! walk is told the names of directories, and so are those that go on where its table ended, while
-//! the run changes nothing and the answer is young.
+//! A walk for a table begins as usual. After some directories, a thread asks the daemon to bring
+//! the index up to date (`trawl watch`, a barrier) and opens it. From then on the walk gets the
+//! names of directories from the index, and so do walks that continue where its table ended, while
+//! the run makes no change and the answer is young.
 //!
-//! Invariants: nobody waits for a daemon, unless the index was asked for by name. What a barrier
-//! was not answered for is not told. A directory's names are told if it looks to statx(2) as it did
-//! when they were put into the index, and if the kernel lets this process open what the index keeps
-//! for those who may list it.
+//! Invariants: nobody waits for a daemon, unless the index was requested explicitly. Sources for
+//! which the barrier was not confirmed are not used. A directory's names are used only if its
+//! statx(2) result is the same as when they were indexed, and if the kernel lets this process open
+//! the files that the index keeps for users who may list it.
 
 #![forbid(unsafe_code)]
 
@@ -24,27 +24,28 @@ use trawl_bulk::{Begun, Demand, Known, Names};
 use asking::Asking;
 use session::Session;
 
-/// When the index is asked.
+/// When the index is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// For tables of many directories, and when its answer has come.
+    /// For tables of many directories, once its answer has arrived.
     Automatic,
-    /// For each table, which waits for it.
+    /// For each table, which waits for the answer.
     Always,
 }
 
-/// Knows names in directories from an index.
+/// Knows the names in directories from an index.
 #[derive(Debug)]
 pub struct IndexNames(Arc<Asking>);
 
 impl IndexNames {
-    /// Those of the index in a directory; `None` if this process may not be told what it has: a
-    /// superuser's that gave up the right to open what others own, or one that acts as somebody else.
+    /// Uses the index in a directory. Returns `None` if this process may not be told the index's
+    /// content: a superuser's process without the capability to open others' files, or one that
+    /// acts as another user.
     pub fn of(index: PathBuf, when: Use) -> Option<IndexNames> {
         reads_as_its_user().then(|| IndexNames(Arc::new(Asking::new(index, when))))
     }
 
-    /// Whether a daemon may be there to be asked.
+    /// Returns whether a daemon may be there to be asked.
     pub fn is_watched(index: &Path) -> bool {
         trawl_ask::barrier::is_watched(index)
     }
@@ -56,14 +57,15 @@ impl Known for IndexNames {
     }
 }
 
-/// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`: with either, directories are open.
+/// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`: either opens all directories.
 const OVERRIDES: u64 = 1 << 1 | 1 << 2;
 
-/// Whether the kernel lets this process open of the index just what it would show it of the tree.
-/// What is for the superuser alone belongs to the superuser, who opens it by owning it.
+/// Returns whether the kernel lets this process open exactly those parts of the index that it would
+/// show it of the tree. Parts for the superuser alone belong to the superuser, who opens them as
+/// their owner.
 fn reads_as_its_user() -> bool {
     use rustix::process::{getegid, geteuid, getgid, getuid};
-    // Of what it may list the kernel is asked by its real user.
+    // access(2) checks permissions with the real user.
     if (getuid(), getgid()) != (geteuid(), getegid()) {
         return false;
     }
@@ -72,7 +74,7 @@ fn reads_as_its_user() -> bool {
     !is_root || capabilities(&status()) & OVERRIDES != 0
 }
 
-/// The capabilities that count, as `/proc/PID/status` has them.
+/// Returns the effective capabilities from the text of `/proc/PID/status`.
 fn capabilities(status: &str) -> u64 {
     let text = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let number = text.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());

@@ -1,4 +1,4 @@
-//! What was read of the index after a barrier: the names in directories.
+//! Reads the names in directories from an index after a barrier.
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -17,7 +17,7 @@ use trawl_query::{DecodedListings, Index, Listings, Located, Start};
 
 use crate::asking::stored;
 
-/// What is read of each row besides its name.
+/// Columns read of each row besides its name.
 const COLUMNS: [Column; 6] = [
     Column::Ino,
     Column::Dev,
@@ -31,18 +31,19 @@ const MOUNT_ROOT: u64 = 0x2000;
 
 /// An index as of some moment.
 pub(crate) struct Reading {
-    /// Everything that was changed before is in it, by the monotonic clock.
+    /// Every change before this time, by the monotonic clock, is in it.
     pub(crate) begun_ns: i64,
-    /// The generation of the run's page then.
+    /// The generation of the run's page at that time.
     pub(crate) generation: u64,
-    /// What it was opened for, as stored.
+    /// The directory that it was opened for, in the index's form.
     pub(crate) top: Vec<u8>,
     start: Start,
-    /// The index itself, whose changes no daemon looks at.
+    /// The index's own directory, whose changes no daemon watches.
     place: Option<Vec<u8>>,
-    /// Directories with something that could not be read.
+    /// Directories with entries that could not be read.
     unread: HashSet<Vec<u8>>,
-    /// Directories whose names were told, as hashes: they come in that order again.
+    /// Hashes of directories whose names were given out: their names must come in the same order
+    /// again.
     told: Mutex<HashSet<u64>>,
 }
 
@@ -53,8 +54,8 @@ impl fmt::Debug for Reading {
 }
 
 impl Reading {
-    /// Opens the index for what lies at and below `top`; `None` if it cannot say what a walk would
-    /// find there, or if its source is not fresh.
+    /// Opens the index for the directory `top` and everything below. Returns `None` if the index
+    /// cannot tell what a walk would find there, or if its source is not fresh.
     pub(crate) fn open(
         index: &Path,
         top: &[u8],
@@ -88,7 +89,7 @@ impl Reading {
         })
     }
 
-    /// The names in a directory, if they are known and no more than that.
+    /// Returns the names in a directory, if they are known and at most `names_max`.
     pub(crate) fn names(
         &self,
         wanted: &Wanted<'_>,
@@ -134,7 +135,7 @@ impl Reading {
             return None;
         }
         let place = listings.find(dir).ok()?;
-        // Without one nothing is known, or this user may not list it.
+        // Without an outline nothing is known, or this user may not list it.
         let outline = listings.outline(&place)?;
         let is_it = is_of(wanted.stat, outline.dev.as_u64(), outline.ino);
         if !is_it || outline.rows > names_max {
@@ -155,7 +156,7 @@ impl Reading {
         (is_plain && is_each_once && names.len() as u64 == outline.rows).then_some(names)
     }
 
-    /// How a directory was, by its own row.
+    /// Returns the state of a directory when it was indexed, from its own row.
     fn sign(&self, dir: &[u8], listings: &mut Listings<'_>) -> Option<Sign> {
         if dir == self.start.path {
             return Some(sign(&self.start.own_row()));
@@ -180,8 +181,8 @@ fn sign(row: &Row<'_>) -> Sign {
     }
 }
 
-/// A name in a directory on this device; `None` where something is mounted, whose number is not
-/// that of the name.
+/// Returns a name in a directory on this device; `None` where something is mounted, whose inode
+/// number is not that of the name.
 fn name(row: &Row<'_>, dev: u64) -> Option<Name> {
     let is_mounted = row.dev().as_u64() != dev || row.attributes() & MOUNT_ROOT != 0;
     let name = CString::new(row.name()).ok().filter(|_| !is_mounted)?;

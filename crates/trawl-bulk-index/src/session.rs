@@ -1,4 +1,4 @@
-//! What one table is told.
+//! Supplies the names for one table.
 
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
@@ -11,40 +11,40 @@ use crate::Use;
 use crate::asking::{Asking, Coming};
 use crate::reading::Reading;
 
-/// Directories of a table that are listed before anybody is asked. A barrier, and opening the index,
-/// take some 5 ms of CPU time, and what is then told saves 2 to 3 µs a directory: who has come so
-/// far may well go on as far again.
+/// Number of directories of a table that are listed before the daemon is asked. A barrier and
+/// opening the index take some 5 ms of CPU time; each name lookup then saves 2 to 3 µs per
+/// directory. A walk that has come this far may well continue as far again.
 const DIRECTORIES_MIN: u32 = 2048;
 
-/// Directories with more names are listed: the kernel gives many names of one directory for less.
+/// Directories with more names are listed: for these the kernel is cheaper.
 const NAMES_MAX: u64 = 256;
-/// What the index says of a directory must take less on average, or nothing more is asked of it: its
-/// pages may lie so that many are decoded for each directory.
+/// Maximum average time per directory; beyond it the index is not asked further. Its pages may be
+/// arranged so that many are decoded for each directory.
 const TIME_EACH: Duration = Duration::from_micros(40);
-/// Not before so many were told.
+/// Number of directories before the average time is checked.
 const TOLD_MIN: u32 = 128;
 
-/// What one table is told.
+/// The names for one table.
 pub(crate) struct Session {
     asking: Arc<Asking>,
     demand: Demand,
     begun: Begun,
-    /// Directories that were wanted.
+    /// Number of requested directories.
     wanted: u32,
     state: State,
     decoded: Option<DecodedListings>,
     as_of_ns: Option<i64>,
-    /// Directories that were asked for of the index, and how long that took.
+    /// Number of directories looked up in the index, and the time that took.
     told: u32,
     took: Duration,
 }
 
 enum State {
-    /// Nobody was asked yet.
+    /// The daemon was not asked yet.
     Quiet,
     Asked(Coming),
     Known(Arc<Reading>),
-    /// There is nothing to be told.
+    /// The index has nothing to offer.
     Unknown,
 }
 

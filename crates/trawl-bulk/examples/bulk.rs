@@ -1,5 +1,6 @@
 //! Runs a command with the preload library over some directories: `bulk LIBRARY ROOTS COMMAND…`.
-//! `TRAWL_BULK_EAGER=1` asks at the first call, `TRAWL_BULK_REPORT=1` says what the service did.
+//! `TRAWL_BULK_EAGER=1` makes it ask at the first call; `TRAWL_BULK_REPORT=1` prints what the
+//! service did.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Tables that were made for one program and serve another.
+//! Stores tables that were made for one program and serve others.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -7,38 +7,38 @@ use std::time::Duration;
 
 use crate::source::Demand;
 
-/// No more tables are kept than that, and not more bytes of them.
+/// Maximum number of tables, and of their bytes.
 const TABLES_MAX: usize = 256;
 const BYTES_MAX: u64 = 512 << 20;
 
 /// A table in sealed memory.
 #[derive(Debug)]
 pub(crate) struct Sealed {
-    /// The memory.
+    /// The memory's descriptor.
     pub(crate) memory: OwnedFd,
-    /// How long it is.
+    /// Its length in bytes.
     pub(crate) bytes: u64,
     /// The page's generation when it was begun.
     pub(crate) generation: u64,
-    /// When it was begun, by the monotonic clock.
+    /// When it was begun, by the monotonic clock, in nanoseconds.
     pub(crate) begun_ns: i64,
     /// The first directory that did not fit.
     pub(crate) left_off: Option<Vec<u8>>,
 }
 
-/// Who waits for a table that is being made waits no longer than this.
+/// Maximum time that a client waits for a table that is being made.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 enum State {
-    /// Somebody makes it.
+    /// A thread is making it.
     Coming,
     There(Arc<Sealed>),
 }
 
 type Tables = HashMap<Demand, State>;
 
-/// Tables by what was asked.
+/// Tables by demand.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     tables: Mutex<Tables>,
@@ -50,8 +50,8 @@ impl Cache {
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The table that answers this, if it is of this generation and no older than that; one that is
-    /// being made is waited for.
+    /// Returns the table for this demand, if it has this generation and was not begun before
+    /// `since_ns`; waits for one that is being made.
     pub(crate) fn get(
         &self,
         demand: &Demand,
@@ -70,7 +70,7 @@ impl Cache {
         is_good.then(|| Arc::clone(table))
     }
 
-    /// Says that a table is going to be made; false if it is there or somebody makes it.
+    /// Announces that a table is going to be made; returns false if it exists or is being made.
     pub(crate) fn promise(&self, demand: &Demand) -> bool {
         let mut tables = self.lock();
         let is_new = !tables.contains_key(demand);
@@ -80,7 +80,7 @@ impl Cache {
         is_new
     }
 
-    /// Takes a promise back.
+    /// Withdraws an announcement.
     pub(crate) fn give_up(&self, demand: &Demand) {
         let mut tables = self.lock();
         if matches!(tables.get(demand), Some(State::Coming)) {
@@ -89,7 +89,7 @@ impl Cache {
         self.came.notify_all();
     }
 
-    /// Keeps a table; what is older than `since_ns` goes.
+    /// Stores a table; removes those begun before `since_ns`.
     pub(crate) fn put(&self, demand: Demand, table: Arc<Sealed>, since_ns: i64) {
         let mut tables = self.lock();
         let generation = table.generation;

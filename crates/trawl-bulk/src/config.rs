@@ -1,4 +1,4 @@
-//! What a service is to do.
+//! Configuration of a service.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use std::time::Duration;
 use crate::source::Source;
 use crate::walk::LocalWalk;
 
-/// When programs ask.
+/// When programs ask the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Haste {
-    /// Once they have done a few calls themselves and these took long: on a file system in memory,
+    /// After they have made a few calls themselves, if these took long. On a file system in memory,
     /// where a call takes a microsecond, the service has nothing to offer.
     Patient,
-    /// Once they have done a few calls themselves, however long these took.
+    /// After they have made a few calls themselves, however long these took.
     Ready,
-    /// At the first call: where each costs a round trip.
+    /// At the first call; useful where each call costs a round trip.
     Eager,
 }
 
-/// Who sees what the source says.
+/// Which processes see the same file systems as the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Viewers {
-    /// Those in this process's own mounts.
+    /// Those in this process's own mount namespace.
     Here,
-    /// Those in mounts that are still to be made: who asks waits for
+    /// Those in a mount namespace that is still to be made: clients wait for
     /// [`Running::seen_in`](crate::Running::seen_in).
     Elsewhere,
 }
 
-/// What a service is to do.
+/// Configuration of a service.
 #[derive(Clone)]
 pub struct Config {
-    /// The directories that are covered, with all that is below them.
+    /// The covered directories; everything below them is covered, too.
     pub roots: Vec<PathBuf>,
-    /// How long what others change may stay unseen. What the run itself changes is seen at once.
+    /// How long changes by others may stay unseen. The run's own changes are visible at once.
     pub age: Duration,
-    /// A table that has less left than this is not given any more.
+    /// A table with less remaining time than this is not given out any more.
     pub age_left: Duration,
-    /// The most entries of one table.
+    /// Maximum number of entries per table.
     pub entries_max: u32,
     /// When programs ask.
     pub haste: Haste,
-    /// Who may ask.
+    /// Which processes may ask.
     pub viewers: Viewers,
-    /// Who says what there is.
+    /// Provides the directories' content.
     pub source: Arc<dyn Source>,
 }
 
@@ -62,10 +62,10 @@ impl std::fmt::Debug for Config {
 }
 
 impl Config {
-    /// Covers these directories by walks of the file system, with the usual bounds.
+    /// Covers these directories by walks of the file system, with the default limits.
     ///
-    /// A second is what network and user-space file systems keep attributes for, too: who waits
-    /// for somebody else's file looks about that often.
+    /// The default age is one second. Network and user-space file systems also cache attributes for
+    /// that time; programs that wait for another program's file poll about that often.
     pub fn local(roots: Vec<PathBuf>) -> Config {
         Config {
             roots,

@@ -1,34 +1,34 @@
-//! Why there is no service.
+//! Errors that prevent a service from starting.
 
 use std::io;
 use std::path::PathBuf;
 
-/// What keeps a service from starting.
+/// An error that prevents a service from starting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BulkError {
-    /// A directory that is to be covered is not one, or has a name that cannot be passed on.
+    /// A root is not a directory, or has a name that cannot be passed on.
     #[error("cannot answer for {}: {why}", path.display())]
     Root {
-        /// Which.
+        /// The root.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// A file, a directory or a socket could not be made.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The attempted operation.
         action: &'static str,
-        /// On what.
+        /// The path it was attempted on.
         path: PathBuf,
-        /// Why it did not work.
+        /// The system's error.
         source: io::Error,
     },
-    /// The system said no.
+    /// A system call failed.
     #[error("cannot start the bulk service: {0}")]
     System(#[from] trawl_sys::SysError),
-    /// There is no thread to serve on.
+    /// No thread could be started.
     #[error("cannot start a thread for the bulk service: {0}")]
     Thread(io::Error),
 }

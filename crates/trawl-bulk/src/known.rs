@@ -1,4 +1,4 @@
-//! What is known of directories without listing them.
+//! Interface to sources that know the names in directories without listing them.
 
 use std::ffi::CString;
 use std::fmt::Debug;
@@ -16,24 +16,24 @@ pub struct Name {
     pub ino: u64,
     /// `d_type`.
     pub kind: u8,
-    /// Of a directory: when its names are known for certain.
+    /// For a directory: its state in which its names are known.
     pub sign: Option<Sign>,
 }
 
-/// How a directory was when its names became known. One that looks otherwise now has other names,
-/// or other rights.
+/// The state of a directory when its names became known. If its present state differs, its names or
+/// permissions may have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sign {
-    /// The file system.
+    /// Device number.
     pub dev: u64,
-    /// Its number there.
+    /// Inode number.
     pub ino: u64,
-    /// When it was last changed: names, rights, owners.
+    /// Time of the last change of its names, permissions or owner.
     pub ctime: Time,
 }
 
 impl Sign {
-    /// That of a directory that looks so.
+    /// Returns the sign of a directory with these attributes.
     pub fn of(stat: &Stat) -> Sign {
         Sign {
             dev: stat.dev,
@@ -48,27 +48,27 @@ impl Sign {
 pub struct Wanted<'a> {
     /// Its absolute path.
     pub path: &'a [u8],
-    /// What statx(2) says of it.
+    /// Its statx(2) result.
     pub stat: &'a Stat,
-    /// How it was when its names became known, if that was said.
+    /// The state in which its names became known, if it was given.
     pub sign: Option<Sign>,
-    /// Whether a program has got beyond it: its names must come in the order in which they came
-    /// before.
+    /// Whether a program has passed it: then its names must come in the same order as before.
     pub is_on_the_way: bool,
 }
 
 /// Knows the names in some directories of one table.
 pub trait Names {
-    /// All names in a directory, sorted, if they are those that the kernel would list now for who may
-    /// list it, with these numbers; `None` if nothing is known, or not yet.
+    /// Returns all names in a directory, sorted, if they are certain to be those that the kernel
+    /// would now list to a user who may list it, with the same inode numbers. Returns `None` if
+    /// nothing is known, or not yet.
     fn names(&mut self, wanted: &Wanted<'_>) -> Option<Vec<Name>>;
 
-    /// When the oldest was so of what was given, by the monotonic clock.
+    /// Returns the time of the oldest information given so far, by the monotonic clock.
     fn as_of_ns(&self) -> Option<i64>;
 }
 
-/// Knows names in directories without listing them.
+/// Knows the names in directories without listing them.
 pub trait Known: Debug + Send + Sync {
-    /// What is known for a table that is begun; `None` if that is nothing.
+    /// Returns the knowledge for a table that is begun; `None` if there is none.
     fn begin(&self, demand: &Demand, begun: Begun) -> Option<Box<dyn Names>>;
 }

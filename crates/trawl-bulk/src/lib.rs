@@ -1,14 +1,16 @@
 //! The bulk service: answers *everything below this directory* with one table that any number of
-//! programs map. It is what `libtrawl-preload.so` asks.
+//! programs map. Its client is `libtrawl-preload.so`.
 //!
-//! [`Service::start`] begins to serve the programs that are run with [`Running::environment`]; a
-//! [`Source`] says what there is: [`LocalWalk`] what the file system has, asked in few calls, and in
-//! fewer where a [`Known`] has the names in directories. Tables are sealed memory (`trawl-table`), cached for all
-//! programs of the run and thrown away once one of them has changed anything.
+//! [`Service::start`] starts to serve programs that are run with [`Running::environment`]. A
+//! [`Source`] provides the content: [`LocalWalk`] reads the file system with few calls, and with
+//! even fewer where a [`Known`] has the names in directories. Tables are sealed memory
+//! (`trawl-table`), cached for all programs of the run, and discarded once one of them has made a
+//! change.
 //!
-//! Invariants: it answers only processes with the same user, groups, root and namespaces of mounts
-//! and users as its own, or as it was told, so that a table holds nothing that its reader could not see; a table never says more than its
-//! bounds; what is not in it is not known, never absent.
+//! Invariants: the service answers only processes with the same user, groups, root directory, and
+//! mount and user namespaces as its own (or as it was told), so a table holds nothing that its
+//! reader could not see. A table never exceeds its limits. A name that is not in a table is
+//! unknown, not absent.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! Who may be told.
+//! Decides who may be answered.
 //!
-//! A table is what is seen in one place. So it is for those who see the same: the same user with
-//! the same groups, below the same root, with the same mounts and the same names for users.
+//! A table shows what is seen from one place. So it is only for processes that see the same: the
+//! same user with the same groups, below the same root directory, in the same mount and user
+//! namespaces.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -17,10 +18,10 @@ use trawl_sys::peer::user_of;
 
 use crate::config::Viewers;
 
-/// So long it is waited until it is known who sees what the source says.
+/// Maximum wait until it is known which processes see the same as the source.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A process's namespaces, by number.
+/// A process's namespaces, by inode number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Namespaces {
     mounts: u64,
@@ -35,7 +36,7 @@ const NOWHERE: Namespaces = Namespaces {
 
 impl Namespaces {
     fn of(process: &str) -> Option<Namespaces> {
-        // A link's text is `mnt:[4026531841]`.
+        // The link's text has the form `mnt:[4026531841]`.
         let number = |name: &str| {
             let link = fs::read_link(format!("/proc/{process}/ns/{name}")).ok()?;
             let text = std::str::from_utf8(link.as_os_str().as_bytes()).ok()?;
@@ -49,9 +50,9 @@ impl Namespaces {
     }
 }
 
-/// A process's root directory.
+/// Returns the identity of a process's root directory.
 ///
-/// It may lie in a mount that this process serves, which must not be asked by it.
+/// The directory may be in a mount that this process serves, so the call must not query that mount.
 fn root_of(process: &str) -> Option<(u32, u32, u64)> {
     let path = format!("/proc/{process}/root");
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
@@ -59,18 +60,18 @@ fn root_of(process: &str) -> Option<(u32, u32, u64)> {
     Some((root.stx_dev_major, root.stx_dev_minor, root.stx_ino))
 }
 
-/// Those who may be told.
+/// The processes that may be answered.
 #[derive(Debug)]
 pub(crate) struct Own {
     user: User,
     root: Option<(u32, u32, u64)>,
-    /// `None` until it is known.
+    /// `None` until they are known.
     namespaces: Mutex<Option<Namespaces>>,
     known: Condvar,
 }
 
 impl Own {
-    /// Who sees what this process sees, or what is seen elsewhere by its user.
+    /// Admits processes that see what this process sees, or what its user sees elsewhere.
     pub(crate) fn new(viewers: Viewers) -> Result<Own, trawl_sys::SysError> {
         let mut user = User {
             uid: effective_uid(),
@@ -90,7 +91,7 @@ impl Own {
         })
     }
 
-    /// It is seen there.
+    /// Sets the namespaces.
     pub(crate) fn seen_in(&self, mounts: u64, users: u64) {
         let namespaces = Some(Namespaces { mounts, users });
         *self
@@ -100,7 +101,7 @@ impl Own {
         self.known.notify_all();
     }
 
-    /// Where it is seen; waits until that is known.
+    /// Returns the namespaces; waits until they are known.
     fn namespaces(&self) -> Option<Namespaces> {
         let now = self.namespaces.lock();
         let now = now.unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +111,7 @@ impl Own {
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Whether who connected sees the same.
+    /// Returns whether the client sees the same.
     pub(crate) fn is_like(&self, client: &UnixStream) -> bool {
         let Ok(mut user) = user_of(client) else {
             return false;

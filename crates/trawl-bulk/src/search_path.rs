@@ -1,9 +1,9 @@
-//! The names in each directory of a search path: `PATH`, `LD_LIBRARY_PATH` and their like.
+//! Tables about the directories of a search path: `PATH`, `LD_LIBRARY_PATH` and similar variables.
 //!
-//! A table about `/` in which the directories on the way have nothing but the next names, and those
-//! of the search path all. It says of names that they are not there, and nothing else: what a name
-//! stands for is for the kernel. So a directory of the search path that is reached through links is
-//! listed like any other, and one that is not there like an empty one.
+//! Such a table is about `/`. Directories on the way have only the next names; the directories of
+//! the search path have all their names. The table shows which names do not exist, and nothing
+//! else: the kernel answers for the names that do. So a directory that is reached through links is
+//! listed like any other, and a missing directory like an empty one.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -18,14 +18,14 @@ use trawl_table::{Builder, EntryParts, Level, NewEntry, Search};
 use crate::source::Demand;
 use crate::walk::{LEFT_ALONE, converted};
 
-/// What is known of a directory of a search path.
+/// The names in a directory of a search path, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// All names in it.
     Names(Vec<Name>, Search),
-    /// It is not there: nothing is.
+    /// The directory does not exist, nor does anything in it.
     Missing,
-    /// Nothing: who looks into it is to do so.
+    /// Unknown: programs must look themselves.
     Unknown,
 }
 
@@ -36,27 +36,27 @@ pub struct Name {
     pub name: Vec<u8>,
     /// Its inode number.
     pub ino: u64,
-    /// `d_type`; 0 if that is not known.
+    /// `d_type`; 0 if unknown.
     pub kind: u8,
 }
 
 const BUFFER_BYTES: usize = 32 << 10;
-/// Directories with more names in their paths are left out: each level is one of calls, too.
+/// Directories with more path components are left out: each level is a recursion, too.
 const DEPTH_MAX: usize = 256;
 const LIST: Purpose = Purpose::List(AccessTime::Keep);
 
-/// A table about the directories whose paths are demanded. Those that cannot be read, are made up or
-/// have too many names are not listed.
+/// Makes a table about the demanded directories. Directories that cannot be read, are on synthetic
+/// file systems or have too many names are not listed.
 pub(crate) fn table(demand: &Demand) -> Result<Builder, Errno> {
     let mut names = ReadBuffer::new(BUFFER_BYTES);
     search_table(demand, |path, room| Ok(look(&mut names, path, room)))
 }
 
-/// A table about the directories whose paths are demanded ([`Extent::Each`](crate::Extent::Each)):
-/// `look` says of a path which names are there, if they are no more than so many.
+/// Makes a table about the demanded directories ([`Extent::Each`](crate::Extent::Each)). `look`
+/// returns the names at a path, if they are no more than the given number.
 ///
 /// # Errors
-/// What `look` fails with; if the root cannot be looked at.
+/// Errors of `look`, and failures to look at the root directory.
 pub fn search_table(
     demand: &Demand,
     look: impl FnMut(&[u8], usize) -> Result<Found, Errno>,
@@ -81,7 +81,7 @@ pub fn search_table(
 #[derive(Default)]
 struct Node<'a> {
     below: BTreeMap<&'a [u8], Node<'a>>,
-    /// Its path, if it is one of the search path.
+    /// Its path, if it is in the search path.
     wanted: Option<&'a [u8]>,
 }
 
@@ -97,7 +97,7 @@ impl<'a> Node<'a> {
             at = at.below.entry(name).or_default();
             is_root = false;
         }
-        // Of the root all is said that is said of others; it is never searched.
+        // The root directory only serves as the way to others; it is never searched.
         at.wanted = (!is_root).then_some(path);
     }
 }
@@ -109,7 +109,7 @@ struct Listing<'a, Look> {
 }
 
 impl<Look: FnMut(&[u8], usize) -> Result<Found, Errno>> Listing<'_, Look> {
-    /// Puts in what is known of a directory, and those below it.
+    /// Adds what is known about a directory, and those below it.
     fn put(&mut self, number: u32, node: &Node<'_>) -> Result<(), Errno> {
         let room = (self.demand.entries_max as usize).saturating_sub(self.builder.len());
         let known = match node.wanted {
@@ -170,7 +170,7 @@ fn look(buffer: &mut ReadBuffer, path: &[u8], room: usize) -> Found {
     let Some(names) = names else {
         return Found::Unknown;
     };
-    // Looking even for itself needs that permission.
+    // Even looking at `.` needs search permission.
     let search = match stat_at(&opened, c".") {
         Ok(_) => Search::Allowed,
         Err(_) => Search::Unknown,
@@ -178,7 +178,7 @@ fn look(buffer: &mut ReadBuffer, path: &[u8], room: usize) -> Found {
     Found::Names(names, search)
 }
 
-/// All names, if they are not too many.
+/// Returns all names, if they are not too many.
 fn read(buffer: &mut ReadBuffer, opened: &OwnedFd, room: usize) -> Option<Vec<Name>> {
     let mut names = Vec::new();
     let mut reader = buffer.read(opened.as_fd());

@@ -1,4 +1,4 @@
-//! The socket, the page, and who is answered what.
+//! The socket, the page, and the answers to clients.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -27,13 +27,13 @@ use crate::error::BulkError;
 use crate::peer::Own;
 use crate::source::{Begun, Demand};
 
-/// A client that says nothing for so long is left.
+/// A client that is silent for this long is disconnected.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Clients that are answered at once; others are sent away, and look themselves.
+/// Maximum number of clients served at once; others are disconnected and use the file system.
 const CLIENTS_MAX: usize = 64;
-/// Tables that are made before somebody asks, at once.
+/// Maximum number of tables that are made in advance at once.
 const AHEAD_MAX: usize = 4;
-/// How much more is asked for each time by who goes through directories.
+/// Factor by which each further table of a walk grows.
 const GROWTH: u32 = 4;
 
 /// The bulk service.
@@ -41,10 +41,10 @@ const GROWTH: u32 = 4;
 pub struct Service;
 
 impl Service {
-    /// Begins to serve, on threads of this process, until the result is dropped.
+    /// Starts to serve, on threads of this process, until the result is dropped.
     ///
     /// # Errors
-    /// If a root is not a directory, and if socket or page cannot be made.
+    /// If a root is not a directory, or if the socket or the page cannot be made.
     pub fn start(config: Config) -> Result<Running, BulkError> {
         let roots = roots(&config.roots)?;
         let place = Place::make()?;
@@ -75,7 +75,7 @@ impl Service {
     }
 }
 
-/// A service that answers; ended when it is dropped.
+/// A running service; it ends when dropped.
 #[derive(Debug)]
 pub struct Running {
     state: Arc<State>,
@@ -85,7 +85,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// The variables that programs are to be run with, besides [`Running::preload`].
+    /// Returns the variables with which programs must be run, in addition to [`Running::preload`].
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let config = &self.state.config;
         let mut roots = OsString::new();
@@ -114,7 +114,7 @@ impl Running {
         variables.map(|(name, value)| (name.into(), value)).into()
     }
 
-    /// `LD_PRELOAD` with this library in front of what is there already.
+    /// Returns `LD_PRELOAD` with this library in front of the present value.
     pub fn preload(library: &Path) -> (OsString, OsString) {
         let mut value = library.as_os_str().to_owned();
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -124,7 +124,8 @@ impl Running {
         ("LD_PRELOAD".into(), value)
     }
 
-    /// `LD_AUDIT` with this library behind what is there already, which may ask for other files.
+    /// Returns `LD_AUDIT` with this library behind the present value, whose libraries may ask for
+    /// other files.
     pub fn audit(library: &Path) -> (OsString, OsString) {
         let others = std::env::var_os("LD_AUDIT").filter(|others| !others.is_empty());
         let mut value = others.map_or_else(OsString::new, |mut others| {
@@ -135,19 +136,20 @@ impl Running {
         ("LD_AUDIT".into(), value)
     }
 
-    /// How many questions were answered with a table, and how many entries were looked at for them.
+    /// Returns the number of questions that were answered with a table, and the number of entries
+    /// looked at for them.
     pub fn statistics(&self) -> (u64, u64) {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         (read(&self.state.answers), read(&self.state.entries))
     }
 
-    /// Says in which namespaces of mounts and users that is seen which the source says, for
+    /// Sets the mount and user namespaces that see what the source sees, for
     /// [`Viewers::Elsewhere`](crate::Viewers::Elsewhere).
     pub fn seen_in(&self, mounts: u64, users: u64) {
         self.state.own.seen_in(mounts, users);
     }
 
-    /// Says that something was changed by who does not say so.
+    /// Reports a change by a process that does not report its changes.
     pub fn changed(&self) {
         self.state
             .word(page::GENERATION_WORD)
@@ -175,7 +177,7 @@ impl Drop for Running {
     }
 }
 
-/// The directories that are covered, without links and dots.
+/// Returns the covered directories without links and dots.
 fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
     let real = |path: &PathBuf| {
         let bad = |why| BulkError::Root {
@@ -189,14 +191,14 @@ fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
         })?;
         match real.as_os_str().as_bytes() {
             _ if !real.is_dir() => Err(bad("it is not a directory")),
-            bytes if bytes.contains(&b':') => Err(bad("its path has a colon")),
+            bytes if bytes.contains(&b':') => Err(bad("its path contains a colon")),
             _ => Ok(real),
         }
     };
     given.iter().map(real).collect()
 }
 
-/// A directory of this user alone, with the socket and the page.
+/// A directory of this user alone, which holds the socket and the page.
 #[derive(Debug)]
 struct Place(PathBuf);
 
@@ -207,7 +209,7 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// In memory if there is such a place, else where temporary files are.
+    /// Makes the directory, in memory if possible, otherwise where temporary files are.
     fn make() -> Result<Place, BulkError> {
         let own = rustix::process::geteuid().as_raw();
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -228,7 +230,7 @@ impl Place {
         }
         Err(failed.unwrap_or(BulkError::Root {
             path: "/dev/shm".into(),
-            why: "there is no place for a socket",
+            why: "no directory is available for the socket",
         }))
     }
 
@@ -296,11 +298,11 @@ struct State {
     clients: AtomicUsize,
     answers: AtomicU64,
     entries: AtomicU64,
-    /// Tables that are made before somebody asks.
+    /// Number of tables being made in advance.
     ahead: AtomicUsize,
 }
 
-/// Takes clients until it is woken.
+/// Accepts clients until it is woken.
 fn accept(state: &Arc<State>, listener: &UnixListener, stop: &Waker) {
     loop {
         let Ok([has_client, is_over]) = readable([listener.as_fd(), stop.as_fd()], None) else {
@@ -315,7 +317,7 @@ fn accept(state: &Arc<State>, listener: &UnixListener, stop: &Waker) {
         match listener.accept() {
             Ok((client, _)) => serve(state, client),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            // Too many descriptors, say: not at once again.
+            // Too many descriptors, for instance: does not retry at once.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
@@ -342,7 +344,7 @@ impl State {
         &self.page.words()[number]
     }
 
-    /// One question after the other.
+    /// Answers one question after the other.
     fn talk(self: &Arc<Self>, mut client: UnixStream) -> std::io::Result<()> {
         client.set_nonblocking(false)?;
         client.set_read_timeout(Some(PATIENCE))?;
@@ -391,7 +393,7 @@ impl State {
         };
         self.answers.fetch_add(1, Ordering::Relaxed);
         let (generation, since_ns) = (self.generation(), self.since_ns());
-        // What has little time left is no help.
+        // A table with little remaining time is useless.
         let table = match self.cache.get(&demand, generation, since_ns) {
             Some(table) => table,
             None => self.make(&demand)?,
@@ -406,8 +408,7 @@ impl State {
         Ok(table)
     }
 
-    /// Makes what will be asked for next by who goes through directories, while the table before is
-    /// read.
+    /// Makes the table that a walk will ask for next, while the program reads the present one.
     fn go_on(self: &Arc<Self>, mut demand: Demand) {
         demand.entries_max = demand.entries_max.min(self.config.entries_max);
         if self.ahead.fetch_add(1, Ordering::SeqCst) >= AHEAD_MAX || !self.cache.promise(&demand) {
@@ -431,14 +432,14 @@ impl State {
         self.word(page::GENERATION_WORD).load(Ordering::SeqCst)
     }
 
-    /// When a table must have been begun to be given still.
+    /// Returns the earliest begin of a table that may still be given out.
     fn since_ns(&self) -> i64 {
         let age = self.config.age.saturating_sub(self.config.age_left);
         let age_ns = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         now_ns().saturating_sub(age_ns)
     }
 
-    /// Makes a table, and keeps it for others.
+    /// Makes a table and stores it for others.
     fn make(&self, demand: &Demand) -> Result<Arc<Sealed>, Errno> {
         let (generation, now) = (self.generation(), now_ns());
         let since_ns = self.since_ns();
@@ -480,7 +481,7 @@ fn read_question<'a>(
     Ok(Question::decode(&bytes[..length]))
 }
 
-/// Whether a path is a root or lies below it, said plainly.
+/// Returns whether a path is a root or lies below it, without dots or double slashes.
 fn is_below(path: &[u8], root: &[u8]) -> bool {
     let rest = match root {
         b"/" => Some(path),
@@ -499,7 +500,7 @@ fn now_ns() -> i64 {
         .saturating_add(now.tv_nsec)
 }
 
-/// Memory that holds these bytes and that nobody can change any more.
+/// Returns sealed memory with these bytes, which nobody can change any more.
 fn sealed(bytes: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = rustix::fs::memfd_create(c"trawl-table", flags).map_err(Errno::from)?;

@@ -1,41 +1,42 @@
-//! Who says what there is.
+//! Interface to the sources of tables.
 
 use trawl_sys::Errno;
 use trawl_table::wire::Extent;
 use trawl_table::{Builder, Level};
 
-/// What a table is to hold.
+/// The requested content of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Demand {
-    /// An absolute path without `.`, `..` or double slashes; for [`Extent::Each`] several, with
-    /// colons between.
+    /// An absolute path without `.`, `..` or double slashes; for [`Extent::Each`] several paths,
+    /// separated by colons.
     pub path: Vec<u8>,
-    /// A path below it, empty or `/` and names: directories before that one need not be listed.
+    /// A path below it, empty or `/` followed by names: directories before that one need not be
+    /// listed.
     pub from: Vec<u8>,
-    /// What is asked of each name.
+    /// How much is asked about each name.
     pub level: Level,
-    /// How far down.
+    /// How deep to go.
     pub extent: Extent,
-    /// Directories that would make it more entries than that are not listed.
+    /// Directories that would exceed this number of entries are not listed.
     pub entries_max: u32,
 }
 
-/// What a table may be made of.
+/// Limits on the information that a table may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun {
-    /// The generation of the run's page when it is begun: what was found out under another one may
-    /// lack what the run itself has changed.
+    /// The generation of the run's page when the table is begun: information from another
+    /// generation may lack changes of the run itself.
     pub generation: u64,
-    /// What was found out before that, by the monotonic clock, is too old.
+    /// Information from before this time, by the monotonic clock, is too old.
     pub since_ns: i64,
 }
 
-/// Says what there is in and below a directory, as the process's own user sees it.
+/// Provides the content in and below a directory, as the process's own user sees it.
 pub trait Source: Send + Sync {
-    /// A table about it, for [`Extent::Each`] about `/`. Directories that are not said to be listed are asked about again, or
-    /// looked at by the programs themselves.
+    /// Makes a table about the directory, or about `/` for [`Extent::Each`]. Directories that are
+    /// not marked as listed are asked about again, or read by the programs themselves.
     ///
     /// # Errors
-    /// Why there is none: an errno.
+    /// An errno, if there is no table.
     fn table(&self, demand: &Demand, begun: Begun) -> Result<Builder, Errno>;
 }

@@ -1,12 +1,12 @@
-//! A walk of the file system as it is now.
+//! Walks the file system as it is now.
 //!
-//! Directories are taken depth first, in the order in which they are listed, which is that in
-//! which programs go through them; so a table that is full has what comes next. Nothing is reached
-//! through a link, and other file systems are not entered.
+//! Directories are visited depth first, in the order in which they are listed, which is that of
+//! programs' walks; so even a full table has what the program needs next. Symbolic links are not
+//! followed, and other file systems are not entered.
 //!
-//! Where somebody knows the names in a directory ([`Known`]), it is not opened: its directories are
-//! looked at by their paths, and what is known is believed if they are the same ones and nothing is
-//! mounted there. So what statx(2) says in a table is always what it says now.
+//! Where a [`Known`] has the names in a directory, the directory is not opened: its subdirectories
+//! are looked at by their paths, and the known names are believed if these are the same directories
+//! and nothing is mounted there. So statx(2) results in a table are always the present ones.
 
 use std::cell::OnceCell;
 use std::ffi::{CStr, CString};
@@ -32,14 +32,13 @@ use crate::known::{Known, Name, Names, Sign, Wanted};
 use crate::search_path;
 use crate::source::{Begun, Demand, Source};
 
-/// Directories deeper below the one in question are not listed: each level may hold a descriptor.
+/// Directories deeper below the requested one are not listed: each level may hold a descriptor.
 const DEPTH_MAX: u32 = 256;
 const BUFFER_BYTES: usize = 32 << 10;
-/// A block of a directory that is not sorted, in which `.` may be anywhere.
+/// A block of an unsorted directory, anywhere in which `.` may be.
 const DOTS_BYTES: usize = 16 << 10;
 
-/// File systems that are made up as they are looked at, or in which a name that is not listed may
-/// be there in other letters.
+/// File systems that are synthetic, or on which an unlisted name may exist in another case.
 pub(crate) const LEFT_ALONE: [u64; 17] = [
     magic::PROC,
     magic::SYSFS,
@@ -64,8 +63,8 @@ const BASIC_STATS: u32 = 0x7ff;
 const BTIME: u32 = 0x800;
 const MNT_ID: u32 = 0x1000;
 
-/// File systems on which a name and what it stands for have the same number. (Subvolumes of Btrfs are
-/// other devices.) On an overlay, say, they may differ.
+/// File systems on which the inode numbers of a name and of its object are the same. (Btrfs
+/// subvolumes are other devices.) On an overlay, for example, they may differ.
 const SAME_NUMBERS: [u64; 4] = [magic::EXT, magic::XFS, magic::BTRFS, magic::TMPFS];
 
 /// A walk of the file system as it is now.
@@ -75,7 +74,7 @@ pub struct LocalWalk {
 }
 
 impl LocalWalk {
-    /// The same; directories whose names somebody knows are looked at, and not listed.
+    /// Makes a walk that looks at directories with known names instead of listing them.
     pub fn knowing(known: Arc<dyn Known>) -> LocalWalk {
         LocalWalk { known: Some(known) }
     }
@@ -95,7 +94,7 @@ impl Source for LocalWalk {
         }
         let of_top = stat::stat_fd(&top).map_err(errno)?;
         let root = converted(&of_top);
-        // Where every name is looked at there is nothing to be saved.
+        // If every name is looked at anyway, nothing can be saved.
         let is_names = demand.level == Level::Names && demand.extent == Extent::Below;
         let known = self.known.as_ref();
         let known = known.filter(|_| is_names && SAME_NUMBERS.contains(&system.magic));
@@ -127,7 +126,7 @@ impl Source for LocalWalk {
             if walk.is_full {
                 break;
             }
-            // What cannot be opened or read stays unlisted, and so unknown.
+            // A directory that cannot be opened or read stays unlisted, and so unknown.
             let _ = walk.list(&next.dir, next.at);
         }
         if let Some(as_of_ns) = walk.known.and_then(|known| known.as_of_ns()) {
@@ -146,12 +145,12 @@ fn errno(error: SysError) -> Errno {
     error.errno
 }
 
-/// A directory, opened when it is first needed.
+/// A directory, opened on first use.
 struct Dir {
     opened: OnceCell<OwnedFd>,
-    /// The one that it lies in, and its name there; `None` of the top.
+    /// Its parent, and its name there; `None` for the top.
     above: Option<(Rc<Dir>, CString)>,
-    /// Below the top.
+    /// Path relative to the top.
     path: Vec<u8>,
 }
 
@@ -183,24 +182,24 @@ impl Dir {
     }
 }
 
-/// A directory that is to be listed.
+/// A directory to be listed.
 struct Pending {
     dir: Rc<Dir>,
     at: Place,
 }
 
-/// Where a directory is in the table, and what is known of it.
+/// The place of a directory in the table, and what is known about it.
 struct Place {
     number: u32,
     depth: u32,
-    /// For those that lead to where listing begins, and for that one: what is left of the way.
+    /// For directories on the way to where listing begins, and for that one: the rest of the way.
     from: Option<Vec<Vec<u8>>>,
     stat: Option<Stat>,
-    /// How it was when its names became known.
+    /// Its state when its names became known.
     sign: Option<Sign>,
-    /// Whether names in it may be reached, if that was found out.
+    /// Whether names in it can be reached, if that was determined.
     search: Option<Search>,
-    /// Its own number and that of the directory that it lies in.
+    /// Inode numbers of the directory and its parent.
     dots: Option<[u64; 2]>,
 }
 
@@ -209,30 +208,30 @@ struct Walk<'a> {
     dev: u64,
     top: Rc<Dir>,
     is_superuser: bool,
-    /// Who may know the names in directories.
+    /// May know the names in directories.
     known: Option<Box<dyn Names>>,
     builder: Builder,
     names: ReadBuffer,
     targets: TargetBuffer,
     attributes: xattr::Reader,
-    /// The next one last.
+    /// A stack: the next one is last.
     pending: Vec<Pending>,
-    /// Whether a directory did not fit: those after it would leave a hole.
+    /// Whether a directory did not fit: listing later ones would leave a gap.
     is_full: bool,
 }
 
-/// What is asked of one name.
+/// The answers about one name.
 #[derive(Default)]
 struct Asked {
     stat: Option<Stat>,
     link: Option<Vec<u8>>,
     is_bare: bool,
-    /// Of a directory that was looked into: whether names in it may be reached.
+    /// For a directory that was examined: whether names in it can be reached.
     search: Option<Search>,
 }
 
 impl Asked {
-    /// The file system that it is a directory of.
+    /// Returns the device number, if it is a directory.
     fn directory_on(&self) -> Option<u64> {
         let is_directory = |of: &&Stat| FileKind::of_mode(of.mode) == Some(FileKind::Directory);
         self.stat.as_ref().filter(is_directory).map(|of| of.dev)
@@ -248,14 +247,14 @@ struct Named {
     sign: Option<Sign>,
 }
 
-/// A name, and what was asked of it.
+/// A name with the answers about it.
 struct Looked {
     named: Named,
     asked: Asked,
     is_way: bool,
 }
 
-/// What is in a directory.
+/// The content of a directory.
 struct Found {
     names: Vec<Looked>,
     search: Search,
@@ -267,8 +266,8 @@ const ENCRYPTED: u64 = 0x800;
 const DIRECTORY: u8 = 4;
 
 impl Walk<'_> {
-    /// Lists a directory. On the way to where listing begins, what comes before that way is
-    /// not asked about.
+    /// Lists a directory. On the way to where listing begins, names before the way are not looked
+    /// at.
     fn list(&mut self, dir: &Rc<Dir>, mut at: Place) -> Result<(), Errno> {
         let way = at.from.as_ref().and_then(|from| from.first()).cloned();
         let known = self.known_names(dir, &at);
@@ -308,11 +307,11 @@ impl Walk<'_> {
         self.builder.leave_off(at.number);
     }
 
-    /// Asks the kernel about the names in an open directory.
+    /// Looks at the names in an open directory.
     fn look_at(&mut self, opened: &OwnedFd, names: Vec<Named>, way: Option<&[u8]>) -> Found {
         let _ = self.attributes.enter(opened);
         let looked = self.each(names, way, |walk, named| Some(walk.ask(opened, named)));
-        // Looking even for itself needs that permission.
+        // Even looking at `.` needs search permission.
         let search = match stat_at(opened, c".") {
             Ok(_) => Search::Allowed,
             Err(_) => Search::Unknown,
@@ -323,7 +322,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Asks of each name from the way on.
+    /// Applies `ask` to each name from the way on.
     fn each(
         &mut self,
         names: Vec<Named>,
@@ -349,7 +348,7 @@ impl Walk<'_> {
         names.into_iter().map(look).collect()
     }
 
-    /// Puts what is in a directory into the table.
+    /// Adds a directory's content to the table.
     fn put(&mut self, dir: &Rc<Dir>, at: Place, found: Found) {
         let first = self.builder.len();
         let mut from = at.from;
@@ -390,11 +389,11 @@ impl Walk<'_> {
         self.pending.extend(pending.into_iter().rev());
     }
 
-    /// The names in a directory, if somebody knows them.
+    /// Returns the names in a directory, if they are known.
     fn known_names(&mut self, dir: &Dir, at: &Place) -> Option<Vec<Named>> {
         let known = self.known.as_mut()?;
         let stat = at.stat.as_ref()?;
-        // Its names are others without the key, and no time says so.
+        // Without the key its names are different, and no time reveals that.
         if stat.attributes & ENCRYPTED != 0 {
             return None;
         }
@@ -429,18 +428,19 @@ impl Walk<'_> {
         Some(dots.chain(names.into_iter().map(named)).collect())
     }
 
-    /// The numbers of `.` and `..`, if they are among the first that a directory gives, as on all file
-    /// systems that are asked; `None` where types are not told.
+    /// Returns the inode numbers of `.` and `..`, if they are among the first entries, as on all
+    /// file systems in question; `None` if entry types are not reported.
     fn read_dots(&self, opened: &OwnedFd) -> Option<[u64; 2]> {
         let mut names = ReadBuffer::new(DOTS_BYTES);
         let dots = first_dots(&mut names.read(opened.as_fd()));
-        // It may be listed yet.
+        // The directory may be listed later.
         rustix::fs::seek(opened, rustix::fs::SeekFrom::Start(0)).ok()?;
         dots
     }
 
-    /// Looks at the directories among known names; `None` if one is another by now, or something is
-    /// mounted there: its number here is not the one that it shows.
+    /// Looks at the directories among known names. Returns `None` if one is another directory now,
+    /// or if something is mounted there: then the directory's inode number differs from that of the
+    /// name.
     fn look_at_known(
         &mut self,
         dir: &Dir,
@@ -448,7 +448,7 @@ impl Walk<'_> {
         names: Vec<Named>,
         way: Option<&[u8]>,
     ) -> Option<Found> {
-        // Whoever knows its names may have listed it with other rights.
+        // The known names may have been listed with other permissions.
         if !self.may_read(dir) {
             return None;
         }
@@ -463,7 +463,8 @@ impl Walk<'_> {
         Some(Found { names, search })
     }
 
-    /// Whether the kernel would let this process list a directory; the superuser it lets.
+    /// Returns whether the kernel would let this process list a directory; always true for the
+    /// superuser.
     fn may_read(&self, dir: &Dir) -> bool {
         if self.is_superuser {
             return true;
@@ -478,7 +479,7 @@ impl Walk<'_> {
         access::check(top, &path, Wish::Read).is_ok()
     }
 
-    /// What the kernel says of a known name, which is asked of directories alone.
+    /// Looks at a known name, if it is a directory.
     fn check(&self, dir: &Dir, named: &Named) -> Option<Asked> {
         let name = named.name.to_bytes();
         if named.kind != DIRECTORY || matches!(name, b"." | b"..") {
@@ -562,7 +563,7 @@ impl Walk<'_> {
         asked
     }
 
-    /// Notes what the kernel says of attributes that such a file does not have.
+    /// Records the errors for attributes that a file of this kind lacks.
     fn probe(&mut self, opened: &OwnedFd, name: &CStr, kind: FileKind) {
         if self.builder.knows_missing(kind) {
             return;
@@ -582,7 +583,7 @@ impl Walk<'_> {
     }
 }
 
-/// The numbers of `.` and `..` among the entries that a first call gives.
+/// Returns the inode numbers of `.` and `..` among the entries of a first call.
 fn first_dots<Fd: AsFd>(reader: &mut Reader<'_, Fd>) -> Option<[u64; 2]> {
     let (mut dot, mut dots) = (None, None);
     while dot.is_none() || dots.is_none() {
@@ -600,7 +601,7 @@ fn first_dots<Fd: AsFd>(reader: &mut Reader<'_, Fd>) -> Option<[u64; 2]> {
     Some([dot?, dots?])
 }
 
-/// What a program's own statx(2) would say.
+/// Converts to the result that a program's own statx(2) would have.
 pub(crate) fn converted(of: &stat::Stat) -> Stat {
     let time = |time: stat::Time| Time {
         secs: time.secs,

@@ -1,5 +1,5 @@
-//! The service as a client sees it: whole tables that the kernel agrees with, bounds, and nothing
-//! for who asks what it must not.
+//! Tests the service as a client sees it: complete tables that agree with the kernel, limits, and
+//! no answer to forbidden questions.
 
 use std::ffi::CString;
 use std::io::Write;
@@ -28,7 +28,7 @@ fn variable(service: &Running, name: &str) -> PathBuf {
     PathBuf::from(&found.unwrap().1)
 }
 
-/// A table, and the memory that it came in.
+/// Returns a table, and the memory that it came in.
 fn ask(service: &Running, question: &Question<'_>) -> Result<(Vec<u8>, OwnedFd), u32> {
     let mut socket = UnixStream::connect(variable(service, "TRAWL_BULK_SOCKET")).unwrap();
     let mut space = [0; QUESTION_BYTES_MAX];
@@ -67,7 +67,7 @@ fn question(path: &Path, level: Level, entries_max: u32) -> Question<'_> {
     }
 }
 
-/// Compares a directory of the table with the directory; how many were listed.
+/// Compares a directory of the table with the real one; returns the number of directories listed.
 fn compare(directory: &Directory<'_>, path: &Path) -> usize {
     if !directory.is_listed() {
         return 0;
@@ -124,7 +124,7 @@ fn a_table_says_what_the_kernel_says() {
     assert!(all > 10, "{all}");
     // Nobody can change it.
     assert!(std::fs::File::from(memory).write_at(b"x", 0).is_err());
-    // Only the last of its directories, in the order in which they are listed.
+    // Only the last of its directories, in the order of listing.
     let names = std::fs::read_dir(&top).unwrap().map(Result::unwrap);
     let below: Vec<_> = names
         .filter(|one| one.file_type().unwrap().is_dir())
@@ -148,7 +148,7 @@ fn a_table_says_what_the_kernel_says() {
         );
     }
     assert!(below.len() > 2);
-    // A small bound: whole directories, only fewer.
+    // With a small limit: fewer directories, but complete ones.
     let (bytes, _) = ask(&service, &self::question(&top, Level::Stats, 100)).unwrap();
     let table = Table::new(&bytes).unwrap();
     let some = compare(&table.directory(0).unwrap(), &top);
@@ -248,7 +248,7 @@ fn of_a_search_path_it_is_known_what_is_not_there() {
         );
         assert!(!is_absent || !path.exists(), "{name}");
     }
-    // Too many names: nothing is said, rather than too much.
+    // With too many names nothing is said, rather than too much.
     let few = Question {
         entries_max: 3,
         ..question
@@ -256,7 +256,7 @@ fn of_a_search_path_it_is_known_what_is_not_there() {
     let (bytes, _memory) = ask(&service, &few).unwrap();
     let table = Table::new(&bytes).unwrap();
     assert!(!table.says_absent(top.join("a/lib/x").as_os_str().as_bytes()));
-    // However deep a path is, there is an answer.
+    // There is an answer however deep a path is.
     let deep = format!("{}{}", top.display(), "/d".repeat(1500));
     let question = Question {
         path: deep.as_bytes(),
@@ -268,7 +268,7 @@ fn of_a_search_path_it_is_known_what_is_not_there() {
         !table.says_absent(deep.as_bytes())
             && !table.says_absent(top.join("d").as_os_str().as_bytes())
     );
-    // One that is not covered is enough.
+    // One directory that is not covered is enough for a refusal.
     let outside = format!("{all}:/usr");
     let refused = Question {
         path: outside.as_bytes(),
@@ -277,7 +277,7 @@ fn of_a_search_path_it_is_known_what_is_not_there() {
     assert!(ask(&service, &refused).is_err());
 }
 
-/// Knows what the file system had when it was asked, with a number that is wrong if so wished.
+/// Knows what the file system had when it was asked, optionally with a wrong number.
 #[derive(Debug, Default)]
 struct Stub {
     told: Arc<AtomicUsize>,
@@ -318,7 +318,8 @@ impl Names for Stub {
     }
 }
 
-/// Compares names, numbers and types with the directory's; how many directories were listed.
+/// Compares names, numbers and types with the directory's; returns the number of directories
+/// listed.
 fn compare_names(directory: &Directory<'_>, path: &Path) -> usize {
     assert!(directory.is_searchable(), "{}", path.display());
     let entries: Vec<_> = std::fs::read_dir(path)
@@ -369,7 +370,7 @@ fn known_names_are_believed_if_directories_are_those() {
         let names = (0..root.len()).map(|at| root.entry(at).unwrap().name());
         let names: Vec<_> = names.collect();
         assert_eq!(!names[2..].is_sorted(), is_listed, "{names:?}");
-        // Where each name is looked at nobody is asked.
+        // If each name is looked at, `Known` is not asked.
         ask(&service, &question(&top, Level::Stats, 1 << 20)).unwrap();
         assert_eq!(told.load(Ordering::SeqCst), all);
     }

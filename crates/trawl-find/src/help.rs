@@ -17,7 +17,7 @@ pub fn text() -> String {
     for (kind, title) in [
         (Kind::Operator, "Operators, by decreasing precedence"),
         (Kind::GlobalOption, "Options for the whole search"),
-        (Kind::PositionalOption, "Options for later words"),
+        (Kind::PositionalOption, "Options for the words that follow"),
         (
             Kind::Test,
             "Tests (N: exactly N, +N: more than N, -N: less than N)",

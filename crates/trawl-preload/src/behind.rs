@@ -1,5 +1,5 @@
-//! Whether another library stands behind ours, before the C library: one that answers by itself, or
-//! notes what is asked. It must be asked everything, so no table is used then.
+//! Checks whether another library stands between ours and the C library, which may give answers of
+//! its own or record calls. Such a library must receive every call, so no table is used then.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
@@ -39,13 +39,13 @@ const ANSWERED: [&CStr; 26] = [
 
 static IS_NOBODY: AtomicBool = AtomicBool::new(false);
 
-/// Whether all that is answered would be answered by the C library otherwise. Where it is not so,
-/// no table is used.
+/// Whether the C library is the next to receive each of these calls. Otherwise no table is used.
 pub(crate) fn is_nobody() -> bool {
     IS_NOBODY.load(Ordering::Relaxed)
 }
 
-/// Looks, when the library is loaded: the loader's lock is taken, as no signal handler may.
+/// Performs the check. It is called when the library is loaded, because it takes the loader's lock,
+/// which a signal handler must not do.
 pub(crate) fn look() {
     let library = next(c"gnu_get_libc_version");
     let mut objects = Objects {
@@ -53,11 +53,11 @@ pub(crate) fn look() {
         of_library: 0..0,
         of_threads: 0..0,
     };
-    // SAFETY: the function gets what it is written for, and `objects` lives until it has returned.
+    // SAFETY: the callback has the expected type, and `objects` lives until the call has returned.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut objects).cast()) };
     let is_library =
         |at: usize| objects.of_library.contains(&at) || objects.of_threads.contains(&at);
-    // There may be none of a name in this version.
+    // Some names do not exist in every version of the C library.
     let is_nobody = ANSWERED
         .iter()
         .filter_map(|name| next(name))
@@ -69,35 +69,36 @@ pub(crate) fn look() {
     }
 }
 
-/// The next definition of a function behind ours.
+/// Returns the address of the next definition of a function behind ours.
 fn next(name: &CStr) -> Option<usize> {
-    // SAFETY: the name ends in NUL; the address is only looked at.
+    // SAFETY: the name ends in NUL; the address is only compared.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     if found.is_null() {
-        // What the loader says of it is not for the program.
-        // SAFETY: it has no conditions.
+        // The loader's error message is not meant for the program.
+        // SAFETY: the function has no preconditions.
         unsafe { libc::dlerror() };
     }
     Some(found.addr()).filter(|at| *at != 0)
 }
 
-/// Where the C library is, and its part for threads, which had functions of its own before 2021.
+/// Address ranges of the C library and of its thread library, which was separate before 2021.
 struct Objects {
-    /// A function that only the C library has.
+    /// Address of a function that only the C library has.
     version: usize,
     of_library: Range<usize>,
     of_threads: Range<usize>,
 }
 
-/// Notes an object, if it is one of these.
+/// Callback that notes the address range of an object, if it is one of these libraries.
 unsafe extern "C" fn note(
     object: *mut libc::dl_phdr_info,
     _size: usize,
     objects: *mut c_void,
 ) -> c_int {
-    // SAFETY: the loader's, valid for the call; the second is what was given to `dl_iterate_phdr`.
+    // SAFETY: the loader's structure is valid during the call; the second pointer is the one given
+    // to `dl_iterate_phdr`.
     let (object, objects) = unsafe { (&*object, &mut *objects.cast::<Objects>()) };
-    // SAFETY: the loader's table of so many headers.
+    // SAFETY: the loader's table has that many headers.
     let headers = unsafe { std::slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
     let base = object.dlpi_addr as usize;
     let (mut first, mut end) = (usize::MAX, 0);
@@ -110,7 +111,7 @@ unsafe extern "C" fn note(
         end = end.max(start.wrapping_add(header.p_memsz as usize));
     }
     let all = first..end;
-    // SAFETY: NULL or a string of the loader's, which stays as long as the object.
+    // SAFETY: NULL, or a string of the loader that lives as long as the object.
     let file = unsafe { crate::kernel::bytes(object.dlpi_name) }.unwrap_or_default();
     let file = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     if all.contains(&objects.version) {

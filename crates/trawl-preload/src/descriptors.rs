@@ -1,10 +1,11 @@
 //! Virtual descriptors: directories that a program has opened and that no call has needed yet.
 //!
-//! Their numbers are the last that the process may have, which the kernel gives out last. Only
-//! opens that nobody inherits (`O_CLOEXEC`) are virtual. A call that a table does not answer makes
-//! the descriptor real first, under the same number ([`make_real`]), and so does one with a path
-//! that may name it, such as `/proc/self/fd/N` ([`before_path`]). Before a program looks at the list
-//! of its descriptors all are made real, and it gets no virtual ones from then on.
+//! Their numbers are the highest that the process may use, which the kernel gives out last. Only
+//! opens whose descriptor is not inherited (`O_CLOEXEC`) are virtual. A call that a table cannot
+//! answer first makes the descriptor real, under the same number ([`make_real`]), and so does a
+//! call with a path that may name the descriptor, such as `/proc/self/fd/N` ([`before_path`]).
+//! Before a program reads the list of its descriptors, all of them are made real, and it gets no
+//! virtual ones from then on.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -16,15 +17,15 @@ use crate::settings;
 use crate::tables::{self, Held};
 
 const COUNT: usize = 64;
-/// Where limits are higher numbers stay small all the same: the kernel's table has room for all
-/// below the largest.
+/// Even with a higher limit the numbers stay small, because the kernel's table has room for all
+/// numbers below the largest one in use.
 const NUMBER_MAX: u64 = 1024;
 const NUMBER_MIN: u64 = 256;
 
 const FREE: u32 = 0;
 const CLAIMED: u32 = 1;
 const VIRTUAL: u32 = 2;
-/// It was made real, and is the kernel's until it is closed.
+/// The descriptor was made real and belongs to the kernel until it is closed.
 const REAL: u32 = 3;
 
 struct Slot {
@@ -43,14 +44,14 @@ static SLOTS: [Slot; COUNT] = [const {
     }
 }; COUNT];
 
-/// The first number; 0 if that is not known yet, -1 if there are none.
+/// The first number; 0 if it is not known yet, -1 if there are no virtual descriptors.
 static BASE: AtomicI32 = AtomicI32::new(0);
-/// Which numbers are known not to have been the program's own.
+/// Bits of the numbers that are known not to be in use by the program.
 static CHECKED: AtomicU64 = AtomicU64::new(0);
-/// Whether none is given out any more.
+/// Whether no further virtual descriptors are given out.
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// The slot of a virtual descriptor.
+/// Returns the slot of a virtual descriptor.
 #[inline]
 fn slot(fd: c_int) -> Option<&'static Slot> {
     let base = BASE.load(Ordering::Relaxed);
@@ -76,7 +77,7 @@ fn base() -> c_int {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: `limit` has room.
+    // SAFETY: `limit` has room for the result.
     let code = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
     let base = match limit.rlim_cur.min(NUMBER_MAX) {
         limit if code == 0 && limit >= NUMBER_MIN => limit as c_int - COUNT as c_int,
@@ -86,13 +87,13 @@ fn base() -> c_int {
     base
 }
 
-/// Gives out a number for a directory of a table; `None` if there is none.
+/// Allocates a number for a directory of a table; `None` if none is available.
 pub(crate) fn new(held: &Held, directory: u32, flags: c_int, least: c_int) -> Option<c_int> {
     let base = base();
     if base < 0 || least > base || IS_OVER.load(Ordering::Relaxed) {
         return None;
     }
-    // It must be possible to make it real.
+    // The path must fit, so that the descriptor can be made real.
     let mut space = [0; trawl_table::PATH_BYTES_MAX];
     tables::path_of(&held.table()?, directory, &mut space)?;
     for (at, slot) in SLOTS.iter().enumerate() {
@@ -104,7 +105,7 @@ pub(crate) fn new(held: &Held, directory: u32, flags: c_int, least: c_int) -> Op
         }
         let fd = base + at as c_int;
         if !is_unused(fd, at) {
-            // The program has it.
+            // The program itself uses this number.
             slot.state.store(FREE, Ordering::SeqCst);
             continue;
         }
@@ -131,30 +132,31 @@ fn is_unused(fd: c_int, at: usize) -> bool {
     is_unused
 }
 
-/// The table and the directory behind a virtual descriptor.
+/// Returns the table and the directory behind a virtual descriptor.
 pub(crate) fn virtual_place(fd: c_int) -> Option<(Held, u32)> {
     let slot = slot(fd)?;
     let held = std::mem::ManuallyDrop::new(Held::of_number(slot.held.load(Ordering::SeqCst)));
     let again = held.again();
     let directory = slot.directory.load(Ordering::SeqCst);
-    // Closed meanwhile by another thread: then nothing is known.
+    // If another thread has closed it in the meantime, nothing is known.
     (slot.state.load(Ordering::SeqCst) == VIRTUAL).then_some((again, directory))
 }
 
-/// The directory behind a virtual descriptor, for as long as the first part is kept.
+/// Returns the directory behind a virtual descriptor; it is valid as long as the first part is
+/// held.
 pub(crate) fn directory(fd: c_int) -> Option<(Held, Directory<'static>)> {
     let (held, number) = virtual_place(fd)?;
     let directory = held.table()?.directory(number)?;
     Some((held, directory))
 }
 
-/// The flags that a virtual descriptor was opened with.
+/// Returns the flags that a virtual descriptor was opened with.
 pub(crate) fn flags(fd: c_int) -> Option<c_int> {
     slot(fd).map(|slot| slot.flags.load(Ordering::SeqCst))
 }
 
-/// Forgets a virtual descriptor; whether it was one. To be called before the number is closed or
-/// made to mean something else.
+/// Frees a virtual descriptor; returns whether it was one. Must be called before the number is
+/// closed or reused.
 #[inline]
 pub(crate) fn forget(fd: c_int) -> bool {
     let base = BASE.load(Ordering::Relaxed);
@@ -166,12 +168,13 @@ fn become_not_virtual(fd: c_int, base: c_int, state: u32) -> bool {
     let Some(slot) = SLOTS.get(at) else {
         return false;
     };
-    // The child of vfork(2) has descriptors of its own, and its parent's threads go on.
+    // The child of vfork(2) has its own descriptors, while its parent's threads continue to use
+    // these slots.
     if settings::is_borrowed() {
         return false;
     }
     if slot.state.load(Ordering::SeqCst) == REAL {
-        // What closes it may fail: whether it is free is looked at again.
+        // Closing may fail: whether the number is free is checked again.
         CHECKED.fetch_and(!(1 << at), Ordering::Relaxed);
         slot.state.store(FREE, Ordering::SeqCst);
     }
@@ -186,14 +189,14 @@ fn become_not_virtual(fd: c_int, base: c_int, state: u32) -> bool {
     true
 }
 
-/// Another one for the same directory, if this is virtual.
+/// Allocates another virtual descriptor for the same directory, if `fd` is virtual.
 pub(crate) fn again(fd: c_int, least: c_int) -> Option<c_int> {
     let flags = flags(fd)?;
     let (held, directory) = virtual_place(fd)?;
     new(&held, directory, flags, least)
 }
 
-/// Closes a descriptor of either kind; as close(2).
+/// Closes a virtual or real descriptor, as close(2).
 pub(crate) fn close(fd: c_int) -> c_int {
     match forget(fd) {
         true => 0,
@@ -201,10 +204,10 @@ pub(crate) fn close(fd: c_int) -> c_int {
     }
 }
 
-/// Opens what a virtual descriptor stands for, under its number. Others stay as they are.
+/// Opens the directory of a virtual descriptor under its number. Other descriptors are left alone.
 ///
-/// Fails only where the directory is no longer where it was, or where there are no descriptors
-/// left: then the number is free, and what uses it fails with `EBADF`.
+/// This fails only if the directory is no longer at its path, or if no descriptors are left. Then
+/// the number is free, and calls that use it fail with `EBADF`.
 #[inline]
 pub(crate) fn make_real(fd: c_int) {
     if slot(fd).is_some() {
@@ -219,18 +222,19 @@ fn make_real_now(fd: c_int) {
         return;
     };
     let flags = flags(fd).unwrap_or(libc::O_RDONLY);
-    // First there, then no longer virtual, so that another thread always finds one of both.
+    // The number is opened before it stops being virtual, so that another thread always finds one
+    // or the other.
     if let Some(opened) = open_again(&held, directory, flags)
         && let Ok(number) = kernel::fcntl(opened.0, libc::F_DUPFD_CLOEXEC, fd)
         && number != fd
     {
-        // Another thread was quicker, or the program has come by that number itself.
+        // Another thread was quicker, or the program has taken that number itself.
         drop(Own(number));
     }
     become_not_virtual(fd, base(), REAL);
 }
 
-/// Opens a directory of a table; `None` if it is not the same any more.
+/// Opens a directory of a table; `None` if another directory is at its path now.
 pub(crate) fn open_again(held: &Held, directory: u32, flags: c_int) -> Option<Own> {
     let table = held.table()?;
     let mut space = [0; trawl_table::PATH_BYTES_MAX + 1];
@@ -244,8 +248,7 @@ pub(crate) fn open_again(held: &Held, directory: u32, flags: c_int) -> Option<Ow
     ((of.st_dev, of.st_ino) == (known.dev, known.ino)).then_some(opened)
 }
 
-/// Makes all of them real: before what they stand for may go elsewhere, or memory is shared with a
-/// child.
+/// Makes all of them real: before their directories may be moved, or memory is shared with a child.
 pub(crate) fn make_all_real() {
     let base = BASE.load(Ordering::Relaxed);
     if base <= 0 {
@@ -256,17 +259,17 @@ pub(crate) fn make_all_real() {
     }
 }
 
-/// Gives out none any more, and makes all real.
+/// Stops giving out virtual descriptors and makes all present ones real.
 pub(crate) fn end() {
     IS_OVER.store(true, Ordering::Relaxed);
     make_all_real();
 }
 
-/// Makes real what a path of the caller's names by its number, and all if it names their list: to be
-/// called before the kernel follows it.
+/// Makes the descriptor real that the caller's path names by its number, and all if the path names
+/// the list of descriptors. Must be called before the kernel follows the path.
 ///
 /// # Safety
-/// NULL or a string.
+/// `path` is NULL or a C string.
 #[inline]
 pub(crate) unsafe fn before_path(path: *const c_char) {
     if BASE.load(Ordering::Relaxed) > 0 {
@@ -275,7 +278,7 @@ pub(crate) unsafe fn before_path(path: *const c_char) {
     }
 }
 
-/// The same of a path that is known already.
+/// Like [`before_path`], for a path that was read already.
 #[inline]
 pub(crate) fn before_name(path: &[u8]) {
     if BASE.load(Ordering::Relaxed) > 0 {
@@ -283,10 +286,10 @@ pub(crate) fn before_name(path: &[u8]) {
     }
 }
 
-/// A link may lead to the list of descriptors, so any name that is a number may be one of them.
+/// A link may lead to the list of descriptors, so any component that is a number may name one.
 fn before_bytes(path: &[u8]) {
     for name in path.split(|byte| *byte == b'/') {
-        // All have three or four digits.
+        // All virtual numbers have three or four digits.
         if (3..=4).contains(&name.len()) && name.iter().all(u8::is_ascii_digit) {
             let digit = |number, digit: &u8| number * 10 + c_int::from(digit - b'0');
             make_real(name.iter().fold(0, digit));
@@ -297,8 +300,8 @@ fn before_bytes(path: &[u8]) {
     }
 }
 
-/// Whether a path may name the list of a process's descriptors: `/proc/self/fd`, `fdinfo` beside it,
-/// `/dev/fd`.
+/// Returns whether a path may name a process's list of descriptors: `/proc/self/fd`, `fdinfo`
+/// beside it, or `/dev/fd`.
 pub(crate) fn names_list(path: &[u8]) -> bool {
     let mut path = path;
     while let Some(shorter) = path.strip_suffix(b"/").or_else(|| path.strip_suffix(b"/.")) {
@@ -308,8 +311,8 @@ pub(crate) fn names_list(path: &[u8]) -> bool {
     name == b"fd" || name.ends_with(b"/fd")
 }
 
-/// To be called where a directory was opened that may be the list of descriptors: gives no virtual
-/// ones from then on if it is, since it may be read at any time.
+/// Must be called when a directory was opened that may be the list of descriptors. If it is, no
+/// virtual descriptors are given out from then on, since the list may be read at any time.
 #[cold]
 pub(crate) fn list_is_open(fd: c_int) {
     if kernel::file_system(fd) == Some(libc::PROC_SUPER_MAGIC) {
@@ -317,7 +320,7 @@ pub(crate) fn list_is_open(fd: c_int) {
     }
 }
 
-/// All numbers that may be virtual.
+/// Returns all numbers that may be virtual.
 pub(crate) fn numbers() -> std::ops::Range<c_int> {
     match BASE.load(Ordering::Relaxed) {
         base if base > 0 => base..base + COUNT as c_int,

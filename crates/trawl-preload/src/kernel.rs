@@ -1,5 +1,5 @@
-//! System calls for our own use. The C library's functions of these names may be ours, so the
-//! kernel is called by number; `errno` is put back by [`Quiet`].
+//! System calls for the library's own use. The C library's functions of these names may be ours, so
+//! the kernel is called by number; [`Quiet`] restores `errno`.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -10,17 +10,17 @@ pub(crate) use trawl_bulk_client::kernel::{
 
 /// Sets `errno`.
 pub(crate) fn set_errno(errno: c_int) {
-    // SAFETY: the location is the thread's own, and valid as long as it runs.
+    // SAFETY: the location belongs to this thread and is valid as long as the thread runs.
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// `errno`.
+/// Returns `errno`.
 pub(crate) fn errno() -> c_int {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() }
 }
 
-/// Puts `errno` back when it goes.
+/// Restores `errno` when dropped.
 pub(crate) struct Quiet(c_int);
 
 impl Quiet {
@@ -35,7 +35,7 @@ impl Drop for Quiet {
     }
 }
 
-/// Closes a descriptor; as close(2).
+/// Closes a descriptor, as close(2).
 pub(crate) fn close(fd: c_int) -> c_int {
     match trawl_bulk_client::kernel::close(fd) {
         Ok(()) => 0,
@@ -46,7 +46,7 @@ pub(crate) fn close(fd: c_int) -> c_int {
     }
 }
 
-/// The working directory.
+/// Writes the working directory's path and returns its length.
 pub(crate) fn working_directory(into: &mut [u8]) -> Option<usize> {
     // The kernel counts the NUL.
     let length = trawl_bulk_client::kernel::working_directory(into)?.checked_sub(1)?;
@@ -54,7 +54,7 @@ pub(crate) fn working_directory(into: &mut [u8]) -> Option<usize> {
     Some(length)
 }
 
-/// A path below `/proc`, with a NUL.
+/// A path below `/proc`, with a terminating NUL.
 pub(crate) struct ProcPath {
     bytes: [u8; ProcPath::ROOM],
     length: usize,
@@ -63,7 +63,7 @@ pub(crate) struct ProcPath {
 impl ProcPath {
     const ROOM: usize = 48;
 
-    /// That of a descriptor of a process, or of this one.
+    /// Returns the path of a descriptor, of the given process or of this one.
     pub(crate) fn of_descriptor(process: Option<u32>, fd: u32) -> ProcPath {
         let mut path = ProcPath {
             bytes: [0; ProcPath::ROOM],
@@ -106,7 +106,8 @@ impl ProcPath {
     }
 }
 
-/// Where an open directory is, as the kernel sees it.
+/// Writes the path of an open directory, as the kernel sees it, and returns its length; `None` if
+/// it was deleted or the path does not fit.
 pub(crate) fn path_of(fd: c_int, into: &mut [u8]) -> Option<usize> {
     let link = ProcPath::of_descriptor(None, u32::try_from(fd).ok()?);
     let length = trawl_bulk_client::kernel::read_link(link.as_c_str(), into)?;
@@ -115,12 +116,12 @@ pub(crate) fn path_of(fd: c_int, into: &mut [u8]) -> Option<usize> {
     (path.starts_with(b"/") && !path.ends_with(b" (deleted)")).then_some(length)
 }
 
-/// The monotonic clock, to some milliseconds.
+/// Returns the monotonic clock in nanoseconds, with a resolution of some milliseconds.
 pub(crate) fn now_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC_COARSE)
 }
 
-/// The monotonic clock.
+/// Returns the monotonic clock in nanoseconds.
 pub(crate) fn exactly_now_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
@@ -135,17 +136,18 @@ fn clock_ns(clock: libc::clockid_t) -> i64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` has room. The C library's function asks the kernel's page, not the kernel.
+    // SAFETY: `now` has room for the result. The C library reads the kernel's shared page, without
+    // a system call.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec
         .saturating_mul(1_000_000_000)
         .saturating_add(now.tv_nsec)
 }
 
-/// The bytes of a C string.
+/// Returns the bytes of a C string; `None` for NULL.
 ///
 /// # Safety
-/// NULL, or it ends in NUL and stays as it is while the result is used.
+/// `text` is NULL, or ends in NUL and does not change while the result is used.
 pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
     if text.is_null() {
         return None;

@@ -1,22 +1,24 @@
-//! `libtrawl-preload.so`: put in front of the C library, it answers what unmodified programs ask
-//! about directories from tables of the bulk service (`trawl-bulk`), and passes on all else.
+//! `libtrawl-preload.so`: preloaded in front of the C library, it answers the questions of
+//! unmodified programs about directories from tables of the bulk service (`trawl-bulk`), and passes
+//! everything else on.
 //!
-//! How a call goes: [`place`] says which table could know about a path, [`tables`] whether one that
-//! is good still does, [`policy`] whether the service is to be asked for one (`trawl_bulk_client`); if nothing
-//! is known the C library's own function is called ([`real`]). Calls that change something move
-//! the run's generation on ([`page`]), so that every table of every program of the run is old.
-//! Directories that are opened without need are virtual descriptors ([`descriptors`]): numbers that
-//! the kernel has not given out, made real by the first call that needs more than a table.
+//! How a call is handled: [`place`] determines which table could know about a path; [`tables`]
+//! looks for a valid table that does; [`policy`] decides whether to ask the service for one
+//! (`trawl_bulk_client`). If nothing is known, the C library's own function is called ([`real`]).
+//! Calls that change something advance the run's generation ([`page`]), which invalidates every
+//! table of every program of the run. Directories that are opened without need get virtual
+//! descriptors ([`descriptors`]): numbers that the kernel has not given out, made real by the first
+//! call that needs more than a table.
 //!
-//! Invariants: without the variables of a service nothing is done but passing calls on. No call
-//! waits for a lock, allocates (but for directory streams and walks, as the C library does) or leaves `errno`
-//! otherwise than the call itself would; all may be called from signal handlers that may call the
-//! C library's. A table is believed only while its generation is the page's and it is younger than
-//! the age that was agreed on. Nothing panics.
+//! Invariants: without the variables of a service, calls are only passed on. No call waits for a
+//! lock, allocates memory (except for directory streams and walks, as in the C library), or leaves
+//! `errno` other than the call itself would. All functions may be called from signal handlers that
+//! may call the C library's. A table is believed only while its generation is the page's and it is
+//! younger than the agreed age. Nothing panics.
 //!
-//! Functions with variable arguments take a fixed one more: on x86-64 and AArch64 Linux, which are
-//! what this is for, integer arguments are passed alike in both, and reading one that was not given
-//! gives some number that is not used.
+//! Functions with variable arguments are defined with one more fixed argument. On the supported
+//! platforms, x86-64 and AArch64 Linux, integer arguments are passed alike in both cases, and
+//! reading an argument that was not passed yields some number that is not used.
 
 #![cfg(all(
     target_os = "linux",

@@ -1,5 +1,5 @@
-//! The run's page: its generation, its marks, and the programs that were started and do not tell of
-//! their changes (`trawl_table::page`, `trawl_bulk_client::started`).
+//! Accesses the run's page: its generation, its marks, and its notes about started programs that do
+//! not report their changes (`trawl_table::page`, `trawl_bulk_client::started`).
 
 use std::ffi::c_int;
 use std::ptr;
@@ -16,15 +16,15 @@ use crate::settings;
 static WORDS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
 static IS_HOPELESS: AtomicBool = AtomicBool::new(false);
 
-/// The page, mapped at the first need; `None` if it cannot be.
+/// Returns the page, mapped on first use; `None` if it cannot be mapped.
 #[inline]
 fn words() -> Option<&'static [AtomicU64]> {
     let mut at = WORDS.load(Ordering::Acquire);
     if at.is_null() {
         at = map()?;
     }
-    // SAFETY: the mapping has that many words and is never taken back; any bits are a value, and
-    // all processes use them as atomics.
+    // SAFETY: the mapping has that many words and is never removed; every bit pattern is valid, and
+    // all processes use the words as atomics.
     Some(unsafe { std::slice::from_raw_parts(at, page::WORDS) })
 }
 
@@ -44,7 +44,7 @@ fn map() -> Option<*mut AtomicU64> {
     match WORDS.compare_exchange(old, mapped, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => Some(mapped),
         Err(other) => {
-            // SAFETY: nobody else has seen this mapping.
+            // SAFETY: no other thread has seen this mapping.
             unsafe { kernel::unmap(mapped.cast(), page::BYTES) };
             Some(other)
         }
@@ -55,23 +55,23 @@ fn word(number: usize) -> Option<&'static AtomicU64> {
     words()?.get(number)
 }
 
-/// The generation that tables must have; `None` while no table is to be believed.
+/// Returns the generation that valid tables have; `None` while no table may be believed.
 #[inline]
 pub(crate) fn generation() -> Option<u64> {
     let words = words()?;
-    // First: who is started after this look changes things after it, too.
+    // Checked first: a program started after this check also makes its changes after it.
     if started::is_any(words) && are_others_at_work(words) {
         return None;
     }
     Some(words.get(page::GENERATION_WORD)?.load(Ordering::SeqCst))
 }
 
-/// The run's generation, whether or not tables are believed now.
+/// Returns the run's generation, whether or not tables may be used now.
 pub(crate) fn changes() -> u64 {
     word(page::GENERATION_WORD).map_or(0, |word| word.load(Ordering::SeqCst))
 }
 
-/// Whether programs live that may change something without saying so.
+/// Returns whether programs are running that may change something without reporting it.
 #[cold]
 fn are_others_at_work(words: &[AtomicU64]) -> bool {
     static LOOKED_NS: AtomicI64 = AtomicI64::new(0);
@@ -81,13 +81,13 @@ fn are_others_at_work(words: &[AtomicU64]) -> bool {
         LOOKED_NS.store(now, Ordering::Relaxed);
         started::forget_ended(words, change);
     }
-    // Who traces this process, as strace(1) does, looks at it and changes nothing in the tree.
+    // A tracer of this process, such as strace(1), looks at it and changes nothing in the tree.
     started::are_any(words, |process, is_parent| {
         !is_parent && process == tracer()
     })
 }
 
-/// The process that traces this one, once it was asked for; -1 before.
+/// Process id of this process's tracer; -1 while unknown.
 static TRACER: AtomicI32 = AtomicI32::new(-1);
 
 fn tracer() -> c_int {
@@ -99,21 +99,21 @@ fn tracer() -> c_int {
     tracer
 }
 
-/// In a child, which may be traced by nobody.
+/// Resets the tracer in a child, which may have none.
 pub(crate) fn after_fork() {
     TRACER.store(-1, Ordering::Relaxed);
 }
 
-/// Says that this program tells of its changes from here on. It is the one that this file, as it is
-/// named, was executed as.
+/// Announces that this program reports its changes from here on. `file` is the name under which it
+/// was executed.
 pub(crate) fn begins(file: &[u8]) {
     if let Some(words) = words() {
         started::begins(words, started::hash(file), change);
     }
 }
 
-/// A program that is about to be started, by its file's name if it is expected to tell of its
-/// changes: until it does, or has ended, no table is believed.
+/// Notes a program that is about to be started, with its file's name if it is expected to report
+/// its changes. Until it does, or has ended, no table is believed.
 pub(crate) fn starts(starter: fn(c_int) -> Starter, file: Option<&[u8]>) -> Option<Note> {
     if !settings::is_in_run() {
         return None;
@@ -122,21 +122,21 @@ pub(crate) fn starts(starter: fn(c_int) -> Starter, file: Option<&[u8]>) -> Opti
     started::note(words()?, starter(kernel::process()), file, change)
 }
 
-/// Says that what was noted was not started, or has ended and its changes were told.
+/// Removes a note: the program was not started, or it has ended and its changes were reported.
 pub(crate) fn did_not_start(noted: Option<Note>) {
     if let (Some(noted), Some(words)) = (noted, words()) {
         noted.take_away(words);
     }
 }
 
-/// Says which child of this process a program is that was noted.
+/// Adds to a note which child of this process the program is.
 pub(crate) fn is_child(noted: Option<Note>, child: c_int) {
     if let (Some(noted), Some(words)) = (noted, words()) {
         noted.is_child(words, child);
     }
 }
 
-/// Says that a child has ended, which may have changed what none of our functions saw.
+/// Reports that a child has ended, which may have made changes that none of our functions saw.
 pub(crate) fn has_ended(child: c_int) {
     change();
     if let Some(words) = noted_in() {
@@ -144,7 +144,7 @@ pub(crate) fn has_ended(child: c_int) {
     }
 }
 
-/// Says that a child has ended whose number is not known, noted with this file.
+/// Reports the end of a child whose number is unknown and that was noted with this file.
 pub(crate) fn have_ended(file: &[u8]) {
     change();
     if let Some(words) = noted_in() {
@@ -152,25 +152,25 @@ pub(crate) fn have_ended(file: &[u8]) {
     }
 }
 
-/// The page, if there are notes in it.
+/// Returns the page, if it has notes.
 fn noted_in() -> Option<&'static [AtomicU64]> {
     let words = settings::is_in_run().then(words).flatten();
     words.filter(|words| started::is_any(words))
 }
 
-/// Says that processes may be in another namespace from now on.
+/// Announces that processes may be in another namespace from now on.
 pub(crate) fn namespaces_are_left() {
     if let Some(words) = settings::is_in_run().then(words).flatten() {
         started::namespaces_are_left(words);
     }
 }
 
-/// When something was changed last, by the monotonic clock; 0 if never.
+/// Returns when something was changed last, by the monotonic clock; 0 if never.
 pub(crate) fn changed_ns() -> i64 {
     word(page::CHANGED_WORD).map_or(0, |word| word.load(Ordering::Relaxed) as i64)
 }
 
-/// Says that something is changed, or was: all tables are old.
+/// Reports a change, before or after it is made: all tables become invalid.
 pub(crate) fn change() {
     if !settings::is_in_run() {
         return;
@@ -183,7 +183,7 @@ pub(crate) fn change() {
     }
 }
 
-/// Marks a regular file that is open for writing.
+/// Marks a regular file that is open for writing, by descriptor.
 pub(crate) fn mark(fd: i32) {
     if !settings::is_in_run() {
         return;
@@ -209,8 +209,8 @@ pub(crate) fn mark_object(dev: u64, ino: u64) {
     }
 }
 
-/// True if a program of the run may have opened this file for writing, or opened it for reading in
-/// a way that moves its time of access.
+/// Returns whether a program of the run may have opened this file for writing, or opened it for
+/// reading in a way that moves its time of access.
 pub(crate) fn is_marked(dev: u64, ino: u64) -> bool {
     let (number, bit) = page::mark(dev, ino);
     word(number).is_none_or(|word| word.load(Ordering::SeqCst) & bit != 0)

@@ -1,5 +1,5 @@
-//! Where a path leads: made absolute, as text. Links are not looked at here: a table goes from name
-//! to name through directories alone.
+//! Makes a path absolute, as text. Symbolic links are not resolved here: a table leads from name to
+//! name through directories only.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -15,14 +15,14 @@ use crate::{descriptors, meter, page, settings};
 
 const ROOM: usize = PATH_BYTES_MAX + 1;
 
-/// An absolute path without double slashes and without `.` but at its end; there a slash says that
-/// it must be a directory, `/.` that it is gone into.
+/// An absolute path without double slashes, and with `.` at its end only. A slash at its end means
+/// that the object must be a directory; `/.` means that the directory is also entered.
 pub(crate) struct Place {
     bytes: [MaybeUninit<u8>; ROOM],
     length: usize,
-    /// Whether it goes up somewhere.
+    /// Whether it contains `..`.
     has_dots: bool,
-    /// Whether it was given from an open directory on.
+    /// Whether it was given relative to an open directory.
     is_in_order: bool,
 }
 
@@ -36,13 +36,13 @@ impl Place {
         }
     }
 
-    /// The path.
+    /// Returns the path.
     pub(crate) fn path(&self) -> &[u8] {
-        // SAFETY: the first `length` bytes were written, by `push`.
+        // SAFETY: `push` has written the first `length` bytes.
         unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().cast(), self.length) }
     }
 
-    /// The path, if it goes up nowhere, without a slash or `/.` at its end.
+    /// Returns the path without a slash or `/.` at its end; `None` if it contains `..`.
     pub(crate) fn plain(&self) -> Option<&[u8]> {
         let path = self.path();
         let path = match path {
@@ -55,8 +55,9 @@ impl Place {
         (!self.has_dots && !path.is_empty()).then_some(path)
     }
 
-    /// Whether the program probably goes through directories as they are listed: those that open one
-    /// below the other do, those that put paths together often sort names first.
+    /// Returns whether the program probably visits directories in the order of their listings.
+    /// Programs that open one directory below another do; those that concatenate paths often sort
+    /// names first.
     pub(crate) fn is_in_order(&self) -> bool {
         self.is_in_order
     }
@@ -70,7 +71,7 @@ impl Place {
         Some(())
     }
 
-    /// Puts names behind what there is.
+    /// Appends the components of a path.
     fn push_path(&mut self, path: &[u8]) -> Option<()> {
         let mut is_open = path.is_empty();
         for name in path.split(|byte| *byte == b'/') {
@@ -93,7 +94,7 @@ impl Place {
         Some(())
     }
 
-    /// An absolute path that the kernel gave.
+    /// Appends an absolute path from the kernel.
     fn push_directory(&mut self, path: &[u8]) -> Option<()> {
         match path {
             b"/" => Some(()),
@@ -102,9 +103,9 @@ impl Place {
     }
 }
 
-/// What is known of a path, which `want` says what of; the service may be asked.
+/// Returns what is known about a path, for the question `want`; may ask the service.
 pub(crate) fn look(directory: c_int, path: &[u8], want: Want) -> Known {
-    // Most often this one says no.
+    // The most frequent reason to return, so checked first.
     if !policy::is_worth_a_look() {
         return Known::Unknown;
     }
@@ -142,7 +143,7 @@ pub(crate) fn look(directory: c_int, path: &[u8], want: Want) -> Known {
     }
 }
 
-/// What is known of a place.
+/// Returns what is known about a place.
 fn look_at(place: &Place, want: Want) -> Known {
     if !settings::is_covered(place.path()) {
         return Known::Unknown;
@@ -176,7 +177,7 @@ fn look_at(place: &Place, want: Want) -> Known {
     }
 }
 
-/// Whether it answers the question.
+/// Returns whether `known` answers the question.
 fn is_enough(known: &Known, want: Want) -> bool {
     let found = match known {
         Known::Unknown => return false,
@@ -185,7 +186,7 @@ fn is_enough(known: &Known, want: Want) -> bool {
     };
     let entry = found.entry();
     match want {
-        // Something that is no directory and no link is known to be none.
+        // An object that is neither a directory nor a link is known not to be a directory.
         Want::List => found.listed().is_some() || !matches!(entry.kind(), 0 | 4 | 10),
         Want::Stat => entry.stat().is_some(),
         Want::Attributes => {
@@ -196,7 +197,7 @@ fn is_enough(known: &Known, want: Want) -> bool {
     }
 }
 
-/// Puts down where the path begins.
+/// Writes the directory at which a relative path begins.
 fn start(place: &mut Place, directory: c_int, path: &[u8], want: Want) -> Option<()> {
     if path.starts_with(b"/") {
         return Some(());
@@ -213,7 +214,7 @@ fn start(place: &mut Place, directory: c_int, path: &[u8], want: Want) -> Option
     push_open_directory(place, directory)
 }
 
-/// The place of a directory that the program has open.
+/// Appends the path of a directory that the program has open.
 fn push_open_directory(place: &mut Place, directory: c_int) -> Option<()> {
     static VAIN: AtomicUsize = AtomicUsize::new(0);
     const VAIN_MAX: usize = 8;
@@ -235,7 +236,7 @@ fn push_open_directory(place: &mut Place, directory: c_int) -> Option<()> {
     }
 }
 
-/// The working directory, as it was asked for last.
+/// The working directory as last read.
 struct WorkingDirectory {
     is_used: AtomicBool,
     bytes: UnsafeCell<[u8; ROOM]>,
@@ -245,7 +246,7 @@ struct WorkingDirectory {
     read_ns: AtomicI64,
 }
 
-// SAFETY: the bytes are used only by who has set `is_used`.
+// SAFETY: only the thread that has set `is_used` accesses the bytes.
 unsafe impl Sync for WorkingDirectory {}
 
 static WORKING_DIRECTORY: WorkingDirectory = WorkingDirectory {
@@ -260,7 +261,7 @@ static WORKING_DIRECTORY: WorkingDirectory = WorkingDirectory {
 /// Counts changes of the working directory.
 static EPOCH: AtomicU64 = AtomicU64::new(1);
 
-/// Says that the working directory may be another one now.
+/// Records that the working directory may have changed.
 pub(crate) fn working_directory_changed() {
     EPOCH.fetch_add(1, Ordering::SeqCst);
 }
@@ -268,16 +269,16 @@ pub(crate) fn working_directory_changed() {
 /// Where a change of the working directory leads.
 #[derive(Clone, Copy)]
 pub(crate) enum Step<'a> {
-    /// Into a directory in it, which is no link.
+    /// Into a directory in it, which is not a link.
     Into(&'a [u8]),
-    /// To the one that it is in.
+    /// To its parent.
     Up,
-    /// Who knows where.
+    /// To an unknown directory.
     Anywhere,
 }
 
-/// Changes the working directory. What is known of it goes along, as old as it was, if nobody else
-/// changes it meanwhile.
+/// Changes the working directory. The cached path is updated, with its former age, if no other
+/// thread changes the working directory at the same time.
 pub(crate) fn change_working_directory<E>(
     step: Step<'_>,
     change: impl FnOnce() -> Result<(), E>,
@@ -290,7 +291,7 @@ pub(crate) fn change_working_directory<E>(
         return changed;
     }
     if of.epoch.load(Ordering::Relaxed) == before {
-        // SAFETY: nobody else uses them until `is_used` is taken back.
+        // SAFETY: no other thread uses the bytes until `is_used` is cleared.
         let bytes = unsafe { &mut *of.bytes.get() };
         let length = of.length.load(Ordering::Relaxed);
         if let Some(length) = stepped(bytes, length, step) {
@@ -302,9 +303,9 @@ pub(crate) fn change_working_directory<E>(
     changed
 }
 
-/// Takes a step in a path that is so long; how long it is then, `None` if that cannot be told.
+/// Applies a step to a path of this length; returns the new length, or `None` if it is unknown.
 fn stepped(path: &mut [u8], length: usize, step: Step<'_>) -> Option<usize> {
-    // What could not be read has no length.
+    // A path that could not be read has length 0.
     let at = match path.get(..length)? {
         b"" => return None,
         b"/" => 0,
@@ -327,21 +328,21 @@ fn stepped(path: &mut [u8], length: usize, step: Step<'_>) -> Option<usize> {
     }
 }
 
-/// How many walks of the C library go on that change the working directory as they like.
+/// Number of active walks of the C library that may change the working directory.
 static WANDERERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Says that such a walk begins: relative paths lead who knows where.
+/// Records the start of such a walk: relative paths have no known start while it runs.
 pub(crate) fn wandering_begins() {
     WANDERERS.fetch_add(1, Ordering::SeqCst);
 }
 
-/// Says that it is over.
+/// Records the end of such a walk.
 pub(crate) fn wandering_ends() {
     working_directory_changed();
     WANDERERS.fetch_sub(1, Ordering::SeqCst);
 }
 
-/// In a child, which has none of the threads that may have been writing the working directory down.
+/// Resets the state in a child, where threads that may have been writing the path do not exist.
 pub(crate) fn after_fork() {
     working_directory_changed();
     WORKING_DIRECTORY.is_used.store(false, Ordering::SeqCst);
@@ -353,11 +354,11 @@ fn push_working_directory(place: &mut Place) -> Option<()> {
     }
     let generation = page::generation()?;
     let of = &WORKING_DIRECTORY;
-    // Another thread, or what this signal handler interrupted, is at it: do without.
+    // If another thread, or the code that this signal handler interrupted, is using it, do without.
     if of.is_used.swap(true, Ordering::Acquire) {
         return None;
     }
-    // SAFETY: nobody else uses them until `is_used` is taken back.
+    // SAFETY: no other thread uses the bytes until `is_used` is cleared.
     let bytes = unsafe { &mut *of.bytes.get() };
     let epoch = EPOCH.load(Ordering::SeqCst);
     let now = kernel::now_ns();

@@ -1,11 +1,11 @@
-//! When the service is asked, and for how much.
+//! Decides when to ask the service, and for how much.
 //!
-//! A question costs some ten system calls and the walk on the other side. So a program asks once it
-//! has shown that it goes through directories, or looks at many files of one, and each call takes
-//! long (`patient`, and `meter`), or at once where each costs a round trip (`eager`); for a little
-//! at first, then for four times as much each time, as files are read ahead. Nobody asks while
-//! things are changed, since each change makes all tables old; who asked in vain waits twice as
-//! long.
+//! A question costs some ten system calls and the walk on the service's side. In `patient` mode a
+//! program asks once it has shown that it visits many directories, or looks at many files of one
+//! directory, and that each call takes long (`meter`). In `eager` mode, where each call costs a
+//! round trip, it asks at once. The first table is small, and each further one is four times as
+//! large, as in read-ahead of files. Nothing is asked while changes are made, since each change
+//! invalidates all tables. After a question in vain the pause doubles.
 
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -18,27 +18,28 @@ use crate::place::Place;
 use crate::tables::Known;
 use crate::{behind, meter, page, search_path, settings, tables};
 
-/// What a call wants to know.
+/// The question behind a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
     /// The names in a directory.
     List,
-    /// What lstat(2) says, or where a link leads.
+    /// The result of lstat(2), or a link's target.
     Stat,
     /// Whether there are extended attributes.
     Attributes,
 }
 
-/// Directories that are opened before the first question, and calls of one kind for one directory.
+/// Number of opened directories before the first question, and of calls of one kind for one
+/// directory.
 const PATIENCE_LISTS: u32 = 2;
 const PATIENCE_STATS: u32 = 8;
 const PATIENCE_LEVEL: u32 = 4;
 
-/// So many of the last that were timed have to have been dear.
+/// Number of the last timed calls that must have been expensive.
 const DEAR_OPENS: u32 = 2;
 const DEAR_LOOKS: u32 = 4;
 
-/// Nothing is asked for so long after a change.
+/// Nothing is asked for this long after a change.
 const SETTLED_NS: i64 = 20_000_000;
 const BACKOFF_MIN_NS: i64 = 10_000_000;
 const BACKOFF_MAX_NS: i64 = 1_000_000_000;
@@ -49,15 +50,15 @@ static LISTS: AtomicU32 = AtomicU32::new(0);
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 static WINDOW: AtomicU32 = AtomicU32::new(WINDOW_MIN);
 static NOT_BEFORE_NS: AtomicI64 = AtomicI64::new(0);
-/// How long the last question took.
+/// Duration of the last question.
 static ASKED_NS: AtomicI64 = AtomicI64::new(0);
 static BACKOFF_NS: AtomicI64 = AtomicI64::new(0);
-/// The directory of which something was last wanted in vain, and how often.
+/// Hash of the directory about which something was last asked in vain, and the number of times.
 static LAST_DIRECTORY: AtomicU64 = AtomicU64::new(0);
 static LAST_COUNT: AtomicU32 = AtomicU32::new(0);
 static LEVEL_MISSES: AtomicU32 = AtomicU32::new(0);
 
-/// Whether it makes sense to find out where a path is.
+/// Returns whether it is worthwhile to determine where a path is.
 #[inline]
 pub(crate) fn is_worth_a_look() -> bool {
     if settings::is_restless() {
@@ -70,30 +71,32 @@ pub(crate) fn is_worth_a_look() -> bool {
     (is_dear || meter::is_sampled()) && kernel::now_ns() >= NOT_BEFORE_NS.load(Ordering::Relaxed)
 }
 
-/// Whether enough directories were opened that the place of an open one is worth a call.
+/// Returns whether so many directories were opened that locating an open one is worth a system
+/// call.
 pub(crate) fn goes_through_directories() -> bool {
     settings::is_eager() || (LISTS.load(Ordering::Relaxed) >= PATIENCE_LISTS && is_dear_to_walk())
 }
 
-/// Whether going through directories is dear, or is to be taken for that.
+/// Returns whether visiting directories is expensive, or is to be treated as such.
 fn is_dear_to_walk() -> bool {
     settings::is_ready() || meter::are_opens_dear(DEAR_OPENS)
 }
 
-/// Whether looking at files is dear, or is to be taken for that.
+/// Returns whether looking at files is expensive, or is to be treated as such.
 pub(crate) fn is_dear_to_look() -> bool {
     settings::is_ready() || meter::are_looks_dear(DEAR_LOOKS)
 }
 
-/// Counts a directory that is opened without an answer, from somewhere that is not known.
+/// Counts a directory that is opened without an answer, from an unknown place.
 pub(crate) fn opens_directory() {
     LISTS.fetch_add(1, Ordering::Relaxed);
     meter::begin();
 }
 
-/// A table is no more, after so many answers; `is_old` unless something was changed.
+/// Records the end of a table after `answered` answers; `is_old` is false if a change ended it.
 ///
-/// One that was not used up before it was too old was too large: the next is for what was used.
+/// A table that was not used up before it became too old was too large: the next one gets the size
+/// that was used.
 pub(crate) fn table_ended(answered: u32, entries: u32, is_old: bool) {
     let was_worth_it = answered >= entries / 2;
     if is_old && !was_worth_it {
@@ -106,13 +109,13 @@ pub(crate) fn table_ended(answered: u32, entries: u32, is_old: bool) {
     }
 }
 
-/// What was answered did not say what was wanted.
+/// Records that an answer did not contain what was asked for.
 pub(crate) fn asked_in_vain() {
     wait();
 }
 
-/// Asks nothing for twice as long as the last time, and much longer than the last answer took: what
-/// is asked in vain takes a small part of the time.
+/// Pauses for twice as long as the last time, and much longer than the last answer took: questions
+/// in vain then take a small part of the time.
 fn wait() {
     let took = ASKED_NS.load(Ordering::Relaxed).saturating_mul(8);
     let backoff = BACKOFF_NS.load(Ordering::Relaxed).saturating_mul(2);
@@ -121,19 +124,19 @@ fn wait() {
     NOT_BEFORE_NS.store(kernel::now_ns().saturating_add(backoff), Ordering::Relaxed);
 }
 
-/// What a question has brought.
+/// The result of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// None was asked, or there is no answer.
+    /// Nothing was asked, or there was no answer.
     Nothing,
-    /// A table that should say what is wanted.
+    /// A table that should have the wanted answer.
     Table,
-    /// A table about a search path, which says what is not there.
+    /// A table about a search path, which shows which names do not exist.
     SearchPath,
 }
 
-/// Asks, if it is time, for what makes this known. `is_there` says that a table about a search path
-/// has the name.
+/// Asks for the wanted answer, if the time is right. `is_there` says that a table about a search
+/// path has the name.
 pub(crate) fn ask_for(place: &Place, want: Want, is_in_table: bool, is_there: bool) -> Asked {
     let Some(path) = place.plain() else {
         return Asked::Nothing;
@@ -167,9 +170,9 @@ fn ask_about(path: &[u8], place: &Place, want: Want, is_in_table: bool) -> bool 
     is_quiet() && behind::is_nobody() && ask_now(directory, place.is_in_order())
 }
 
-/// Which directory the table is to be about, as a length of the path of the one to begin at: that
-/// of the table that has the one above, which was full before it came here, else the one above, so
-/// that those beside this one are known, too.
+/// Returns the length of the path of the directory that the new table is to begin at: the top of
+/// the table that has the parent, if that table was full before it reached this directory;
+/// otherwise the parent, so that this directory's siblings become known, too.
 fn top(directory: &[u8]) -> usize {
     let above = parent(directory);
     if !settings::is_covered(above) {
@@ -206,7 +209,8 @@ fn is_name_due(directory: &[u8], want: Want, is_in_table: bool) -> bool {
         false => count_directory(directory),
     };
     let is_walk = is_in_table && goes_through_directories();
-    // A program that was found in a search path is no sign that all in its directory are wanted.
+    // That a program was found in a search path does not mean that the other files of its directory
+    // are wanted.
     let is_eager = settings::is_eager() && !search_path::has(directory);
     let pays = is_in_table || is_dear_to_look();
     let is_due = is_eager || is_walk || (count >= patience && pays);
@@ -226,13 +230,14 @@ fn count_directory(directory: &[u8]) -> u32 {
     1
 }
 
-/// FNV-1a: a wrong guess costs a question.
+/// FNV-1a hash; a collision costs one question.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Whether questions make sense now: nothing was changed a moment ago, and none was asked in vain.
+/// Returns whether a question makes sense now: no change was made recently, and no recent question
+/// was in vain.
 pub(crate) fn is_quiet() -> bool {
     if settings::is_restless() {
         return page::generation().is_some();
@@ -250,8 +255,8 @@ pub(crate) fn is_quiet() -> bool {
     is_settled
 }
 
-/// Asks about a directory, or so that it is among what is answered: from there on, if the program
-/// goes through directories in the order in which they are listed, else all from the top.
+/// Asks about a directory. If the program visits directories in the order of their listings, the
+/// table begins there; otherwise it covers everything from the top.
 fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
     let goes_through = goes_through_directories();
     let top = match goes_through {
@@ -259,7 +264,7 @@ fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
         false => directory.len(),
     };
     let (path, from) = match directory.split_at(top) {
-        // `/a` lies below `/`, whose own slash it has.
+        // `/a` lies below `/`, whose path is the slash itself.
         (b"", _) | (b"/", _) => (&b"/"[..], directory),
         parts => parts,
     };

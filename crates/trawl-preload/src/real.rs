@@ -1,13 +1,14 @@
-//! The functions that ours stand in front of.
+//! Finds the C library's functions that ours replace.
 //!
-//! All are looked up when the library is loaded: that takes the loader's lock and memory, which a
-//! first call from a signal handler must not. What is called before that looks itself up.
+//! All are looked up when the library is loaded: a lookup takes the loader's lock and memory, which
+//! a first call from a signal handler must not. A function called before that is looked up by its
+//! call.
 
 use std::ffi::{CStr, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Stands for a function that was looked up and is not there.
+/// Its address marks a function that was looked up and does not exist.
 static NOWHERE: u8 = 0;
 
 fn nowhere() -> *mut c_void {
@@ -21,7 +22,7 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    /// Not looked up yet.
+    /// Makes an entry that is not looked up yet.
     pub(crate) const fn new(name: &'static CStr) -> Real {
         Real {
             name,
@@ -29,7 +30,7 @@ impl Real {
         }
     }
 
-    /// Where it is; null if there is none.
+    /// Returns the function's address; null if it does not exist.
     #[inline]
     pub(crate) fn get(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
@@ -42,9 +43,9 @@ impl Real {
         }
     }
 
-    /// Where it is, without looking it up: null before all were, and if there is none.
+    /// Returns the address without a lookup: null if it does not exist or was not looked up yet.
     ///
-    /// For functions that an allocator may call before: looking up may allocate.
+    /// For functions that an allocator may call before the lookup, which may allocate.
     pub(crate) fn known(&self) -> *mut c_void {
         let found = self.found.load(Ordering::Relaxed);
         match found == nowhere() {
@@ -58,8 +59,8 @@ impl Real {
         // SAFETY: the name ends in NUL; the result is a function of the C library or null.
         let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
         if found.is_null() {
-            // What the loader says of it is not for the program.
-            // SAFETY: it has no conditions.
+            // The loader's error message is not meant for the program.
+            // SAFETY: the function has no preconditions.
             unsafe { libc::dlerror() };
             self.found.store(nowhere(), Ordering::Relaxed);
         } else {
@@ -70,32 +71,33 @@ impl Real {
 }
 
 unsafe extern "C" {
-    /// The first in the section `trawl_real`, as the linker names it.
+    /// The first element of the section `trawl_real`, by the linker's name.
     #[link_name = "__start_trawl_real"]
     static FIRST: *const c_void;
-    /// Behind the last.
+    /// The end of the section.
     #[link_name = "__stop_trawl_real"]
     static END: *const c_void;
 }
 
-/// Looks all up, when the library is loaded.
+/// Looks up all functions, when the library is loaded.
 pub(crate) fn look_all_up() {
     let (first, end) = (&raw const FIRST, &raw const END);
     let count = (end.addr() - first.addr()) / size_of::<&Real>();
-    // SAFETY: the section holds references to `Real`s, which the linker puts one after the other,
-    // and nothing else.
+    // SAFETY: the section holds only references to `Real`s, which the linker places one after the
+    // other.
     let all = unsafe { std::slice::from_raw_parts(first.cast::<&'static Real>(), count) };
     for real in all {
         real.get();
     }
 }
 
-/// Calls the next definition of a C function; gives `$failed` with `ENOSYS` where there is none.
+/// Calls the next definition of a C function; evaluates to `$failed`, with `ENOSYS`, if there is
+/// none.
 macro_rules! real {
     ($name:ident($($argument:expr => $kind:ty),* $(,)?) -> $result:ty, $failed:expr) => {
         $crate::real::real!("C" $name($($argument => $kind),*) -> $result, $failed)
     };
-    // Functions that call one of the program's, which may end by an exception.
+    // For functions that call one of the program's, which may throw an exception.
     (unwind $name:ident($($argument:expr => $kind:ty),* $(,)?) -> $result:ty, $failed:expr) => {
         $crate::real::real!("C-unwind" $name($($argument => $kind),*) -> $result, $failed)
     };

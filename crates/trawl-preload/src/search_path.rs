@@ -1,8 +1,8 @@
-//! The directories of `PATH`, in which programs are looked for by name.
+//! Answers lookups in the directories of `PATH`, where programs are searched by name.
 //!
-//! Who looks for a name in thirty directories asks about thirty files of which at most one is
-//! there. One question is for the names in all of these directories (`Extent::Each`); the table says
-//! which are not there, and nothing of those that are.
+//! A search through thirty directories asks about thirty files of which at most one exists. One
+//! question covers the names in all these directories (`Extent::Each`); its table only shows which
+//! names do not exist, and says nothing about those that do.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,22 +13,23 @@ use trawl_table::{Level, PATH_BYTES_MAX};
 use crate::policy::{self, hash};
 use crate::{kernel, page, settings, tables};
 
-/// With fewer directories a question is not worth its price.
+/// Minimum number of directories for which a question is worthwhile.
 const DIRECTORIES_MIN: usize = 2;
-/// Files that are looked at in vain before the first question where looks are dear: 30 of them take
-/// 120 microseconds or more, and the question about 30 directories a millisecond.
+/// Number of failed lookups before the first question, where lookups are expensive. Thirty lookups
+/// take 120 microseconds or more; the question about thirty directories takes a millisecond.
 const PATIENCE: u32 = 64;
 const PATIENCE_EAGER: u32 = 1;
 const PATIENCE_MAX: u32 = 1 << 20;
 
-/// The directories of `PATH` as the program began with it.
+/// The directories of `PATH` at the program's start.
 static DIRECTORIES: Text<{ PATH_BYTES_MAX + 1 }> = Text::new();
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Files that were looked at since the last question, and how many there must be; 0 for the usual.
+/// Number of files looked at since the last question, and the number that triggers the next one (0
+/// means the default).
 static LOOKED_AT: AtomicU32 = AtomicU32::new(0);
 static PATIENCE_NOW: AtomicU32 = AtomicU32::new(0);
 
-/// Takes down what `PATH` says.
+/// Stores the value of `PATH`.
 pub(crate) fn begin(path: &[u8]) {
     let mut directories = Directories::new();
     directories.add(path, settings::is_covered);
@@ -36,7 +37,7 @@ pub(crate) fn begin(path: &[u8]) {
     COUNT.store(directories.count() as u32, Ordering::Relaxed);
 }
 
-/// Whether a directory is one of `PATH`.
+/// Returns whether a directory is in `PATH`.
 pub(crate) fn has(directory: &[u8]) -> bool {
     COUNT.load(Ordering::Relaxed) > 0
         && DIRECTORIES
@@ -45,13 +46,15 @@ pub(crate) fn has(directory: &[u8]) -> bool {
             .any(|one| one == directory)
 }
 
-/// Asks, if it is time, about the directories of `PATH`; whether there is a new table.
+/// Asks about the directories of `PATH`, if the time is right; returns whether there is a new
+/// table.
 pub(crate) fn ask_for() -> bool {
     let count = COUNT.load(Ordering::Relaxed) as usize;
     is_due(count, 1) && ask_about(DIRECTORIES.get())
 }
 
-/// As above, about those that are `PATH` now, of which that many are going to be looked at.
+/// Like [`ask_for`], about the present value of `PATH`, of which `looks` directories are about to
+/// be searched.
 pub(crate) fn ask_for_those(path: &[u8], looks: u32) -> bool {
     let mut directories = Directories::new();
     directories.add(path, settings::is_covered);
@@ -75,7 +78,7 @@ fn is_due(count: usize, looks: u32) -> bool {
 }
 
 fn ask_about(directories: &[u8]) -> bool {
-    // What it does not say no other one would.
+    // A table about this search path exists; another one would have no more answers.
     if tables::has_search_about(hash(directories)) {
         return false;
     }
@@ -95,8 +98,8 @@ fn ask_about(directories: &[u8]) -> bool {
     is_in
 }
 
-/// A table is no more, after so many answers: one that has answered less than it took to ask for it
-/// makes the next wait twice as long.
+/// Records the end of a table. If it answered fewer lookups than the question cost, the next
+/// question waits twice as long.
 pub(crate) fn table_ended(answered: u32) {
     let usual = match settings::is_eager() {
         true => PATIENCE_EAGER,
@@ -113,12 +116,12 @@ fn wait() {
     PATIENCE_NOW.store(patience, Ordering::Relaxed);
 }
 
-/// Whether a table has the names in this directory.
+/// Returns whether a table has the names in this directory.
 pub(crate) fn is_known(directory: &[u8]) -> bool {
     tables::is_any_live() && tables::has_names_in(directory)
 }
 
-/// Whether a table says that nothing is at an absolute path.
+/// Returns whether a table shows that nothing exists at an absolute path.
 pub(crate) fn says_absent(path: &[u8]) -> bool {
     if !settings::is_on_here()
         || !path.starts_with(b"/")

@@ -1,4 +1,4 @@
-//! What the variables say, read once before the program begins.
+//! Holds the settings from the environment, read once before the program begins.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -11,11 +11,11 @@ static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
-/// Whether tables may be used. Once it is false it stays so.
+/// Whether tables may be used. Once false it stays false.
 static IS_ON: AtomicBool = AtomicBool::new(false);
-/// Whether there is a run, whose page is to be told of changes.
+/// Whether there is a run whose page must be told of changes.
 static IS_IN_RUN: AtomicBool = AtomicBool::new(false);
-/// Counts what was disabled, for a look from a debugger.
+/// Number of times that tables were switched off, for inspection in a debugger.
 static DISABLED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
@@ -27,7 +27,7 @@ thread_local! {
 #[unsafe(link_section = ".init_array")]
 static BEGIN: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = begin;
 
-/// Called by the loader, as the C library's own constructors are: with the environment.
+/// Called by the loader like the C library's constructors, with the environment.
 unsafe extern "C" fn begin(
     _count: c_int,
     _arguments: *const *const c_char,
@@ -38,7 +38,7 @@ unsafe extern "C" fn begin(
         return;
     }
     let mut path: Option<&[u8]> = None;
-    // SAFETY: the loader gives an array of strings that ends in NULL.
+    // SAFETY: the loader passes an array of strings that ends in NULL.
     unsafe {
         VARIABLES.read(environment, |name, value| {
             if name == b"PATH" {
@@ -50,7 +50,7 @@ unsafe extern "C" fn begin(
         return;
     }
     search_path::begin(path.unwrap_or_default());
-    // SAFETY: numbers; what the kernel has told the program is asked for.
+    // SAFETY: the calls only read numbers that the kernel passed to the program.
     let (user, file) = unsafe {
         (
             libc::getauxval(libc::AT_EUID),
@@ -58,14 +58,14 @@ unsafe extern "C" fn begin(
         )
     };
     USER.store(u32::try_from(user).unwrap_or(u32::MAX), Ordering::Relaxed);
-    // SAFETY: functions that live as long as this library, which is never unloaded: the loader
-    // keeps what was preloaded.
+    // SAFETY: the functions live as long as this library, which is never unloaded: the loader keeps
+    // preloaded libraries.
     unsafe { libc::pthread_atfork(Some(before_fork), None, Some(in_child)) };
     IS_IN_RUN.store(true, Ordering::Release);
     IS_ON.store(true, Ordering::Release);
-    // Now, and not when there is something to tell: by then its file may be out of reach.
+    // Now, and not at the first change: by then the page's file may be out of reach.
     let file: *const c_char = std::ptr::with_exposed_provenance(file as usize);
-    // SAFETY: the kernel's string, or NULL.
+    // SAFETY: a string of the kernel, or NULL.
     page::begins(unsafe { kernel::bytes(file) }.unwrap_or_default());
     // Whoever started this program may have opened it: the shell, or posix_spawn(3).
     reads::opened(libc::STDIN_FILENO);
@@ -84,26 +84,26 @@ extern "C" fn in_child() {
     place::after_fork();
 }
 
-/// Whether tables may be used here and now.
+/// Returns whether tables may be used here and now.
 #[inline]
 pub(crate) fn is_on() -> bool {
     IS_ON.load(Ordering::Acquire) && !is_borrowed()
 }
 
-/// As [`is_on`], for what may be done in the child of vfork(2) as well: nothing is kept that is
-/// true of the child alone.
+/// Like [`is_on`], for operations that are also allowed in the child of vfork(2): they store
+/// nothing that holds for the child only.
 pub(crate) fn is_on_here() -> bool {
     IS_ON.load(Ordering::Acquire)
 }
 
-/// Whether changes are to be told.
+/// Returns whether changes must be reported.
 #[inline]
 pub(crate) fn is_in_run() -> bool {
     IS_IN_RUN.load(Ordering::Acquire)
 }
 
-/// Uses no table any more: who this process is, or what it sees, is no longer what the service
-/// knows.
+/// Stops using tables: the process's identity, or its view of the file system, is no longer the one
+/// that the service knows.
 pub(crate) fn switch_off() {
     IS_ON.store(false, Ordering::Release);
     DISABLED.fetch_add(1, Ordering::Relaxed);
@@ -112,7 +112,7 @@ pub(crate) fn switch_off() {
 /// Notes that this thread is about to call vfork(2).
 pub(crate) fn before_vfork() {
     AFTER_VFORK.with(|flag| {
-        // Else this may be such a child itself, and the number is its parent's.
+        // Otherwise this may be such a child itself, and the number is its parent's.
         if !flag.load(Ordering::Relaxed) {
             PROCESS.store(kernel::process(), Ordering::Relaxed);
         }
@@ -120,8 +120,8 @@ pub(crate) fn before_vfork() {
     });
 }
 
-/// Whether this is the child of a vfork(2), which runs in its parent's memory: nothing may be kept
-/// there that is true of the child alone.
+/// Returns whether this is the child of a vfork(2), which runs in its parent's memory: nothing may
+/// be stored there that holds for the child only.
 #[inline]
 pub(crate) fn is_borrowed() -> bool {
     AFTER_VFORK.with(|flag| flag.load(Ordering::Relaxed)) && is_child()
@@ -136,48 +136,48 @@ fn is_child() -> bool {
     false
 }
 
-/// The service's socket.
+/// Returns the service's socket.
 pub(crate) fn socket() -> &'static [u8] {
     VARIABLES.socket.get()
 }
 
-/// The file that is the run's page.
+/// Returns the file of the run's page.
 pub(crate) fn page() -> Option<&'static CStr> {
     VARIABLES.page.c_str()
 }
 
-/// The user that the service must be of, besides the superuser.
+/// Returns the user as whom the service must run, unless it runs as the superuser.
 pub(crate) fn user() -> u32 {
     USER.load(Ordering::Relaxed)
 }
 
-/// How old a table may be.
+/// Returns the maximum age of a table in nanoseconds.
 pub(crate) fn age_ns() -> i64 {
     VARIABLES.age_ns()
 }
 
-/// The most entries that may be asked for at once.
+/// Returns the maximum number of entries to ask for at once.
 pub(crate) fn entries_max() -> u32 {
     VARIABLES.entries_max()
 }
 
-/// Whether to ask where calls are cheap, too.
+/// Returns whether to ask even where calls are cheap.
 pub(crate) fn is_ready() -> bool {
     VARIABLES.is_ready()
 }
 
-/// Whether to ask at the first call.
+/// Returns whether to ask at the first call.
 pub(crate) fn is_eager() -> bool {
     VARIABLES.is_eager()
 }
 
-/// Whether to ask however lately something was changed or asked for in vain: for tests, which then
+/// Returns whether to ask regardless of recent changes and questions in vain: for tests, which then
 /// have a table behind nearly every call.
 pub(crate) fn is_restless() -> bool {
     VARIABLES.is_restless()
 }
 
-/// Whether a path is a covered directory or lies below one.
+/// Returns whether a path is a covered directory or lies below one.
 pub(crate) fn is_covered(path: &[u8]) -> bool {
     VARIABLES.is_covered(path)
 }

@@ -1,9 +1,9 @@
 //! Directory streams over tables.
 //!
-//! What `opendir` gives is then no stream of the C library, so all functions that take one are
-//! ours; those of the C library's are known by what they begin with and passed on. A stream reads
-//! the table that it began with to its end, as a stream of the C library reads what was there when
-//! its buffer was filled; `rewinddir` looks again.
+//! With a table, `opendir` returns a stream that is not the C library's. So every function that
+//! takes a stream is replaced; the C library's streams are recognized by their first bytes and
+//! passed on. A stream reads its first table to the end, as a stream of the C library reads what
+//! existed when its buffer was filled; `rewinddir` looks again.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -15,33 +15,33 @@ use crate::kernel::{self, set_errno};
 use crate::real::real;
 use crate::tables::Held;
 
-/// No stream of the C library begins so: there a descriptor comes first, which is a small number.
+/// No stream of the C library begins with these bytes: it begins with a descriptor, a small number.
 const MAGIC: u64 = 0xd1e5_7ab1_e57e_a111;
 
 /// A directory stream over a table.
 #[repr(C)]
 pub(crate) struct Stream {
     magic: u64,
-    /// The stream's own address, turned over.
+    /// The bitwise complement of the stream's address.
     check: u64,
     held: u32,
     directory: u32,
     at: u32,
-    /// A virtual or real descriptor, -1 for none.
+    /// A virtual or real descriptor; -1 if there is none.
     fd: c_int,
-    /// What is read instead, once the table was too old to begin again.
+    /// The stream that is read instead, once the table was too old to be read again.
     real: *mut libc::DIR,
     entry: libc::dirent64,
 }
 
-/// Makes a stream, with a descriptor that becomes its own if there is one.
+/// Makes a stream. It takes over the descriptor, if one is given.
 pub(crate) fn open(held: &Held, directory: u32, fd: Option<c_int>) -> *mut libc::DIR {
-    // SAFETY: a size.
+    // SAFETY: `calloc` accepts any size.
     let at: *mut Stream = unsafe { libc::calloc(1, size_of::<Stream>()) }.cast();
     if at.is_null() {
         return ptr::null_mut();
     }
-    // SAFETY: zeroes are a stream; it is ours alone until it is returned.
+    // SAFETY: all zeros are a valid stream; no other code has it until it is returned.
     let stream = unsafe { &mut *at };
     stream.magic = MAGIC;
     stream.check = !(at as u64);
@@ -52,30 +52,30 @@ pub(crate) fn open(held: &Held, directory: u32, fd: Option<c_int>) -> *mut libc:
     at.cast()
 }
 
-/// The stream of ours that this is; `None` for one of the C library's.
+/// Returns our stream behind this pointer; `None` for a stream of the C library.
 ///
 /// # Safety
-/// An open directory stream, which only this thread uses, as POSIX asks of programs.
+/// `stream` is NULL, or an open directory stream that only this thread uses, as POSIX requires.
 unsafe fn ours<'a>(stream: *mut libc::DIR) -> Option<&'a mut Stream> {
     let at: *mut Stream = stream.cast();
     if at.is_null() {
         return None;
     }
     // SAFETY: every stream has at least these sixteen bytes: the C library's begins with four
-    // numbers of four.
+    // numbers of four bytes.
     let is_ours = unsafe {
         (&raw const (*at).magic).read() == MAGIC && (&raw const (*at).check).read() == !(at as u64)
     };
-    // SAFETY: it is what `open` made, and the caller promises that nobody else uses it.
+    // SAFETY: `open` made it, and the caller guarantees that nobody else uses it.
     is_ours.then(|| unsafe { &mut *at })
 }
 
-/// Whether a stream reads a table that is not to be believed any more.
+/// Returns whether a stream reads a table that may no longer be believed.
 ///
 /// # Safety
-/// An open directory stream that only this thread uses.
+/// `stream` is an open directory stream that only this thread uses.
 pub(crate) unsafe fn is_old(stream: *mut libc::DIR) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let read = unsafe { ours(stream) }.filter(|stream| stream.real.is_null());
     read.is_some_and(|stream| !std::mem::ManuallyDrop::new(Held::of_number(stream.held)).is_fresh())
 }
@@ -86,7 +86,7 @@ impl Stream {
         held.table()?.directory(self.directory)
     }
 
-    /// The next entry; null at the end.
+    /// Returns the next entry; null at the end.
     fn next(&mut self) -> *mut libc::dirent64 {
         let Some(entry) = self.listing().and_then(|listing| listing.entry(self.at)) else {
             return ptr::null_mut();
@@ -100,14 +100,14 @@ impl Stream {
         to.d_name[length] = 0;
         to.d_ino = entry.ino();
         to.d_type = entry.kind();
-        // As the kernel counts: up to the NUL, then to a multiple of eight.
+        // As the kernel computes it: up to the NUL, then rounded up to a multiple of eight.
         to.d_reclen = (19 + length + 1).next_multiple_of(8) as u16;
         self.at += 1;
         to.d_off = i64::from(self.at);
         to
     }
 
-    /// A descriptor for it, virtual if possible.
+    /// Returns a descriptor for the stream, virtual if possible.
     fn descriptor(&mut self) -> c_int {
         if self.fd >= 0 {
             return self.fd;
@@ -126,7 +126,7 @@ impl Stream {
         self.fd
     }
 
-    /// Begins again, with what is there now.
+    /// Begins again, with the present content.
     fn rewind(&mut self) {
         let held = std::mem::ManuallyDrop::new(Held::of_number(self.held));
         self.at = 0;
@@ -155,11 +155,11 @@ impl Stream {
     }
 }
 
-/// What a function of ours does with a stream: `$ours` with one of ours that reads a table,
-/// `$theirs` with the C library's.
+/// Applies a function to a stream: `$ours` for one of ours that reads a table, `$theirs` for one of
+/// the C library's.
 macro_rules! either {
     ($stream:ident, $ours:ident => $body:expr, $theirs:ident => $passed:expr) => {{
-        // SAFETY: the caller's stream is open and not used by another thread.
+        // SAFETY: the caller's stream is open and no other thread uses it.
         match unsafe { ours($stream) } {
             Some($ours) if $ours.real.is_null() => $body,
             Some($ours) => {
@@ -186,7 +186,7 @@ unsafe extern "C" fn readdir64(stream: *mut libc::DIR) -> *mut libc::dirent64 {
         theirs => real!(readdir64(theirs => *mut libc::DIR) -> *mut libc::dirent64, ptr::null_mut()))
 }
 
-/// Copies the next entry into the caller's.
+/// Copies the next entry into the caller's buffer.
 ///
 /// # Safety
 /// As readdir_r(3).
@@ -219,7 +219,7 @@ unsafe extern "C" fn readdir_r(
     into: *mut libc::dirent64,
     result: *mut *mut libc::dirent64,
 ) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     either!(stream, ours => unsafe { read_into(ours, into, result) },
         theirs => real!(readdir_r(
             theirs => *mut libc::DIR,
@@ -234,7 +234,7 @@ unsafe extern "C" fn readdir64_r(
     into: *mut libc::dirent64,
     result: *mut *mut libc::dirent64,
 ) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     either!(stream, ours => unsafe { read_into(ours, into, result) },
         theirs => real!(readdir64_r(
             theirs => *mut libc::DIR,
@@ -269,7 +269,7 @@ unsafe extern "C" fn dirfd(stream: *mut libc::DIR) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn closedir(stream: *mut libc::DIR) -> c_int {
-    // SAFETY: the caller's stream is open, and not used any more.
+    // SAFETY: the caller's stream is open and is not used afterwards.
     let Some(ours) = (unsafe { ours(stream) }) else {
         return real!(closedir(stream => *mut libc::DIR) -> c_int, -1);
     };

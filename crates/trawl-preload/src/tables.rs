@@ -1,8 +1,8 @@
-//! The tables that this process has mapped.
+//! Holds the tables that this process has mapped.
 //!
-//! A table lies in a slot. Who reads it counts as a user of the slot; it is unmapped once it is
-//! not live and has no users. Only one thread at a time puts tables in or takes them away, and
-//! nobody waits for it: who comes second does without.
+//! A table lies in a slot. A reader counts as a user of the slot; the table is unmapped once it is
+//! not live and has no users. Only one thread at a time inserts or removes tables, and nobody waits
+//! for it: a second thread does without.
 
 use std::ptr;
 use std::sync::atomic::{
@@ -27,7 +27,7 @@ struct Slot {
     answered: AtomicU32,
     /// Whether it is about a search path.
     is_search: AtomicBool,
-    /// The hash of what it was asked about, if that is a search path.
+    /// Hash of the search path it is about, if any.
     about: AtomicU64,
 }
 
@@ -47,12 +47,12 @@ impl Slot {
         }
     }
 
-    /// Whether it may be believed still.
+    /// Returns whether the table may still be believed.
     fn is_fresh(&self) -> bool {
         let age = kernel::now_ns().saturating_sub(self.begun_ns.load(Ordering::Relaxed));
         let is_young = age < settings::age_ns();
         let Some(generation) = page::generation() else {
-            // For now: who is at work may turn out to change nothing.
+            // This is temporary: the started programs may turn out to change nothing.
             return false;
         };
         let is_same = generation == self.generation.load(Ordering::Relaxed);
@@ -78,13 +78,13 @@ static LIVE: AtomicU32 = AtomicU32::new(0);
 static IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether there is any table that may be good.
+/// Returns whether there is any table that may be valid.
 #[inline]
 pub(crate) fn is_any_live() -> bool {
     LIVE.load(Ordering::Relaxed) > 0
 }
 
-/// A table that stays mapped.
+/// A reference that keeps a table mapped.
 pub(crate) struct Held(usize);
 
 impl Drop for Held {
@@ -101,25 +101,25 @@ impl Held {
         of.is_live.load(Ordering::SeqCst).then_some(held)
     }
 
-    /// One more for the same table.
+    /// Returns another reference to the same table.
     pub(crate) fn again(&self) -> Held {
         TABLES[self.0].users.fetch_add(1, Ordering::SeqCst);
         Held(self.0)
     }
 
-    /// The slot; [`Held::of_number`] makes it whole again.
+    /// Turns the reference into its slot number; [`Held::of_number`] reverses this.
     pub(crate) fn into_number(self) -> u32 {
         let number = self.0 as u32;
         std::mem::forget(self);
         number
     }
 
-    /// What [`Held::into_number`] gave, once.
+    /// Recreates the reference from [`Held::into_number`]; must be used once per number.
     pub(crate) fn of_number(number: u32) -> Held {
         Held((number as usize).min(SLOTS - 1))
     }
 
-    /// The table.
+    /// Returns the table.
     pub(crate) fn table(&self) -> Option<Table<'static>> {
         let slot = &TABLES[self.0];
         let at = slot.at.load(Ordering::SeqCst);
@@ -128,18 +128,20 @@ impl Held {
             return None;
         }
         // SAFETY: the mapping has that many bytes, is sealed memory, so that nobody changes it, and
-        // stays as long as the slot has a user. The lifetime is longer than that: every value that
-        // is made of it here is used while this `Held` lives, which `Found` keeps with them.
+        // stays as long as the slot has a user. The `'static` lifetime is longer than that: every
+        // value derived from it is used only while this `Held` lives, which `Found` stores with
+        // them.
         let bytes = unsafe { std::slice::from_raw_parts(at, length) };
         Table::new(bytes).ok()
     }
 
-    /// Whether what it says is to be believed.
+    /// Returns whether the table may be believed.
     pub(crate) fn is_fresh(&self) -> bool {
         TABLES[self.0].is_fresh()
     }
 
-    /// Whether it is about a search path: then it only says what is not there.
+    /// Returns whether the table is about a search path: then it only shows which names do not
+    /// exist.
     pub(crate) fn is_search(&self) -> bool {
         TABLES[self.0].is_search.load(Ordering::Relaxed)
     }
@@ -149,13 +151,13 @@ impl Held {
         self.answered_many(1);
     }
 
-    /// Counts what a program is given.
+    /// Counts answers given to the program.
     pub(crate) fn answered_many(&self, number: u32) {
         let _ = TABLES[self.0].answered.fetch_add(number, Ordering::Relaxed);
     }
 }
 
-/// Unmaps what nobody uses, and gives a slot that is free.
+/// Unmaps unused tables and returns a free slot.
 fn free_slot() -> Option<usize> {
     let mut free = None;
     for (number, slot) in TABLES.iter().enumerate() {
@@ -166,7 +168,8 @@ fn free_slot() -> Option<usize> {
         }
         let at = slot.at.swap(ptr::null_mut(), Ordering::SeqCst);
         if !at.is_null() {
-            // SAFETY: it is not live and had no user after that was so: nobody can come by it.
+            // SAFETY: the table was not live and had no user after that, so no thread can get a
+            // reference.
             unsafe { kernel::unmap(at, slot.length.load(Ordering::SeqCst)) };
         }
         free = Some(number);
@@ -174,37 +177,38 @@ fn free_slot() -> Option<usize> {
     free
 }
 
-/// Puts a table in; `about` is the hash of a search path that was asked about. It is taken away again
-/// if there is no room, or if another thread is at it.
+/// Inserts a table; `about` is the hash of the search path it is about. The table is unmapped if
+/// there is no free slot, or if another thread is inserting one.
 pub(crate) fn put(mapped: &Mapped, about: u64) -> bool {
     if IS_WRITTEN.swap(true, Ordering::SeqCst) {
-        // SAFETY: nobody has seen it.
+        // SAFETY: no other thread has seen it.
         unsafe { kernel::unmap(mapped.at, mapped.length) };
         return false;
     }
     let is_in = put_alone(mapped, about);
     IS_WRITTEN.store(false, Ordering::SeqCst);
     if !is_in {
-        // SAFETY: nobody has seen it.
+        // SAFETY: no other thread has seen it.
         unsafe { kernel::unmap(mapped.at, mapped.length) };
     }
     is_in
 }
 
 fn put_alone(mapped: &Mapped, about: u64) -> bool {
-    // SAFETY: as in `Held::table`; nobody unmaps it before this ends.
+    // SAFETY: as in `Held::table`; it is not unmapped before this function ends.
     let bytes = unsafe { std::slice::from_raw_parts(mapped.at, mapped.length) };
     let Ok(table) = Table::new(bytes) else {
         return false;
     };
-    // It cannot have been begun in the future: the clock here is some milliseconds behind.
+    // A table from the future is invalid; the margin allows for this coarse clock, which is some
+    // milliseconds behind.
     if table.begun_ns() > kernel::now_ns().saturating_add(1_000_000_000) {
         return false;
     }
     let slot = match free_slot() {
         Some(slot) => slot,
         None => {
-            // One in turn goes; its place is free once its users are gone.
+            // Tables are evicted in turn; a slot is free once it has no users.
             let turn = NEXT.fetch_add(1, Ordering::Relaxed) % SLOTS;
             if TABLES[turn].is_live.swap(false, Ordering::SeqCst) {
                 LIVE.fetch_sub(1, Ordering::Relaxed);
@@ -231,21 +235,21 @@ fn put_alone(mapped: &Mapped, about: u64) -> bool {
     true
 }
 
-/// In a child, which has none of the threads that may have been at it: a slot that one was putting a
-/// table in is not live yet.
+/// Resets the state in a child, where threads that may have been inserting a table do not exist: a
+/// slot that was being filled is not live yet.
 pub(crate) fn after_fork() {
     IS_WRITTEN.store(false, Ordering::SeqCst);
 }
 
-/// What a table says of a path.
+/// A table's answer about a path.
 pub(crate) enum Known {
-    /// What it is.
+    /// The entry at the path.
     Found(Found),
-    /// There is none.
+    /// Nothing exists at the path.
     Absent,
-    /// One of the names before the last is no directory, nor a link.
+    /// A component before the last is neither a directory nor a link.
     NotDirectory,
-    /// Nothing.
+    /// The table does not know.
     Unknown,
 }
 
@@ -264,16 +268,17 @@ impl Found {
         &self.held
     }
 
-    /// The directory that it is, if that is listed.
+    /// Returns the directory that the entry is, if it is listed.
     pub(crate) fn listed(&self) -> Option<Directory<'static>> {
         let directory = self.entry.directory().filter(Directory::is_listed);
-        // Of a search path what is listed is not all that is read: it lacks `.`, say.
+        // A listing of a search path's directory is not what readdir(3) returns: it lacks `.`, for
+        // example.
         directory.filter(|_| !self.held.is_search())
     }
 }
 
-/// What is known of an absolute path without double slashes, and `.` at its end alone: by a table that says enough of
-/// it, if there is one.
+/// Returns what is known about an absolute path without double slashes, and with `.` at its end
+/// only. Prefers a table whose answer satisfies `is_enough`.
 pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
     let mut little = Known::Unknown;
     for (slot, of) in TABLES.iter().enumerate() {
@@ -296,7 +301,7 @@ pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
     little
 }
 
-/// All tables that may be believed.
+/// Returns all tables that may be believed.
 fn fresh() -> impl Iterator<Item = Held> {
     let live = |slot: &Slot| slot.is_live.load(Ordering::Relaxed);
     let slots = TABLES.iter().enumerate().filter(move |(_, of)| live(of));
@@ -305,7 +310,7 @@ fn fresh() -> impl Iterator<Item = Held> {
         .filter(Held::is_fresh)
 }
 
-/// Whether a table says that nothing is at an absolute path.
+/// Returns whether a table shows that nothing exists at an absolute path.
 pub(crate) fn says_absent(path: &[u8]) -> bool {
     fresh().any(|held| {
         let is_absent = held.table().is_some_and(|table| table.says_absent(path));
@@ -316,7 +321,7 @@ pub(crate) fn says_absent(path: &[u8]) -> bool {
     })
 }
 
-/// Whether a table about a search path has the names in a directory.
+/// Returns whether a table about a search path has the names in a directory.
 pub(crate) fn has_names_in(directory: &[u8]) -> bool {
     fresh().filter(Held::is_search).any(|held| {
         matches!(walk(held, 0, directory), Known::Found(found)
@@ -324,13 +329,13 @@ pub(crate) fn has_names_in(directory: &[u8]) -> bool {
     })
 }
 
-/// Whether there is a table about this search path, by its hash.
+/// Returns whether there is a table about this search path, by its hash.
 pub(crate) fn has_search_about(hash: u64) -> bool {
     let about = |held: &Held| TABLES[held.0].about.load(Ordering::Relaxed);
     is_any_live() && fresh().any(|held| held.is_search() && about(&held) == hash)
 }
 
-/// What follows a directory in a path.
+/// Returns the part of a path behind a directory.
 fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
     let rest = match directory {
         b"/" => path,
@@ -339,7 +344,7 @@ fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
     (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
 }
 
-/// What is known of a path below a directory of a table.
+/// Returns what is known about a path below a directory of a table.
 pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
     let Some(mut at) = held.table().and_then(|table| table.directory(directory)) else {
         return Known::Unknown;
@@ -356,7 +361,7 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
             return no_directory(held, &entry);
         }
         if name == b".." {
-            // In a search path directories may be behind links.
+            // The directories of a search path may be reached through links.
             if held.is_search() {
                 return Known::Unknown;
             }
@@ -384,7 +389,7 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
             None => is_directory = false,
         }
     }
-    // With a slash at its end it would have to be a directory, with a dot one that lets in.
+    // A slash at the end requires a directory; a dot requires one that may also be entered.
     let has_dot = path == b"." || path.ends_with(b"/.");
     if !is_directory && (has_dot || path.ends_with(b"/")) {
         return Known::Unknown;
@@ -395,7 +400,7 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
     Known::Found(Found { held, entry })
 }
 
-/// Whether it is certain that names in a directory, `.` and `..` among them, may be reached.
+/// Returns whether names in a directory, `.` and `..` included, can certainly be reached.
 fn is_gone_into(directory: &Directory<'_>, itself: &Entry<'_>) -> bool {
     const ALL_PASS: u32 = 0o111;
     let is_open = |mode: u32| mode & ALL_PASS == ALL_PASS;
@@ -407,10 +412,10 @@ fn answered(held: Held, known: Known) -> Known {
     known
 }
 
-/// What is known where something that is not a listed directory would have to be gone through.
+/// Returns what is known if the path leads through something that is not a listed directory.
 fn no_directory(held: Held, entry: &Entry<'static>) -> Known {
     match entry.kind() {
-        // Not said; a directory that is not in the table; a link.
+        // Unknown type; a directory that is not in the table; a link.
         0 | 4 | 10 => Known::Unknown,
         _ => answered(held, Known::NotDirectory),
     }

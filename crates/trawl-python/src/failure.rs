@@ -1,4 +1,5 @@
-//! Errors as exceptions: what makes no sense is a `ValueError`, all else an `OSError` with a number.
+//! Converts errors to exceptions: an invalid argument is a `ValueError`, everything else an
+//! `OSError` with a number.
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ pyo3::create_exception!(
 );
 pyo3::create_exception!(trawl, Cancelled, SearchError, "The search was cancelled.");
 
-/// What kind of exception it is.
+/// The kind of exception.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Value,
@@ -22,7 +23,7 @@ enum Kind {
     Cancelled,
 }
 
-/// Why a search cannot be begun, or gone on with. It can be told again and again.
+/// The reason why a search cannot begin or continue. It can be raised repeatedly.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     kind: Kind,
@@ -39,7 +40,7 @@ impl Failure {
         }
     }
 
-    /// The thread that waited ended in a panic, with the search.
+    /// The error after the waiting thread panicked, which loses the search.
     pub(crate) fn lost() -> Failure {
         Failure {
             kind: Kind::Search,

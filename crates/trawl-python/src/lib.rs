@@ -1,14 +1,14 @@
-//! `trawl._trawl`: the search call for Python. The package around it is `python/trawl`; what its
-//! users see is said there.
+//! `trawl._trawl`: the search call for Python. The package around it is `python/trawl`, whose
+//! documentation is for its users.
 //!
-//! - `question`: what Python gives, read and checked.
-//! - `stream`: a search under way, and who waits for it.
-//! - `record`: a record as Python reads it.
+//! - `question`: reads and checks the arguments from Python.
+//! - `stream`: a search in progress, and waiting for it.
+//! - `record`: a record as a Python object.
 //! - `failure`: errors as exceptions.
 //!
-//! Invariants: nothing waits with the interpreter's lock; a signal ends any wait, and the search can be
-//! gone on with; a search belongs to the process that opened it; the only unsafe code is what the
-//! macros of PyO3 write.
+//! Invariants: nothing waits while it holds the interpreter's lock; a signal ends any wait, and the
+//! search can be continued; a search belongs to the process that opened it; the only unsafe code is
+//! what PyO3's macros generate.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What Python gives, read and checked before anybody is asked.
+//! Reads and checks the arguments from Python, before anything is asked.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,23 +11,23 @@ use trawl_remote::{Address, Remote};
 
 use crate::failure::Failure;
 
-/// What is asked, as it was given.
+/// The arguments as given.
 pub(crate) struct Given {
     pub(crate) pattern: Vec<u8>,
     pub(crate) roots: Vec<Vec<u8>>,
     pub(crate) flags: u32,
     pub(crate) max_depth: Option<usize>,
-    /// Whether what is too deep ends the search, as in the paper.
+    /// Whether a directory that is too deep ends the search, as in the paper.
     pub(crate) depth16: bool,
     pub(crate) served_by: String,
     pub(crate) index: Option<Vec<u8>>,
     pub(crate) remote: Option<Vec<u8>>,
     pub(crate) cookie: Option<Vec<u8>>,
-    /// Seconds that daemons are waited for; `None`: they are not asked.
+    /// Seconds to wait for daemons; `None` means that they are not asked.
     pub(crate) wait: Option<f64>,
 }
 
-/// A question that makes sense, and whom to put it to.
+/// A valid question, and the executor to put it to.
 pub(crate) struct Question {
     request: Request,
     pattern: Pattern,
@@ -41,7 +41,7 @@ enum Asked {
 }
 
 impl Given {
-    /// Checks all that can be checked without asking anybody.
+    /// Checks everything that can be checked without asking.
     pub(crate) fn read(self) -> Result<Question, Failure> {
         let (language, options) = Flags(self.flags).read()?;
         let pattern = Pattern::new(&self.pattern, language).map_err(CallError::Pattern)?;
@@ -74,10 +74,10 @@ impl Given {
 }
 
 impl Question {
-    /// Whether the answer is there as soon as it is asked for.
+    /// Returns whether the answer is available without a noticeable wait.
     pub(crate) fn is_quick(&self) -> bool {
         let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
-        // A server is waited for.
+        // A server has to be waited for.
         let is_here = matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice));
         is_here && !trawl_ask::mounts::are_there()
     }
@@ -86,13 +86,13 @@ impl Question {
         self.request.cancel().clone()
     }
 
-    /// Where the search is before it has begun.
+    /// Returns the search's place before it has begun.
     pub(crate) fn place(&self) -> Cookie {
         let begin = || Cookie::begin(&self.request);
         self.request.resume().cloned().unwrap_or_else(begin)
     }
 
-    /// Puts it.
+    /// Begins the search.
     pub(crate) fn ask(self) -> Result<Search, Failure> {
         let executor: Box<dyn Executor> = match self.asked {
             Asked::Here(choice) => choice.executor(&self.pattern)?,
@@ -112,12 +112,12 @@ fn who(name: &str) -> Result<Who, Failure> {
         "live" => Ok(Who::Live),
         "index" => Ok(Who::Index),
         _ => Err(Failure::value(format!(
-            "nobody is called {name:?}: served_by is auto, live or index"
+            "unknown executor {name:?}: served_by is auto, live or index"
         ))),
     }
 }
 
 fn seconds(given: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(given)
-        .map_err(|_| Failure::value(format!("wait is no number of seconds: {given}")))
+        .map_err(|_| Failure::value(format!("wait is not a valid number of seconds: {given}")))
 }

@@ -1,4 +1,4 @@
-//! A record as Python reads it.
+//! A record as a Python object.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -10,10 +10,10 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use trawl_call::{Attributes, Outcome, RecordRef, Trouble};
 use trawl_sys::stat::Time;
 
-/// How paths are given to Python.
+/// How paths are represented in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spelling {
-    /// `str`, as os.fsdecode() has it.
+    /// `str`, as os.fsdecode() makes it.
     Text,
     Bytes,
 }
@@ -27,13 +27,14 @@ impl Spelling {
     }
 }
 
-/// A match, or something that could not be done.
+/// A match, or an operation that failed.
 #[pyclass(frozen, module = "trawl")]
 pub(crate) struct Record {
-    /// Below the searched directory, or as include_root says; "." is the directory itself.
+    /// Path relative to the searched directory, or as include_root says; "." is the directory
+    /// itself.
     #[pyo3(get)]
     path: Py<PyAny>,
-    /// Which directory of the list, from 0.
+    /// Index of the directory in the list, from 0.
     #[pyo3(get)]
     root: u32,
     outcome: Outcome,
@@ -62,7 +63,7 @@ impl Record {
 
 #[pymethods]
 impl Record {
-    /// What stat(2) says, as os.stat() gives it; None where it was not asked for, and of errors.
+    /// Result of stat(2), like that of os.stat(); None for errors, and if it was not requested.
     #[getter]
     fn stat<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.outcome {
@@ -71,7 +72,7 @@ impl Record {
         }
     }
 
-    /// Why it could not be done, as an OSError with number and path; None for a match.
+    /// Reason of the failure, as an OSError with number and path; None for a match.
     #[getter]
     fn error<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(trouble) = self.trouble() else {
@@ -85,13 +86,13 @@ impl Record {
         class.call1((trouble.errno, text, path)).map(Some)
     }
 
-    /// What could not be done: open, read, close, stat, depth or loop; None for a match.
+    /// The operation that failed: open, read, close, stat, depth or loop; None for a match.
     #[getter]
     fn source(&self) -> Option<&'static str> {
         self.trouble().map(|trouble| trouble.source.name())
     }
 
-    /// So that annotations can say of which kind its path is.
+    /// For annotations: the type of its path.
     #[classmethod]
     fn __class_getitem__<'py>(
         class: &Bound<'py, PyType>,
@@ -123,7 +124,7 @@ fn seconds(time: Time) -> f64 {
     time.secs as f64 + 1e-9 * f64::from(time.nanos)
 }
 
-/// An os.stat_result.
+/// Makes an os.stat_result.
 fn stat_result<'py>(py: Python<'py>, of: &Attributes) -> PyResult<Bound<'py, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.import(py, "os", "stat_result")?;

@@ -1,6 +1,6 @@
-//! A search under way, and who waits for it: never a thread that has the interpreter's lock, and
-//! never one that could not be woken by a signal. A thread of its own begins the search and waits for
-//! its records; the caller waits for a descriptor, or has an event loop do so.
+//! A search in progress. No thread waits for it while it holds the interpreter's lock, or where a
+//! signal could not wake it. A separate thread begins the search and waits for its records; the
+//! caller waits for a descriptor, or has an event loop do so.
 
 use std::os::fd::{AsFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ use crate::failure::Failure;
 use crate::question::{Given, Question};
 use crate::record::{Record, Spelling};
 
-/// What the thread that waits gives back: the search, whose next record, end or error is there.
+/// Result of the waiting thread: the search, whose next record, end or error is available.
 type Waited = Result<Search, Failure>;
 
-/// Where a search is.
+/// The state of a search.
 enum Phase {
-    /// Nobody was asked yet.
+    /// It has not begun.
     Asked(Question),
-    /// With the thread that waits.
+    /// The waiting thread has it.
     Away,
     Here(Search),
     Ended(Option<Failure>),
@@ -34,11 +34,11 @@ enum Phase {
 struct State {
     phase: Phase,
     waiter: Option<Waiter<Waited>>,
-    /// Somebody looks at the descriptor: what has to be waited for goes away at once.
+    /// The descriptor is polled: when the search has to be waited for, it is handed over at once.
     is_polled: bool,
-    /// What there is to wait for is over before it could be handed over.
+    /// Any wait is shorter than handing the search over.
     is_quick: bool,
-    /// Behind the record that was given last, while the search is not here.
+    /// The place behind the last record, while the search is elsewhere.
     place: Cookie,
     served_by: Option<ServedBy>,
 }
@@ -50,14 +50,14 @@ enum Patience {
     Try,
 }
 
-/// What there was.
+/// Result of a step.
 enum Step {
     Record(Record),
     End,
     NotYet,
 }
 
-/// A search under way: trawl.Search without what Python adds.
+/// A search in progress: trawl.Search without the parts written in Python.
 #[pyclass(subclass, frozen, weakref, module = "trawl")]
 pub(crate) struct Stream {
     cancel: Cancel,
@@ -119,8 +119,8 @@ impl Stream {
         }
     }
 
-    /// The next record if it is there: (True, record), (True, None) at the end, (False, None) where
-    /// it has to be waited for.
+    /// Returns the next record if it is available: (True, record); (True, None) at the end; (False,
+    /// None) if it has to be waited for.
     fn _poll<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         match self.step(py, Patience::Try)? {
             Step::Record(record) => (true, Some(record)).into_pyobject(py),
@@ -129,8 +129,8 @@ impl Stream {
         }
     }
 
-    /// A descriptor that is readable while a record, the end or an error can be read without
-    /// waiting. It belongs to the search.
+    /// Returns a descriptor that is readable while a record, the end or an error can be read
+    /// without waiting. It belongs to the search.
     fn fileno(&self) -> PyResult<RawFd> {
         let mut state = self.lock()?;
         let waiter = state.waiter()?;
@@ -146,18 +146,19 @@ impl Stream {
         Ok(descriptor)
     }
 
-    /// Ends the search, from any thread: whoever waits for it gets Cancelled.
+    /// Cancels the search, from any thread: a thread that waits for it gets Cancelled.
     fn cancel(&self) {
         self.cancel.cancel();
     }
 
-    /// Ends the search and gives back what it has; iterating it then gives nothing, also to another
+    /// Ends the search and frees its resources. Iterating it then gives nothing, also in another
     /// thread that waits. Safe to call again, and from signal handlers.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.check_owner()?;
         self.is_closed.store(true, Ordering::Relaxed);
         self.cancel.cancel();
-        // Whoever uses it right now ends it: another thread, or this one, below a signal handler.
+        // If the state is in use, its user ends the search: another thread, or this one, below a
+        // signal handler.
         if let Ok(mut locked) = self.state.try_lock() {
             let state = &mut *locked;
             py.detach(|| state.close());
@@ -165,8 +166,8 @@ impl Stream {
         Ok(())
     }
 
-    /// The place behind the record that was given last, to go on from: in any process, whoever
-    /// answers, for the same pattern, directories and options.
+    /// The place behind the last record, where a search can continue: in any process and with any
+    /// executor, for the same pattern, directories and options.
     #[getter]
     fn cookie<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let state = self.lock()?;
@@ -177,7 +178,7 @@ impl Stream {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Who gave the last record: live, index or remote; None before the first one.
+    /// The executor of the last record: live, index or remote; None before the first record.
     #[getter]
     fn served_by(&self) -> PyResult<Option<&'static str>> {
         Ok(self.lock()?.served_by.map(ServedBy::name))
@@ -226,12 +227,12 @@ impl Stream {
             if let Some(step) = self.look(py, &mut *self.lock()?, patience)? {
                 return Ok(step);
             }
-            // Not with the lock: what handles a signal may close the search.
+            // Without the lock: a signal handler may close the search.
             py.check_signals()?;
         }
     }
 
-    /// What there is; `None` after a wait.
+    /// Returns the available step; `None` after a wait.
     fn look(
         &self,
         py: Python<'_>,
@@ -267,7 +268,7 @@ impl Stream {
         }
     }
 
-    /// Takes what is there: a record, the end, or why there is none.
+    /// Takes the available record, the end, or the error.
     fn take(&self, py: Python<'_>, state: &mut State) -> PyResult<Option<Step>> {
         let Phase::Here(search) = &mut state.phase else {
             return Err(Failure::lost().into());
@@ -304,14 +305,15 @@ impl Drop for Stream {
         let waiter = state.waiter.take();
         let mut phase = Some(std::mem::replace(&mut state.phase, Phase::Ended(None)));
         if self.owner != std::process::id() {
-            // A child of fork(2) has no part of it but memory and descriptors: these stay.
+            // A child of fork(2) has only its memory and descriptors, not its threads: these stay.
             std::mem::forget((waiter, phase));
             return;
         }
         if let Some(waiter) = waiter {
             waiter.leave();
         }
-        // Threads that walk are waited for: without the interpreter's lock, unless that is gone.
+        // Waits for walking threads, without the interpreter's lock, unless the interpreter is
+        // gone.
         let _ = Python::try_attach(|py| py.detach(|| drop(phase.take())));
     }
 }
@@ -324,7 +326,7 @@ impl State {
         self.waiter.as_ref().ok_or_else(Failure::lost)
     }
 
-    /// Sends it to the thread that waits.
+    /// Hands the search to the waiting thread.
     fn hand_over(&mut self) -> Result<(), Failure> {
         if let Phase::Here(search) = &self.phase {
             self.place = search.cookie();
@@ -366,7 +368,7 @@ impl State {
         self.look(Some(Duration::ZERO))
     }
 
-    /// Waits until it is back, or a signal came.
+    /// Waits until the search is back, or a signal arrived.
     fn wait(&mut self) -> PyResult<()> {
         self.look(None).map(|_| ())
     }
@@ -381,7 +383,7 @@ impl State {
 
     fn close(&mut self) {
         self.end(None);
-        // An event loop may look at the descriptor.
+        // An event loop may poll the descriptor.
         if !self.is_polled
             && let Some(waiter) = self.waiter.take()
         {
@@ -393,15 +395,15 @@ impl State {
         if let Phase::Here(search) = &self.phase {
             self.place = search.cookie();
         }
-        // What is away ends by itself, and nobody takes it back.
+        // A search that the waiting thread has ends by itself; nobody takes it back.
         self.phase = Phase::Ended(failure);
         if let Some(waiter) = &self.waiter {
             waiter.make_readable();
         }
     }
 
-    /// Where somebody looks at the descriptor: sends away what has to be waited for next, so that
-    /// it is not readable meanwhile.
+    /// If the descriptor is polled and the search has to be waited for, hands the search over, so
+    /// that the descriptor is not readable in the meantime.
     fn settle(&mut self) {
         let is_waiting = match &self.phase {
             Phase::Asked(_) => true,
@@ -409,13 +411,13 @@ impl State {
             Phase::Away | Phase::Ended(_) => false,
         };
         if self.is_polled && is_waiting {
-            // If that fails, whoever reads is told.
+            // The next read reports a failure.
             let _ = self.hand_over();
         }
     }
 }
 
-/// The search, when its next record, its end or what ends it is there.
+/// Waits for the search's next record, end or error.
 fn waited(mut search: Search) -> Search {
     search.wait();
     search

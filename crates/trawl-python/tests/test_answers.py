@@ -81,7 +81,7 @@ def test_paths_are_of_the_patterns_type(make: Make) -> None:
     assert raw == sorted(os.listdir(os.fsencode(top)))
     assert [os.fsencode(path) for path in texts] == raw
     assert {type(path) for path in raw} == {bytes} and {type(path) for path in texts} == {str}
-    # What one search gives, another takes.
+    # Paths from one search are accepted by another.
     for path in texts:
         assert paths(trawl.search("/" + trawl.escape(path), top)) == [path]
         assert paths(trawl.search("/.", top / path)) == ["."]

@@ -34,7 +34,7 @@ def test_a_context_closes_it(wide: Path) -> None:
     assert first.path == "d00"
     assert list(search) == []
     search.close()
-    # The place stays, to go on from.
+    # The place remains, to continue from.
     rest = [record.path for record in trawl.search("*", wide, cookie=search.cookie)]
     assert len(rest) == 1230 - 1 and first.path not in rest
 
@@ -56,7 +56,7 @@ def test_no_descriptor_and_no_thread_is_left(wide: Path) -> None:
         del search
         gc.collect()
         assert gone() is None
-    # Threads that were left to themselves end soon; those of before may have, too.
+    # Abandoned threads end soon; those of earlier tests may have ended, too.
     for _ in range(6000):
         if all(now <= then for now, then in zip(there_are(), before)):
             return
@@ -86,7 +86,7 @@ def test_a_thread_that_waits_is_woken(tmp_path: Path) -> None:
 
         thread = threading.Thread(target=wait)
         thread.start()
-        # It may have begun to wait or not: both end. Others are told that it is in use.
+        # Whether it has begun to wait or not, it ends. Other threads are told that it is in use.
         while thread.is_alive():
             try:
                 search.cookie
@@ -125,7 +125,7 @@ def test_the_interpreter_goes_on_while_a_search_waits(tmp_path: Path) -> None:
 def test_control_c_ends_the_wait(tmp_path: Path) -> None:
     program = (
         "import signal, sys, trawl\n"
-        # Shells ignore it for what they run in the background.
+        # Shells ignore it for background jobs.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "search = trawl.search('*', '/', remote=sys.argv[1])\n"
         "print(flush=True)\n"
@@ -148,7 +148,7 @@ def test_control_c_ends_the_wait(tmp_path: Path) -> None:
 def test_a_signal_handler_may_close_it(tmp_path: Path) -> None:
     search = trawl.search("*", tmp_path, remote=silent(tmp_path))
     before = signal.signal(signal.SIGALRM, lambda *_: search.close())
-    # Again and again: the first may come before the wait.
+    # Repeatedly: the first may come before the wait.
     signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
     try:
         assert list(search) == []
@@ -186,7 +186,7 @@ def test_a_search_is_of_one_process(wide: Path) -> None:
                     pass
             del search, other, use
             gc.collect()
-            # A search of its own is no trouble.
+            # A search of its own works.
             code = 0 if len(list(trawl.search("*", wide))) == 1230 else 3
         finally:
             os._exit(code)
@@ -248,7 +248,7 @@ def test_a_task_that_waits_can_be_cancelled(tmp_path: Path) -> None:
         async with trawl.search("*", tmp_path, remote=silent(tmp_path)) as search:
             with pytest.raises(asyncio.TimeoutError):
                 await asyncio.wait_for(search.__aiter__().__anext__(), 0.01)
-            # The search itself goes on, until it is cancelled, too.
+            # The search itself also continues until it is cancelled.
             search.cancel()
             with pytest.raises(trawl.Cancelled):
                 async for _ in search:

@@ -1,4 +1,5 @@
-//! What the daemon asks of whoever writes the index: the interface, and nothing of how it is done.
+//! Defines the interface between the daemon and the component that writes the index. It does not
+//! say how changes are applied.
 
 use std::time::{Duration, Instant};
 
@@ -6,20 +7,22 @@ use trawl_index::SnapshotId;
 use trawl_live::{Dirty, Places};
 use trawl_model::Timestamp;
 
-/// Looks at what is dirty and publishes it. One at a time, on a thread of its own, while the
-/// source is read further; whatever panics is treated as an error after which nothing is trusted.
+/// Looks at dirty entries and publishes their present state. The daemon makes one call at a time,
+/// on a thread of its own, and continues to read the source meanwhile. A panic counts as an error
+/// after which nothing is trusted.
 pub trait Applier: Send {
-    /// Looks at what is dirty, writes what is new and publishes it. When it returns `Ok`, readers
-    /// that open the index see everything as it was when this was called, or later.
+    /// Looks at the dirty entries, writes the new rows and publishes them. After `Ok`, readers that
+    /// open the index see every entry as it was when this was called, or later.
     ///
-    /// What is dirty stays so if this fails, and is given again, with what came later.
+    /// If this fails, the entries stay dirty and are passed to the next call, together with later
+    /// changes.
     ///
     /// # Errors
-    /// Where nothing, or not all, could be published.
+    /// Where nothing could be published, or only a part.
     fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError>;
 
-    /// Nothing is dirty and somebody asks: looks at what no change of the source tells, such as who
-    /// may reach its root. `None` if all is as it was.
+    /// Checks for changes that the source does not report, such as who may reach its root. It is
+    /// called when somebody asks and nothing is dirty. Returns `None` if nothing changed.
     ///
     /// # Errors
     /// As [`Applier::apply`].
@@ -27,8 +30,8 @@ pub trait Applier: Send {
         Ok(None)
     }
 
-    /// Scans the subtree, or everything, again, whatever is known of it: trust was lost, or a user
-    /// asks. What changes meanwhile is given to [`Applier::apply`] afterwards.
+    /// Scans the subtree, or everything, again, whatever is known about it: because trust was lost
+    /// or because a user asks. Changes made meanwhile go to [`Applier::apply`] afterwards.
     ///
     /// # Errors
     /// As [`Applier::apply`].
@@ -39,8 +42,9 @@ pub trait Applier: Send {
         places: &mut dyn Places,
     ) -> Result<Published, ApplyError>;
 
-    /// Trust was lost: finds out what changed since it was there, and publishes that with what is
-    /// dirty; or scans everything. What changes meanwhile is given to [`Applier::apply`] afterwards.
+    /// Finds out, after trust was lost, what has changed since then and publishes it together with
+    /// the dirty entries; or scans everything. Changes made meanwhile go to [`Applier::apply`]
+    /// afterwards.
     ///
     /// # Errors
     /// As [`Applier::apply`].
@@ -53,21 +57,21 @@ pub trait Applier: Send {
         self.rescan(&Scope::Everything, why, places)
     }
 
-    /// What is to be remembered beside a snapshot that is current: told to the applier that goes on
-    /// from that snapshot, if this daemon is killed. One line of at most 128 bytes.
+    /// Returns a line of at most 128 bytes to store beside the current snapshot. If this daemon is
+    /// killed, the applier that continues from that snapshot gets the line.
     fn note(&mut self) -> Option<(SnapshotId, String)> {
         None
     }
 
-    /// When [`Applier::compact`] is to be called, unless somebody waits for something else then;
-    /// `None`: not before something is published.
+    /// When to call [`Applier::compact`], unless somebody waits for something else at that time;
+    /// `None` means not before the next publication.
     fn compacts_at(&self) -> Option<Instant> {
         None
     }
 
-    /// Makes what was published a snapshot, or otherwise cheaper to read. Where it leaves off
-    /// because somebody `is_wanted` meanwhile, it says when to come again
-    /// ([`Applier::compacts_at`]).
+    /// Turns published changes into a snapshot, or otherwise makes them cheaper to read. If it
+    /// stops early because `is_wanted` returns true, [`Applier::compacts_at`] says when to call it
+    /// again.
     ///
     /// # Errors
     /// As [`Applier::apply`].
@@ -75,91 +79,91 @@ pub trait Applier: Send {
         Ok(None)
     }
 
-    /// Nothing comes after this: what was published is made to last, as a snapshot.
+    /// Turns published changes into a snapshot before the daemon ends. It is the last call.
     ///
     /// # Errors
-    /// As [`Applier::apply`]; what was published stays as it is.
+    /// As [`Applier::apply`]; the published changes stay as they are.
     fn close(&mut self) -> Result<Option<SnapshotId>, ApplyError> {
         Ok(None)
     }
 
-    /// How long to leave it alone, after it published something, unless somebody waits.
+    /// Minimum pause after a publication, unless somebody waits.
     fn rest(&self) -> Duration {
         Duration::ZERO
     }
 }
 
-/// What is to be looked at.
+/// Dirty entries that an applier is to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// What is dirty. Files that others have open for writing are among the objects, as reached
-    /// without a name; [`Dirty::everything`] is empty.
+    /// The dirty entries. Files that other processes have open for writing are among the objects,
+    /// as reached without a name; [`Dirty::everything`] is empty.
     pub dirty: Dirty,
-    /// Up to when all changes are among what is dirty, or were before; `None` if that is not known.
+    /// Time up to which all changes are in `dirty` or were passed earlier; `None` if unknown.
     pub as_of: Option<Timestamp>,
-    /// Files that others have open for writing were looked for: what they changed without an event
-    /// is among what is dirty, or was before.
+    /// Whether files that other processes have open for writing were searched for. If so, their
+    /// changes without an event are in `dirty` or were passed earlier.
     pub has_open_files: bool,
 }
 
 /// A part of a source.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// All of it.
+    /// The whole source.
     Everything,
-    /// A directory, below the root or the root itself, and all below. It may be gone by now.
+    /// A directory (the root or one below it) with everything below. It may no longer exist.
     Subtree(Vec<u8>),
 }
 
-/// What was published.
+/// Result of a publication.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Published {
-    /// The snapshot that is current now.
+    /// The current snapshot.
     pub snapshot: Option<SnapshotId>,
-    /// The generation beside it that counts; 0: none.
+    /// The current generation beside the snapshot; 0 means none.
     pub generation: u64,
-    /// It was made of what had been published, without a scan.
+    /// Whether the snapshot was made from published changes, without a scan.
     pub is_checkpoint: bool,
-    /// What could not be looked at, and stays as it was.
+    /// Parts that could not be looked at and keep their old rows.
     pub stale: Vec<Stale>,
-    /// After trust was lost: how what changed was found.
+    /// After trust was lost: how the changes were found.
     pub recovery: Option<Recovery>,
 }
 
-/// How what changed was found after trust was lost.
+/// How the changes were found after trust was lost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// In one word; none for a scan.
+    /// The method, in one word; `None` for a scan.
     pub method: Option<&'static str>,
-    /// Why not in a cheaper way.
+    /// Why no cheaper method was used.
     pub why: Option<String>,
-    /// How many files were looked at, where that is known.
+    /// Number of files looked at, where known.
     pub looked_at: u64,
-    /// How many were not as the index had them.
+    /// Number of files that differed from the index.
     pub dirty: u64,
 }
 
-/// A part of a source that the index may not say the truth of.
+/// A part of a source for which the index may be wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// A directory, with all below.
+    /// The directory; everything below it is included.
     pub path: Vec<u8>,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: String,
 }
 
-/// Why nothing was published.
+/// The reason why nothing was published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ApplyError {
-    /// What kind of reason.
+    /// The kind of error.
     pub kind: ApplyErrorKind,
-    /// What, with which path, and what to do.
+    /// The error with its path, and advice.
     pub message: String,
 }
 
 impl ApplyError {
-    /// After a panic.
+    /// The error after a panic.
     pub(crate) fn mistake(message: &str) -> ApplyError {
         ApplyError {
             kind: ApplyErrorKind::Broken,
@@ -168,15 +172,15 @@ impl ApplyError {
     }
 }
 
-/// Kinds of reasons.
+/// Kinds of apply errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApplyErrorKind {
-    /// No room for the index.
+    /// The index's file system is full.
     NoSpace,
-    /// Someone else writes the source at this time.
+    /// Another process is writing this source at present.
     Busy,
     /// The daemon is to stop.
     Stopped,
-    /// Any other. What is dirty is trusted no more: everything is scanned again.
+    /// Any other error. The dirty set is no longer trusted: everything is scanned again.
     Broken,
 }

@@ -1,4 +1,5 @@
-//! Asks a source's daemon, from any program that may see the source. Nothing here runs a daemon.
+//! Sends requests to a source's daemon, from any program that may see the source. This module does
+//! not run a daemon.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,14 +15,15 @@ use crate::protocol::{Answer, REPLY_BYTES, Request};
 use crate::socket::connect_in;
 use crate::status::Status;
 
-/// What a daemon gets beyond the deadline that it was told, to say that it did not reach it.
+/// Extra time after the deadline in which the daemon may report that it missed the deadline.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Asks that everything that was changed before this call is in the index, or was at most
-/// `max_age` ago. `None` if no daemon watches the source.
+/// Asks the daemon to bring the index up to date: every change made before this call is in the
+/// index afterwards, or the index was complete at most `max_age` ago. Returns `None` if no daemon
+/// watches the source.
 ///
 /// # Errors
-/// Where a daemon is there and cannot be asked.
+/// Where a daemon exists but cannot be asked.
 pub fn ask_barrier(
     source: &Source,
     deadline: Duration,
@@ -30,7 +32,8 @@ pub fn ask_barrier(
     ask_for_answer(source, &Request::Now { deadline, max_age }, deadline)
 }
 
-/// Asks that a directory is scanned again with all below. `None` if no daemon watches the source.
+/// Asks the daemon to scan a directory again with everything below it. Returns `None` if no daemon
+/// watches the source.
 ///
 /// # Errors
 /// As [`ask_barrier`].
@@ -39,7 +42,7 @@ pub fn ask_refresh(source: &Source, path: &[u8], deadline: Duration) -> Result<O
     ask_for_answer(source, &Request::Refresh { deadline, path }, deadline)
 }
 
-/// Asks how the daemon is. `None` if none watches the source.
+/// Asks the daemon for its status. Returns `None` if no daemon watches the source.
 ///
 /// # Errors
 /// As [`ask_barrier`].
@@ -53,13 +56,13 @@ pub fn ask_status(source: &Source) -> Result<Option<Status>> {
         .ok_or(ServeError::Nonsense { path })
 }
 
-/// True if a daemon was killed that listened to questions about this source: its socket is there
-/// still, and nobody listens.
+/// Returns true if the source's daemon was killed: its socket still exists but nobody listens on
+/// it.
 pub fn is_left(source: &Source) -> bool {
     let Ok(Some(dir)) = source.live_dir() else {
         return false;
     };
-    // What a manager listens on stays when a daemon ends.
+    // A service manager's socket remains when a daemon ends.
     if source.has_manager() {
         return false;
     }
@@ -92,7 +95,8 @@ fn ask(source: &Source, request: &Request, deadline: Duration) -> Result<Option<
     let until = Instant::now() + deadline + GRACE;
     let mut stream = match connect_in(dir.as_fd(), deadline + GRACE) {
         Ok(stream) => stream,
-        // Never made, removed, left by a daemon that was killed, or not for us.
+        // The socket was never made, was removed, was left behind by a killed daemon, or is not
+        // accessible to this user.
         Err(error)
             if matches!(
                 error.kind(),
@@ -114,8 +118,8 @@ fn ask(source: &Source, request: &Request, deadline: Duration) -> Result<Option<
         .about("ask the daemon at", socket_path(source))
 }
 
-/// That who listens is the superuser, of whom a service manager is, or the owner of the index:
-/// nobody else's word counts, wherever the socket came from.
+/// Checks that the listener is the superuser (as a service manager is) or the owner of the index.
+/// Answers of others are not trusted, wherever the socket came from.
 fn check_listener(source: &Source, dir: BorrowedFd<'_>, stream: &UnixStream) -> Result<()> {
     let path = || socket_path(source);
     let uid = peer::user_of(stream)
@@ -139,7 +143,7 @@ fn read_reply(stream: &mut UnixStream, until: Instant) -> std::io::Result<Vec<u8
             Ok(0) => return Ok(reply),
             Ok(read) => reply.extend(&buffer[..read]),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // It did not want to hear all that was said.
+            // The daemon replied without reading the whole request.
             Err(error) if error.kind() == ErrorKind::ConnectionReset && !reply.is_empty() => {
                 return Ok(reply);
             }

@@ -1,4 +1,4 @@
-//! Why a daemon, or a question to it, cannot go on.
+//! Errors of the daemon and of requests to it.
 
 use std::path::PathBuf;
 
@@ -7,50 +7,50 @@ use trawl_sys::{Errno, SysError};
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, ServeError>;
 
-/// What went wrong.
+/// An error of the daemon or of a request to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// A system call failed.
     #[error("cannot {doing} {}: {}", path.display(), cause(source))]
     Io {
-        /// What was tried, as an infinitive.
+        /// The attempted operation, as an infinitive.
         doing: &'static str,
-        /// On what.
+        /// The path it was attempted on.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The index has no room for a daemon, or is not as it should be.
+    /// The index has no room for a daemon or is damaged.
     #[error(transparent)]
     Index(#[from] trawl_index::IndexError),
     /// The source cannot be watched.
     #[error(transparent)]
     Live(#[from] trawl_live::LiveError),
-    /// Someone listens who has no say in the index.
-    #[error("user {uid} listens on {}, and neither the superuser nor the index's owner: not asked; look who made it", path.display())]
+    /// The listener on the socket is neither the superuser nor the index's owner.
+    #[error("user {uid}, neither the superuser nor the index's owner, listens on {}: not asked; find out who made it", path.display())]
     Stranger {
         /// The socket.
         path: PathBuf,
-        /// Who.
+        /// The listener's user id.
         uid: u32,
     },
-    /// What answered is no daemon of this version.
-    #[error("{} answers in a language that this trawl does not know: restart the daemon with the same version", path.display())]
+    /// The reply does not come from a daemon of this version.
+    #[error("{} answers in a protocol version that this trawl does not know: restart the daemon with the same version", path.display())]
     Nonsense {
         /// The socket.
         path: PathBuf,
     },
 }
 
-/// The system's words in lower case, without the number behind them.
+/// Returns the system's message in lower case, without the error number.
 fn cause(error: &std::io::Error) -> String {
     error
         .raw_os_error()
         .map_or_else(|| error.to_string(), |number| Errno(number).to_string())
 }
 
-/// Adds to a failed call what it was about.
+/// Adds the operation and the path to a failed call's error.
 pub(crate) trait About<T> {
     fn about(self, doing: &'static str, path: impl Into<PathBuf>) -> Result<T>;
 }

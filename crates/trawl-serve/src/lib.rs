@@ -1,20 +1,20 @@
-//! The daemon around a change source: reads changes as they come, has them applied, and answers
-//! those who ask that the index is as the file system is *now*.
+//! Runs the daemon around a change source: it reads changes as they come, has them applied, and
+//! confirms to clients that the index shows the file system as it is *now*.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
-//! | [`applier`] | what is asked of whoever writes the index |
+//! | [`applier`] | the interface of the component that writes the index |
 //! | [`engine`] | one watched source: reading, rounds, trust |
-//! | `mark`, `open_files` | what survives a daemon's end; files that others are writing |
-//! | [`protocol`], [`status`] | what is said on the socket |
-//! | `socket`, `server`, `slots` | the socket, who may ask how often |
-//! | [`client`] | asking |
-//! | [`manager`] | systemd's side of it, without its library |
+//! | `mark`, `open_files` | state that survives the daemon; files that others are writing |
+//! | [`protocol`], [`status`] | messages on the socket |
+//! | `socket`, `server`, `slots` | the socket; limits on who may ask how often |
+//! | [`client`] | requests to a daemon |
+//! | [`manager`] | notifications to systemd, without its library |
 //!
-//! The daemon answers no questions: whoever asks reads the index as themselves afterwards, and it
-//! learns nothing but that somebody asked. Read first: [`engine`].
+//! The daemon answers no questions about files: clients read the index as themselves afterwards,
+//! and the daemon learns only that somebody asked. Read [`engine`] first.
 //!
-//! Not here: how changes are applied, how sources notice them, the command line.
+//! This crate does not apply changes, notice changes or parse the command line.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! How a service manager is told how the daemon is, and keeps its queues while it is away. Does
-//! nothing where there is no manager.
+//! Reports the daemon's state to a service manager, which also keeps its queues while it is away.
+//! Without a manager this does nothing.
 //!
 //! Source: <https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html>
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use trawl_sys::message;
 
-/// The manager, if there is one.
+/// Connection to the service manager, if there is one.
 #[derive(Debug, Default)]
 pub struct Manager {
     socket: Option<UnixDatagram>,
@@ -20,7 +20,7 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// The one that the environment names.
+    /// Connects to the manager that the environment names.
     #[must_use]
     pub fn of_environment() -> Manager {
         let variable = |name: &str| std::env::var_os(name);
@@ -33,12 +33,13 @@ impl Manager {
         }
     }
 
-    /// Says something, such as `READY=1`; several lines at once if need be.
+    /// Sends a notification such as `READY=1`; it may have several lines.
     pub fn say(&self, text: &str) {
         self.send(text, None);
     }
 
-    /// Gives it a descriptor to keep under a name, until it is given back at the next start.
+    /// Passes a descriptor to the manager, which stores it under a name and returns it at the next
+    /// start.
     pub fn keep(&self, name: &str, descriptor: BorrowedFd<'_>) {
         self.send(
             &format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0"),
@@ -46,18 +47,18 @@ impl Manager {
         );
     }
 
-    /// It need not keep what it has under this name any more.
+    /// Tells the manager to drop the descriptors stored under this name.
     pub fn forget(&self, name: &str) {
         self.say(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
     }
 
-    /// How often it wants to hear that all is well, with room to spare.
+    /// Interval between watchdog notifications: a third of the manager's limit.
     #[must_use]
     pub fn watchdog_pause(&self) -> Option<Duration> {
         self.watchdog.map(|longest| longest / 3)
     }
 
-    /// What cannot be said is not said: the manager is gone, and what is to be done stays.
+    /// Ignores failures: the manager is gone then, and the daemon's work goes on.
     fn send(&self, text: &str, descriptor: Option<BorrowedFd<'_>>) {
         if let Some(socket) = &self.socket {
             let _ = message::send(socket.as_fd(), text.as_bytes(), descriptor);

@@ -1,11 +1,12 @@
-//! What is known, after a daemon ended in whatever way, of the changes that it had read.
+//! Keeps the mark file, which tells the next daemon whether all changes that were read had been
+//! published, however the previous daemon ended.
 //!
-//! The mark says *unclean* from before the first change is read until all that was read is
-//! published. Changes that were not read yet lie in the kernel's queue; whether that is the same
-//! queue still, the rest of the mark tells. It is never synced: after the machine has stopped
-//! there is another boot id, and no queue.
+//! The mark says *unclean* from before the first change is read until all changes read are
+//! published. Unread changes lie in the kernel's queue; the rest of the mark tells whether the
+//! queue is still the same one. The mark is never synced: after the machine has stopped, the boot
+//! id differs and the queue is gone.
 //!
-//! Beside it lies what the applier noted of the snapshot that was current ([`noted`]).
+//! The file also holds the applier's note about the current snapshot ([`noted`]).
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -13,25 +14,26 @@ use trawl_index::{SnapshotId, Watching};
 
 const FIRST_LINE: &str = "trawl watch 1";
 
-/// Where the kernel tells which boot this is.
+/// File with the id of the current boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Keeps the mark. See the module's documentation.
+/// The mark file. See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Mark {
     place: Watching,
     boot: String,
-    /// The source as it is mounted now.
+    /// Identity of the source as it is mounted now.
     identity: String,
     is_clean: bool,
-    /// What is in the index, as was said last.
+    /// Snapshot of the index at the last clean mark.
     snapshot: Option<SnapshotId>,
-    /// Of a snapshot, as a line.
+    /// The line with the note about a snapshot.
     note: String,
 }
 
-/// What the applier of a daemon before noted of the snapshot that was current, and which that was:
-/// whatever became of the daemon. `None` if it noted nothing, or was killed as it did.
+/// Returns the note that the previous daemon's applier left, with the snapshot it is about, however
+/// that daemon ended. Returns `None` if there is no note, or if the daemon was killed while it
+/// wrote one.
 #[must_use]
 pub fn noted(place: &Watching) -> Option<(SnapshotId, String)> {
     let left = place.state();
@@ -47,30 +49,30 @@ pub fn noted(place: &Watching) -> Option<(SnapshotId, String)> {
 
 const NOTE: &str = "note ";
 
-/// The most bytes of a note: all of a mark has 512.
+/// Maximum bytes of a note; the whole mark has 512.
 const NOTE_BYTES: usize = 192;
 
-/// A mark is not written at once.
+/// Returns a checksum that reveals a partly written note, since writing a mark is not atomic.
 fn checksum(noted: &str) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(noted.as_bytes());
     format!("{:016x}", hasher.finish())
 }
 
-/// Whether what the index says can be trusted, but for what waits in the queue.
+/// Whether the index can be trusted, apart from changes that wait in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Past {
-    /// All that was read was published.
+    /// All changes that were read were published.
     Known,
-    /// Not so, in words.
+    /// The index cannot be trusted, for this reason.
     Unknown(&'static str),
 }
 
 impl Mark {
-    /// Reads what was left, and marks the source as unclean.
+    /// Reads the mark that was left and marks the source as unclean.
     pub(crate) fn begin(place: Watching, identity: &str) -> (Mark, Past) {
         let left = place.state();
-        // Where there is none, another boot cannot be told from this one: then nothing is trusted.
+        // Without a boot id, another boot cannot be told from this one; then nothing is trusted.
         let boot = std::fs::read_to_string(BOOT_ID).unwrap_or_default();
         let mut mark = Mark {
             place,
@@ -98,10 +100,10 @@ impl Mark {
         };
         let [state, boot, identity] = ["state", "boot", "source"].map(&mut value);
         if boot.is_empty() || boot != self.boot {
-            return Past::Unknown("the system was started since it was watched");
+            return Past::Unknown("the system was restarted since it was last watched");
         }
         if identity != self.identity {
-            return Past::Unknown("it was mounted or replaced since it was watched");
+            return Past::Unknown("it was remounted or replaced since it was last watched");
         }
         match &state[..] {
             "clean" => Past::Known,
@@ -109,14 +111,14 @@ impl Mark {
         }
     }
 
-    /// The source is another one from now on.
+    /// Records a new identity of the source.
     pub(crate) fn identify(&mut self, identity: &str) {
         identity.clone_into(&mut self.identity);
         self.is_clean = true;
         self.unclean();
     }
 
-    /// Something is being read that is not published. Must be called before it is read.
+    /// Marks the source as unclean. Must be called before changes are read that are not published.
     pub(crate) fn unclean(&mut self) {
         if self.is_clean {
             self.is_clean = false;
@@ -125,7 +127,7 @@ impl Mark {
         }
     }
 
-    /// All that was read is published.
+    /// Marks that all changes read are published.
     pub(crate) fn clean(&mut self, snapshot: Option<SnapshotId>) {
         if !self.is_clean {
             self.is_clean = true;
@@ -134,7 +136,7 @@ impl Mark {
         }
     }
 
-    /// What is to be known of a snapshot if this daemon is killed.
+    /// Stores the note about a snapshot for the next daemon, in case this one is killed.
     pub(crate) fn note(&mut self, noted: Option<(SnapshotId, String)>) {
         let line = noted.map_or(String::new(), line_of);
         if line != self.note {

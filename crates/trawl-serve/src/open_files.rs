@@ -1,34 +1,35 @@
-//! Files that others have open for writing: dirty at each barrier, unless they are as they were.
+//! Tracks files that other processes have open for writing: they are dirty at each barrier, unless
+//! they are unchanged since they were last applied.
 
 use std::collections::HashMap;
 
 use trawl_live::{ObjectKey, OpenFile, Searched, Stamp, WriterSearch};
 use trawl_model::Timestamp;
 
-/// Changes closer together than this may have the same time: a tick of the kernel's clock, with
-/// room to spare.
+/// Two changes less than this apart may have the same time: a tick of the kernel's clock, with a
+/// margin.
 const TICK_NS: i128 = 20_000_000;
 
-/// What was open, and how it was when it was last given to the applier.
+/// Searches for files open for writing and remembers their stamps as last applied.
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     search: WriterSearch,
     applied: HashMap<ObjectKey, Stamp>,
 }
 
-/// What is open now.
+/// Result of a search for files open for writing.
 #[derive(Debug, Default)]
 pub(crate) struct Looked {
-    /// Files that may be otherwise than when they were applied.
+    /// Files that may have changed since they were applied.
     pub(crate) dirty: Vec<ObjectKey>,
-    /// Files that are trusted until the next look, once `dirty` is applied.
+    /// Stamps of files that count as applied until the next search, once `dirty` is applied.
     stamps: HashMap<ObjectKey, Stamp>,
-    /// Why some may be missing.
+    /// Why some files may be missing.
     pub(crate) doubt: Option<String>,
 }
 
 impl OpenFiles {
-    /// Nothing was given to the applier yet.
+    /// Starts with no file applied.
     pub(crate) fn new(search: WriterSearch) -> OpenFiles {
         OpenFiles {
             search,
@@ -36,7 +37,7 @@ impl OpenFiles {
         }
     }
 
-    /// Looks for open files. Must be asked before the barrier of the source.
+    /// Searches for open files. Must be called before the barrier of the source.
     pub(crate) fn look(&mut self, searched: &[Searched], now: Timestamp) -> Looked {
         match self.search.look(searched) {
             Ok(found) => {
@@ -64,7 +65,7 @@ impl OpenFiles {
             if self.applied.get(&file.object) != Some(&file.stamp) {
                 looked.dirty.push(file.object.clone());
             }
-            // A later change in the same tick would not show.
+            // A later change in the same tick would leave the stamp as it is.
             let age = now.as_nanos() - file.stamp.changed.as_nanos();
             if age > TICK_NS {
                 looked.stamps.insert(file.object, file.stamp);
@@ -73,7 +74,7 @@ impl OpenFiles {
         looked
     }
 
-    /// What was looked at is applied.
+    /// Records that the files of `looked` are applied.
     pub(crate) fn applied(&mut self, looked: Looked) {
         self.applied = looked.stamps;
     }

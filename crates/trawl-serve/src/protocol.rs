@@ -1,7 +1,8 @@
-//! What is said on the socket: one request, one reply, then the daemon closes.
+//! Encodes and parses the socket's messages: one request, one reply, then the daemon closes the
+//! connection.
 //!
-//! `docs/live.md` specifies it. Text in lines, bounded, strict: what is not spelled as this page
-//! would spell it is refused, in both directions. Pure: no I/O.
+//! `docs/live.md` specifies the protocol. Messages are lines of text of limited length. Parsing is
+//! strict in both directions: a spelling other than this module's own is refused. Pure: no I/O.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -11,37 +12,37 @@ use trawl_model::Timestamp;
 
 use crate::applier::Stale;
 
-/// The version that begins each request and each reply.
+/// Protocol version, with which each request and each reply begins.
 const VERSION: &str = "trawl 1 ";
 
-/// The longest first line of a request, its newline included.
+/// Maximum bytes of a request's first line, newline included.
 pub(crate) const LINE_BYTES: usize = 96;
-/// The longest path in a request.
+/// Maximum bytes of a path in a request.
 pub(crate) const PATH_BYTES: usize = 4096;
-/// The longest reply.
+/// Maximum bytes of a reply.
 pub(crate) const REPLY_BYTES: usize = 1 << 16;
-/// Parts that a reply names; with more, the rest is one.
+/// Maximum number of stale parts in a reply; further ones are combined into one.
 const STALE_MAX: usize = 16;
-/// Remarks that a reply holds.
+/// Maximum number of remarks in a reply.
 const REMARKS_MAX: usize = 4;
-/// Bytes of a reason, encoded; the rest is left out.
+/// Maximum bytes of an encoded reason; the rest is cut off.
 const WORDS_BYTES: usize = 1024;
-/// The longest that anyone is kept waiting.
+/// The longest deadline; longer ones are shortened to it.
 pub(crate) const DEADLINE_MAX: Duration = Duration::from_secs(3600);
 
-/// What is asked.
+/// A request to the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Everything that was changed before is to be in the index.
+    /// Bring the index up to date with all changes made before the request.
     Now {
         /// How long to wait for it.
         deadline: Duration,
-        /// So old an answer will do.
+        /// Accepted age of the answer.
         max_age: Duration,
     },
-    /// How the daemon is.
+    /// Report the daemon's status.
     Status,
-    /// A directory is to be scanned again, with all below.
+    /// Scan a directory again, with everything below.
     Refresh {
         /// How long to wait for it.
         deadline: Duration,
@@ -50,16 +51,16 @@ pub enum Request {
     },
 }
 
-/// How it went.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The index has everything that was changed before the request, but for what [`Seen`] says.
+    /// The index has every change made before the request, within the limits of [`Seen`].
     Fresh,
-    /// It has not, for the reasons given.
+    /// The index lacks changes, for the given reasons.
     Stale,
-    /// It did not have it in time.
+    /// The deadline passed before the index was up to date.
     Late,
-    /// The request was not followed.
+    /// The request was refused.
     Refused,
 }
 
@@ -70,36 +71,36 @@ const OUTCOMES: [(Outcome, &str); 4] = [
     (Outcome::Refused, "refused"),
 ];
 
-/// How changes are noticed.
+/// How changes are noticed, and so up to when they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// By events: until now.
     Now,
-    /// By looking, at this interval: until the last look began.
+    /// By polling at this interval: until the last pass began.
     Every(Duration),
 }
 
-/// What the daemon says to [`Request::Now`] and [`Request::Refresh`].
+/// The daemon's reply to [`Request::Now`] and [`Request::Refresh`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// How it went.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The snapshot that is current, if there is one.
+    /// The current snapshot, if there is one.
     pub snapshot: Option<SnapshotId>,
-    /// Which generation was published beside it, at least; 0: none.
+    /// The generation beside the snapshot, at least; 0 means none.
     pub generation: u64,
-    /// Up to when everything is in it.
+    /// Time up to which the index has all changes.
     pub as_of: Option<Timestamp>,
-    /// How that is known.
+    /// How changes are noticed.
     pub seen: Seen,
-    /// What is not, and why; the reason where the request was refused.
+    /// Parts that are not up to date, each with the reason; the reason of a refusal.
     pub stale: Vec<Stale>,
-    /// What else should be known: what could not be looked at.
+    /// Further remarks, such as parts that could not be looked at.
     pub remarks: Vec<String>,
 }
 
 impl Answer {
-    /// The request is not followed.
+    /// Makes the reply that refuses a request.
     pub(crate) fn refused(why: &str) -> Answer {
         Answer {
             outcome: Outcome::Refused,
@@ -115,14 +116,14 @@ impl Answer {
         }
     }
 
-    /// All reasons in words.
+    /// All reasons, separated by semicolons.
     #[must_use]
     pub fn reasons(&self) -> String {
         let whys: Vec<&str> = self.stale.iter().map(|stale| &stale.why[..]).collect();
         whys.join("; ")
     }
 
-    /// As it is sent.
+    /// Encodes the reply for the socket.
     pub(crate) fn encode(&self) -> String {
         let word = OUTCOMES
             .iter()
@@ -149,14 +150,14 @@ impl Answer {
                 encode_bytes(&stale.path),
                 encode_bytes(stale.why.as_bytes()),
             );
-            // A path may be as long as it likes; a name that is cut would be another.
+            // A path may be longer than a reply allows; a truncated path would name another file.
             let path = if path.len() > PATH_BYTES { "" } else { &path };
             let _ = writeln!(text, "stale {path} {}", cut(&why));
         }
         text
     }
 
-    /// Reads a reply; `None` if it is none.
+    /// Parses a reply; `None` if it is malformed.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Answer> {
         let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
@@ -185,7 +186,7 @@ impl Answer {
                         .remarks
                         .push(String::from_utf8_lossy(&remark).into_owned());
                 }
-                // Later versions may say more.
+                // Ignored: later versions may send more lines.
                 _ => {}
             }
         }
@@ -194,7 +195,7 @@ impl Answer {
 }
 
 impl Request {
-    /// As it is sent.
+    /// Encodes the request for the socket.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let head = match self {
@@ -213,7 +214,7 @@ impl Request {
         bytes
     }
 
-    /// Reads as much of a request as is there.
+    /// Parses the bytes of a request received so far.
     pub(crate) fn parse(bytes: &[u8]) -> Parsed {
         let end = bytes
             .iter()
@@ -268,14 +269,14 @@ impl Request {
     }
 }
 
-/// What the bytes of a request are so far.
+/// The state of a request that is being received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Parsed {
-    /// All of it.
+    /// The request is complete.
     Request(Request),
-    /// The beginning of one.
+    /// More bytes are needed.
     More,
-    /// None, whatever follows.
+    /// The request is malformed, whatever follows.
     Nonsense,
 }
 
@@ -300,12 +301,12 @@ fn parse_time(text: &str) -> Option<Timestamp> {
     })
 }
 
-/// Bytes that are printed as they are; all others are `%` and two hex digits.
+/// Whether a byte is sent as it is; all others become `%` and two hex digits.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_graphic() && byte != b'%'
 }
 
-/// One word of printable ASCII.
+/// Encodes bytes as one word of printable ASCII.
 pub(crate) fn encode_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for byte in bytes {
@@ -319,7 +320,7 @@ pub(crate) fn encode_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// What [`encode_bytes`] was given; a code that was cut off is left out.
+/// Decodes the output of [`encode_bytes`]; a code that was cut off at the end is left out.
 pub(crate) fn decode_bytes(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

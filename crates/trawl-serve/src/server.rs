@@ -1,7 +1,7 @@
-//! Answers on a source's socket: bounded in bytes, in time and in connections.
+//! Answers requests on a source's socket, with limits on bytes, time and connections.
 //!
-//! Who connects may see the source, or the kernel would not have let them reach the socket. They
-//! are told what they could know anyhow, and what they ask for is nothing but *now*.
+//! Clients may see the source; otherwise the kernel would not let them reach the socket. A reply
+//! contains only what they could know anyway, and all they can ask for is freshness.
 
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
@@ -23,10 +23,10 @@ use crate::slots::{Slot, Slots, Whose};
 use crate::socket::Listening;
 use crate::status::Audience;
 
-/// How long a request may take to arrive, and a reply to be taken.
+/// Time limit for a request to arrive, and for a reply to be taken.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Answers until it is dropped.
+/// A server that answers until it is dropped.
 pub struct Server {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -34,7 +34,7 @@ pub struct Server {
 
 struct Shared {
     caller: Caller,
-    /// The index's owner.
+    /// User id of the index's owner.
     owner: u32,
     slots: Slots,
     waker: Waker,
@@ -80,12 +80,13 @@ impl Drop for Server {
 fn accept_on(listening: &Listening, shared: &Arc<Shared>) {
     while !shared.stops.load(Ordering::Relaxed) {
         let _ = wait::readable([listening.listener.as_fd(), shared.waker.as_fd()], None);
-        // A few at a time, so that it is noticed when this is to stop.
+        // Accepts a few connections at a time, so that a request to stop is noticed.
         for _ in 0..16 {
             match listening.listener.accept() {
                 Ok((stream, _)) => welcome(stream, shared),
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                // Out of descriptors, for instance: those who are served give theirs back.
+                // The process is out of descriptors, for instance: present connections will free
+                // theirs.
                 Err(_) => {
                     let _ = wait::readable([shared.waker.as_fd()], Some(Duration::from_millis(50)));
                     break;
@@ -119,14 +120,14 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
 fn converse(stream: &UnixStream, user: &User, shared: &Shared, _slot: Slot) {
     let reply = match read_request(stream) {
         Some(Parsed::Request(request)) => shared.reply(request, user, stream),
-        Some(_) => Answer::refused("that is no request of this version").encode(),
+        Some(_) => Answer::refused("the request is malformed or of another version").encode(),
         None => return,
     };
     let _ = stream.set_write_timeout(Some(PATIENCE));
     let _ = { stream }.write_all(reply.as_bytes());
 }
 
-/// All of a request; `None` if it did not come in time.
+/// Reads a whole request; `None` if it did not arrive in time.
 fn read_request(mut stream: &UnixStream) -> Option<Parsed> {
     let until = Instant::now() + PATIENCE;
     let (mut bytes, mut buffer) = (Vec::new(), [0; LINE_BYTES + PATH_BYTES]);
@@ -182,22 +183,22 @@ impl Shared {
         })
     }
 
-    /// Parts of a source and reasons can hold what not everyone may know: others are told of the
-    /// source as a whole.
+    /// Removes details that not everyone may know (paths of parts and reasons): ordinary users are
+    /// told about the source as a whole.
     fn for_them(&self, mut answer: Answer, whose: Whose) -> Answer {
         if whose != Whose::Privileged && answer.outcome != crate::protocol::Outcome::Refused {
             answer.stale.truncate(1);
             for stale in &mut answer.stale {
                 stale.path = self.caller.root().to_vec();
-                stale.why = "its index is behind at this time".to_owned();
+                stale.why = "its index is behind at present".to_owned();
             }
             answer.remarks.clear();
         }
         answer
     }
 
-    /// Whether the user may have the directory scanned again: in the same words for whatever they
-    /// may not, so that they learn nothing of it.
+    /// Decides whether the user may have the directory scanned again. Every refusal uses the same
+    /// words, so that users learn nothing about paths that they may not see.
     fn may_refresh(&self, user: &User, path: &[u8]) -> std::result::Result<(), &'static str> {
         const REFUSED: &str =
             "only the superuser, the index's owner and the directory's owner may ask for this";
@@ -216,8 +217,8 @@ impl Shared {
     }
 }
 
-/// Whether the user reaches this directory through no link, and it is theirs: asked as that user,
-/// so that not even the time it takes tells what they may not know.
+/// Whether the user owns this directory and reaches it without a symbolic link. The check runs as
+/// that user, so that not even its duration reveals anything.
 fn owns(user: &User, root: &[u8], path: &[u8]) -> bool {
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
     let look = || {

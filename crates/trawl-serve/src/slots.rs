@@ -1,28 +1,28 @@
-//! How many may ask at once, and how often someone may cause work: counted for each user, so that
-//! nobody keeps others out.
+//! Limits the number of connections and the rate of costly requests. Both are counted per user, so
+//! that no user can lock others out.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections of one user at a time.
+/// Maximum connections of one user.
 const A_USER: usize = 8;
-/// Connections of all ordinary users together.
+/// Maximum connections of all ordinary users together.
 const ALL_USERS: usize = 128;
-/// Connections of those who may know everything, who do not count among all.
+/// Maximum connections of privileged users, who do not count towards `ALL_USERS`.
 const PRIVILEGED: usize = 32;
 
-/// How often an ordinary user may have something scanned again: so many at once, and one more
-/// after each pause.
+/// Number of rescans that an ordinary user may request at once; one more is allowed after each
+/// `REFRESH_PAUSE`.
 const REFRESHES: u32 = 4;
 const REFRESH_PAUSE: Duration = Duration::from_secs(2);
 
-/// Whose connection it is.
+/// The kind of user a connection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Whose {
-    /// The superuser's or the index owner's.
+    /// The superuser or the index's owner.
     Privileged,
-    /// This user's.
+    /// An ordinary user, by id.
     User(u32),
 }
 
@@ -40,11 +40,11 @@ struct Refreshes {
     at: Instant,
 }
 
-/// Counts connections and requests.
+/// Counters of connections and requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slots(Arc<Mutex<Counts>>);
 
-/// A place in the count, given back when dropped.
+/// A counted connection, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Slots,
@@ -56,7 +56,7 @@ impl Slots {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Counts one more, if there is room.
+    /// Counts one more connection, if the limits allow it.
     pub(crate) fn take(&self, whose: Whose) -> Option<Slot> {
         let has_room = self.with(|counts| {
             let ordinary = counts.ordinary;
@@ -79,7 +79,7 @@ impl Slots {
         })
     }
 
-    /// Whether this user may have something scanned again now.
+    /// Returns whether this user may request a rescan now.
     pub(crate) fn may_refresh(&self, user: u32, now: Instant) -> bool {
         self.with(|counts| {
             counts
@@ -103,7 +103,7 @@ impl Slots {
         })
     }
 
-    /// Connections now, and how many were refused.
+    /// Returns the number of present connections and of refused ones.
     pub(crate) fn counts(&self) -> (usize, u64) {
         self.with(|counts| (counts.of.values().sum(), counts.refused))
     }

@@ -1,4 +1,4 @@
-//! The socket's file: made with its permissions, however long the path to it, and removed again.
+//! Makes the socket's file with its permissions, for paths of any length, and removes it again.
 
 use std::ffi::OsStr;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,19 +14,20 @@ use trawl_sys::listening::{self, Taken, listen_in};
 
 use crate::error::{About, Result};
 
-/// A socket that is listened to, under its name until this is dropped.
+/// A listening socket; its file exists until this is dropped.
 #[derive(Debug)]
 pub struct Listening {
     pub(crate) listener: UnixListener,
-    /// The directory to remove it from; `None` if it was passed on by someone else.
+    /// The directory to remove the file from; `None` if the socket was passed on by another
+    /// process.
     made_in: Option<OwnedFd>,
 }
 
 impl Listening {
-    /// Makes a source's socket. One that was left behind is replaced.
+    /// Makes a source's socket. A socket that was left behind is replaced.
     ///
     /// # Errors
-    /// Where the directory takes none.
+    /// Where the socket cannot be made in the directory.
     pub fn bind(place: &Watching) -> Result<Listening> {
         let path = place.live_path().join(layout::SOCKET_FILE);
         let name = OsStr::new(layout::SOCKET_FILE);
@@ -40,7 +41,7 @@ impl Listening {
         })
     }
 
-    /// A socket that a service manager listens to for us, if it is this source's.
+    /// Takes a socket on which a service manager listens for us, if it is this source's.
     #[must_use]
     pub fn passed(place: &Watching, socket: &OwnedFd) -> Option<Listening> {
         let address = rustix::net::getsockname(socket).ok()?;
@@ -68,7 +69,7 @@ impl Drop for Listening {
     }
 }
 
-/// Connects to the socket in a source's directory for it. Neither this nor any write takes longer
+/// Connects to the socket in a source's directory. Neither connecting nor any write takes longer
 /// than `patience`.
 pub(crate) fn connect_in(dir: BorrowedFd<'_>, patience: Duration) -> std::io::Result<UnixStream> {
     listening::connect_in(dir, OsStr::new(layout::SOCKET_FILE), patience)

@@ -1,37 +1,37 @@
-//! How a daemon is: one table of what it says, of whom it says it to, and of what each is called.
+//! Defines the daemon's status: one table of its fields, with their names, audiences and meanings.
 
 use std::fmt::Write as _;
 
 use crate::protocol::{decode_bytes, encode_bytes};
 
-/// Who may know.
+/// Who may see a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// Who may see the source.
+    /// Everyone who may see the source.
     All,
     /// The superuser and the index's owner.
     Owner,
 }
 
-/// What a value is.
+/// The kind of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Words.
+    /// Text.
     Text,
-    /// A number of now.
+    /// A number that can rise and fall.
     Gauge,
     /// A number that only rises.
     Counter,
 }
 
-/// One thing that is said.
+/// One field of the status.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name, units last.
     pub name: &'static str,
-    /// What it is.
+    /// The kind of value.
     pub kind: Kind,
-    /// Who may know.
+    /// Who may see it.
     pub audience: Audience,
     /// What it means.
     pub help: &'static str,
@@ -49,7 +49,7 @@ const fn field(name: &'static str, kind: Kind, audience: Audience, help: &'stati
 use Audience::{All, Owner};
 use Kind::{Counter, Gauge, Text};
 
-/// Everything that a daemon says of a source.
+/// All fields of a source's status.
 #[rustfmt::skip]
 pub const FIELDS: &[Field] = &[
     field("state", Text, All, "watching, catching-up (the index is behind and being repaired) or failed"),
@@ -57,34 +57,34 @@ pub const FIELDS: &[Field] = &[
     field("why", Text, Owner, "why the index is behind"),
     field("how", Text, Owner, "how changes are noticed"),
     field("file_system", Text, Owner, "kind of file system"),
-    field("uncovered_directories", Gauge, Owner, "directories that cannot be watched"),
-    field("dirty", Gauge, Owner, "things that are dirty"),
-    field("dirty_bytes", Gauge, Owner, "memory that they take"),
-    field("last_queue", Gauge, Owner, "events that waited at the last barrier"),
+    field("uncovered_directories", Gauge, Owner, "number of directories that cannot be watched"),
+    field("dirty", Gauge, Owner, "number of dirty entries"),
+    field("dirty_bytes", Gauge, Owner, "memory of the dirty entries"),
+    field("last_queue", Gauge, Owner, "events waiting at the last barrier"),
     field("events_total", Counter, Owner, "events read"),
-    field("overflows_total", Counter, Owner, "times that events were lost"),
-    field("barriers_total", Counter, Owner, "barriers that were asked for"),
-    field("last_barrier_us", Gauge, Owner, "time from the last barrier's beginning until the index had it"),
-    field("applied_total", Counter, Owner, "times that changes were published"),
-    field("rescans_total", Counter, Owner, "times that something was scanned again"),
-    field("catch_ups_total", Counter, Owner, "times that what changed was found out without a scan, after trust was lost"),
-    field("recovery", Text, Owner, "how what changed was found the last time that trust was lost: transactions, inodes, times or scan"),
-    field("recovery_why", Text, Owner, "why not in a cheaper way"),
-    field("recovery_looked_at", Gauge, Owner, "files that were looked at then"),
-    field("recovery_dirty", Gauge, Owner, "those that were not as the index had them"),
-    field("recovery_ms", Gauge, Owner, "time that it took"),
-    field("checkpoints_total", Counter, Owner, "snapshots that were made of what was published"),
-    field("failures_total", Counter, Owner, "times that nothing could be published"),
-    field("last_failure", Text, Owner, "why, the last time"),
-    field("last_apply_us", Gauge, Owner, "time that publishing took last"),
-    field("applied_age_ms", Gauge, Owner, "time since something was published"),
-    field("snapshot", Text, Owner, "the snapshot that was published last"),
-    field("connections", Gauge, Owner, "questions at this time"),
-    field("refused_total", Counter, Owner, "questions that were refused"),
+    field("overflows_total", Counter, Owner, "number of times that events were lost"),
+    field("barriers_total", Counter, Owner, "barriers asked for"),
+    field("last_barrier_us", Gauge, Owner, "time from the start of the last barrier until its changes were in the index"),
+    field("applied_total", Counter, Owner, "number of times that changes were published"),
+    field("rescans_total", Counter, Owner, "number of repeated scans, of all or part of the source"),
+    field("catch_ups_total", Counter, Owner, "number of times that changes were found without a scan after trust was lost"),
+    field("recovery", Text, Owner, "how changes were found the last time that trust was lost: transactions, inodes, times or scan"),
+    field("recovery_why", Text, Owner, "why no cheaper method was used"),
+    field("recovery_looked_at", Gauge, Owner, "files looked at in the last recovery"),
+    field("recovery_dirty", Gauge, Owner, "files that differed from the index in the last recovery"),
+    field("recovery_ms", Gauge, Owner, "duration of the last recovery"),
+    field("checkpoints_total", Counter, Owner, "snapshots made from published changes"),
+    field("failures_total", Counter, Owner, "number of times that nothing could be published"),
+    field("last_failure", Text, Owner, "reason of the last failure"),
+    field("last_apply_us", Gauge, Owner, "duration of the last publication"),
+    field("applied_age_ms", Gauge, Owner, "time since the last publication"),
+    field("snapshot", Text, Owner, "the snapshot published last"),
+    field("connections", Gauge, Owner, "open connections"),
+    field("refused_total", Counter, Owner, "connections refused"),
     field("up_ms", Gauge, Owner, "age of the daemon"),
 ];
 
-/// The value of each field that has one.
+/// The values of the fields that have one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     values: Vec<(&'static str, String)>,
@@ -97,12 +97,12 @@ impl Status {
         self.values.push((name, value.to_string()));
     }
 
-    /// Sets words.
+    /// Sets a text.
     pub(crate) fn text(&mut self, name: &'static str, value: &str) {
         self.values.push((name, value.to_owned()));
     }
 
-    /// What is known, in the order of [`FIELDS`].
+    /// Returns the known fields and their values, in the order of [`FIELDS`].
     pub fn fields(&self) -> impl Iterator<Item = (&'static Field, &str)> {
         FIELDS.iter().filter_map(|field| {
             let found = self.values.iter().find(|(name, _)| *name == field.name);
@@ -110,14 +110,14 @@ impl Status {
         })
     }
 
-    /// A value by its field's name.
+    /// Returns a value by its field's name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.values.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| &value[..])
     }
 
-    /// As it is sent to this audience.
+    /// Encodes the fields that this audience may see.
     pub(crate) fn encode(&self, audience: Audience) -> String {
         let mut text = "trawl 1 status\n".to_owned();
         for (field, value) in self.fields() {
@@ -128,7 +128,7 @@ impl Status {
         text
     }
 
-    /// Reads a reply; `None` if it is none. Fields of other versions are passed over.
+    /// Parses a reply; `None` if it is malformed. Fields of other versions are ignored.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Status> {
         let text = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
@@ -152,8 +152,8 @@ impl Status {
     }
 }
 
-/// A field as Prometheus wants it: the name with the base unit, and how many decimals of its value
-/// stand behind the point.
+/// Returns a field's Prometheus name, with the base unit, and the number of decimal digits in its
+/// value.
 ///
 /// Source: <https://prometheus.io/docs/practices/naming/#base-units>
 fn in_base_units(name: &str) -> (String, usize) {
@@ -165,7 +165,7 @@ fn in_base_units(name: &str) -> (String, usize) {
     (name.to_owned(), 0)
 }
 
-/// An integer with its last `decimals` digits behind the point.
+/// Formats an integer with its last `decimals` digits behind a decimal point.
 fn with_point(value: &str, decimals: usize) -> String {
     let digits = format!("{value:0>width$}", width = decimals + 1);
     match (decimals, digits.split_at(digits.len() - decimals)) {
@@ -174,8 +174,8 @@ fn with_point(value: &str, decimals: usize) -> String {
     }
 }
 
-/// The text format of Prometheus, for several sources by their roots: times in seconds, sizes in
-/// bytes.
+/// Renders the status of several sources, each given with its root, in the text format of
+/// Prometheus: times in seconds, sizes in bytes.
 ///
 /// Source: <https://prometheus.io/docs/instrumenting/exposition_formats/>
 #[must_use]
@@ -214,12 +214,12 @@ pub fn prometheus(sources: &[(String, Status)]) -> String {
     text
 }
 
-/// The lines that begin what is said under one name.
+/// Returns the header lines of one metric.
 fn family(name: &str, kind: &str, help: &str) -> String {
     format!("# HELP {name} {help}\n# TYPE {name} {kind}\n")
 }
 
-/// A gauge of every source by its root, in the text format of Prometheus.
+/// Renders a gauge of several sources, each given with its root, in the text format of Prometheus.
 #[must_use]
 pub fn prometheus_gauge(name: &str, help: &str, samples: &[(String, String)]) -> String {
     let mut text = family(name, "gauge", help);

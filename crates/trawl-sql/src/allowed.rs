@@ -1,8 +1,8 @@
-//! What may run: statements and plans that only read the index.
+//! Decides which statements and plans may run: only those that read the index.
 //!
-//! Both are lists of what is allowed. What a later engine adds is refused
-//! until it is listed here. That nothing else can be read is kept by the
-//! session, too: it knows no file format and no object store.
+//! Both checks are allow-lists. A feature that a later engine adds is refused until it is listed
+//! here. The session also ensures that nothing else can be read: it has no file format and no
+//! object store.
 
 use std::any::Any;
 
@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::Statement as Sql;
 use crate::error::{Result, SqlError};
 use crate::scan::is_ours;
 
-/// The schema with what there is to know about the tables.
+/// The schema that describes the tables.
 const INFORMATION: &str = "information_schema";
 
 /// Refuses statements that do more than read.
@@ -39,7 +39,7 @@ pub(crate) fn check_statement(statement: &Statement) -> Result<()> {
     }
 }
 
-/// Refuses plans with anything in them that does more than read.
+/// Refuses plans with a node that does more than read.
 pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
     let mut found = None;
     plan.apply_with_subqueries(|node| {
@@ -84,8 +84,8 @@ fn problem(node: &LogicalPlan) -> Option<String> {
     }
 }
 
-/// True for the tables of the index, for what describes them, for series of
-/// numbers and for what a recursive query has so far.
+/// Returns true for the index's tables, for the tables that describe them, for series of numbers
+/// and for the working table of a recursive query.
 fn is_known(scan: &TableScan) -> std::result::Result<bool, DataFusionError> {
     if scan.table_name.schema() == Some(INFORMATION) {
         return Ok(true);
@@ -103,7 +103,7 @@ fn refused(statement: &str) -> SqlError {
     }
 }
 
-/// Enough of a statement to know which it is.
+/// Returns enough of a statement's words to name it.
 fn first_words(text: &str) -> String {
     let is_end = |c: char| !(c.is_ascii_alphabetic() || c == ' ' || c == '_');
     let words = text.split(is_end).next().unwrap_or_default();

@@ -1,39 +1,39 @@
-//! Parts of a tree that a predicate on paths leaves, as few disjoint ones.
+//! Represents the parts of a tree that a predicate on paths leaves, as few disjoint areas.
 //!
-//! Everything here says what is necessary: an area may hold rows that do not
-//! match, and no row that matches lies outside of all areas.
+//! Areas are necessary conditions: an area may hold rows that do not match, but no matching row
+//! lies outside all areas.
 
 use trawl_model::path::{is_within, split};
 
 /// A part of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Area {
-    /// What lies at a path and all below it.
+    /// A path and everything below it.
     Subtree(Vec<u8>),
-    /// What a directory holds.
+    /// The entries of a directory.
     Children(Vec<u8>),
-    /// One entry.
+    /// A single entry.
     Entry(Vec<u8>),
 }
 
-/// Which parts are asked for.
+/// The parts of the tree that a query asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Areas {
-    /// All of the tree.
+    /// The whole tree.
     Everywhere,
-    /// These, of which no two share an entry.
+    /// These areas, no two of which share an entry.
     These(Vec<Area>),
 }
 
 impl Area {
-    /// The path that it is named by.
+    /// Returns the path that names the area.
     pub(crate) fn path(&self) -> &[u8] {
         match self {
             Area::Subtree(path) | Area::Children(path) | Area::Entry(path) => path,
         }
     }
 
-    /// True if all of `other` lies in it.
+    /// Returns true if all of `other` lies in this area.
     fn covers(&self, other: &Area) -> bool {
         match (self, other) {
             (Area::Subtree(top), other) => is_within(other.path(), top),
@@ -44,7 +44,7 @@ impl Area {
         }
     }
 
-    /// A part around what both have in common, if that is anything.
+    /// Returns an area around the intersection of both; `None` if it is empty.
     fn and(&self, other: &Area) -> Option<Area> {
         if self.covers(other) {
             return Some(other.clone());
@@ -62,7 +62,7 @@ impl Area {
         }
     }
 
-    /// A part around both, if they have anything in common.
+    /// Returns an area around both; `None` if they do not intersect.
     fn or(&self, other: &Area) -> Option<Area> {
         if self.covers(other) {
             return Some(self.clone());
@@ -80,18 +80,18 @@ impl Area {
     }
 }
 
-/// True if `entry` lies directly in `dir`.
+/// Returns true if `entry` lies directly in `dir`.
 fn holds(dir: &[u8], entry: &[u8]) -> bool {
     split(entry).is_some_and(|(above, _)| above == dir)
 }
 
 impl Areas {
-    /// One part.
+    /// Makes a set of one area.
     pub(crate) fn one(area: Area) -> Areas {
         Areas::These(vec![area])
     }
 
-    /// What lies in both.
+    /// Returns areas around the intersection.
     pub(crate) fn and(self, other: Areas) -> Areas {
         let (ours, theirs) = match (self, other) {
             (Areas::Everywhere, other) => return other,
@@ -104,7 +104,7 @@ impl Areas {
         Areas::disjoint(pairs.flatten())
     }
 
-    /// What lies in either.
+    /// Returns areas around the union.
     pub(crate) fn or(self, other: Areas) -> Areas {
         match (self, other) {
             (Areas::These(ours), Areas::These(theirs)) => {
@@ -114,11 +114,11 @@ impl Areas {
         }
     }
 
-    /// Parts that overlap become one.
+    /// Merges overlapping areas.
     fn disjoint(parts: impl Iterator<Item = Area>) -> Areas {
         let mut out: Vec<Area> = Vec::new();
         for mut part in parts {
-            // What grew may overlap with others.
+            // The merged area may overlap with others.
             while let Some(at) = out.iter().position(|known| known.or(&part).is_some()) {
                 let known = out.swap_remove(at);
                 part = known.or(&part).unwrap_or(part);
@@ -134,7 +134,7 @@ impl Areas {
 mod tests {
     use super::*;
 
-    /// Every path of up to three components of two names.
+    /// Returns every path of up to three components made of two names.
     fn paths() -> Vec<Vec<u8>> {
         let mut paths = vec![Vec::new()];
         let mut last = 0..1;

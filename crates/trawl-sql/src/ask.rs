@@ -1,4 +1,4 @@
-//! `trawl sql`: where the statements come from, and what is said of them.
+//! Runs `trawl sql`: reads the statements and reports on their answers.
 
 use std::io::{IsTerminal, Read};
 use std::num::NonZeroUsize;
@@ -20,33 +20,33 @@ use crate::output::{self, Cells, Form, Writer};
 use crate::session::{Engine, Settings};
 use crate::shell;
 
-/// Memory that is asked for, at least.
+/// Minimum of the default memory limit.
 const LEAST_MEMORY_BYTES: u64 = 256 << 20;
 
-/// What holds for every statement.
+/// Settings that hold for every statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// How rows are written.
+    /// The output format.
     pub(crate) form: Form,
-    /// How texts of comma-separated values are.
+    /// How texts of comma-separated values are written.
     pub(crate) cells: Cells,
-    /// Whether it is told of when the answer is.
+    /// Whether the time of the answer's data is reported.
     pub(crate) status: Status,
-    /// Whether it is told how long it took.
+    /// Whether the duration is reported.
     pub(crate) timing: Timing,
 }
 
-/// Whether it is told of when an answer is.
+/// Whether the time of the answer's data is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// On standard error.
+    /// Reported on standard error.
     Told,
-    /// Not at all.
+    /// Not reported.
     Untold,
 }
 
 impl Status {
-    /// As the user wants it.
+    /// Reads the user's choice.
     pub(crate) fn of(order: &Order) -> Status {
         match order.status {
             true => Status::Told,
@@ -55,12 +55,12 @@ impl Status {
     }
 }
 
-/// Whether it is told how long a statement took.
+/// Whether a statement's duration is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// On standard error.
+    /// Reported on standard error.
     On,
-    /// Not at all.
+    /// Not reported.
     Off,
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
     output::check(manner.form, args.output.as_deref())?;
     let text = statements(args)?;
     let mut engine = Engine::new(settings(order, args))?;
-    // Whether there is an index is told at once.
+    // Opened first, so that a missing index is reported at once.
     engine.catalog()?;
     let done = match text {
         Some(text) => run_all(&engine, &text, manner, args.output.as_deref()),
@@ -107,12 +107,12 @@ fn settings(order: &Order, args: &SqlArgs) -> Settings {
     }
 }
 
-/// One thread a processor.
+/// Returns one thread per processor.
 pub(crate) fn threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// A quarter of the machine's memory.
+/// Returns a quarter of the machine's memory, but at least `LEAST_MEMORY_BYTES`.
 pub(crate) fn default_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
@@ -121,7 +121,7 @@ pub(crate) fn default_memory() -> u64 {
     (total / 4).max(LEAST_MEMORY_BYTES)
 }
 
-/// The statements; `None` for a shell.
+/// Returns the statements' text; `None` for the interactive shell.
 fn statements(args: &SqlArgs) -> Result<Option<String>> {
     if let Some(query) = &args.query {
         return Ok(Some(query.clone()));
@@ -196,7 +196,7 @@ pub(crate) fn run_one(
     Ok(tell(&answer.told(), manner.status))
 }
 
-/// Says what is to be said of an answer.
+/// Reports the remarks on an answer and returns the exit code.
 pub(crate) fn tell(told: &Told, status: Status) -> Exit {
     for (unseen, why) in &told.unseen {
         output::say(format_args!("cannot access '{}': {why}", escape(unseen)));

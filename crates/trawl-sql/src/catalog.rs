@@ -1,9 +1,9 @@
-//! The index as one statement sees it: which sources there are, which
-//! snapshots of them are asked, and open views of these.
+//! Presents the index as one statement sees it: its sources, the chosen snapshots, and open views
+//! of them.
 //!
-//! A catalogue is made anew for each statement, so that all tables of a
-//! statement are of the same snapshots and a shell sees what was indexed
-//! meanwhile. What may not be opened is not there; nothing here decides that.
+//! Each statement gets a new catalogue. So all its tables use the same snapshots, and a shell sees
+//! newly indexed data. Files that the user may not open are not there; this module decides nothing
+//! about permissions.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -21,22 +21,22 @@ use crate::error::{Result, SqlError};
 #[derive(Debug)]
 pub(crate) struct Catalog {
     index: Index,
-    /// Of when answers are.
+    /// The time that answers are about.
     as_of: AsOf,
     /// One snapshot of each source that has one.
     chosen: OnceLock<Vec<Arc<Edition>>>,
     /// All snapshots of all sources, by source, oldest first.
     all: OnceLock<Vec<Arc<Edition>>>,
-    /// Which were read, and from where an answer could not be had.
+    /// Snapshots that were read, and paths that the answer lacks.
     told: Mutex<Told>,
 }
 
-/// What is said of an answer besides its rows.
+/// Remarks on an answer besides its rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
     /// Snapshots that were read.
     pub(crate) read: Vec<Read>,
-    /// What a query asks for and the index does not show, and why.
+    /// Paths that a query asks for and the index does not show, each with the reason.
     pub(crate) unseen: Vec<(Vec<u8>, String)>,
 }
 
@@ -44,16 +44,16 @@ pub(crate) struct Told {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) info: SnapshotInfo,
-    /// Which index has it, where several are asked; as text to add.
+    /// Text that names its index, where several are asked.
     pub(crate) by: String,
 }
 
-/// A snapshot that is opened when it is needed.
+/// A snapshot that is opened on demand.
 #[derive(Debug)]
 pub(crate) struct Edition {
     /// When and how it was made.
     pub(crate) info: SnapshotInfo,
-    /// True if it is the source's current one.
+    /// Whether it is the source's current snapshot.
     pub(crate) is_current: bool,
     who: Arc<Credentials>,
     view: OnceLock<Arc<View>>,
@@ -71,13 +71,13 @@ impl Catalog {
         })
     }
 
-    /// The index itself.
+    /// The index.
     pub(crate) fn index(&self) -> &Index {
         &self.index
     }
 
-    /// The snapshots that are asked unless a table says otherwise: of each
-    /// source the one of the time that is asked about.
+    /// Returns the snapshots that tables use by default: for each source the one for the requested
+    /// time.
     pub(crate) fn chosen(&self) -> Result<&[Arc<Edition>]> {
         if let Some(known) = self.chosen.get() {
             return Ok(known);
@@ -100,7 +100,7 @@ impl Catalog {
         Ok(chosen.map(|info| self.unopened(info, current)))
     }
 
-    /// Every snapshot that is kept.
+    /// Returns every retained snapshot.
     pub(crate) fn all(&self) -> Result<&[Arc<Edition>]> {
         if let Some(known) = self.all.get() {
             return Ok(known);
@@ -136,7 +136,7 @@ impl Catalog {
         }
     }
 
-    /// An open view of a snapshot; `None` if it was removed meanwhile.
+    /// Opens a view of a snapshot; `None` if the snapshot has been removed.
     pub(crate) fn view(&self, edition: &Edition) -> Result<Option<Arc<View>>> {
         if let Some(known) = edition.view.get() {
             return Ok(Some(Arc::clone(known)));
@@ -154,7 +154,7 @@ impl Catalog {
         Ok(Some(Arc::clone(edition.view.get_or_init(|| view))))
     }
 
-    /// What a snapshot has at `wanted`, which lies within its root.
+    /// Looks up `wanted`, which lies within the snapshot's root.
     pub(crate) fn start(&self, view: &Arc<View>, wanted: &[u8]) -> Result<Option<Start>> {
         Ok(match view.locate(wanted)? {
             Located::Found(start) => Some(*start),
@@ -172,8 +172,8 @@ impl Catalog {
         })
     }
 
-    /// Notes that a directory's names are not to be seen, if they are not: this user may not list
-    /// it, or nobody could when it was indexed.
+    /// Notes that a directory's names are not visible, if so: this user may not list it, or it
+    /// could not be listed when it was indexed.
     pub(crate) fn note_unlisted(&self, start: &Start) -> Result<()> {
         let request = DeniedRequest {
             max_depth: Some(1),
@@ -200,8 +200,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Sources that have no snapshot of the time that is asked about and lie in no other that has
-    /// one, each with why.
+    /// Returns sources without a snapshot for the requested time that do not lie in a source with
+    /// one, each with the reason.
     pub(crate) fn lacking(&self) -> Result<Vec<(Vec<u8>, String)>> {
         let chosen = self.chosen()?;
         let mut lacking = Vec::new();
@@ -217,8 +217,10 @@ impl Catalog {
         Ok(lacking)
     }
 
+    /// Checks that at least one source can answer.
+    ///
     /// # Errors
-    /// If there are sources, and none has a snapshot of the time that is asked about.
+    /// If there are sources but none has a snapshot for the requested time.
     pub(crate) fn check_any(&self) -> Result<()> {
         if self.chosen()?.is_empty()
             && let Some((root, why)) = self.lacking()?.into_iter().next()
@@ -229,7 +231,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Notes that a path is in no source, if it is not.
+    /// Notes that a path is in no source, if so.
     pub(crate) fn note_unindexed(&self, wanted: &[u8]) -> Result<()> {
         if let Located::NotIndexed { .. } = self.index.locate(wanted)? {
             self.unseen(wanted, "it is not indexed; trawl index indexes it".into());
@@ -237,7 +239,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// A source without a snapshot, as if it had one, for predicates about sources.
+    /// Makes an edition for a source without a snapshot, against which predicates about sources can
+    /// be evaluated.
     pub(crate) fn stand_in(&self, root: &[u8]) -> Edition {
         let start = Timestamp::default();
         let info = SnapshotInfo {
@@ -253,8 +256,8 @@ impl Catalog {
         self.unopened(info, None)
     }
 
-    /// What lies at `wanted` in a source that is known only to those who
-    /// know a path in it.
+    /// Looks up `wanted` in a source that is not listed, because it is known only to users who know
+    /// a path in it.
     pub(crate) fn hidden_start(&self, wanted: &[u8]) -> Result<Option<Start>> {
         let Located::Found(start) = self.index.locate(wanted)? else {
             return Ok(None);
@@ -264,7 +267,7 @@ impl Catalog {
         Ok((!is_listed).then_some(*start))
     }
 
-    /// Notes that what is asked for is not to be seen.
+    /// Notes a requested path that is not visible.
     pub(crate) fn unseen(&self, wanted: &[u8], why: String) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.unseen.push((path::display(wanted).to_vec(), why));
@@ -281,7 +284,7 @@ impl Catalog {
         }
     }
 
-    /// What is to be said of the answers so far.
+    /// Takes the remarks collected so far.
     pub(crate) fn told(&self) -> Told {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = std::mem::take(&mut *told);

@@ -1,4 +1,4 @@
-//! Completion in the shell: keywords, tables, columns, functions.
+//! Completes keywords, tables, columns and functions in the shell.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -9,7 +9,7 @@ use rustyline::{Context, Helper};
 use crate::functions::FUNCTIONS;
 use crate::tables::TABLES;
 
-/// Words that queries are made of.
+/// Words of the query language.
 const KEYWORDS: &[&str] = &[
     "ALL",
     "AND",
@@ -66,14 +66,14 @@ const KEYWORDS: &[&str] = &[
     "WITH",
 ];
 
-/// Completes words and knows when a statement is whole.
+/// Completes words of statements.
 #[derive(Debug)]
 pub(crate) struct Assistant {
     words: Vec<String>,
 }
 
 impl Assistant {
-    /// With all words there are.
+    /// Collects all known words.
     pub(crate) fn new() -> Assistant {
         let mut words: Vec<String> = KEYWORDS.iter().map(|word| (*word).to_owned()).collect();
         for info in TABLES {
@@ -91,7 +91,7 @@ impl Assistant {
         Assistant { words }
     }
 
-    /// Where the word begins that ends at `end`, and what it may become.
+    /// Returns the start of the word that ends at `end`, and its possible completions.
     fn candidates(&self, line: &str, end: usize) -> (usize, Vec<String>) {
         let before = &line[..end];
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
@@ -120,7 +120,7 @@ impl Completer for Assistant {
     }
 }
 
-// Whether more lines follow the shell decides, which asks for them with another prompt.
+// The shell decides whether more lines follow, and asks for them with another prompt.
 impl Validator for Assistant {}
 
 impl Hinter for Assistant {

@@ -1,4 +1,4 @@
-//! What can go wrong, as it is told to the user.
+//! Errors as they are shown to the user.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,95 +6,95 @@ use std::path::PathBuf;
 use datafusion::error::DataFusionError;
 use trawl_cli::exit::Exit;
 
-/// This crate's results.
+/// A result of this crate.
 pub(crate) type Result<T> = std::result::Result<T, SqlError>;
 
-/// Why a statement or an export did not reach its end.
+/// The reason why a statement or an export did not complete.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum SqlError {
     /// The index could not be opened or read.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
-    /// The same, from below.
+    /// The index could not be opened or read, as the writer's crate reports it.
     #[error(transparent)]
     Index(#[from] trawl_index::IndexError),
-    /// The engine does not accept or cannot answer a statement.
+    /// The engine rejects a statement or cannot answer it.
     #[error("{}", plain(.0))]
     Engine(#[from] DataFusionError),
-    /// The statement is of a kind that does more than read.
+    /// The statement does more than read.
     #[error("{what} is not allowed: queries only read the index")]
     NotAllowed {
-        /// The statement or the part of it.
+        /// The statement, or the part of it.
         what: String,
     },
-    /// A statement is too deep to be planned.
+    /// A statement nests too deep to be planned.
     #[error(
-        "the statement nests {depth} deep or chains as many operators, and {most} is the most: \
+        "the statement nests {depth} levels deep or chains as many operators; the limit is {most}: \
          write a list, as in x IN (1, 2, 3), or several statements"
     )]
     TooDeep {
-        /// How deep, at most.
+        /// An upper bound of its depth.
         depth: usize,
-        /// How deep it may be.
+        /// The maximum depth.
         most: usize,
     },
     /// An option or a statement makes no sense.
     #[error("{0}")]
     Usage(String),
-    /// A path that is to be exported is not there.
+    /// A path to export does not exist in the index.
     #[error("cannot export {path}: {why}")]
     NotThere {
-        /// The path, as it is shown.
+        /// The path, as shown.
         path: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// No source has a snapshot of the time that is asked about.
+    /// No source has a snapshot for the requested time.
     #[error("cannot answer about {}: {why}", trawl_model::escape::escape(.path))]
     NoSnapshot {
-        /// The root of one of them.
+        /// The root of one of the sources.
         path: Vec<u8>,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A file could not be made, read or written.
     #[error("cannot {action} {}: {}", path.display(), trawl_cli::sql::cause(source))]
     File {
-        /// What was tried, as an infinitive.
+        /// The attempted operation, as an infinitive.
         action: &'static str,
-        /// On what.
+        /// The path it was attempted on.
         path: PathBuf,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
-    /// No file is written over.
-    #[error("{} is there already: remove it, or name another file", .0.display())]
+    /// The output file exists; files are never overwritten.
+    #[error("{} already exists: remove it, or name another file", .0.display())]
     IsThere(PathBuf),
-    /// Standard output takes no more.
+    /// Standard output cannot be written to.
     #[error("cannot write to standard output: {0}")]
     Write(io::Error),
     /// The engine's threads could not be started.
     #[error("cannot start threads: {0}; try again with --threads 1")]
     Threads(io::Error),
-    /// A statement took longer than it may.
+    /// A statement exceeded its time limit.
     #[error("given up after {seconds} s, as --timeout says")]
     TimedOut {
-        /// How long that is.
+        /// The limit.
         seconds: f64,
     },
-    /// A signal asked for the end.
+    /// A signal interrupted the statement.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl SqlError {
-    /// True if whoever read the output has enough.
+    /// Returns true if the reader of the output has closed it.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         matches!(self, SqlError::Write(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// How the program ends after it.
+    /// Returns the exit code for this error.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             SqlError::Interrupted | SqlError::Query(trawl_query::QueryError::Cancelled) => {
@@ -105,7 +105,7 @@ impl SqlError {
     }
 }
 
-/// The engine's words without its own categories, which tell users nothing.
+/// Returns the engine's message without its own categories, which mean nothing to users.
 fn plain(error: &DataFusionError) -> String {
     let root = error.find_root();
     let text = match root {
@@ -129,11 +129,11 @@ fn plain(error: &DataFusionError) -> String {
     first_letter_small(&short.replace(OWN_SCHEMA, ""))
 }
 
-/// What the engine puts before names of tables, which nobody has to write.
+/// The prefix that the engine adds to table names; users need not write it.
 const OWN_SCHEMA: &str = "datafusion.public.";
 
-/// The engine lists who uses how much over several lines; the last one says
-/// what was too much.
+/// Shortens an out-of-memory message. The engine lists the largest consumers over several lines;
+/// the last line names the failed request.
 fn out_of_memory(text: &str) -> String {
     let last = text.lines().last().unwrap_or_default();
     let last = first_letter_small(last.strip_prefix("Error: ").unwrap_or(last));
@@ -143,7 +143,7 @@ fn out_of_memory(text: &str) -> String {
 fn first_letter_small(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {
-        // Names and keywords stay as they are.
+        // Names and keywords keep their case.
         Some(first) if letters.clone().next().is_some_and(char::is_lowercase) => {
             first.to_lowercase().chain(letters).collect()
         }

@@ -1,8 +1,8 @@
-//! `trawl export`: what this user may see, as files for other programs.
+//! Runs `trawl export`: writes everything that this user may see to files for other programs.
 //!
-//! The files are written to a new directory beside the wanted one, which gets
-//! its name when all is there and on disk; so an export is whole or not
-//! there. An earlier export is exchanged for the new one in one step.
+//! The files are written to a new directory beside the requested one. It gets its name when all
+//! files are complete and on disk, so an export either exists as a whole or not at all. An earlier
+//! export is exchanged for the new one in one step.
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
@@ -31,9 +31,9 @@ use crate::output::{Cells, Form, Sink, Writer};
 use crate::scan::leave_to_nearer;
 use crate::tables::{Job, Reach, Table, Target};
 
-/// The file that tells what an export is of, and that a directory is one.
+/// The file that describes an export; its presence shows that a directory is one.
 const ABOUT: &str = "export.json";
-/// How often progress is shown.
+/// Interval at which progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs the command.
@@ -70,7 +70,9 @@ fn wanted(args: &ExportArgs) -> Result<(Format, &Path)> {
     let csv = args.csv.as_deref().map(|dir| (Format::Csv, dir));
     let json = args.json.as_deref().map(|dir| (Format::Json, dir));
     let wanted = parquet.or(csv).or(json);
-    wanted.ok_or_else(|| SqlError::Usage("say where to: --parquet, --csv or --json DIR".into()))
+    wanted.ok_or_else(|| {
+        SqlError::Usage("no destination given: use --parquet, --csv or --json DIR".into())
+    })
 }
 
 fn tables(args: &ExportArgs) -> Vec<Table> {
@@ -88,7 +90,7 @@ fn tables(args: &ExportArgs) -> Vec<Table> {
         .collect()
 }
 
-/// What is exported: all sources, or what lies at the paths.
+/// Returns the parts to export: all sources, or everything at and below the given paths.
 fn targets(catalog: &Catalog, args: &ExportArgs) -> Result<Vec<Target>> {
     let mut targets = Vec::new();
     catalog.check_any()?;
@@ -113,7 +115,7 @@ fn targets(catalog: &Catalog, args: &ExportArgs) -> Result<Vec<Target>> {
         };
         targets.push(found.ok_or_else(|| SqlError::NotThere {
             path: escape(path::display(&wanted)).into_owned(),
-            why: "it is not in the index, or not for this user",
+            why: "it is not in the index, or this user may not see it",
         })?);
     }
     let mut targets = without_doubles(targets);
@@ -138,7 +140,7 @@ fn whole(start: trawl_query::Start) -> Target {
     Target::new(start, reach)
 }
 
-/// Nothing is exported twice because it was named twice.
+/// Removes duplicates, so that nothing is exported twice.
 fn without_doubles(mut targets: Vec<Target>) -> Vec<Target> {
     targets.sort_by(|a, b| path::cmp(&a.start.path, &b.start.path));
     targets.dedup_by(|later, first| path::is_within(&later.start.path, &first.start.path));
@@ -152,13 +154,13 @@ fn absolute(given: &OsStr) -> Result<Vec<u8>> {
         source,
     };
     let whole = std::path::absolute(given).map_err(failed)?;
-    // What is there is named as the kernel names it; what is not, by text.
+    // An existing path is named as the kernel names it; another one is made absolute by text.
     let real = whole.canonicalize().unwrap_or(whole);
     path::normalize(real.as_os_str().as_bytes())
         .ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidInput)))
 }
 
-/// An export under way.
+/// An export in progress.
 struct Export<'a> {
     dir: PathBuf,
     format: Format,
@@ -214,13 +216,13 @@ impl Export<'_> {
     }
 }
 
-/// The files of a table.
+/// The files of one table.
 struct Parts<'a> {
     dir: &'a Path,
     format: Format,
     cells: Cells,
     part_rows: usize,
-    /// The part that is written, and its rows so far.
+    /// The part that is being written, and its rows so far.
     open: Option<(Writer, usize)>,
     parts: u64,
     rows: u64,
@@ -265,7 +267,7 @@ impl Parts<'_> {
         )
     }
 
-    /// Even an empty table has a file, which tells its columns.
+    /// Finishes the last part. Even an empty table has a file, which shows its columns.
     fn close(&mut self, table: Table) -> Result<()> {
         match self.open.take() {
             Some((writer, _)) => writer.finish(),
@@ -282,7 +284,7 @@ fn write_about(
     tables: &[serde_json::Value],
 ) -> Result<()> {
     let told = catalog.told();
-    // It is told at the end, too.
+    // The remarks are noted again, since they are reported at the end, too.
     for read in &told.read {
         catalog.note(&read.info);
     }
@@ -314,13 +316,13 @@ fn write_about(
         .map_err(failed)
 }
 
-/// Where an export goes.
+/// The destination of an export.
 struct Place {
-    /// The wanted directory.
+    /// The requested directory.
     dir: PathBuf,
-    /// Where it is written.
+    /// The directory that is written to.
     part: PathBuf,
-    /// True if an earlier export is there.
+    /// Whether an earlier export exists.
     replaces: bool,
 }
 
@@ -330,13 +332,13 @@ impl Place {
         let exists = dir.symlink_metadata().is_ok();
         if exists && !force {
             return Err(SqlError::Usage(format!(
-                "{} is there already; --force replaces an earlier export",
+                "{} already exists; --force replaces an earlier export",
                 dir.display()
             )));
         }
         if exists && !dir.join(ABOUT).is_file() {
             return Err(SqlError::Usage(format!(
-                "{} holds no export, and is left alone",
+                "{} is not an export, and is left alone",
                 dir.display()
             )));
         }
@@ -361,7 +363,7 @@ impl Place {
         renameat_with(CWD, &self.part, CWD, &self.dir, flags)
             .map_err(|error| file_error("rename to", &self.dir, error.into()))?;
         sync_dir(self.dir.parent().unwrap_or(Path::new("/")))
-        // What is at the other name now, an earlier export, goes on drop.
+        // An earlier export now has the other name and is removed on drop.
     }
 }
 
@@ -372,7 +374,7 @@ impl Drop for Place {
 }
 
 fn make_dir(dir: &Path) -> Result<()> {
-    // Names and sizes of files are their owner's business.
+    // File names and sizes are private to the owner.
     let made = std::fs::DirBuilder::new().mode(0o700).create(dir);
     made.map_err(|source| file_error("make", dir, source))
 }
@@ -390,7 +392,7 @@ fn file_error(action: &'static str, path: &Path, source: io::Error) -> SqlError 
     }
 }
 
-/// How far it is, for someone who watches.
+/// Progress display on a terminal.
 struct Progress {
     is_watched: bool,
     shown: Instant,

@@ -1,22 +1,21 @@
 //! SQL over an index.
 //!
-//! | module | what it holds |
+//! | module | content |
 //! |---|---|
 //! | `catalog` | the index as one statement sees it: sources, snapshots, views |
 //! | `tables` | the tables: their columns and how rows become columns |
-//! | `areas`, `narrow` | which part of the index a predicate leaves |
+//! | `areas`, `narrow` | the part of the index that a predicate leaves |
 //! | `scan` | a table as a source of DataFusion's plans |
-//! | `functions` | SQL functions, one file each group, and their registry |
-//! | `session` | the engine, set up; one statement from text to rows |
-//! | `allowed` | which statements and plans may run: those that only read |
+//! | `functions` | SQL functions, one file per group, and their registry |
+//! | `session` | the configured engine; runs one statement from text to rows |
+//! | `allowed` | the statements and plans that may run: only those that read |
 //! | `output` | rows as text, JSON, CSV, Parquet, Arrow |
 //! | `shell`, `complete` | the interactive shell |
 //! | `export` | whole tables as files for other programs |
 //!
-//! Invariants: what is shown is what the kernel let this process open
-//! (`trawl-query` reads the index, here is no path logic); nothing but the
-//! file that the command line names is written; names that are not text never
-//! break a query.
+//! Invariants: only data in files that the kernel lets this process open is shown (`trawl-query`
+//! reads the index; this crate has no path logic); only the file that the command line names is
+//! written; names that are not text never make a query fail.
 #![forbid(unsafe_code)]
 
 mod allowed;
@@ -44,8 +43,7 @@ use trawl_cli::sql::{PROGRAM, Task, read};
 pub use functions::help as function_help;
 pub use tables::help as table_help;
 
-/// Runs the program with these words, the first being its own name, and
-/// returns how it ended.
+/// Runs the program with these words, of which the first is its own name, and returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
     let order = match read(as_trawl(words)) {
         Ok(order) => order,
@@ -65,8 +63,8 @@ pub fn run(words: Vec<OsString>) -> Exit {
     }
 }
 
-/// Called by its own name the program answers `sql`, which stands behind the
-/// index; called by `trawl` it gets all words.
+/// Inserts `sql` behind the index options if the program was called by its own name; when `trawl`
+/// calls it, all words are there already.
 fn as_trawl(mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.first().map(Path::new).and_then(Path::file_name);
     if name != Some(OsStr::new(PROGRAM)) {

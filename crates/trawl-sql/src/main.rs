@@ -1,4 +1,4 @@
-//! The program `trawl-sql`: everything is in the library beside it.
+//! The program `trawl-sql`: all code is in the library.
 
 #![forbid(unsafe_code)]
 

@@ -1,9 +1,8 @@
-//! From a statement's predicates to what must be read: parts of the tree,
-//! intervals of numbers, runs of letters in names.
+//! Derives from a statement's predicates which data must be read: areas of the tree, intervals of
+//! numbers, and literals in names.
 //!
-//! Everything found here is a necessary condition; the engine puts the rows
-//! that are read to the whole predicate. What is not understood narrows
-//! nothing.
+//! Everything found here is a necessary condition; the engine applies the whole predicate to the
+//! rows read. A predicate that is not understood narrows nothing.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
@@ -20,12 +19,12 @@ use crate::tables::Table;
 /// One second.
 const SECOND_NS: i64 = 1_000_000_000;
 
-/// What predicates leave.
+/// The conditions that follow from predicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Narrowed {
-    /// Parts of the tree.
+    /// Areas of the tree.
     pub(crate) areas: Areas,
-    /// Intervals of numbers, and runs of letters.
+    /// Intervals of numbers, and literals in names.
     pub(crate) filter: Filter,
 }
 
@@ -66,7 +65,7 @@ impl Narrowed {
     }
 }
 
-/// What rows must fulfil for which all of `predicates` hold.
+/// Returns necessary conditions for rows that satisfy all `predicates`.
 pub(crate) fn narrow(table: Table, predicates: &[Expr]) -> Narrowed {
     let all = predicates.iter().map(|one| of(table, one));
     all.fold(Narrowed::nothing(), Narrowed::and)
@@ -135,7 +134,7 @@ fn comparison(table: Table, left: &Expr, op: Operator, right: &Expr) -> Narrowed
     }
 }
 
-/// What `column = 'text'` leaves.
+/// Narrows by `column = 'text'`.
 fn equals(table: Table, name: &str, text: &str) -> Narrowed {
     let is_literal = !text.contains('\\');
     let path = || text.trim_end_matches('/').as_bytes().to_vec();
@@ -153,8 +152,7 @@ fn equals(table: Table, name: &str, text: &str) -> Narrowed {
     }
 }
 
-/// The text that a column of entries shows, if the index knows how to look
-/// for it.
+/// Returns the text that a column of entries shows, if the index can search it.
 fn holds_text(table: Table, name: &str) -> Option<Within> {
     match (table, name) {
         (Table::Entries | Table::EntriesHistory, "name") => Some(Within::Name),
@@ -163,7 +161,7 @@ fn holds_text(table: Table, name: &str) -> Option<Within> {
     }
 }
 
-/// What a name must hold whose text holds `text`.
+/// Returns what a name must contain so that its text contains `text`.
 fn needed(text: &str, within: Within, at: At) -> Need {
     let literal = Literal {
         bytes: text.as_bytes().to_vec(),
@@ -174,9 +172,9 @@ fn needed(text: &str, within: Within, at: At) -> Need {
     as_bytes(&literal)
 }
 
-/// The same of bytes as of the text that is shown for them. Names that are
-/// not UTF-8 have `\xff` in their text, which is not in their bytes: a run of
-/// letters may begin in it, and a backslash may be of it.
+/// Translates a literal of the shown text to one of the bytes. Names that are not UTF-8 are shown
+/// with escapes such as `\xff`, which their bytes do not contain: a literal may begin inside an
+/// escape, and a backslash may belong to one.
 fn as_bytes(literal: &Literal) -> Need {
     if literal.bytes.contains(&b'\\') {
         return Need::Nothing;
@@ -194,7 +192,7 @@ fn as_bytes(literal: &Literal) -> Need {
     }
 }
 
-/// What `LIKE 'pattern'` needs.
+/// Returns the need of `LIKE 'pattern'`.
 fn needed_by_pattern(pattern: &str, within: Within) -> Need {
     if pattern.contains('\\') {
         return Need::Nothing;
@@ -202,7 +200,7 @@ fn needed_by_pattern(pattern: &str, within: Within) -> Need {
     let pieces: Vec<&str> = pattern.split(['%', '_']).collect();
     let last = pieces.len() - 1;
     let needs = pieces.iter().enumerate().map(|(nth, piece)| {
-        // Where a path begins is a part of the tree already.
+        // The beginning of a path is an area of the tree already.
         let is_known = nth == 0 && last > 0 && within == Within::Path;
         match is_known || piece.is_empty() && last > 0 {
             true => Need::Nothing,
@@ -238,13 +236,13 @@ fn of_type(table: Table, letter: &str) -> Narrowed {
     }
 }
 
-/// What `column LIKE 'pattern'` leaves.
+/// Narrows by `column LIKE 'pattern'`.
 fn pattern(table: Table, like: &Like) -> Narrowed {
     let is_plain = !like.negated && !like.case_insensitive && like.escape_char.is_none();
     let parts = (column(&like.expr), literal(&like.pattern).and_then(text_of));
     match parts {
         (Some(name), Some(pattern)) if is_plain => {
-            // A backslash escapes the next character, or is one of an odd name.
+            // A backslash escapes the next character, or belongs to an escaped name.
             let end = pattern.find(['%', '_', '\\']).unwrap_or(pattern.len());
             let area = match PathColumn::of(table, name) {
                 Some(_) => Narrowed::in_area(around_prefix(&pattern[..end])),
@@ -259,8 +257,7 @@ fn pattern(table: Table, like: &Like) -> Narrowed {
     }
 }
 
-/// What `under(column, 'path')`, `starts_with(column, 'path')` and
-/// `glob('pattern', column)` leave.
+/// Narrows by `under(column, 'path')`, `starts_with(column, 'path')` and `glob('pattern', column)`.
 fn function(table: Table, call: &ScalarFunction) -> Narrowed {
     if let ("glob", [pattern, subject]) = (call.func.name(), &call.args[..]) {
         return shell_pattern(table, pattern, subject);
@@ -296,10 +293,10 @@ fn shell_pattern(table: Table, pattern: &Expr, subject: &Expr) -> Narrowed {
     Narrowed::to_names(glob.need(within).map(&as_bytes))
 }
 
-/// The smallest subtree that has every path beginning so.
+/// Returns the smallest subtree that holds every path with this prefix.
 fn around_prefix(prefix: &str) -> Option<Area> {
     let slash = prefix.starts_with('/').then(|| prefix.rfind('/'))??;
-    // Nothing is below the top that is not below this.
+    // The subtree at the top narrows nothing.
     Some(Area::Subtree(prefix.as_bytes()[..slash].to_vec())).filter(|_| slash > 0)
 }
 
@@ -308,7 +305,7 @@ fn around_prefix(prefix: &str) -> Option<Area> {
 enum PathColumn {
     /// The entry's own path.
     Path,
-    /// Its directory's.
+    /// Its directory's path.
     Dir,
 }
 
@@ -317,7 +314,7 @@ impl PathColumn {
         match (table, name) {
             (Table::Sources | Table::Snapshots, _) => None,
             (_, "path") => Some(PathColumn::Path),
-            // Of the dirs table the parent's children are not all rows.
+            // In the `dirs` table not every child of the parent has a row.
             (Table::Entries | Table::EntriesHistory | Table::Xattrs, "dir") => {
                 Some(PathColumn::Dir)
             }
@@ -326,7 +323,7 @@ impl PathColumn {
     }
 }
 
-/// The values of a stored column that `op value` admits.
+/// Returns the interval of a stored column's values that `op value` admits.
 fn interval(stored: Column, op: Operator, value: &ScalarValue) -> Option<(i128, i128)> {
     let is_time = matches!(
         stored,
@@ -350,7 +347,7 @@ fn seconds(value: &ScalarValue) -> Option<i128> {
     let ScalarValue::TimestampNanosecond(Some(nanos), _) = value else {
         return None;
     };
-    // Times beyond the range are shown as its ends.
+    // Times outside the range are shown as its ends.
     let is_inside = *nanos > i64::MIN + SECOND_NS && *nanos < i64::MAX - SECOND_NS;
     is_inside.then(|| i128::from(nanos.div_euclid(SECOND_NS)))
 }
@@ -481,7 +478,7 @@ mod tests {
 
     #[test]
     fn what_may_be_of_an_escape_is_not_needed() {
-        // The text `a\xff` has these, its bytes have not.
+        // The text `a\xff` contains these, its bytes do not.
         for pattern in ["%ff", "%xf%", "%f"] {
             assert_eq!(
                 need(col("name").like(lit(pattern))),

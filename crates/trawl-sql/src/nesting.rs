@@ -1,8 +1,8 @@
-//! How deep a statement nests, told from its tokens before anything is built of them: the parser,
-//! the planner and what frees a plan go as deep on the stack.
+//! Estimates how deep a statement nests, from its tokens, before a tree is built: the parser, the
+//! planner and the code that frees a plan recurse as deep on the stack.
 //!
-//! A chain of operators is as deep as it is long: `1+1+1` is `(1+1)+1`. What a comma separates
-//! lies side by side. The number may be too high, never too low.
+//! A chain of operators is as deep as it is long: `1+1+1` is `(1+1)+1`. Parts separated by commas
+//! lie side by side. The estimate may be too high, never too low.
 
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -10,16 +10,16 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Result, SqlError};
 
-/// Nobody writes more by hand; programs can write lists instead of chains. The engine's planner
-/// takes time and memory that grow with the square of it: at 2,000 some 15 seconds.
+/// Maximum depth. Nobody writes more by hand, and programs can write lists instead of chains. The
+/// planner's time and memory grow with the square of the depth: at 2,000 it takes some 15 seconds.
 const DEPTH_MAX: usize = 3000;
 
-/// What stands between two parentheses, as far as it was seen.
+/// The content between two parentheses, as far as it was seen.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    /// Tokens that may nest, since the last comma.
+    /// Number of tokens that may nest since the last comma.
     chain: usize,
-    /// The deepest parenthesis in it, since the last comma.
+    /// The deepest parenthesis since the last comma.
     inner: usize,
     /// The deepest part before the last comma.
     deepest: usize,
@@ -32,11 +32,13 @@ impl Level {
     }
 }
 
+/// Checks the depth of the statements.
+///
 /// # Errors
-/// If the statements nest deeper than any stack may be taken to hold.
+/// If they nest deeper than a stack can be assumed to hold.
 pub(crate) fn check(text: &str) -> Result<()> {
     let dialect = GenericDialect {};
-    // What cannot be cut into tokens the parser refuses, with its own words.
+    // The parser refuses text that cannot be tokenized, with its own message.
     let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize() else {
         return Ok(());
     };
@@ -70,12 +72,12 @@ fn depth(tokens: &[Token]) -> usize {
             token if nests(token) => level.chain += 1,
             _ => {}
         }
-        // Every parenthesis that is open stands in the ones around it.
+        // Every open parenthesis is nested in the ones around it.
         if levels.len() > DEPTH_MAX {
             return levels.len();
         }
     }
-    // What was not closed the parser refuses.
+    // The parser refuses unclosed parentheses.
     while let Some(mut level) = levels.pop() {
         level.end_part();
         match levels.last_mut() {
@@ -86,7 +88,7 @@ fn depth(tokens: &[Token]) -> usize {
     0
 }
 
-/// False for names, values and what merely separates.
+/// Returns false for names, values and separators.
 fn nests(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.keyword != Keyword::NoKeyword && word.quote_style.is_none(),

@@ -1,10 +1,10 @@
-//! A table of the index as a source of the engine's plans.
+//! Provides a table of the index as a source of the engine's plans.
 //!
-//! Planning a scan finds what must be read: which snapshots (predicates on
-//! `source`, `snapshot` and `as_of` are put to each), which parts of the tree
-//! and which intervals of numbers ([`crate::narrow`]); EXPLAIN shows it. The
-//! engine filters what is read. The rows come in path order, from threads of
-//! the index's own reader; a scan whose stream is dropped ends soon.
+//! Planning a scan determines what must be read: the snapshots (predicates on `source`, `snapshot`
+//! and `as_of` are evaluated for each), the areas of the tree, and the intervals of numbers
+//! ([`crate::narrow`]); EXPLAIN shows the result. The engine filters the rows read. Rows come in
+//! path order, from threads of the index's own reader. A scan ends soon after its stream is
+//! dropped.
 
 use std::any::Any;
 use std::fmt;
@@ -41,7 +41,7 @@ use crate::error::SqlError;
 use crate::narrow::{Narrowed, narrow};
 use crate::tables::{EDITION_COLUMNS, Job, Reach, Table, Target, Values, nanoseconds};
 
-/// Batches that wait to be taken.
+/// Maximum number of batches that wait to be taken.
 const WAITING: usize = 4;
 
 /// A table for the engine.
@@ -54,7 +54,7 @@ pub(crate) struct IndexTable {
 }
 
 impl IndexTable {
-    /// A table of what the catalogue shows.
+    /// Makes a table over a catalogue.
     pub(crate) fn new(table: Table, catalog: Arc<Catalog>, threads: NonZeroUsize) -> IndexTable {
         IndexTable {
             schema: table.schema(),
@@ -64,7 +64,7 @@ impl IndexTable {
         }
     }
 
-    /// The snapshots that predicates about snapshots leave.
+    /// Returns the snapshots that satisfy the predicates about snapshots.
     fn editions(&self, state: &dyn Session, filters: &[Expr]) -> Result<Chosen> {
         let all = match self.table.is_history() || self.table.is_about_places() {
             true => self.catalog.all(),
@@ -84,7 +84,7 @@ impl IndexTable {
         })
     }
 
-    /// The parts of these snapshots that are read.
+    /// Returns the parts of these snapshots to read.
     fn targets(&self, editions: &[Arc<Edition>], areas: &Areas) -> crate::error::Result<Parts> {
         let mut parts = Parts::default();
         for edition in editions {
@@ -125,7 +125,7 @@ impl IndexTable {
         Ok(parts)
     }
 
-    /// True if a condition names this path itself.
+    /// Returns true if a condition names exactly this path.
     fn names(&self, areas: &Areas, wanted: &[u8]) -> bool {
         match areas {
             Areas::Everywhere => false,
@@ -133,8 +133,8 @@ impl IndexTable {
         }
     }
 
-    /// Notes what is asked for and not in the snapshots that answer: sources without one of the
-    /// time that is asked about, and paths that conditions name and that are not indexed.
+    /// Notes requested data that the chosen snapshots lack: sources without a snapshot for the
+    /// requested time, and paths in conditions that are not indexed.
     fn note_absent(&self, state: &dyn Session, filters: &[Expr], areas: &Areas) -> Result<()> {
         if self.table.is_about_places() {
             return Ok(());
@@ -171,7 +171,7 @@ impl IndexTable {
     }
 }
 
-/// Leaves to each of these snapshots what lies nearest to it.
+/// Assigns each path to the snapshot whose root is nearest to it.
 pub(crate) fn leave_to_nearer(editions: &[Arc<Edition>], targets: &mut [Target]) {
     let roots: Vec<&[u8]> = editions.iter().map(|one| &one.info.root[..]).collect();
     if roots.len() > 1 {
@@ -181,13 +181,13 @@ pub(crate) fn leave_to_nearer(editions: &[Arc<Edition>], targets: &mut [Target])
     }
 }
 
-/// The snapshots that are read, and of how many.
+/// The snapshots to read, and the number of candidates.
 struct Chosen {
     of: usize,
     kept: Vec<Arc<Edition>>,
 }
 
-/// What a scan reads, and how much it is of how much.
+/// The parts that a scan reads, with counts of what is read and of the whole.
 #[derive(Debug, Default)]
 struct Parts {
     targets: Vec<Target>,
@@ -218,7 +218,7 @@ impl Parts {
     }
 }
 
-/// The number of rows of one directory.
+/// Returns the number of rows of one directory.
 fn children(catalog: &Catalog, target: &Target) -> crate::error::Result<u64> {
     let request = trawl_query::DirRequest {
         max_depth: Some(0),
@@ -234,7 +234,7 @@ fn children(catalog: &Catalog, target: &Target) -> crate::error::Result<u64> {
     Ok(rows)
 }
 
-/// Rows of a view's tables of entries.
+/// Returns the number of entry rows of a view.
 fn rows_of(view: &trawl_query::View) -> u64 {
     let shards = view.shards().iter();
     shards.fold(0u64, |sum, shard| {
@@ -242,7 +242,7 @@ fn rows_of(view: &trawl_query::View) -> u64 {
     })
 }
 
-/// Segments of a view that may have rows of these targets.
+/// Returns the number of segments of a view that may have rows of these targets.
 fn segments_of(view: &trawl_query::View, targets: &[Target]) -> usize {
     let segments = view
         .shards()
@@ -267,7 +267,7 @@ fn segments_of(view: &trawl_query::View, targets: &[Target]) -> usize {
     segments.filter(is_read).count()
 }
 
-/// The parts of a tree that lie in a source with this root.
+/// Restricts areas to a source with this root.
 fn clipped(root: &[u8], areas: &Areas) -> Vec<Area> {
     let Areas::These(areas) = areas else {
         return vec![Area::Subtree(root.to_vec())];
@@ -292,26 +292,26 @@ fn reach(area: &Area, is_dir: bool) -> Reach {
             _ => Reach::Children,
         },
         Area::Subtree(_) => Reach::Subtree,
-        // The row of the root has the root's own path as its directory.
+        // The root's row has the root's own path as its directory.
         Area::Children(dir) if dir.is_empty() => Reach::ChildrenAndItself,
         Area::Children(_) => Reach::Children,
     }
 }
 
-/// True if a predicate is about the source alone.
+/// Returns true if a predicate is only about the source.
 fn is_about_source(predicate: &Expr) -> bool {
     let columns = predicate.column_refs();
     !columns.is_empty() && columns.iter().all(|column| column.name == "source")
 }
 
-/// True if a predicate is about the snapshot alone.
+/// Returns true if a predicate is only about the snapshot.
 fn is_about_edition(predicate: &Expr) -> bool {
     let columns = predicate.column_refs();
     let is_known = |name: &str| EDITION_COLUMNS.iter().any(|one| one.name == name);
     !columns.is_empty() && columns.iter().all(|column| is_known(&column.name))
 }
 
-/// True if rows of a snapshot can fulfil all of these.
+/// Returns true if rows of a snapshot can satisfy all these predicates.
 fn admits(state: &dyn Session, predicates: &[&Expr], edition: &Edition) -> Result<bool> {
     if predicates.is_empty() {
         return Ok(true);
@@ -319,7 +319,7 @@ fn admits(state: &dyn Session, predicates: &[&Expr], edition: &Edition) -> Resul
     let row = edition_row(edition)?;
     let schema = DFSchema::try_from(row.schema())?;
     for predicate in predicates {
-        // Columns may carry the table's name, which the row has not.
+        // Columns may carry the table's name, which the row lacks.
         let bare = unnormalize_col((*predicate).clone());
         let test = state.create_physical_expr(bare, &schema)?;
         let value = test.evaluate(&row)?.into_array(1)?;
@@ -350,7 +350,7 @@ fn edition_row(edition: &Edition) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter(names.zip(arrays?))?)
 }
 
-/// An error of ours for the engine.
+/// Wraps our error for the engine.
 pub(crate) fn external(error: SqlError) -> DataFusionError {
     match error {
         SqlError::Engine(error) => error,
@@ -372,7 +372,7 @@ impl TableProvider for IndexTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // The engine filters what is read.
+        // The engine filters the rows read.
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
 
@@ -586,7 +586,7 @@ impl ExecutionPlan for IndexScan {
     }
 }
 
-/// What the thread of a scan does.
+/// The input of a scan's thread.
 struct Work {
     table: Table,
     catalog: Arc<Catalog>,
@@ -598,7 +598,7 @@ struct Work {
     cancel: Arc<AtomicBool>,
 }
 
-/// A batch; nothing at the end, so that a lost thread is not taken for it.
+/// A batch; `None` at the end, so that a lost thread is not mistaken for it.
 type Sent = std::result::Result<Option<RecordBatch>, SqlError>;
 
 impl Work {
@@ -642,7 +642,7 @@ impl Stream for ScanStream {
             Some(Ok(None)) => None,
             Some(Err(error)) => Some(Err(external(error))),
             None => Some(Err(DataFusionError::Execution(
-                "the thread that reads the index is gone".into(),
+                "the thread that reads the index has died".into(),
             ))),
         });
         self.ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
@@ -662,7 +662,7 @@ impl Drop for ScanStream {
     }
 }
 
-/// True if a provider is a table of the index.
+/// Returns true if a provider is a table of the index.
 pub(crate) fn is_ours(provider: &dyn TableProvider) -> bool {
     (provider as &dyn Any).is::<IndexTable>()
 }

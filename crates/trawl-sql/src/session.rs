@@ -1,9 +1,9 @@
-//! The engine, set up for one index; a statement from text to rows.
+//! Configures the engine for one index, and runs a statement from text to rows.
 //!
-//! Each statement gets a session of its own, with tables over a fresh
-//! [`Catalog`]; memory, temporary files and threads are the engine's. The
-//! session knows no file format, no way to make a table and no object store,
-//! so that no plan could read anything else even if it were let through.
+//! Each statement gets a session of its own, with tables over a fresh [`Catalog`]; memory,
+//! temporary files and threads belong to the engine. The session has no file format, no table
+//! factory and no object store, so that no plan could read anything else even if it passed the
+//! checks.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -44,41 +44,40 @@ use crate::nesting;
 use crate::scan::IndexTable;
 use crate::tables::TABLES;
 
-/// How often it is looked whether a statement is to end.
+/// Interval at which it is checked whether a statement is to end.
 const LOOK: Duration = Duration::from_millis(50);
-/// Batches that wait for the output.
+/// Maximum number of batches that wait for the output.
 const WAITING: usize = 4;
-/// Temporary files take no more than this.
+/// Maximum size of temporary files.
 const MOST_TEMPORARY_BYTES: u64 = 100 << 30;
-/// Who uses most memory is named in errors: so many of them.
+/// Number of the largest memory consumers that errors name.
 const NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
-/// Stack for what goes as deep as a statement nests; what is not used of it takes no memory.
+/// Stack size for code that recurses as deep as a statement nests; unused stack takes no memory.
 const STACK_BYTES: usize = 256 << 20;
-/// The results of one call of a function take no more than this part of the memory: they are
-/// copied on their way to the output.
+/// The result of one function call may take at most this fraction (1/4) of the memory, since it is
+/// copied on its way to the output.
 const SHARE_OF_ONE_CALL: u64 = 4;
 
-/// How statements are run.
+/// Settings for running statements.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The indexes.
     pub(crate) indexes: Indexes,
-    /// Of when answers are.
+    /// The time that answers are about.
     pub(crate) as_of: AsOf,
-    /// Threads.
+    /// Number of threads.
     pub(crate) threads: NonZeroUsize,
-    /// Memory for sorting, grouping and joining.
+    /// Memory limit for sorting, grouping and joining.
     pub(crate) memory_bytes: u64,
-    /// Where more than that goes.
+    /// Directory for data beyond that limit.
     pub(crate) temp_dir: PathBuf,
-    /// How long a statement may take.
+    /// Time limit of a statement.
     pub(crate) timeout: Option<Duration>,
 }
 
 impl Settings {
-    /// What each sort keeps free to merge what it holds. Sorted by text, it
-    /// makes keys as large as the rows themselves; where there is no room for
-    /// them a sort gives up instead of writing temporary files.
+    /// Returns the bytes that each sort reserves for merging. When it sorts by text, it makes keys
+    /// as large as the rows; without room for them it fails instead of writing temporary files.
     fn merge_bytes(&self) -> usize {
         let all = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
         all / 5 * 2 / self.threads.get()
@@ -135,7 +134,7 @@ impl Engine {
         Ok(Arc::new(Catalog::open(indexes, *as_of)?))
     }
 
-    /// Cuts a text into statements.
+    /// Splits a text into statements.
     pub(crate) fn parse(text: &str) -> Result<Vec<Statement>> {
         nesting::check(text)?;
         let parse = || -> Result<Vec<Statement>> {
@@ -153,7 +152,7 @@ impl Engine {
             .map(|most| (Instant::now() + most, most));
         let catalog = self.catalog()?;
         let context = SessionContext::new_with_state(self.state(&catalog)?);
-        // Values that do not depend on rows are computed here.
+        // Expressions that do not depend on rows are evaluated here.
         let planned = self.runtime.spawn(async move {
             check_statement(&statement)?;
             let plan = context.state().statement_to_plan(statement).await?;
@@ -180,7 +179,7 @@ impl Engine {
         })
     }
 
-    /// What planning came to, unless that is given up.
+    /// Waits for the planning task, unless the statement is given up.
     fn planned<T>(
         &self,
         mut task: JoinHandle<T>,
@@ -197,10 +196,10 @@ impl Engine {
         }
     }
 
-    /// The next rows of an answer.
+    /// Returns the next rows of an answer.
     ///
     /// # Errors
-    /// What goes wrong below, an interrupt, and the end of the time.
+    /// Errors of the engine and the index, an interrupt, and the time limit.
     pub(crate) fn next(
         &self,
         answer: &mut Answer,
@@ -216,7 +215,7 @@ impl Engine {
         }
     }
 
-    /// All rows came; unless the task was lost that sent them.
+    /// Ends an answer whose rows were all received; an error if the task that sent them failed.
     fn end(&self, answer: &mut Answer) -> Result<Option<RecordBatch>> {
         match answer.task.take().map(|task| self.runtime.block_on(task)) {
             Some(Err(error)) => Err(failed(&error)),
@@ -224,15 +223,15 @@ impl Engine {
         }
     }
 
-    /// Starts other threads with memory of their own: those there are may be
-    /// busy for long with a statement that was given up.
+    /// Starts new threads with memory of their own: the present ones may be busy for long with a
+    /// statement that was given up.
     pub(crate) fn renew(&mut self) -> Result<()> {
         let new = Engine::new(self.settings.clone())?;
         std::mem::replace(self, new).close();
         Ok(())
     }
 
-    /// Lets threads go that are still busy with what nobody waits for.
+    /// Abandons threads that are still busy with statements nobody waits for.
     pub(crate) fn close(self) {
         self.runtime.shutdown_background();
     }
@@ -268,7 +267,7 @@ impl Engine {
 }
 
 impl Answer {
-    /// What is to be said of the answer.
+    /// Takes the remarks on the answer.
     pub(crate) fn told(&self) -> Told {
         self.catalog.told()
     }
@@ -282,11 +281,13 @@ impl Drop for Answer {
     }
 }
 
-/// When a statement ends at the latest, and how long it may take.
+/// When a statement must end, and its time limit.
 type Deadline = (Instant, Duration);
 
+/// Checks whether a statement may continue.
+///
 /// # Errors
-/// If a statement is to end.
+/// If it was interrupted or exceeded its time limit.
 fn go_on(deadline: Option<Deadline>, cancel: &AtomicBool) -> Result<()> {
     if cancel.load(Ordering::Relaxed) {
         return Err(SqlError::Interrupted);
@@ -305,7 +306,7 @@ fn failed(error: &JoinError) -> SqlError {
     )))
 }
 
-/// Does this on a thread that can go as deep as statements nest.
+/// Runs `work` on a thread whose stack is deep enough for any accepted statement.
 fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
@@ -317,10 +318,10 @@ fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     })
 }
 
-/// The next batch, if it comes within [`LOOK`].
+/// Returns the next batch, if it comes within [`LOOK`].
 ///
-/// The engine's own timers run on its threads, all of which a join can keep
-/// busy for minutes: this one is the calling thread's.
+/// The engine's own timers run on its threads, and a join can keep all of these busy for minutes.
+/// So this waits on the calling thread.
 fn wait(rows: &mut mpsc::Receiver<Result<RecordBatch>>) -> Poll<Option<Result<RecordBatch>>> {
     let waker = Waker::from(Arc::new(Caller(std::thread::current())));
     let got = rows.poll_recv(&mut Context::from_waker(&waker));
@@ -339,7 +340,7 @@ impl Wake for Caller {
     }
 }
 
-/// The time now.
+/// Returns the present time.
 pub(crate) fn now() -> Timestamp {
     let time = trawl_sys::process::now();
     Timestamp {
@@ -348,7 +349,7 @@ pub(crate) fn now() -> Timestamp {
     }
 }
 
-/// There is nothing to read but the index.
+/// An object store registry without stores: only the index can be read.
 #[derive(Debug)]
 struct NoStores;
 

@@ -1,5 +1,5 @@
-//! The interactive shell: lines with history and completion, statements over
-//! several lines, a few commands of its own.
+//! The interactive shell: lines with history and completion, statements over several lines, and a
+//! few commands of its own.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -23,24 +23,24 @@ Statements end with a semicolon and may take several lines. Commands:
   \\d           list the tables
   \\d TABLE     list a table's columns
   \\df          list the functions
-  \\timing      tell how long statements take, or stop it
+  \\timing      switch the display of statement times on or off
   \\q           leave (also Ctrl-D)
   \\?           this help (also .help)
 Ctrl-C ends a statement, not the shell.
 ";
 
-/// What stands before a line.
+/// The prompt of a first line.
 const PROMPT: &str = "trawl> ";
-/// What stands before a line that goes on with a statement.
+/// The prompt of a continuation line.
 const CONTINUATION_PROMPT: &str = "  ...> ";
 
-/// Lines of history that are kept.
+/// Maximum number of history lines.
 const HISTORY_LINES: usize = 10_000;
 
-/// What a line of input is.
+/// A classified line of input.
 #[derive(Debug, PartialEq, Eq)]
 enum Line<'a> {
-    /// Nothing.
+    /// An empty line.
     Empty,
     /// A command of the shell.
     Command(&'a str),
@@ -58,8 +58,7 @@ fn sort_out(line: &str) -> Line<'_> {
     }
 }
 
-/// True if what was typed can be run: a command, or statements to their last
-/// semicolon.
+/// Returns true if the input can be run: a command, or statements with a final semicolon.
 fn is_whole(text: &str) -> bool {
     match sort_out(text) {
         Line::Empty | Line::Command(_) => true,
@@ -67,7 +66,7 @@ fn is_whole(text: &str) -> bool {
     }
 }
 
-/// True if the last semicolon stands at the end, in no quotes and no comment.
+/// Returns true if the text ends with a semicolon outside quotes and comments.
 fn ends_outside(text: &str) -> bool {
     let mut ended = false;
     let mut letters = text.chars().peekable();
@@ -100,7 +99,7 @@ fn ends_outside(text: &str) -> bool {
     ended
 }
 
-/// Whether the shell goes on.
+/// Whether the shell continues.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     GoOn,
@@ -112,7 +111,7 @@ pub(crate) fn run(engine: &mut Engine, mut manner: Manner) -> Result<Exit> {
     let mut editor = editor()?;
     let history = history_file();
     if let Some(file) = &history {
-        // There may be none yet.
+        // The file may not exist yet.
         let _ = editor.load_history(file);
     }
     eprintln!("trawl sql {}; \\? for help", env!("CARGO_PKG_VERSION"));
@@ -142,7 +141,7 @@ pub(crate) fn run(engine: &mut Engine, mut manner: Manner) -> Result<Exit> {
     Ok(Exit::Complete)
 }
 
-/// Reads statements to their last semicolon, or a command, over as many lines as it takes.
+/// Reads a command, or statements up to a final semicolon, over as many lines as needed.
 fn read(editor: &mut Editor<Assistant, FileHistory>) -> rustyline::Result<String> {
     let mut text = editor.readline(PROMPT)?;
     while !is_whole(&text) {
@@ -165,8 +164,8 @@ fn editor() -> Result<Editor<Assistant, FileHistory>> {
     Ok(editor)
 }
 
-/// Where lines are kept, readable by the user alone: `$XDG_STATE_HOME/trawl`
-/// or `~/.local/state/trawl`.
+/// Returns the path of the history file, readable by the user alone, in `$XDG_STATE_HOME/trawl` or
+/// `~/.local/state/trawl`.
 fn history_file() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let state = match set("XDG_STATE_HOME").map(PathBuf::from) {
@@ -179,7 +178,7 @@ fn history_file() -> Option<PathBuf> {
     Some(dir.join("sql_history"))
 }
 
-/// Writes the history; that it cannot be kept is no reason to stop.
+/// Writes the history; a failure is ignored.
 fn keep(editor: &mut Editor<Assistant, FileHistory>, file: Option<&PathBuf>) {
     if let Some(file) = file {
         let mut options = std::fs::OpenOptions::new();

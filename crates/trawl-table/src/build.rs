@@ -16,26 +16,26 @@ pub struct EntryParts<'a> {
     pub kind: u8,
     /// `d_ino`.
     pub ino: u64,
-    /// What statx(2) says.
+    /// The result of statx(2).
     pub stat: Option<&'a Stat>,
-    /// Where it leads, if it is a symbolic link and that is known.
+    /// The target, if it is a symbolic link and the target is known.
     pub link: Option<&'a [u8]>,
-    /// What the asking user may do, as access(2) numbers it.
+    /// The asking user's permissions, as access(2) numbers them.
     pub access: Option<u8>,
-    /// Whether it is known to have no extended attribute at all.
+    /// Whether it is known to have no extended attributes.
     pub is_bare: bool,
 }
 
-/// Whether names in a directory may be reached.
+/// Whether names in a directory can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
-    /// They may: what is not listed is not there.
+    /// They can: an unlisted name does not exist.
     Allowed,
-    /// Perhaps not: nobody can say why something is not reached.
+    /// Perhaps not: the reason why a name is not reached is unknown.
     Unknown,
 }
 
-/// The number of an entry that was added.
+/// The number of an added entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewEntry(u32);
 
@@ -48,7 +48,7 @@ struct NewDirectory {
     state: u32,
 }
 
-/// A table that is being made: directories one after the other, each with all its entries.
+/// A table under construction: directories one after the other, each with all its entries.
 #[derive(Debug)]
 pub struct Builder {
     level: Level,
@@ -65,7 +65,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Begins a table about the directory at `path`, of which `root` is what lstat(2) says.
+    /// Begins a table about the directory at `path`; `root` is its lstat(2) result.
     pub fn new(path: &[u8], root: &Stat, level: Level) -> Builder {
         let mut builder = Builder {
             level,
@@ -90,53 +90,54 @@ impl Builder {
         builder
     }
 
-    /// Says when it was begun: the page's generation then, and the monotonic clock. It is not newer
-    /// than what it was made of.
+    /// Sets when the table was begun: the page's generation then, and the monotonic clock. The time
+    /// is lowered to that of [`Builder::as_of`], if that is earlier.
     pub fn begun(&mut self, generation: u64, begun_ns: i64) {
         let begun_ns = self.as_of_ns.map_or(begun_ns, |as_of| as_of.min(begun_ns));
         (self.generation, self.begun_ns) = (generation, begun_ns);
     }
 
-    /// Says that it is made of something that was so then, by the monotonic clock: what was known
-    /// before it was begun.
+    /// Notes that the table uses information that was true at this time, by the monotonic clock,
+    /// before the table was begun.
     pub fn as_of(&mut self, then_ns: i64) {
         let as_of_ns = self.as_of_ns.map_or(then_ns, |as_of| as_of.min(then_ns));
         self.as_of_ns = Some(as_of_ns);
     }
 
-    /// When it was begun, or when that was so of which it is made.
+    /// Returns when the table was begun, or the earlier time of the information that it uses.
     pub fn begun_ns(&self) -> i64 {
         self.begun_ns
     }
 
-    /// Says what getxattr(2) fails with for files of this kind that have no attribute.
+    /// Sets the error with which getxattr(2) fails for files of this kind without the attribute.
     pub fn missing_attribute(&mut self, kind: FileKind, name: usize, errno: u8) {
         if let Some(at) = self.errnos[kind as usize].get_mut(name) {
             *at = errno;
         }
     }
 
-    /// What is known of that.
+    /// Returns whether these errors are known for all attributes.
     pub fn knows_missing(&self, kind: FileKind) -> bool {
         self.errnos[kind as usize].iter().all(|errno| *errno != 0)
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing but the directory itself is there.
+    /// Returns whether there is no entry except the directory itself.
     pub fn is_empty(&self) -> bool {
         self.entries.len() <= 1
     }
 
-    /// Takes back the entries behind these: a directory that could not be read to its end.
+    /// Removes the entries behind the first `entries`: those of a directory that could not be read
+    /// to its end.
     pub fn truncate(&mut self, entries: usize) {
         self.entries.truncate(entries.max(1));
     }
 
-    /// Adds an entry to the directory whose turn it is.
+    /// Adds an entry to the present directory.
     pub fn push(&mut self, parts: &EntryParts<'_>) -> NewEntry {
         let mut bytes = [0; entry::BYTES];
         let name_at = self.heap.len() as u32;
@@ -193,7 +194,7 @@ impl Builder {
         number as u32
     }
 
-    /// Adds a directory, not listed yet; gives its number.
+    /// Adds a directory that is not listed yet; returns its number.
     pub fn add_directory(&mut self, at: NewEntry, parent: Option<u32>) -> u32 {
         let number = self.directories.len() as u32;
         self.directories.push(NewDirectory {
@@ -209,13 +210,13 @@ impl Builder {
         number
     }
 
-    /// Says that this directory is the first that did not fit.
+    /// Notes that this directory is the first that did not fit.
     pub fn leave_off(&mut self, number: u32) {
         self.left_off = Some(number);
     }
 
-    /// The first directory that did not fit: its path below the one that the table is about, as a
-    /// question has it that goes on there.
+    /// Returns the path of the first directory that did not fit, relative to the table's directory,
+    /// in the form of a question that continues there.
     pub fn left_off(&self) -> Option<Vec<u8>> {
         let mut names = Vec::new();
         let mut number = self.left_off? as usize;
@@ -231,7 +232,7 @@ impl Builder {
         Some(path)
     }
 
-    /// Says that a directory has just the entries from `first` on.
+    /// Notes that exactly the entries from `first` on are in a directory.
     pub fn listed(&mut self, number: u32, first: usize, search: Search) {
         let count = self.entries.len() - first;
         if let Some(of) = self.directories.get_mut(number as usize) {
@@ -243,7 +244,8 @@ impl Builder {
         }
     }
 
-    /// Says that the entries from `first` on are some of a directory's: nothing is known of others.
+    /// Notes that the entries from `first` on are some of a directory's: nothing is known about
+    /// others.
     pub fn partly_listed(&mut self, number: u32, first: usize) {
         self.listed(number, first, Search::Unknown);
         if let Some(of) = self.directories.get_mut(number as usize) {
@@ -269,7 +271,7 @@ impl Builder {
         order
     }
 
-    /// The table; `None` if it would not fit in 4 GiB.
+    /// Returns the table's bytes; `None` if they would not fit in 4 GiB.
     pub fn finish(mut self) -> Option<Vec<u8>> {
         let order = self.order();
         let path_at = self.heap.len();

@@ -1,21 +1,21 @@
-//! Where things lie in a table.
+//! Defines the layout of a table.
 //!
-//! | part | bytes | what |
+//! | part | bytes | content |
 //! |---|---|---|
 //! | head | 192 | see [`head`] |
-//! | directories | 24 each | entry, parent, first entry, how many, state (1 listed, 2 listed and names in it may be reached, 3 some of its names alone), 0 |
-//! | entries | 32 each | see [`entry`]; those of a directory lie together, in the order in which the directory gives them |
-//! | order | 4 each | for each entry a number of one: those of a directory, by name |
+//! | directories | 24 each | entry, parent, first entry, number of entries, state (1 listed, 2 listed and names in it can be reached, 3 only some of its names), 0 |
+//! | entries | 32 each | see [`entry`]; those of a directory are adjacent, in the order in which the directory lists them |
+//! | order | 4 each | entry numbers: those of a directory, sorted by name |
 //! | stats | 144 each | see [`stat`] |
 //! | heap | | names and link targets |
 //!
-//! Numbers have 4 bytes unless said; `u32::MAX` is *none*. Directory 0 is the one that was asked
-//! about, entry 0 is that directory itself and lies in none.
+//! Numbers have 4 bytes unless noted; `u32::MAX` means *none*. Directory 0 is the one that was
+//! asked about. Entry 0 is that directory itself and is in no directory.
 
-/// The longest path that is asked about or kept, as the kernel's own without its NUL.
+/// Maximum bytes of a path in a question or a table: the kernel's limit without its NUL.
 pub const PATH_BYTES_MAX: usize = 4095;
 
-/// What every table begins with.
+/// The first bytes of every table.
 pub(crate) const MAGIC: [u8; 8] = *b"TRWLBLK1";
 
 pub(crate) const NONE: u32 = u32::MAX;
@@ -25,13 +25,14 @@ pub(crate) mod head {
     pub(crate) const LENGTH: usize = 8;
     pub(crate) const GENERATION: usize = 16;
     pub(crate) const BEGUN_NS: usize = 24;
-    /// Begin and number of the parts, 8 bytes a part: directories, entries, order, stats, heap.
+    /// Offset and number of elements of each part, 8 bytes per part: directories, entries, order,
+    /// stats, heap.
     pub(crate) const PARTS: usize = 32;
     pub(crate) const LEVEL: usize = 72;
-    /// What getxattr(2) says where there is no attribute: [`super::FileKind::COUNT`] ×
-    /// [`super::ATTRIBUTE_NAMES`] errnos of one byte, 0 where that is not known.
+    /// Errors of getxattr(2) for missing attributes: [`super::FileKind::COUNT`] ×
+    /// [`super::ATTRIBUTE_NAMES`] errnos of one byte, 0 where unknown.
     pub(crate) const ERRNOS: usize = 80;
-    /// The directory that the table is about: begin and length in the heap.
+    /// Path of the table's directory: offset and length in the heap.
     pub(crate) const PATH: usize = 112;
     pub(crate) const BYTES: usize = 192;
 }
@@ -66,7 +67,7 @@ pub(crate) mod entry {
     pub(crate) const LINK: usize = 24;
     /// 2 bytes.
     pub(crate) const LINK_LENGTH: usize = 28;
-    /// 2 bytes: what the asking user may do, bits as access(2) has them.
+    /// 2 bytes: the asking user's permissions, as bits of access(2).
     pub(crate) const ACCESS: usize = 30;
     pub(crate) const BYTES: usize = 32;
 
@@ -83,20 +84,20 @@ pub(crate) mod stat {
     pub(crate) const BYTES: usize = 144;
 }
 
-/// How much is asked of each name, each step all of those before it.
+/// How much is asked about each name; each level includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Level {
-    /// Names; what lstat(2) says of directories.
+    /// Names; lstat(2) results of directories.
     Names = 0,
-    /// What lstat(2) says of all, where links lead.
+    /// lstat(2) results of everything, and link targets.
     Stats = 1,
-    /// Whether there are extended attributes, and what the asking user may do.
+    /// Whether there are extended attributes, and the asking user's permissions.
     Attributes = 2,
 }
 
 impl Level {
-    /// The level with this number.
+    /// Returns the level with this number.
     pub fn from_number(number: u8) -> Option<Level> {
         [Level::Names, Level::Stats, Level::Attributes]
             .into_iter()
@@ -104,7 +105,8 @@ impl Level {
     }
 }
 
-/// The attributes that programs ask for of every file, and that are answered where there are none.
+/// The attributes that programs ask for on every file, and that are answered where they are
+/// missing.
 pub const ATTRIBUTE_NAMES: [&str; 4] = [
     "security.selinux",
     "security.capability",
@@ -112,7 +114,7 @@ pub const ATTRIBUTE_NAMES: [&str; 4] = [
     "system.posix_acl_default",
 ];
 
-/// Kinds of files that are told apart where an attribute is missing.
+/// Kinds of files that are distinguished for missing attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FileKind {
@@ -125,10 +127,10 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 3;
 
-    /// The kind of a mode; `None` for devices, pipes and sockets.
+    /// Returns the kind for a mode; `None` for devices, pipes and sockets.
     pub fn of_mode(mode: u32) -> Option<FileKind> {
         match mode & 0o170_000 {
             0o100_000 => Some(FileKind::Regular),
@@ -148,7 +150,7 @@ pub struct Time {
     pub nanos: u32,
 }
 
-/// What statx(2) says, links not followed.
+/// A result of statx(2) without following links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of struct statx")]
 pub struct Stat {
@@ -169,7 +171,7 @@ pub struct Stat {
     pub uid: u32,
     pub gid: u32,
     pub blksize: u32,
-    /// `stx_mask`: what of this is known.
+    /// `stx_mask`: which fields are known.
     pub mask: u32,
 }
 

@@ -1,9 +1,10 @@
-//! What the bulk service tells the programs that it answers: a flat table of directories and the
-//! names in them, the question for one, and the page that all programs of a run share.
+//! Defines the data exchanged between the bulk service and the programs that it answers: a flat
+//! table of directories and the names in them, the question for one, and the page that all programs
+//! of a run share.
 //!
 //! Invariants: pure: no I/O, no clock, no dependency. A table is untrusted: [`Table::new`] checks
-//! that its parts lie in it, every look checks the rest, nothing panics and nothing is allocated
-//! by who reads. Numbers are little-endian.
+//! that its parts lie within it, every access checks the rest, and readers neither panic nor
+//! allocate. Numbers are little-endian.
 
 #![no_std]
 #![forbid(unsafe_code)]

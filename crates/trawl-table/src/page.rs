@@ -1,62 +1,60 @@
-//! The page that all programs of a run share: a generation that each change moves on, marks of
-//! files that somebody in the run has opened for writing, and the programs that were started and
-//! have not said that they tell of their changes.
+//! Defines the page that all programs of a run share: a generation that each change advances, marks
+//! of files that a program of the run has opened for writing, and notes about started programs that
+//! have not announced that they report their changes.
 //!
-//! It is a file of [`BYTES`] bytes, mapped shared, used as atomic 64-bit words in the machine's own
-//! byte order: it does not leave the machine.
+//! It is a file of [`BYTES`] bytes, mapped shared and used as atomic 64-bit words in the machine's
+//! byte order, since it does not leave the machine.
 
-/// How long it is.
+/// Length in bytes.
 pub const BYTES: usize = (FIRST_STARTED_WORD + STARTED_WORDS) * 8;
-/// How many words it has.
+/// Number of words.
 pub const WORDS: usize = BYTES / 8;
 /// Always [`MAGIC`].
 pub const MAGIC_WORD: usize = 0;
-/// Moved on before and after each change.
+/// Generation; advanced before and after each change.
 pub const GENERATION_WORD: usize = 1;
-/// When it was last moved on, by the monotonic clock, nanoseconds.
+/// Time of the last change, by the monotonic clock, in nanoseconds.
 pub const CHANGED_WORD: usize = 2;
-/// Which of the words from [`FIRST_STARTED_WORD`] on stand for a program, a bit for each. While one
-/// does that is not the reader itself, no table is believed.
+/// Bit set of the words from [`FIRST_STARTED_WORD`] on that hold a note. While there is a note
+/// about a program other than the reader, no table is believed.
 pub const STARTED_WORD: usize = 3;
-/// Not 0 once programs were started of which nobody can say when they end: no table is believed
-/// any more.
+/// Not 0 once programs were started whose end nobody can determine: no table is believed any more.
 pub const UNCOUNTED_WORD: usize = 4;
-/// Not 0 once a process of the run went into another process namespace: process numbers do not
-/// say who is alive any more.
+/// Not 0 once a process of the run entered another PID namespace: process ids no longer tell which
+/// processes are alive.
 pub const NAMESPACES_WORD: usize = 5;
 /// The first of the words whose bits are marks.
 pub const FIRST_MARK_WORD: usize = 8;
-/// The first of the words that stand for programs that were started ([`started`]); 0 for none.
+/// The first of the words with notes about started programs ([`started`]); 0 means none.
 pub const FIRST_STARTED_WORD: usize = FIRST_MARK_WORD + MARK_WORDS;
-/// How many of them there are.
+/// Number of these words.
 pub const STARTED_WORDS: usize = 64;
-/// What the first word says.
+/// The value of the first word.
 pub const MAGIC: u64 = u64::from_ne_bytes(*b"TRWLPAG2");
 
 const MARK_WORDS: usize = 1 << 12;
 
-/// In a word of a started program: the process is the one that starts it, whose child is not known
-/// yet.
+/// In a note: the process is the one that starts the program, and its child is not known yet.
 pub const IS_PARENT: u64 = 1 << 22;
-/// In such a word: it is being taken away, and stands for nobody.
+/// In a note: it is being removed and stands for no program.
 pub const IS_LEAVING: u64 = 1 << 23;
 const PROCESS_BITS: u64 = IS_PARENT - 1;
 
-/// The word for a program that a process becomes, or starts with [`IS_PARENT`]: of the file that is
-/// executed, 40 bits of a hash. Process numbers have 22 bits.
+/// Returns the note for a program that `process` becomes, or starts (with [`IS_PARENT`]). `file` is
+/// a hash of the executed file, of which 40 bits are stored. Process ids have 22 bits.
 pub fn started(process: u32, file: u64) -> u64 {
     (u64::from(process) & PROCESS_BITS) | (file << 24)
 }
 
-/// The process of such a word.
+/// Returns the process of a note.
 pub fn process(started: u64) -> u32 {
     (started & PROCESS_BITS) as u32
 }
 
-/// The word and the bit that are a file's mark. Other files may share it: that costs them an
-/// answer, and is never wrong.
+/// Returns the word and the bit of a file's mark. Other files may share it: that costs them an
+/// answer and is never wrong.
 pub fn mark(dev: u64, ino: u64) -> (usize, u64) {
-    // Fibonacci hashing: neighbouring inode numbers lie apart.
+    // Fibonacci hashing spreads neighbouring inode numbers.
     let hash = (ino ^ dev.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let bit = (hash >> 46) as usize & (MARK_WORDS * 64 - 1);
     (FIRST_MARK_WORD + bit / 64, 1 << (bit % 64))

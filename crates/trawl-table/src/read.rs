@@ -1,13 +1,13 @@
-//! Reads a table that need not be trusted.
+//! Reads an untrusted table.
 
 use crate::layout::{
     ATTRIBUTE_NAMES, FileKind, Level, MAGIC, NONE, Stat, Time, directory, entry, head, stat,
 };
 
-/// Of longer names the kernel says that they are too long, not that they are not there.
+/// For longer names the kernel reports that they are too long, not that they do not exist.
 const NAME_BYTES_MAX: usize = 255;
 
-/// Bytes that are no table.
+/// The bytes are not a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadTable;
 
@@ -46,10 +46,10 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 impl<'a> Table<'a> {
-    /// Looks where its parts are.
+    /// Checks the positions of its parts.
     ///
     /// # Errors
-    /// If one does not lie in it.
+    /// If a part does not lie within the bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Table<'a>, BadTable> {
         Table::parts(bytes).ok_or(BadTable)
     }
@@ -93,25 +93,26 @@ impl<'a> Table<'a> {
         self.bytes.get(at..at.checked_add(length)?)
     }
 
-    /// The generation of the page when it was begun.
+    /// Returns the page's generation when the table was begun.
     pub fn generation(&self) -> u64 {
         u64_at(self.bytes, head::GENERATION).unwrap_or(0)
     }
 
-    /// When it was begun, by the monotonic clock.
+    /// Returns when the table was begun, by the monotonic clock.
     pub fn begun_ns(&self) -> i64 {
         u64_at(self.bytes, head::BEGUN_NS).unwrap_or(0) as i64
     }
 
-    /// How much was asked.
+    /// Returns how much was asked.
     pub fn level(&self) -> Level {
         let level = self.bytes.get(head::LEVEL).copied();
         level.and_then(Level::from_number).unwrap_or(Level::Names)
     }
 
-    /// Whether it says that nothing is at an absolute path: a directory on the way, or the last,
-    /// is listed and does not have the name. Of paths with `.`, `..` or double slashes it says
-    /// nothing, nor of those that lead through what is no directory of the table.
+    /// Returns whether the table shows that nothing exists at an absolute path: a directory on the
+    /// way, or the last one, is listed and does not have the name. It is false for paths with `.`,
+    /// `..` or double slashes, and for paths that lead through something that is not a directory of
+    /// the table.
     pub fn says_absent(&self, path: &[u8]) -> bool {
         let rest = match self.path() {
             b"/" => Some(path),
@@ -135,24 +136,24 @@ impl<'a> Table<'a> {
         false
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.count
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.count == 0
     }
 
-    /// The directory that it is about.
+    /// Returns the path of the directory that it is about.
     pub fn path(&self) -> &'a [u8] {
         let at = u32_at(self.bytes, head::PATH).unwrap_or(NONE);
         let length = u32_at(self.bytes, head::PATH + 4).unwrap_or(NONE) as usize;
         self.in_heap(at, length).unwrap_or_default()
     }
 
-    /// What getxattr(2) fails with for a file of this kind that has no attributes.
+    /// Returns the error with which getxattr(2) fails for a file of this kind without attributes.
     pub fn missing_attribute(&self, kind: FileKind, name: &[u8]) -> Option<i32> {
         let known = |known: &str| known.as_bytes() == name;
         let which = ATTRIBUTE_NAMES.iter().position(|one| known(one))?;
@@ -161,7 +162,7 @@ impl<'a> Table<'a> {
         (errno != 0).then_some(i32::from(errno))
     }
 
-    /// The directory with this number; 0 is the one that was asked about.
+    /// Returns the directory with this number; 0 is the one that was asked about.
     pub fn directory(&self, number: u32) -> Option<Directory<'a>> {
         let bytes = self.one(self.directories, number, directory::BYTES)?;
         Some(Directory {
@@ -193,12 +194,13 @@ impl<'a> Directory<'a> {
         u32_at(self.bytes, at).unwrap_or(0)
     }
 
-    /// Its number.
+    /// Returns its number.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Whether all its entries are here. If not, nothing is known of what is in it.
+    /// Returns whether all its entries are in the table. If not, nothing is known about its
+    /// content.
     pub fn is_listed(&self) -> bool {
         matches!(
             self.field(directory::STATE),
@@ -206,30 +208,31 @@ impl<'a> Directory<'a> {
         )
     }
 
-    /// Whether some of its entries are here, and nothing is known of others.
+    /// Returns whether some of its entries are in the table; nothing is known about others.
     pub fn is_partly_listed(&self) -> bool {
         self.field(directory::STATE) == directory::PARTLY
     }
 
-    /// Whether it is listed and names in it may be reached: what is not listed is not there.
+    /// Returns whether it is listed and names in it can be reached: an unlisted name does not
+    /// exist.
     pub fn is_searchable(&self) -> bool {
         self.field(directory::STATE) == directory::SEARCHABLE
     }
 
-    /// The directory above it, if that is in the table.
+    /// Returns its parent, if that is in the table.
     pub fn parent(&self) -> Option<Directory<'a>> {
         let parent = self.field(directory::PARENT);
-        // Those above come first, so nobody goes round in circles.
+        // Parents come first, which excludes loops.
         let is_above = parent < self.number;
         is_above.then(|| self.table.directory(parent)).flatten()
     }
 
-    /// Its own entry.
+    /// Returns its own entry.
     pub fn itself(&self) -> Option<Entry<'a>> {
         self.table.entry(self.field(directory::ENTRY))
     }
 
-    /// How many entries it has, `.` and `..` included.
+    /// Returns the number of its entries, including `.` and `..`; 0 if it is not listed.
     pub fn len(&self) -> u32 {
         match self.is_listed() {
             true => self.field(directory::COUNT),
@@ -237,12 +240,12 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// Whether it has none.
+    /// Returns whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Its entry at this place of the order in which it is read.
+    /// Returns its entry at this place in the order of listing.
     pub fn entry(&self, place: u32) -> Option<Entry<'a>> {
         let number = self.field(directory::FIRST).checked_add(place)?;
         match place < self.len() {
@@ -251,7 +254,7 @@ impl<'a> Directory<'a> {
         }
     }
 
-    /// The entry with this name.
+    /// Returns the entry with this name.
     pub fn find(&self, name: &[u8]) -> Option<Entry<'a>> {
         let first = self.field(directory::FIRST);
         let known = match self.is_partly_listed() {
@@ -288,7 +291,7 @@ impl<'a> Entry<'a> {
             .is_some_and(|flags| flags & flag != 0)
     }
 
-    /// Its name; empty for the directory that the table is about.
+    /// Returns its name; empty for the directory that the table is about.
     pub fn name(&self) -> &'a [u8] {
         let at = u32_at(self.bytes, entry::NAME).unwrap_or(NONE);
         let length = u16_at(self.bytes, entry::NAME_LENGTH).unwrap_or(0);
@@ -297,22 +300,22 @@ impl<'a> Entry<'a> {
             .unwrap_or_default()
     }
 
-    /// `d_type`.
+    /// Returns its `d_type`.
     pub fn kind(&self) -> u8 {
         self.bytes.get(entry::KIND).copied().unwrap_or(0)
     }
 
-    /// `d_ino`.
+    /// Returns its `d_ino`.
     pub fn ino(&self) -> u64 {
         u64_at(self.bytes, entry::INO).unwrap_or(0)
     }
 
-    /// What is in it, if it is a directory of the table.
+    /// Returns the directory that it is, if that is in the table.
     pub fn directory(&self) -> Option<Directory<'a>> {
         self.table.directory(u32_at(self.bytes, entry::DIRECTORY)?)
     }
 
-    /// Where it leads.
+    /// Returns the link's target.
     pub fn link(&self) -> Option<&'a [u8]> {
         let at = u32_at(self.bytes, entry::LINK)?;
         let length = u16_at(self.bytes, entry::LINK_LENGTH)?;
@@ -322,18 +325,18 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What the user that the table is for may do, as access(2) numbers it.
+    /// Returns the permissions of the table's user, as access(2) numbers them.
     pub fn access(&self) -> Option<u16> {
         let bits = u16_at(self.bytes, entry::ACCESS)?;
         self.has(entry::HAS_ACCESS).then_some(bits)
     }
 
-    /// Whether it is known to have no extended attribute at all.
+    /// Returns whether it is known to have no extended attributes.
     pub fn is_bare(&self) -> bool {
         self.has(entry::HAS_NO_ATTRIBUTES)
     }
 
-    /// What statx(2) says.
+    /// Returns the statx(2) result.
     pub fn stat(&self) -> Option<Stat> {
         let number = u32_at(self.bytes, entry::STAT)?;
         let bytes = self.table.one(self.table.stats, number, stat::BYTES)?;
@@ -479,7 +482,7 @@ mod tests {
         }
     }
 
-    /// Uses all that there is.
+    /// Calls every function on everything in the table.
     fn walk(bytes: &[u8]) {
         let Ok(table) = Table::new(bytes) else { return };
         let _ = (

@@ -1,8 +1,9 @@
-//! The question for a table and what comes before the answer's descriptor.
+//! Encodes the question for a table, and the header of the answer, which comes with a descriptor.
 //!
-//! A question: 4 bytes `TBQ1`, level and extent (1 each), the length of the path (2), the most
-//! entries (4), how many bytes of the path are the directory to begin at (2), 0 (2), the path. An answer: 4 bytes `TBA1`, an errno (4; 0 if there is a table), the
-//! table's length (8); the table is a sealed memfd that comes with it (`SCM_RIGHTS`).
+//! A question: 4 bytes `TBQ1`, level and extent (1 each), length of the path (2), maximum number of
+//! entries (4), number of bytes of the path that are the directory to begin at (2), 0 (2), the
+//! path. An answer: 4 bytes `TBA1`, an errno (4; 0 if there is a table), the table's length (8).
+//! The table is a sealed memfd that comes with the answer (`SCM_RIGHTS`).
 
 use crate::layout::{Level, PATH_BYTES_MAX};
 
@@ -11,43 +12,43 @@ const ANSWER: [u8; 4] = *b"TBA1";
 
 /// Bytes before a question's path.
 pub const QUESTION_HEAD_BYTES: usize = 16;
-/// The longest question.
+/// Maximum length of a question in bytes.
 pub const QUESTION_BYTES_MAX: usize = QUESTION_HEAD_BYTES + PATH_BYTES_MAX;
-/// An answer.
+/// Length of an answer in bytes.
 pub const ANSWER_BYTES: usize = 16;
 
-/// How far down.
+/// How deep a table goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Extent {
     /// The directory's own entries.
     Alone = 0,
-    /// All that is below it, as far as the bound lets.
+    /// Everything below it, up to the maximum number of entries.
     Below = 1,
-    /// The names in each of several directories, whose paths stand in one with colons between: a
-    /// search path. A table about `/`.
+    /// The names in each of several directories, whose paths are separated by colons: a search
+    /// path. The table is about `/`.
     Each = 2,
 }
 
-/// What is asked.
+/// A question for a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Question<'a> {
     /// The directory that the table is about: an absolute path without `.`, `..` or double slashes;
     /// or several, see [`Extent::Each`].
     pub path: &'a [u8],
-    /// A path below it, empty or `/` and names: directories that come before that one, depth first,
-    /// are left out, as somebody has gone through them already.
+    /// A path below it, empty or `/` followed by names. Directories before that one, depth first,
+    /// are left out, since the program has passed them.
     pub from: &'a [u8],
-    /// What is asked of each name.
+    /// How much to ask about each name.
     pub level: Level,
-    /// How far down.
+    /// How deep to go.
     pub extent: Extent,
-    /// Directories that would make it more than so many entries are not listed.
+    /// Directories that would exceed this number of entries are not listed.
     pub entries_max: u32,
 }
 
 impl<'a> Question<'a> {
-    /// Writes it; `None` if the path is too long.
+    /// Encodes it; `None` if the path is too long.
     pub fn encode<'b>(&self, out: &'b mut [u8; QUESTION_BYTES_MAX]) -> Option<&'b [u8]> {
         let middle = QUESTION_HEAD_BYTES.checked_add(self.path.len())?;
         let length = self.path.len().checked_add(self.from.len())?;
@@ -65,14 +66,14 @@ impl<'a> Question<'a> {
         out.get(..end)
     }
 
-    /// How long the question is that begins so; `None` if it is none.
+    /// Returns the length of the question with this head; `None` if it is not a question.
     pub fn length(head: &[u8; QUESTION_HEAD_BYTES]) -> Option<usize> {
         let length = usize::from(u16::from_le_bytes([head[6], head[7]]));
         let is_one = head.starts_with(&QUESTION) && length <= PATH_BYTES_MAX;
         is_one.then_some(QUESTION_HEAD_BYTES + length)
     }
 
-    /// Reads it.
+    /// Decodes it; `None` if it is malformed.
     pub fn decode(bytes: &'a [u8]) -> Option<Question<'a>> {
         let head: &[u8; QUESTION_HEAD_BYTES] = bytes.first_chunk()?;
         if Question::length(head)? != bytes.len() {
@@ -99,17 +100,17 @@ impl<'a> Question<'a> {
     }
 }
 
-/// What is answered.
+/// The header of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A table of so many bytes comes with it.
+    /// A table of this many bytes comes with it.
     Table(u64),
-    /// There is none; an errno.
+    /// There is no table; an errno.
     None(u32),
 }
 
 impl Answer {
-    /// Writes it.
+    /// Encodes it.
     pub fn encode(self) -> [u8; ANSWER_BYTES] {
         let (errno, length) = match self {
             Answer::Table(length) => (0, length),
@@ -122,7 +123,7 @@ impl Answer {
         out
     }
 
-    /// Reads it.
+    /// Decodes it; `None` if it is malformed.
     pub fn decode(bytes: &[u8; ANSWER_BYTES]) -> Option<Answer> {
         let mut length = [0; 8];
         length.copy_from_slice(&bytes[8..]);

@@ -1,4 +1,4 @@
-//! A planned tree on disk, and as a script for a person to repeat.
+//! Builds a planned tree on disk, or as a script for a person to repeat.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,12 +11,12 @@ use crate::folder::{Device, FileTime, Folder};
 use crate::oracle::{command, run};
 use crate::skip::is_root;
 
-/// So much of a file is written rather than left as a hole.
+/// Number of bytes of a file that are written; the rest is a hole.
 const WRITTEN_BYTES: u64 = 5_000;
 const ACL: &[u8] = b"system.posix_acl_access";
 const XATTR: &[u8] = b"user.trawl";
 
-/// What was mounted for a tree; unmounted when dropped, the last one first.
+/// Mount points made for a tree; unmounted on drop, the last one first.
 #[derive(Debug, Default)]
 pub struct Mounted(Vec<PathBuf>);
 
@@ -29,8 +29,8 @@ impl Drop for Mounted {
     }
 }
 
-/// Makes what is planned in an empty directory that exists. What this user
-/// or machine cannot make becomes an ordinary file.
+/// Builds the plan in an existing, empty directory. Entries that this user or machine cannot make
+/// become ordinary files.
 pub fn build(root: &Path, plan: &Plan) -> io::Result<Mounted> {
     let mut builder = Builder {
         root: Folder::open(root)?,
@@ -42,12 +42,12 @@ pub fn build(root: &Path, plan: &Plan) -> io::Result<Mounted> {
     for node in &plan.nodes {
         builder.make(node)?;
     }
-    // Inner ones first: a folder may be closed once dressed, and its times
-    // change with what is made in it.
+    // Inner entries first: a folder's permissions may close it, and its times change when entries
+    // are made in it.
     for node in plan.nodes.iter().rev() {
         builder.dress(node)?;
     }
-    // What is mounted shows attributes of its own.
+    // Mounted objects show attributes of their own.
     for node in &plan.nodes {
         builder.bind(node)?;
     }
@@ -125,7 +125,7 @@ impl Builder<'_> {
         let paths = [self.plan.node(of), Some(node)];
         let [Some(from), Some(to)] = paths.map(|node| {
             let path = self.plan.path(node?);
-            // mount(8) takes no longer ones.
+            // mount(8) rejects longer paths.
             (path.len() < 3_000).then(|| self.root_path.join(path_of(&path)))
         }) else {
             return Ok(());
@@ -144,8 +144,8 @@ impl Builder<'_> {
             .make_hard_link(&file.name, holder, name)
     }
 
-    /// Owner before mode (a new owner clears setuid), mode after the list,
-    /// times last. What cannot be set stays as it is.
+    /// Sets owner before mode (a new owner clears setuid), mode after the ACL, times last.
+    /// Attributes that cannot be set are left alone.
     fn dress(&self, node: &Node) -> io::Result<()> {
         let (holder, name) = (self.holder(node.parent), &node.name);
         if matches!(node.kind, Kind::HardLink(_)) {
@@ -164,7 +164,7 @@ impl Builder<'_> {
             holder.set_mode(name, node.access.mode)?;
         }
         if let Some((accessed, modified)) = node.times {
-            // Other file systems keep other spans.
+            // File systems differ in their range of times.
             let _ = holder.set_times(name, accessed, modified);
         }
         Ok(())
@@ -182,7 +182,7 @@ fn path_of(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
-/// A word as bash takes it.
+/// Quotes a word for bash.
 pub fn quoted(word: &[u8]) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"./_-+=:,%@".contains(byte);
     if !word.is_empty() && word.iter().all(plain) {
@@ -201,7 +201,7 @@ pub fn quoted(word: &[u8]) -> String {
     format!("$'{}'", escaped.collect::<String>())
 }
 
-/// Lines for bash that make the tree in the working directory, as root.
+/// Returns a bash script that makes the tree in the working directory, as root.
 pub fn script(plan: &Plan) -> String {
     let mut lines: Vec<String> = plan.nodes.iter().map(|node| made_by(plan, node)).collect();
     lines.extend(
@@ -279,7 +279,7 @@ fn dressed_by(plan: &Plan, node: &Node) -> Option<String> {
     Some(line.join("; "))
 }
 
-/// A time as touch(1) takes it: the fraction counts away from zero.
+/// Formats a time for touch(1), where the fraction counts away from zero.
 fn seconds(time: FileTime) -> String {
     match (time.seconds, time.nanoseconds) {
         (seconds @ ..0, nanoseconds @ 1..) => {
@@ -313,7 +313,7 @@ mod tests {
         for seed in 0..4 {
             let mut plan = Plan::new(seed, 1_700_000_000);
             let whole = plan.clone();
-            // A shell knows no longer paths.
+            // A shell cannot handle longer paths.
             plan.nodes.retain(|node| whole.path(node).len() < 3_000);
             for node in &mut plan.nodes {
                 let early = FileTime::new(1, 0);

@@ -1,5 +1,5 @@
-//! A command line of find as a tree of its parts, so that parts can be left
-//! out; and what its words say about how its output is to be compared.
+//! Represents a command line of find as a tree of its parts, so that parts can be left out, and
+//! derives from its words how its output must be compared.
 
 use std::fmt::Write as _;
 
@@ -19,8 +19,8 @@ pub enum Operator {
     And,
 }
 
-/// How the scripts are called that change an entry: what stands behind the
-/// script's text in the words of `-exec`.
+/// Name of scripts that change an entry: the word behind the script's text in the arguments of
+/// `-exec`.
 pub const CHANGE: &str = "change";
 
 /// An expression.
@@ -32,31 +32,31 @@ pub enum Expr {
     Not(Word, Box<Expr>),
     /// Two or more, joined by this word, which may be empty for `And`.
     Join(Operator, Word, Vec<Expr>),
-    /// In parentheses that need not be there.
+    /// An expression in redundant parentheses.
     Group(Box<Expr>),
 }
 
-/// What is odd about the streams and signals that a finder starts with.
+/// Unusual streams and signals with which a finder starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// Nothing.
+    /// Nothing unusual.
     #[default]
     Usual,
     /// Standard input is closed.
     NoInput,
     /// Standard output is closed.
     NoOutput,
-    /// Standard output takes nothing.
+    /// Every write to standard output fails with "no space".
     FullOutput,
-    /// Nobody reads the pipe that standard output is, and its signal is ignored.
+    /// Standard output is a pipe without a reader, and its signal is ignored.
     UnreadOutput,
     /// Signals are ignored.
     IgnoredSignals,
 }
 
 impl Start {
-    /// What a shell does before the finder takes its place; nothing if that is
-    /// not needed.
+    /// Returns the shell script that sets this up and then executes the finder; `None` if not
+    /// needed.
     pub fn script(self) -> Option<&'static str> {
         Some(match self {
             Start::Usual => return None,
@@ -74,9 +74,9 @@ impl Start {
 /// A command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Case {
-    /// What the finder starts with.
+    /// Streams and signals at the start.
     pub start: Start,
-    /// Variables that are set.
+    /// Environment variables to set.
     pub env: Vec<(String, String)>,
     /// `-H -L -P -O…`.
     pub leading: Vec<Word>,
@@ -86,14 +86,14 @@ pub struct Case {
     pub starts_file: Option<Vec<Word>>,
     /// Options for the whole search, each with its argument.
     pub globals: Vec<Vec<Word>>,
-    /// Words that stand in front of the rest and hide something; none if it is empty.
+    /// Words in front of the rest that hide some entries; may be empty.
     pub hides: Vec<Word>,
-    /// The rest, joined by nothing.
+    /// The rest, joined without an operator.
     pub exprs: Vec<Expr>,
 }
 
 impl Expr {
-    /// A leaf from its words.
+    /// Makes a leaf from its words.
     pub fn leaf<W: AsRef<[u8]>>(words: &[W]) -> Expr {
         Expr::Leaf(words.iter().map(|word| word.as_ref().to_vec()).collect())
     }
@@ -139,7 +139,7 @@ impl Expr {
         }
     }
 
-    /// Every leaf in it.
+    /// Collects every leaf in it.
     pub fn leaves<'a>(&'a self, found: &mut Vec<&'a [Word]>) {
         match self {
             Expr::Leaf(words) => found.push(words),
@@ -148,7 +148,7 @@ impl Expr {
         }
     }
 
-    /// The same with its leaves changed.
+    /// Returns the expression with its leaves changed.
     pub fn map(&self, change: &impl Fn(&[Word]) -> Vec<Word>) -> Expr {
         match self {
             Expr::Leaf(words) => Expr::Leaf(change(words)),
@@ -161,7 +161,7 @@ impl Expr {
         }
     }
 
-    /// Smaller expressions in its place, the smallest first.
+    /// Returns smaller expressions to replace it, the smallest first.
     fn smaller(&self) -> Vec<Expr> {
         match self {
             Expr::Leaf(_) => Vec::new(),
@@ -198,8 +198,8 @@ fn smaller_join(operator: Operator, word: &Word, parts: &[Expr]) -> Vec<Expr> {
 }
 
 impl Case {
-    /// A command line of these words: start points, then leaves, each from a
-    /// word with a dash or of one character to the next.
+    /// Makes a command line of these words: start points, then leaves. A leaf extends from a word
+    /// with a dash or an operator to the next one.
     pub fn of_words(words: &[&str]) -> Case {
         let mut case = Case::default();
         for word in words {
@@ -217,7 +217,7 @@ impl Case {
         case
     }
 
-    /// Every word behind the program's name.
+    /// Returns every word behind the program's name.
     pub fn words(&self) -> Vec<Word> {
         let mut words = self.leading.clone();
         words.extend_from_slice(&self.starts);
@@ -238,14 +238,14 @@ impl Case {
         words
     }
 
-    /// Every test, action and option in the expression.
+    /// Returns every test, action and option in the expression.
     pub fn leaves(&self) -> Vec<&[Word]> {
         let mut found = Vec::new();
         self.exprs.iter().for_each(|expr| expr.leaves(&mut found));
         found
     }
 
-    /// Whether a word stands for itself somewhere; a leaf may be of several tests.
+    /// Returns whether a word occurs; a leaf may consist of several tests.
     pub fn has(&self, word: &str) -> bool {
         let first = |leaf: &&[Word]| leaf.first().is_some_and(|w| w == word.as_bytes());
         let is_in = |leaf: &&[Word]| leaf.iter().any(|w| w == word.as_bytes());
@@ -254,13 +254,13 @@ impl Case {
             || self.globals.iter().any(|g| first(&g.as_slice()))
     }
 
-    /// Whether it changes the tree.
+    /// Returns whether it changes the tree.
     pub fn changes(&self) -> bool {
         let is_change = |leaf: &&[Word]| leaf.contains(&CHANGE.as_bytes().to_vec());
         self.has("-delete") || self.leaves().iter().any(is_change)
     }
 
-    /// The same where `-quit` ends nothing.
+    /// Returns the command line with `-quit` replaced by `-true`.
     pub fn without_quit(&self) -> Case {
         let change = |words: &[Word]| match words {
             [quit] if quit == b"-quit" => vec![b"-true".to_vec()],
@@ -271,7 +271,7 @@ impl Case {
         case
     }
 
-    /// The same without entries whose path has this in it.
+    /// Returns the command line without entries whose path contains `part`.
     pub fn without_paths(&self, part: &str) -> Case {
         let pattern = format!("*{part}*").into_bytes();
         Case {
@@ -280,13 +280,13 @@ impl Case {
         }
     }
 
-    /// Every start point, those in a file, too.
+    /// Returns every start point, including those in a file.
     pub fn all_starts(&self) -> Vec<&Word> {
         let from_file = self.starts_file.iter().flatten();
         self.starts.iter().chain(from_file).collect()
     }
 
-    /// Smaller command lines, the smallest first.
+    /// Returns smaller command lines, the smallest first.
     pub fn smaller(&self) -> Vec<Case> {
         let mut found = Vec::new();
         let mut push = |change: &dyn Fn(&mut Case)| {
@@ -320,7 +320,7 @@ impl Case {
         found
     }
 
-    /// As a line for a shell, with this in the place of `find`.
+    /// Formats it as a line for a shell, with `find` as the program.
     pub fn shown(&self, find: &str) -> String {
         let mut text = String::new();
         for (name, value) in &self.env {
@@ -336,14 +336,14 @@ impl Case {
         text
     }
 
-    /// The bytes that end records of the output: newlines, NULs or both.
+    /// Returns the bytes that end records of the output: newlines, NULs or both.
     pub fn endings(&self) -> Vec<u8> {
         let mut endings: Vec<u8> = self
             .leaves()
             .iter()
             .filter_map(|leaf| ending(leaf))
             .collect();
-        // A start point of this name is none.
+        // As a start point, this name is taken for the action.
         if self.starts.iter().any(|start| start == b"-print") {
             endings.push(b'\n');
         }
@@ -357,7 +357,7 @@ impl Case {
     }
 }
 
-/// What ends the records that a leaf writes.
+/// Returns the byte that ends a leaf's records.
 fn ending(leaf: &[Word]) -> Option<u8> {
     let (name, arguments) = leaf.split_first()?;
     match name.as_slice() {

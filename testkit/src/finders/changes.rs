@@ -1,12 +1,12 @@
-//! Commands that change an entry, and words behind them that see what was left.
+//! Commands that change an entry, and words behind them that observe the result.
 
 use super::case::{CHANGE, Expr, Operator};
 use crate::prng::Prng;
 
-/// A command changes no link, no directory and nothing with several names: what
-/// others are afterwards does not depend on the order in which they come.
+/// Excludes links, directories and files with several names: so the state of other entries does not
+/// depend on the order of the commands.
 const ALONE: &str = "[ -f \"$1\" ] && [ ! -L \"$1\" ] && [ \"$(stat -c %h -- \"$1\")\" = 1 ] || exit 0; set -- \"$1\"; ";
-/// What is done to it then.
+/// The changes.
 const CHANGES: &[&str] = &[
     "chmod 4711 \"$1\"",
     "chmod 000 \"$1\"",
@@ -18,7 +18,7 @@ const CHANGES: &[&str] = &[
     "chown 7:8 \"$1\"",
     "mv \"$1\" \"$1.moved\"",
 ];
-/// What is printed of it behind that; directories have another size in each copy.
+/// Formats printed behind a change; directories have a different size in each copy.
 const CHANGED_FORMATS: &[&str] = &[
     "%p %m %y\\n",
     "%f %M %U %G\\n",
@@ -26,7 +26,7 @@ const CHANGED_FORMATS: &[&str] = &[
     "%p %y\\n",
     "%P %u %g %d\\n",
 ];
-/// What it is put to.
+/// Tests behind a change.
 const CHANGED_TESTS: &[&[&str]] = &[
     &["-perm", "-4000"],
     &["-perm", "0"],
@@ -44,8 +44,7 @@ const CHANGED_TESTS: &[&[&str]] = &[
     &["-links", "1", "-type", "f"],
 ];
 
-/// Tests whose answers differ between two copies of one tree, or after a
-/// part of it was deleted.
+/// Tests whose answers differ between two copies of a tree, or after a part of it was deleted.
 pub(super) const NOT_OF_COPIES: &[&str] = &[
     "-inum",
     "-ctime",
@@ -74,10 +73,10 @@ pub(super) const NOT_OF_COPIES: &[&str] = &[
     "-prune",
 ];
 
-/// Tests of what a link leads to.
+/// Tests of a link's target.
 pub(super) const THROUGH_LINKS: &[&str] = &["-xtype", "-readable", "-writable", "-executable"];
 
-/// A command that changes the entry.
+/// Makes a command that changes the entry.
 pub(super) fn change(prng: &mut Prng) -> Expr {
     let (word, end) = *prng.pick(&[
         ("-exec", ";"),
@@ -92,7 +91,7 @@ pub(super) fn change(prng: &mut Prng) -> Expr {
     }
 }
 
-/// What is asked of an entry behind a change.
+/// Makes the words that observe an entry behind a change.
 pub(super) fn look_behind(prng: &mut Prng) -> Expr {
     let printed = *prng.pick(CHANGED_FORMATS);
     let print = Expr::leaf(&["-printf", printed]);

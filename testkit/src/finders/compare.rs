@@ -1,20 +1,19 @@
-//! How two answers to one command line differ, in what is determined.
+//! Compares the determined parts of two answers to one command line.
 //!
-//! - Records (of standard output and of files that actions write) are
-//!   compared as a multiset: the order of a walk is not part of the language.
-//!   Runs of blanks count as one where `-ls` aligns columns, which widen in
-//!   the order of printing.
-//! - With `-quit`, which entries came before the end depends on the order:
-//!   records must then be among those of the same command line without it.
-//! - Of each message the class and the path count, not the wording, which is
-//!   compared too and told apart.
+//! - Records (of standard output and of files that actions write) are compared as a multiset: the
+//!   order of a walk is not part of the language. Runs of blanks count as one where `-ls` aligns
+//!   columns, which widen in the order of printing.
+//! - With `-quit`, the set of entries before the end depends on the order: records must then be
+//!   among those of the same command line without `-quit`.
+//! - For messages the class and the path count. The wording is compared, too, and reported
+//!   separately.
 
 use super::case::{Case, Start, Word};
 use super::environment::language;
 use super::site::Answer;
 use crate::lines::visible;
 
-/// What differs.
+/// The part of an answer that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A signal, a panic, a hang.
@@ -23,7 +22,7 @@ pub enum Kind {
     Output,
     /// Records in files.
     Files,
-    /// What is left after a deletion.
+    /// State after a deletion.
     Left,
     /// The class or the path of a message.
     Messages,
@@ -34,14 +33,14 @@ pub enum Kind {
 /// A difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What differs.
+    /// The part that differs.
     pub kind: Kind,
-    /// For a person.
+    /// Description for a person.
     pub text: String,
 }
 
-/// Whether the order of the walk says how many commands `-execdir … +` starts,
-/// each of which complains of an output that takes nothing.
+/// Returns whether the order of the walk determines how many commands `-execdir … +` starts, each
+/// of which reports a failing output.
 fn counts_by_order(case: &Case) -> bool {
     let is_shut = matches!(
         case.start,
@@ -52,7 +51,7 @@ fn counts_by_order(case: &Case) -> bool {
     is_shut && case.leaves().iter().any(gathers)
 }
 
-/// How much of an answer is the same though nothing has to be.
+/// Agreement of answers in parts that are not required to agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Likeness {
     /// Standard output, byte for byte.
@@ -61,13 +60,13 @@ pub struct Likeness {
     pub wording: bool,
 }
 
-/// The program's line about a start that it read from the file system.
+/// Part of the program's message about a start that it read from the file system.
 const LIVE: &str = "read from the file system now";
-/// So many records of a difference are shown.
+/// Number of records shown per difference.
 const SHOWN: usize = 6;
 
-/// How an answer differs from the oracle's; `whole` is the oracle's to the
-/// same command line without `-quit`, where that is in it.
+/// Returns how an answer differs from the oracle's. `whole` is the oracle's answer to the same
+/// command line without `-quit`, if that is in it.
 pub fn difference(
     case: &Case,
     theirs: &Answer,
@@ -115,7 +114,7 @@ pub fn difference(
             |answer: &Answer| records(answer.left.as_deref().unwrap_or_default(), &[0], blanks);
         return found(Kind::Left, parted(&split(theirs), &split(ours)));
     }
-    // In another encoding than UTF-8 find shows characters that are bytes to us.
+    // In encodings other than UTF-8 find shows characters where the program shows bytes.
     let is_bytes = language(case).is_some_and(|name| !name.ends_with("UTF-8"));
     let plain = |stderr: &[u8]| {
         let unescaped = is_bytes.then(|| unescaped(stderr));
@@ -141,7 +140,7 @@ pub fn difference(
     None
 }
 
-/// What else is the same.
+/// Returns which further parts agree.
 pub fn likeness(theirs: &Answer, ours: &Answer) -> Likeness {
     let lines = |answer: &Answer| {
         let mut lines = messages(&answer.ran.stderr);
@@ -171,7 +170,7 @@ fn records(bytes: &[u8], endings: &[u8], blanks: bool) -> Vec<Vec<u8>> {
     records
 }
 
-/// Lines of standard error; a prompt is a line, too.
+/// Splits standard error into lines; a prompt counts as a line, too.
 fn messages(stderr: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(stderr).replace(" > ? ", " > ?\n");
     let lines = text
@@ -180,7 +179,7 @@ fn messages(stderr: &[u8]) -> Vec<String> {
     lines.map(String::from).collect()
 }
 
-/// Bytes that are written as `\\ooo` as they are.
+/// Replaces `\\ooo` escapes by their bytes.
 fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -200,11 +199,11 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Messages of one class that name one path are the same however worded.
+/// Reduces messages to their class and path, so that the wording does not matter.
 fn classes(stderr: &[u8]) -> Vec<Vec<u8>> {
     let mut classes: Vec<String> = messages(stderr).iter().map(|line| class(line)).collect();
     classes.sort();
-    // Refusing a command line may take several lines.
+    // The refusal of a command line may take several lines.
     if classes.iter().any(|class| class == "refused") {
         return vec![b"refused".to_vec()];
     }
@@ -266,7 +265,7 @@ fn shown(records: &[&Vec<u8>]) -> String {
     format!("{}{more}", list.join(" ¦ "))
 }
 
-/// Records of the first sorted list that the second lacks, counting repeats.
+/// Returns records of the first sorted list that the second lacks, counting repeats.
 fn only<'a>(first: &'a [Vec<u8>], second: &[Vec<u8>]) -> Vec<&'a Vec<u8>> {
     let mut second = second.iter().peekable();
     let mut only = Vec::new();

@@ -1,4 +1,4 @@
-//! Variables that finders are started with, and locales that are made for them.
+//! Environment variables for finders, and locales made for them.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::prng::Prng;
 use crate::scratch::Scratch;
 use crate::skip::Skip;
 
-/// Locales of a language, with the definition and the character map of each.
+/// Locales, each with its definition and character map.
 const WANTED: &[(&str, &str, &str)] = &[
     ("fr_FR.UTF-8", "fr_FR", "UTF-8"),
     ("ja_JP.EUC-JP", "ja_JP", "EUC-JP"),
@@ -22,7 +22,7 @@ pub struct Locales {
 }
 
 impl Locales {
-    /// Makes what can be made; says what cannot.
+    /// Makes the locales that can be made; reports the others.
     pub fn build() -> Locales {
         let scratch = Scratch::new("finders-locales");
         let mut names = Vec::new();
@@ -46,18 +46,18 @@ impl Locales {
         }
     }
 
-    /// Whether this one was made.
+    /// Returns whether this locale was made.
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(&name)
     }
 
-    /// Where they lie.
+    /// Returns their directory.
     fn path(&self) -> Option<PathBuf> {
         let scratch = self.scratch.as_ref()?;
         Some(scratch.path().to_path_buf())
     }
 
-    /// Variables that choose this one; messages stay those of the program.
+    /// Returns variables that choose this locale; messages stay in the program's language.
     pub fn variables(&self, name: &str) -> Vec<(String, String)> {
         let path = self.path().unwrap_or_default();
         [
@@ -70,7 +70,7 @@ impl Locales {
     }
 }
 
-/// Which locale of a language a command line is run in.
+/// Returns the locale that a command line runs in, if it is one of ours.
 pub fn language(case: &Case) -> Option<&str> {
     let is_locale = |(name, value): &&(String, String)| {
         name == "LC_ALL" && WANTED.iter().any(|wanted| wanted.0 == value)
@@ -78,7 +78,7 @@ pub fn language(case: &Case) -> Option<&str> {
     case.env.iter().find(is_locale).map(|(_, value)| &value[..])
 }
 
-/// The variables of a command line.
+/// Draws the variables of a command line.
 pub(super) fn draw(prng: &mut Prng, locales: &Locales) -> Vec<(String, String)> {
     let mut env = Vec::new();
     let zones = [

@@ -1,17 +1,16 @@
-//! Formats of `-printf`, put together from every directive, flag, width and
-//! escape.
+//! Formats of `-printf`, composed of every directive, flag, width and escape.
 
 use super::case::Word;
 use crate::prng::Prng;
 
-/// Directives that are one letter.
+/// Directives of one letter.
 pub const DIRECTIVES: &[&str] = &[
     "a", "b", "c", "d", "D", "f", "F", "g", "G", "h", "H", "i", "k", "l", "m", "M", "n", "p", "P",
     "s", "S", "t", "u", "U", "y", "Y", "Z",
 ];
-/// Times that a second letter shows a part of.
+/// Time directives, which take a second letter.
 pub const TIMES: &[&str] = &["A", "C", "T"];
-/// What may stand behind one of those.
+/// Second letters of time directives.
 pub const TIME_PARTS: &[&str] = &[
     "@", "H", "I", "k", "l", "M", "p", "r", "S", "T", "+", "X", "Z", "a", "A", "b", "B", "c", "d",
     "D", "h", "j", "m", "U", "w", "W", "x", "y", "Y", "F", "s", "G", "g", "V", "u", "e", "n", "t",
@@ -37,7 +36,7 @@ const LITERALS: &[&str] = &[
     "\\f\\v\\r",
 ];
 
-/// Which endings a format gets.
+/// The endings of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// `\n`
@@ -46,7 +45,7 @@ pub enum Ending {
     Zero,
 }
 
-/// A format; `knows` says of a directive, such as `%p`, whether it may be used.
+/// Draws a format; `knows` tells whether a directive, such as `%p`, may be used.
 pub fn draw(prng: &mut Prng, ending: Ending, knows: &impl Fn(&str) -> bool) -> Word {
     let mut text = String::new();
     for _ in 0..1 + prng.below(4) {
@@ -54,7 +53,7 @@ pub fn draw(prng: &mut Prng, ending: Ending, knows: &impl Fn(&str) -> bool) -> W
             text += prng.word(LITERALS);
         }
         text += &directive(prng, knows);
-        // Apart, so that one's digits are not the next one's.
+        // Separated, so that one directive's digits are not taken for the next one's.
         text += prng.word(&["|", " ", ":", "/"]);
     }
     text += match ending {

@@ -1,11 +1,9 @@
-//! The words of the language with their weights, and random command lines
-//! made of them.
+//! The words of the language with their weights, and random command lines made of them.
 //!
-//! A word that a build does not know yet is left out: [`Vocabulary`] says
-//! which. Nothing here knows what a word means, but three things: which
-//! arguments it takes, which actions change the tree, and that find moves
-//! cheap tests to the front of a list of `,`, too, so that lists whose value
-//! counts keep their cheapest part last.
+//! A word that a build does not know yet is left out, according to [`Vocabulary`]. Nothing here
+//! knows the meaning of words, except for three facts: the arguments that a word takes, the actions
+//! that change the tree, and that find also moves cheap tests to the front of a list of `,`, so
+//! that lists whose value counts keep their cheapest part last.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +14,7 @@ use super::formats::{self, Ending};
 use super::values::Values;
 use crate::prng::Prng;
 
-/// What a word takes.
+/// The kind of argument that a word takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,
@@ -46,11 +44,11 @@ pub(super) enum Takes {
 /// A word of the language.
 #[derive(Debug)]
 pub struct Row {
-    /// How it is spelled.
+    /// Its spelling.
     pub name: &'static str,
     weight: u64,
     takes: Takes,
-    /// An argument that shows whether a build knows the word.
+    /// An argument for checking whether a build knows the word.
     sample: &'static str,
 }
 
@@ -76,7 +74,7 @@ pub static GLOBALS: &[Row] = &[
     row("-noignore_readdir_race", 1, Takes::Nothing, ""),
 ];
 
-/// Tests, and options for what follows them.
+/// Tests, and options for the words that follow them.
 pub static TESTS: &[Row] = &[
     row("-name", 8, Takes::Glob, "x"),
     row("-iname", 3, Takes::Glob, "x"),
@@ -134,8 +132,8 @@ pub static TESTS: &[Row] = &[
     row("-prune", 4, Takes::Nothing, ""),
 ];
 
-/// What writes, ends the search or runs something: spelled out, so that
-/// both endings have theirs. `%FORMAT` and `%FILE` are filled in.
+/// Actions that write, end the search or run something, spelled out once per ending. `%FORMAT` and
+/// `%FILE` are placeholders.
 type Action = (u64, &'static [&'static str], &'static [&'static str]);
 
 static ACTIONS: &[Action] = &[
@@ -272,17 +270,17 @@ const MISTAKES: &[&[&str]] = &[
 /// The words that a build knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// What it does not know, spelled as [`probes`] does.
+    /// The unknown words, spelled as in [`probes`].
     pub unknown: BTreeSet<String>,
 }
 
 impl Vocabulary {
-    /// Whether it knows this one.
+    /// Returns whether it knows this word.
     pub fn knows(&self, word: &str) -> bool {
         !self.unknown.contains(word)
     }
 
-    /// Whether it knows every word of a command line.
+    /// Returns whether it knows every word of a command line.
     pub fn knows_all(&self, case: &Case) -> bool {
         let known = |word: &Word| self.knows(&String::from_utf8_lossy(word));
         let leaf = |leaf: &&[Word]| {
@@ -322,7 +320,7 @@ impl Vocabulary {
     }
 }
 
-/// Words, each with a command line's words that show whether it is known.
+/// Returns words, each with a command line that shows whether it is known.
 pub fn probes() -> Vec<(String, Vec<Word>)> {
     let words = |list: &[&str]| {
         list.iter()
@@ -361,43 +359,43 @@ pub fn probes() -> Vec<(String, Vec<Word>)> {
 /// What a command line may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Look.
+    /// Look only.
     Look,
-    /// Delete: start points are relative, tests do not look at what differs
-    /// between two copies of a tree.
+    /// Delete: start points are relative, and tests do not look at attributes that differ between
+    /// two copies of a tree.
     Delete,
-    /// Change entries by commands, and look at them behind that, in the same way.
+    /// Change entries by commands and look at them afterwards, with the same restrictions.
     Change,
 }
 
-/// Draws command lines.
+/// Draws random command lines.
 #[derive(Debug)]
 pub struct Grammar<'a> {
-    /// What arguments are drawn from.
+    /// Source of arguments.
     pub values: &'a Values,
-    /// What may be used.
+    /// The words that may be used.
     pub vocabulary: &'a Vocabulary,
     /// Files that actions may write to.
     pub files: &'a [Word],
-    /// Locales that were made.
+    /// Available locales.
     pub locales: &'a Locales,
-    /// Whether reading a directory or a link leaves its access time alone.
+    /// Whether reading a directory or a link leaves its access time unchanged.
     pub is_noatime: bool,
 }
 
-/// One command line in the making.
+/// A command line under construction.
 struct Drawing<'a, 'p> {
     grammar: &'a Grammar<'a>,
     prng: &'p mut Prng,
     purpose: Purpose,
     ending: Ending,
-    /// The dialect that regular expressions are read in.
+    /// Whether regular expressions are in an extended dialect.
     is_extended: bool,
     has_action: bool,
 }
 
 impl Grammar<'_> {
-    /// The next command line.
+    /// Draws the next command line.
     pub fn draw(&self, prng: &mut Prng, purpose: Purpose) -> Case {
         let ending = if prng.once_in(2) {
             Ending::Newline
@@ -430,7 +428,7 @@ impl Drawing<'_, '_> {
         self.grammar.vocabulary.knows(word)
     }
 
-    /// Commands that change the tree start as usual: what they print differs.
+    /// Commands that change the tree start as usual, since unusual starts change their output.
     fn start(&mut self) -> Start {
         if self.purpose != Purpose::Look || !self.prng.once_in(12) {
             return Start::Usual;
@@ -524,7 +522,7 @@ impl Drawing<'_, '_> {
             }
         } else if !self.prng.once_in(4) {
             let last = self.action();
-            // A list whose value does not count may be any.
+            // A list whose value does not count may be any list.
             if self.has_action && self.prng.once_in(8) {
                 let other = Expr::Join(Operator::And, Vec::new(), vec![self.test(), self.action()]);
                 exprs.push(last);
@@ -563,7 +561,7 @@ impl Drawing<'_, '_> {
         Expr::Join(operator, word, parts)
     }
 
-    /// A list whose last part is as cheap as the others.
+    /// Draws a list whose last part is as cheap as the others.
     fn list(&mut self) -> Expr {
         let size = self.grammar.values.size(self.prng);
         let name = self.grammar.values.glob(self.prng);
@@ -592,8 +590,8 @@ impl Drawing<'_, '_> {
         Expr::leaf(&["-true"])
     }
 
-    /// Access times of what is read while looking are left alone, unless
-    /// reading does not change them.
+    /// Draws a test. Tests of access times exclude objects that are read during the search, unless
+    /// reading does not change access times.
     fn guarded(&mut self, row: &Row) -> Expr {
         let leaf = Expr::Leaf(self.leaf(row));
         let is_of_access =
@@ -609,8 +607,8 @@ impl Drawing<'_, '_> {
         )))
     }
 
-    /// What a link leads to may have been changed before, or not yet: that
-    /// depends on the order of the walk.
+    /// Draws a test of anything but links: whether a link's target was changed before depends on
+    /// the order of the walk.
     fn of_no_link(&mut self, row: &Row) -> Expr {
         let leaf = Expr::Leaf(self.leaf(row));
         if !changes::THROUGH_LINKS.contains(&row.name) {

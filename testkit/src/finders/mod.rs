@@ -1,17 +1,16 @@
-//! Random trees and random command lines of find, run through every finder:
-//! GNU find as the oracle, bfs as a second opinion, the program under test
-//! from its index and from the live file system.
+//! Random trees and random command lines of find, run through every finder: GNU find as the oracle,
+//! bfs as a second opinion, and the program under test on its index and on the live file system.
 //!
-//! - [`plan`], [`names`]: a tree from a seed, as data; [`build`]: on disk, and
-//!   as a script for a person.
-//! - [`values`]: what the tree has, for arguments that match.
+//! - [`plan`], [`names`]: a tree from a seed, as data; [`build`]: on disk, and as a script for a
+//!   person.
+//! - [`values`]: the attributes of the tree, for arguments that match.
 //! - [`case`]: a command line in parts; [`grammar`], [`formats`]: random ones.
 //! - [`environment`]: variables, and locales made for them.
-//! - [`site`]: a tree, its index, and the finders; what a build knows.
-//! - [`compare`]: how two answers differ in what is determined.
+//! - [`site`]: a tree, its index, and the finders; the words that a build knows.
+//! - [`compare`]: the differences of two answers in determined parts.
 //! - [`shrink`]: the smallest command line and tree that still differ.
 //!
-//! The program under test is known by its command line alone.
+//! The program under test is known by its command line only.
 
 pub mod build;
 pub mod case;

@@ -1,8 +1,8 @@
-//! Names that expressions, patterns and terminals get wrong.
+//! Names that expressions, patterns and terminals often get wrong.
 
 use crate::prng::Prng;
 
-/// The longest name there is on Linux.
+/// The longest name on Linux.
 pub const LONGEST_BYTES: usize = 255;
 
 const PARTS: &[&[u8]] = &[
@@ -57,7 +57,7 @@ const ODD: &[&[u8]] = &[
     b"\x01\x7f",
 ];
 
-/// A name; not always a new one.
+/// Draws a name, which need not be new.
 pub(super) fn draw(prng: &mut Prng, number: usize) -> Vec<u8> {
     match prng.below(14) {
         0..3 => prng.pick(ODD).to_vec(),

@@ -1,8 +1,7 @@
-//! A tree for finders, as data: what [`super::build`] makes, what the
-//! arguments of tests are drawn from, what the shrinker leaves out.
+//! A tree for finders, as data: [`super::build`] makes it, arguments of tests are drawn from it,
+//! and the shrinker removes parts of it.
 //!
-//! The same seed and [`Plan::present_seconds`] make the same plan on every
-//! machine.
+//! The same seed and [`Plan::present_seconds`] make the same plan on every machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +10,21 @@ use crate::folder::FileTime;
 use crate::permissions::access::Access;
 use crate::prng::Prng;
 
-/// What a planned entry is.
+/// The kind of a planned entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Folder,
     /// A directory on which a file system in memory is mounted.
     Mount,
-    /// A file or directory on which the one with this number is mounted.
+    /// A file or directory on which the entry with this number is mounted.
     Bound(usize),
     /// A regular file, of which only the first bytes are written.
     File {
         /// Its size.
         size_bytes: u64,
     },
-    /// A symbolic link that says this.
+    /// A symbolic link with this target.
     Symlink(Vec<u8>),
     /// Another name of the file with this number.
     HardLink(usize),
@@ -42,31 +41,31 @@ pub enum Kind {
 /// A planned entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its place in the plan the seed made, whatever was left out since.
+    /// Its index in the original plan, even if entries were removed since.
     pub number: usize,
     /// The folder it is in; the root if `None`.
     pub parent: Option<usize>,
     /// Its name.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Owner, mode, access control lists.
     pub access: Access,
-    /// When it was read and changed, if not when it was made.
+    /// Access and modification times; if `None`, those of its creation.
     pub times: Option<(FileTime, FileTime)>,
-    /// Whether it has an attribute of a user's.
+    /// The value of a user attribute, if it has one.
     pub xattr: Option<Vec<u8>>,
 }
 
-/// What names of entries begin with that are left out of the index.
+/// Prefix of the names of entries that are left out of the index.
 pub const LEFT_OUT: &str = "left-out";
 
 /// A tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What decides everything else.
+    /// Determines everything else.
     pub seed: u64,
-    /// Times lie around this one.
+    /// The time around which times lie.
     pub present_seconds: i64,
     /// Parents before their children.
     pub nodes: Vec<Node>,
@@ -91,7 +90,7 @@ const SIZES_BYTES: &[u64] = &[
     (1 << 30) + 1,
     3 << 30,
 ];
-/// Seconds since 1970 where something wraps.
+/// Times (in seconds since 1970) at which something wraps.
 const EDGES_SECONDS: &[i64] = &[
     -2_147_483_648,
     -1_000_000_000,
@@ -109,7 +108,7 @@ const EDGES_SECONDS: &[i64] = &[
     15_032_385_535,
 ];
 const NANOSECONDS: &[u32] = &[0, 0, 1, 500_000_000, 999_999_999];
-/// Steps that times are apart: minutes and days, which `-mmin` and `-mtime` count.
+/// Distances between times: minutes and days, which `-mmin` and `-mtime` count.
 const STEPS_SECONDS: &[i64] = &[1, 60, 3_600, 86_400];
 const FILE_MODES: &[u32] = &[
     0o644, 0o644, 0o755, 0o600, 0o640, 0o000, 0o444, 0o111, 0o222, 0o4755, 0o2755, 0o1644, 0o6711,
@@ -118,7 +117,7 @@ const FILE_MODES: &[u32] = &[
 const FOLDER_MODES: &[u32] = &[
     0o755, 0o755, 0o700, 0o711, 0o750, 0o1777, 0o2755, 0o000, 0o311,
 ];
-/// Modes that let others list and not search.
+/// Modes that allow others to list but not to search.
 const LISTED_ONLY: &[u32] = &[0o744, 0o444, 0o754, 0o766];
 const OWNERS: &[u32] = &[
     0,
@@ -132,21 +131,21 @@ const OWNERS: &[u32] = &[
     3_000_000_000,
 ];
 
-/// What is special about a tree.
+/// Special properties of a tree.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flavour {
     mounts: usize,
-    /// Files and directories that are mounted on others.
+    /// Number of files and directories that are mounted on others.
     bounds: u64,
-    /// Parts that are left out of the index.
+    /// Number of parts that are left out of the index.
     left_out: u64,
     listed_only: bool,
-    /// Links to directories, each of which may multiply what `-L` shows.
+    /// Number of links to directories, each of which may multiply the output of `-L`.
     folder_links: usize,
 }
 
 impl Plan {
-    /// The plan of a seed.
+    /// Makes the plan of a seed.
     pub fn new(seed: u64, present_seconds: i64) -> Plan {
         let mut prng = Prng::new(seed ^ 0x7265_6469_6e66);
         let flavour = Flavour {
@@ -183,18 +182,18 @@ impl Plan {
         }
     }
 
-    /// The entry with this number.
+    /// Returns the entry with this number.
     pub fn node(&self, number: usize) -> Option<&Node> {
         self.nodes.iter().find(|node| node.number == number)
     }
 
-    /// Whether something is left out of the index.
+    /// Returns whether something is left out of the index.
     pub fn leaves_out(&self) -> bool {
         let is_left_out = |node: &Node| node.name.starts_with(LEFT_OUT.as_bytes());
         self.nodes.iter().any(is_left_out)
     }
 
-    /// The plan with nothing mounted in it.
+    /// Returns the plan without mounts.
     #[must_use]
     pub fn unmounted(&self) -> Plan {
         let mut plan = self.clone();
@@ -209,13 +208,13 @@ impl Plan {
         plan
     }
 
-    /// Whether this number is that of a directory.
+    /// Returns whether this number is that of a directory.
     pub fn is_folder(&self, number: usize) -> bool {
         let node = self.node(number);
         node.is_some_and(|node| matches!(node.kind, Kind::Folder | Kind::Mount))
     }
 
-    /// The path of an entry from the root.
+    /// Returns the path of an entry relative to the root.
     pub fn path(&self, node: &Node) -> Vec<u8> {
         let mut path = node.name.clone();
         let mut parent = node.parent;
@@ -226,7 +225,7 @@ impl Plan {
         path
     }
 
-    /// The plan with an entry that is nothing special; `None` if it is that.
+    /// Returns the plan with this entry's special attributes removed; `None` if it has none.
     pub fn plainer(&self, number: usize) -> Option<Plan> {
         let mut smaller = self.clone();
         let node = smaller
@@ -245,7 +244,7 @@ impl Plan {
         (smaller != *self).then_some(smaller)
     }
 
-    /// The plan without some entries and what is in them.
+    /// Returns the plan without some entries and everything below them.
     pub fn without(&self, numbers: &[usize]) -> Plan {
         let mut gone: BTreeSet<usize> = numbers.iter().copied().collect();
         let mut smaller = self.clone();
@@ -266,14 +265,14 @@ struct Planner {
     present_seconds: i64,
     flavour: Flavour,
     nodes: Vec<Node>,
-    /// Folders that there are; `None` is the root.
+    /// The folders made so far; `None` is the root.
     folders: Vec<Option<usize>>,
     taken: BTreeMap<Option<usize>, BTreeSet<Vec<u8>>>,
 }
 
 impl Planner {
     fn add_any(&mut self) {
-        // Half of them in folders made lately: deep trees.
+        // Half of the entries go into recent folders, which makes trees deep.
         let recent = self.folders.len().saturating_sub(4);
         let from = if self.prng.once_in(2) { 0 } else { recent };
         let parent = *self.prng.pick(&self.folders[from..]);
@@ -283,7 +282,7 @@ impl Planner {
         self.add(parent, name, kind);
     }
 
-    /// Folders in each other, with a file at the end.
+    /// Adds nested folders, with a file at the end.
     fn add_chain(&mut self, levels: usize, name_bytes: usize) {
         let mut parent = None;
         for level in 0..levels {
@@ -293,7 +292,7 @@ impl Planner {
         self.add(parent, b"end".to_vec(), Kind::File { size_bytes: 3 });
     }
 
-    /// Many files in one folder.
+    /// Adds a folder with many files.
     fn add_crowd(&mut self, files: usize) {
         let parent = Some(self.add(None, b"crowd".to_vec(), Kind::Folder));
         for file in 0..files {
@@ -303,7 +302,8 @@ impl Planner {
         }
     }
 
-    /// A name on which another file or directory is mounted: one above it is a loop.
+    /// Adds a name on which another file or directory is mounted; a directory above it makes a
+    /// loop.
     fn add_bound(&mut self) {
         let may = |node: &&Node| matches!(node.kind, Kind::File { .. } | Kind::Folder);
         let sources: Vec<usize> = self.nodes.iter().filter(may).map(|n| n.number).collect();
@@ -316,8 +316,8 @@ impl Planner {
         self.add(parent, name, Kind::Bound(of));
     }
 
-    /// A file or a folder that is left out of the index, everything in it open to all, and
-    /// perhaps a link that leads there.
+    /// Adds a file or a folder that is left out of the index, with content that is open to all, and
+    /// perhaps a link to it.
     fn add_left_out(&mut self) {
         let parent = *self.prng.pick(&self.folders);
         let number = self.nodes.len();
@@ -389,7 +389,7 @@ impl Planner {
         }
     }
 
-    /// A file that is not on another file system: links never lead across.
+    /// Picks a file that is not on another file system, since hard links cannot cross file systems.
     fn hard_link(&mut self) -> Kind {
         let is_file = |node: &&Node| matches!(node.kind, Kind::File { .. });
         let files: Vec<usize> = self
@@ -404,8 +404,8 @@ impl Planner {
         }
     }
 
-    /// What a link says: nothing that is, itself, a loop, a file, a folder
-    /// beside it or above it, another link, a path through a file.
+    /// Draws a link's target: a missing path, itself, a loop, a file, a folder beside or above it,
+    /// another link, or a path through a file.
     fn target(&mut self, parent: Option<usize>, name: &[u8]) -> Vec<u8> {
         let beside: Vec<&Node> = self.nodes.iter().filter(|n| n.parent == parent).collect();
         let folder = |node: &&&Node| matches!(node.kind, Kind::Folder | Kind::Mount);
@@ -446,7 +446,7 @@ impl Planner {
         }
     }
 
-    /// A target out of the tree: in what is indexed besides, or in what is not.
+    /// Draws a target outside the tree: in another indexed part, or in one that is not indexed.
     fn target_elsewhere(&mut self, parent: Option<usize>) -> Vec<u8> {
         let mut ups = 1;
         let mut above = parent;
@@ -484,7 +484,7 @@ impl Planner {
         let mut access = Access::plain(mode);
         access.uid = *self.prng.pick(OWNERS);
         access.gid = *self.prng.pick(OWNERS);
-        // Folders whose list denies the search only are the deviation, too.
+        // Folders whose ACL denies only the search belong to the known deviation, too.
         let may_have_list =
             matches!(kind, Kind::File { .. }) || is_folder && self.flavour.listed_only;
         if may_have_list && self.prng.once_in(6) {
@@ -503,7 +503,7 @@ impl Planner {
         let nanoseconds = *self.prng.pick(NANOSECONDS);
         if self.prng.once_in(5) {
             let seconds = *self.prng.pick(EDGES_SECONDS);
-            // What no file system keeps exactly is left out.
+            // Times that no file system stores exactly are left out.
             let whole = seconds == -2_147_483_648;
             return FileTime::new(seconds, if whole { 0 } else { nanoseconds });
         }

@@ -1,14 +1,14 @@
-//! The smallest command line and tree for which an answer is still wrong.
+//! Finds the smallest command line and tree for which an answer is still wrong.
 
 use super::case::Case;
 use super::plan::Plan;
 
-/// Command lines that are tried at most.
+/// Maximum number of command lines tried.
 const CASE_ATTEMPTS: usize = 250;
-/// Trees that are built at most.
+/// Maximum number of trees built.
 const TREE_ATTEMPTS: usize = 150;
 
-/// A smaller command line for which `fails` still says true.
+/// Returns a smaller command line for which `fails` is still true.
 pub fn shrink_case(case: &Case, mut fails: impl FnMut(&Case) -> bool) -> Case {
     let mut smallest = case.clone();
     let mut attempts = 0;
@@ -27,8 +27,8 @@ pub fn shrink_case(case: &Case, mut fails: impl FnMut(&Case) -> bool) -> Case {
     }
 }
 
-/// A smaller tree for which `fails` still says true: without half of what
-/// is there, a quarter and so on, then with plainer entries.
+/// Returns a smaller tree for which `fails` is still true: without half of its entries, a quarter
+/// and so on, then with plainer entries.
 pub fn shrink_plan(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut smallest = plan.clone();
     let mut attempts = 0;
@@ -39,7 +39,7 @@ pub fn shrink_plan(plan: &Plan, mut fails: impl FnMut(&Plan) -> bool) -> Plan {
     let mut count = smallest.nodes.len().div_ceil(2);
     while count > 0 {
         let before = smallest.nodes.len();
-        // Outer ones come first: most goes at once.
+        // Outer entries come first, whose removal removes most.
         let numbers: Vec<usize> = smallest.nodes.iter().map(|node| node.number).collect();
         for some in numbers.chunks(count) {
             let candidate = smallest.without(some);

@@ -3,11 +3,11 @@
 //! ```text
 //! scratch/work      indexed; reading it changes no access times, if we may mount
 //! scratch/work/tree the planned tree, in which every finder runs
-//! scratch/work/beside  what `..` shows besides
-//! scratch/index     of `work`, made as we are
-//! scratch/outside   what links lead to, not indexed
+//! scratch/work/beside  other entries visible through `..`
+//! scratch/index     of `work`, made as the test's user
+//! scratch/outside   targets of links, not indexed
 //! scratch/out       files that actions write, and the list of start points
-//! scratch/copy      a tree that is made again before each deletion
+//! scratch/copy      a tree that is rebuilt before each deletion
 //! ```
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ use crate::oracle::{Identity, Ran, command, run};
 use crate::scratch::Scratch;
 use crate::skip::is_root;
 
-/// Who answers.
+/// The finder that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// GNU find: the oracle.
@@ -41,7 +41,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// How a person starts it; the index is in `$index`.
+    /// Returns how a person starts it; `$index` holds the index.
     pub fn shown(self) -> &'static str {
         match self {
             Side::Gnu => "find",
@@ -52,48 +52,48 @@ impl Side {
     }
 }
 
-/// What a finder left behind.
+/// The output of a finder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Output, messages, exit code.
     pub ran: Ran,
-    /// What actions wrote to files, in the order of [`Site::files`].
+    /// Content that actions wrote to files, in the order of [`Site::files`].
     pub files: Vec<Option<Vec<u8>>>,
-    /// Records of what is left after a deletion.
+    /// Records of the tree's state after a deletion.
     pub left: Option<Vec<u8>>,
 }
 
-/// A tree, its index, and where it all lies.
+/// A tree, its index, and their directories.
 #[derive(Debug)]
 pub struct Site {
-    /// What the tree was built from.
+    /// The plan from which the tree was built.
     pub plan: Plan,
-    /// What arguments are drawn from.
+    /// Source of arguments.
     pub values: Values,
     /// Files that actions may write to, and, last, the list of start points.
     pub files: Vec<Word>,
-    /// Whether reading leaves access times alone.
+    /// Whether reading leaves access times unchanged.
     pub is_noatime: bool,
     trawl: PathBuf,
-    // Unmounted in this order, before the directories go.
+    // Dropped in this order: unmounted before the directories are removed.
     mounted: Mounted,
     _bound: Bound,
     scratch: Scratch,
 }
 
-/// After so many seconds a finder counts as hanging.
+/// Seconds after which a finder counts as hanging.
 const HANG_SECS: &str = "60";
-/// What is compared of a tree after a deletion.
+/// Attributes that are compared after a deletion.
 const LEFT: &str = "%P %y %m %U %G %l\\0";
 
-/// What is beside the tree, as a script makes it.
+/// A script that makes the entries beside the tree.
 const BESIDE: &str = "umask 022; mkdir -p work/tree work/beside/inner
 printf beside > work/beside/inner/file
 mkdir -p outside/folder/inner outside/shut; printf out > outside/file; : > outside/folder/x
 : > outside/shut/file; ln -s loop outside/loop; ln -s ../work/beside outside/back
 chmod 700 outside/shut; cd work/tree\n";
 
-/// A directory mounted on itself, so that mount options hold for it.
+/// A directory mounted on itself, so that mount options apply to it.
 #[derive(Debug)]
 struct Bound(Option<PathBuf>);
 
@@ -124,7 +124,7 @@ impl Drop for Bound {
 }
 
 impl Site {
-    /// Builds a tree and its index; `trawl` must be a program that every user may run.
+    /// Builds a tree and its index. Every user must be able to run the program `trawl`.
     pub fn build(plan: &Plan, trawl: &Path) -> io::Result<Site> {
         let scratch = Scratch::new("finders");
         for name in ["out", "copy"] {
@@ -188,24 +188,24 @@ impl Site {
         }
     }
 
-    /// The tree that finders run in.
+    /// Returns the tree that finders run in.
     pub fn tree(&self) -> PathBuf {
         self.scratch.join("work/tree")
     }
 
-    /// Directories that somebody may list and not search: the index shows
-    /// nothing of them.
+    /// Returns directories that this user may list but not search: the index shows nothing of their
+    /// content.
     pub fn listed_only(&self, identity: &Identity) -> BTreeSet<PathBuf> {
         self.directories(identity, &["-readable", "!", "-executable"])
     }
 
-    /// Directories that somebody may search and not list.
+    /// Returns directories that this user may search but not list.
     pub fn searched_only(&self, identity: &Identity) -> BTreeSet<PathBuf> {
         self.directories(identity, &["-executable", "!", "-readable"])
     }
 
-    /// Directories for which these tests hold for somebody, also those below directories that they
-    /// may not list: a command line can name them.
+    /// Returns directories for which these tests hold for this user, including those below
+    /// directories that they may not list: a command line can name them.
     fn directories(&self, identity: &Identity, tests: &[&str]) -> BTreeSet<PathBuf> {
         let mut all = command("find");
         all.arg(self.scratch.join("work"));
@@ -260,8 +260,8 @@ impl Site {
         }
     }
 
-    /// The command line with which GNU find is the oracle for a side: of what
-    /// is left out of the index, the index shows nothing.
+    /// Returns the command line with which GNU find is the oracle for a side: the index shows no
+    /// entries that were left out of it.
     pub fn as_asked(&self, side: Side, case: &Case) -> Case {
         match side {
             Side::Index if self.plan.leaves_out() => case.without_paths(LEFT_OUT),
@@ -273,11 +273,11 @@ impl Site {
         (self.tree(), self.scratch.join("index"))
     }
 
-    /// The same tree once more, and its index if this side needs one.
+    /// Makes a copy of the tree, and its index if this side needs one.
     fn fresh_copy(&self, side: Side) -> (PathBuf, PathBuf) {
         let (copy, index) = (self.scratch.join("copy"), self.scratch.join("copy-index"));
         empty(&copy).expect("our own directory");
-        // Nothing is mounted in copies: no finder deletes a mount point.
+        // Copies contain no mounts: no finder deletes a mount point.
         build(&copy, &self.plan.unmounted())
             .map(drop)
             .expect("what could be built before");
@@ -302,7 +302,7 @@ impl Site {
         line
     }
 
-    /// Lines for bash that repeat a question, as root, in an empty directory.
+    /// Returns a bash script that repeats a question, as root, in an empty directory.
     pub fn reproduction(&self, side: Side, case: &Case, identity: &Identity) -> String {
         let user = match identity {
             Identity::Ourselves => String::new(),
@@ -335,13 +335,13 @@ impl Site {
     }
 }
 
-/// The pattern of what is left out of the index.
+/// Returns the pattern of entries that are left out of the index.
 fn left_out() -> String {
     format!("{LEFT_OUT}*")
 }
 
-/// What a build knows of the language, from the index and live; `None` if it
-/// cannot look at the live file system at all.
+/// Returns the words that a build knows, on the index and live; `None` if it cannot read the live
+/// file system at all.
 pub fn vocabularies(trawl: &Path) -> (Vocabulary, Option<Vocabulary>) {
     let nowhere = Scratch::new("finders-probe");
     let refuses = |live: bool, words: &[Word]| {
@@ -377,7 +377,7 @@ fn path_of(bytes: &[u8]) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// Removes what is in a directory, however deep and odd it is.
+/// Removes a directory's content, however deep and odd it is.
 fn empty(directory: &Path) -> io::Result<()> {
     let mut rm = command("find");
     rm.arg(directory).args(["-mindepth", "1", "-delete"]);

@@ -1,5 +1,5 @@
-//! Arguments of tests, drawn from what the tree has: names, sizes, times,
-//! owners and modes that something matches, or just does not.
+//! Draws arguments of tests from the tree: names, sizes, times, owners and modes that match some
+//! entry, or just miss it.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -11,12 +11,12 @@ use super::case::Word;
 use super::plan::Plan;
 use crate::prng::Prng;
 
-/// What the file system says about the entries of a tree.
+/// Attributes of the entries of a tree, as the file system reports them.
 #[derive(Debug)]
 pub struct Values {
     /// The tree's absolute path.
     pub root: PathBuf,
-    /// The time that ages are counted from.
+    /// The time from which ages are counted.
     pub present_seconds: i64,
     facts: Vec<Facts>,
 }
@@ -24,19 +24,19 @@ pub struct Values {
 /// One entry.
 #[derive(Debug)]
 struct Facts {
-    /// From the tree's root.
+    /// Relative to the tree's root.
     path: Word,
     name: Word,
     target: Option<Word>,
     meta: Metadata,
 }
 
-/// The longest path that is used as a word: a start point may get more.
+/// The longest path that is used as a word; a start point may make it longer.
 const LONGEST_BYTES: usize = 3_500;
 const REGEX_SPECIAL: &[u8] = b".*+?[]^$\\(){}|";
 
 impl Values {
-    /// Looks at everything in a tree that was built in `root`.
+    /// Reads the attributes of a tree that was built in `root`.
     pub fn read(root: &Path, plan: &Plan) -> Values {
         let facts = plan.nodes.iter().filter_map(|node| {
             let path = plan.path(node);
@@ -66,7 +66,7 @@ impl Values {
         self.any(prng).map(|facts| &facts.meta)
     }
 
-    /// The path of an entry from the root, or of nothing.
+    /// Draws the path of an entry relative to the root, or a path that does not exist.
     pub fn path(&self, prng: &mut Prng) -> Word {
         match self.any(prng) {
             Some(facts) if !prng.once_in(40) => facts.path.clone(),
@@ -74,7 +74,7 @@ impl Values {
         }
     }
 
-    /// The path of a file or directory, which may be opened without waiting.
+    /// Draws the path of a file or directory, which can be opened without blocking.
     pub fn openable(&self, prng: &mut Prng) -> Word {
         let opens = |facts: &&Facts| facts.meta.is_file() || facts.meta.is_dir();
         let list: Vec<&Facts> = self.facts.iter().filter(opens).collect();
@@ -84,12 +84,12 @@ impl Values {
         dotted(&prng.pick(&list).path)
     }
 
-    /// The path of an entry as the argument of `-newer`.
+    /// Draws the path of an entry as the argument of `-newer`.
     pub fn reference(&self, prng: &mut Prng) -> Word {
         dotted(&self.path(prng))
     }
 
-    /// A pattern for a name.
+    /// Draws a pattern for a name.
     pub fn glob(&self, prng: &mut Prng) -> Word {
         match self.any(prng) {
             Some(facts) if !prng.once_in(3) => glob_of(prng, &facts.name),
@@ -97,7 +97,7 @@ impl Values {
         }
     }
 
-    /// A pattern for what a link says.
+    /// Draws a pattern for a link's target.
     pub fn target_glob(&self, prng: &mut Prng) -> Word {
         let targets: Vec<&Word> = self
             .facts
@@ -111,7 +111,7 @@ impl Values {
         glob_of(prng, &target)
     }
 
-    /// A pattern for a path.
+    /// Draws a pattern for a path.
     pub fn path_glob(&self, prng: &mut Prng) -> Word {
         let path = self.path(prng);
         let pattern = glob_of(prng, &path);
@@ -119,13 +119,14 @@ impl Values {
         [front, &pattern].concat()
     }
 
-    /// A regular expression for a path, in a dialect with or without bare operators.
+    /// Draws a regular expression for a path, in a dialect with or without bare operators.
     pub fn regex(&self, prng: &mut Prng, extended: bool) -> Word {
         let list = if extended { EXTENDED } else { BASIC };
         match self.any(prng) {
             Some(facts) if prng.once_in(3) => {
                 let literal = facts.name.iter().flat_map(|&byte| match byte {
-                    // What is special differs; a class never is.
+                    // Dialects differ in their special characters; a class is the same in all of
+                    // them.
                     b'^' | b'\\' | b'[' | b']' | b'\n' | 0x80.. => b".".to_vec(),
                     _ if REGEX_SPECIAL.contains(&byte) => vec![b'[', byte, b']'],
                     _ => vec![byte],
@@ -136,7 +137,7 @@ impl Values {
         }
     }
 
-    /// A size in some unit, near a limit.
+    /// Draws a size in some unit, near a limit.
     pub fn size(&self, prng: &mut Prng) -> Word {
         let size = self.meta(prng).map_or(0, MetadataExt::size);
         let (unit, bytes) = *prng.pick(&[
@@ -152,19 +153,19 @@ impl Values {
         format!("{}{count}{unit}", sign(prng)).into_bytes()
     }
 
-    /// A number that some entry has, or nearly.
+    /// Draws a number that some entry has, or one near it.
     pub fn number(&self, prng: &mut Prng, of: impl Fn(&Metadata) -> u64) -> Word {
         let value = self.meta(prng).map_or(0, of);
         format!("{}{}", sign(prng), near(prng, value)).into_bytes()
     }
 
-    /// An inode number.
+    /// Draws an inode number.
     pub fn inode(&self, prng: &mut Prng) -> Word {
         let value = self.meta(prng).map_or(1, MetadataExt::ino);
         format!("{}{value}", sign(prng)).into_bytes()
     }
 
-    /// An age in units of so many seconds, a fraction now and then.
+    /// Draws an age in units of `unit_seconds`, sometimes with a fraction.
     pub fn age(&self, prng: &mut Prng, unit_seconds: i64) -> Word {
         let Some(meta) = self.meta(prng) else {
             return b"0".to_vec();
@@ -172,13 +173,13 @@ impl Values {
         let time = *prng.pick(&[meta.mtime(), meta.atime()]);
         let seconds = self.present_seconds.saturating_sub(time);
         let count = seconds.div_euclid(unit_seconds) + prng.below(3) as i64 - 1;
-        // Negative ages have no spelling.
+        // Negative ages cannot be written.
         let count = count.max(0);
         let fraction: &str = prng.word(&["", "", "", "", ".5", ".25"]);
         format!("{}{count}{fraction}", sign(prng)).into_bytes()
     }
 
-    /// A date as GNU date reads it.
+    /// Draws a date in a form that GNU date reads.
     pub fn date(&self, prng: &mut Prng) -> Word {
         if prng.once_in(3) {
             return prng.word(DATES).as_bytes().to_vec();
@@ -198,7 +199,7 @@ impl Values {
         text.into_bytes()
     }
 
-    /// A mode in one of its forms.
+    /// Draws a mode in one of its forms.
     pub fn mode(&self, prng: &mut Prng) -> Word {
         let mode = self.meta(prng).map_or(0o644, |meta| meta.mode() & 0o7777);
         let front: &str = prng.word(&["", "", "-", "-", "/", "/"]);
@@ -222,7 +223,7 @@ impl Values {
         text.into_bytes()
     }
 
-    /// A user or a group, by name or number.
+    /// Draws a user or a group, by name or number.
     pub fn owner(&self, prng: &mut Prng) -> Word {
         match prng.below(12) {
             0..2 => b"root".to_vec(),
@@ -236,7 +237,7 @@ impl Values {
         }
     }
 
-    /// A start point, spelled in one of many ways; the tree is the working directory.
+    /// Draws a start point, spelled in one of many ways; the tree is the working directory.
     pub fn start(&self, prng: &mut Prng) -> Word {
         let root = self.root.as_os_str().as_encoded_bytes();
         match prng.below(24) {
@@ -269,7 +270,7 @@ impl Values {
         [&dotted(&prng.pick(&links).path)[..], end].concat()
     }
 
-    /// A start point that lies in the tree however the tree is called.
+    /// Draws a start point that lies in the tree whatever the tree's name is.
     pub fn inner_start(&self, prng: &mut Prng) -> Word {
         match prng.below(4) {
             0 => dotted(&self.path(prng)),
@@ -291,7 +292,7 @@ fn near(prng: &mut Prng, value: u64) -> u64 {
     (value + prng.below(3)).saturating_sub(1)
 }
 
-/// A name as a pattern: itself, cut, with wildcards in it.
+/// Makes a pattern of a name: itself, shortened, or with wildcards.
 fn glob_of(prng: &mut Prng, name: &[u8]) -> Word {
     let escaped = |bytes: &[u8]| -> Word {
         let each = bytes.iter().flat_map(|&byte| match byte {
@@ -316,8 +317,8 @@ fn glob_of(prng: &mut Prng, name: &[u8]) -> Word {
     }
 }
 
-/// Year, month and day of a day since 1970: the Gregorian calendar counted
-/// in eras of 400 years from the first of March of year 0.
+/// Returns the year, month and day of a day since 1970: the Gregorian calendar counted in eras of
+/// 400 years from the first of March of year 0.
 fn civil(day: i64) -> (i64, i64, i64) {
     let day = day + 719_468;
     let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));

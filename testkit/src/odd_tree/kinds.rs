@@ -1,15 +1,15 @@
-//! Every file type, sizes around the limits that tools round at, links of every sort.
+//! Every file type, sizes around the limits at which tools round, and links of every sort.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
 use super::Site;
 use crate::folder::{Device, Folder};
 
-/// Sizes where something rounds: blocks of 512 and 1,024 bytes, pages, MiB.
+/// Sizes at which something rounds: blocks of 512 and 1,024 bytes, pages, MiB.
 const SIZES_BYTES: &[u64] = &[
     0, 1, 511, 512, 513, 1_023, 1_024, 1_025, 4_095, 4_096, 4_097, 65_537,
 ];
-/// Sizes that need no content to be told apart: MiB, GiB, beyond 32 bits.
+/// Sizes of files without content: MiB, GiB, beyond 32 bits.
 const SPARSE_SIZES_BYTES: &[u64] = &[
     (1 << 20) - 1,
     1 << 20,
@@ -54,7 +54,7 @@ fn sizes(site: &mut Site<'_>, sizes: &Folder) -> io::Result<()> {
         let name = format!("sparse-{size_bytes}");
         site.attempt(&name, sizes.make_sparse_file(name.as_bytes(), size_bytes));
     }
-    // One block far inside: few blocks, large size, neither at an end.
+    // One block far inside: few blocks, a large size, and data at neither end.
     let island = sizes.create(b"island").and_then(|mut file| {
         file.seek(SeekFrom::Start(100 << 20))?;
         file.write_all(b"land")?;
@@ -89,7 +89,7 @@ fn symlinks(site: &mut Site<'_>, links: &Folder) -> io::Result<()> {
     for (name, target) in targets {
         links.make_symlink(name, target)?;
     }
-    // The longest target there is; some file systems stop earlier.
+    // The longest possible target; some file systems have a lower limit.
     for length in [255, 1_023, 4_095] {
         let target: Vec<u8> = b"0123456789/"
             .iter()

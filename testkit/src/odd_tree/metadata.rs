@@ -7,14 +7,14 @@ use crate::folder::{FileTime, Folder};
 use crate::oracle::{command, run};
 use crate::skip::Skip;
 
-/// Modes of files: each class alone, none, all, and the bits above them.
+/// Modes of files: each class alone, none, all, and the special bits.
 const FILE_MODES: &[u32] = &[
     0o000, 0o001, 0o010, 0o100, 0o111, 0o222, 0o333, 0o400, 0o040, 0o004, 0o444, 0o555, 0o600,
     0o640, 0o644, 0o660, 0o666, 0o700, 0o755, 0o770, 0o777, 0o1644, 0o2644, 0o2755, 0o4644, 0o4755,
     0o6755, 0o7000, 0o7777,
 ];
 
-/// Modes of folders, those that part listing (r) from entering (x) included.
+/// Modes of folders, including those that separate listing (r) from entering (x).
 const FOLDER_MODES: &[u32] = &[
     0o000, 0o111, 0o222, 0o300, 0o400, 0o444, 0o500, 0o555, 0o700, 0o705, 0o710, 0o711, 0o733,
     0o744, 0o750, 0o751, 0o755, 0o770, 0o775, 0o777, 0o1777, 0o2755, 0o2775, 0o3777, 0o7777,
@@ -34,7 +34,7 @@ const OWNERS: &[(u32, u32)] = &[
     (4_294_967_294, 4_294_967_294),
 ];
 
-/// Seconds since 1970 where something wraps, and 2100 (no leap year).
+/// Times (in seconds since 1970) at which something wraps, and 2100 (no leap year).
 const EDGES_SECONDS: &[i64] = &[
     -2_147_483_647,
     -1_000_000_000,
@@ -64,7 +64,7 @@ pub(super) fn build(site: &mut Site<'_>, top: &Folder) -> io::Result<()> {
     modes(site, &top.make_folder(b"modes")?)
 }
 
-/// `modes/f0644` …, and folders `modes/d0755` … with a file and a folder in each.
+/// Makes `modes/f0644` …, and folders `modes/d0755` … with a file and a folder in each.
 fn modes(site: &mut Site<'_>, modes: &Folder) -> io::Result<()> {
     for &mode in FILE_MODES {
         let name = format!("f{mode:04o}");
@@ -110,7 +110,8 @@ fn owners(site: &mut Site<'_>, top: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// Pairs of files with equal seconds or equal nanoseconds; access and change differ.
+/// Makes pairs of files with equal seconds or equal nanoseconds; access and modification times
+/// differ.
 fn times(site: &mut Site<'_>, times: &Folder) -> io::Result<()> {
     for (at, &seconds) in EDGES_SECONDS.iter().enumerate() {
         for &nanoseconds in NANOSECONDS {
@@ -122,7 +123,7 @@ fn times(site: &mut Site<'_>, times: &Folder) -> io::Result<()> {
             site.attempt(&name, times.set_times(name.as_bytes(), accessed, modified));
         }
     }
-    // The first second that ext4 keeps, which has no fractions there.
+    // The first second that ext4 stores, without fractions.
     times.make_file(b"first", b"")?;
     let first = FileTime::new(-2_147_483_648, 0);
     site.attempt("the year 1901", times.set_times(b"first", first, first));
@@ -169,7 +170,7 @@ fn xattrs(site: &mut Site<'_>, xattrs: &Folder) -> io::Result<()> {
     xattrs.set_mode(b"private", 0o600)
 }
 
-/// Names and entries, as setfacl(1) takes them; numeric ids need no users.
+/// Names and entries in setfacl(1)'s form; numeric ids need no users.
 const ACLS: &[(&str, &[&str])] = &[
     ("named-user", &["-m", "u:4711:rw"]),
     ("named-group", &["-m", "g:4712:r"]),
@@ -183,7 +184,7 @@ const ACLS: &[(&str, &[&str])] = &[
     ("owner-shut-out", &["-m", "u::---,u:4711:rwx,o::rwx"]),
 ];
 
-/// Each ACL on a file and on a folder with something inside; default ACLs too.
+/// Makes each ACL on a file and on a folder with an entry, and default ACLs.
 fn acls(site: &mut Site<'_>, acls: &Folder) -> io::Result<()> {
     if let Some(skip) = crate::skip::without_program("ACLs", "setfacl") {
         site.skipped.push(skip);

@@ -5,10 +5,9 @@
 //! - `metadata`: modes, owners, times, extended attributes, ACLs.
 //! - `shape`: deep, wide, hard links, a private folder.
 //!
-//! What the machine, the user or the file system does not allow is left out
-//! and listed in [`OddTree::skipped`]. Names, kinds, sizes, modes, owners and
-//! the times under `times` depend on the plan alone; other times are those of
-//! the building.
+//! Entries that the machine, the user or the file system does not allow are left out and listed in
+//! [`OddTree::skipped`]. Names, kinds, sizes, modes, owners and the times under `times` depend only
+//! on the plan; other times are those of the build.
 
 mod kinds;
 mod metadata;
@@ -24,18 +23,18 @@ use crate::skip::{Skip, is_root};
 
 pub use names::ODD_NAMES;
 
-/// What to build. [`Plan::default`] has everything, in sizes fit for every test run.
+/// What to build. [`Plan::default`] has everything, in sizes suitable for every test run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Decides random names and contents.
+    /// Determines random names and contents.
     pub seed: u64,
-    /// Files in the wide folder.
+    /// Number of files in the wide folder.
     pub wide_files: usize,
-    /// Levels of the chain of one-letter folders; its path takes two bytes a level.
+    /// Levels of the chain of one-letter folders; its path takes two bytes per level.
     pub deep_levels: usize,
     /// Levels of the chain of folders with names of 250 bytes.
     pub long_levels: usize,
-    /// Random names, most of them not UTF-8.
+    /// Number of random names, most of them not UTF-8.
     pub random_names: usize,
 }
 
@@ -57,7 +56,7 @@ impl Default for Plan {
 pub struct OddTree {
     /// Its root directory.
     pub root: PathBuf,
-    /// What could not be built, and why.
+    /// Parts that could not be built, with the reasons.
     pub skipped: Vec<Skip>,
 }
 
@@ -83,7 +82,7 @@ impl OddTree {
         })
     }
 
-    /// Prints what was left out, one line each.
+    /// Prints the parts that were left out, one line each.
     pub fn say_skipped(&self) {
         for skip in &self.skipped {
             skip.say();
@@ -91,7 +90,7 @@ impl OddTree {
     }
 }
 
-/// What the builders share.
+/// State shared by the builders.
 struct Site<'a> {
     root: &'a Path,
     prng: Prng,
@@ -100,7 +99,7 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Notes a failure as something skipped; true if there was none.
+    /// Records a failure as a skipped part; returns true on success.
     fn attempt(&mut self, what: impl Into<String>, done: io::Result<()>) -> bool {
         match done {
             Ok(()) => true,
@@ -111,7 +110,7 @@ impl Site<'_> {
         }
     }
 
-    /// Notes that something needs root; true if we are root.
+    /// Records a part that needs root; returns true if this is root.
     fn needs_root(&mut self, what: &str) -> bool {
         if !self.is_root {
             self.skipped.push(Skip::new(what, "it needs root"));

@@ -6,7 +6,7 @@ use super::{Plan, Site};
 use crate::folder::Folder;
 use crate::lines::visible;
 
-/// The table: add what broke you.
+/// The table: add names that broke you.
 pub const ODD_NAMES: &[&[u8]] = &[
     b"plain",
     b"a",
@@ -122,7 +122,7 @@ pub const ODD_NAMES: &[&[u8]] = &[
     &two_byte_letters(),
 ];
 
-/// 255 bytes: 127 two-byte letters and one more.
+/// Returns 255 bytes: 127 two-byte letters and one more byte.
 const fn two_byte_letters() -> [u8; 255] {
     let mut name = [b'x'; 255];
     let mut at = 0;
@@ -134,8 +134,8 @@ const fn two_byte_letters() -> [u8; 255] {
     name
 }
 
-/// `names`: a file of each name. `folders`: a folder of each name, with a
-/// file and a link that points to its own name in it.
+/// Makes `names`, with a file of each name, and `folders`, with a folder of each name that holds a
+/// file and a link to its own name.
 pub(super) fn build(site: &mut Site<'_>, top: &Folder, plan: &Plan) -> io::Result<()> {
     let files = top.make_folder(b"names")?;
     let folders = top.make_folder(b"folders")?;
@@ -156,7 +156,7 @@ pub(super) fn build(site: &mut Site<'_>, top: &Folder, plan: &Plan) -> io::Resul
     Ok(())
 }
 
-/// A name of up to 40 random bytes, unlike every other by its ending.
+/// Draws a name of up to 40 random bytes with a unique ending.
 fn random_name(site: &mut Site<'_>) -> Vec<u8> {
     let length = 1 + site.prng.below(40);
     let mut name = Vec::new();

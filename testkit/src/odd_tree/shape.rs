@@ -1,4 +1,4 @@
-//! Depth beyond `PATH_MAX`, width, hard links, and a folder that is nobody else's.
+//! Depth beyond `PATH_MAX`, width, hard links, and a private folder.
 
 use std::io;
 
@@ -13,8 +13,8 @@ pub(super) fn build(site: &mut Site<'_>, top: &Folder, plan: &Plan) -> io::Resul
     private(top)
 }
 
-/// A chain of folders, one descriptor open at a time, with a file at its end
-/// and one in the middle.
+/// Makes a chain of folders, with one open descriptor at a time, a file at its end and one in the
+/// middle.
 fn chain(
     site: &mut Site<'_>,
     top: &Folder,
@@ -46,8 +46,8 @@ fn wide(wide: &Folder, files: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// One file under three names in two folders, one under a hundred, a link
-/// with two names, and a file whose two names lie apart in every order.
+/// Makes one file under three names in two folders, one under a hundred names, a link with two
+/// names, and a file whose two names are apart in every order.
 fn hard_links(site: &mut Site<'_>, top: &Folder) -> io::Result<()> {
     let links = top.make_folder(b"hard-links")?;
     let (a, b) = (links.make_folder(b"a")?, links.make_folder(b"b")?);
@@ -75,8 +75,8 @@ fn hard_links(site: &mut Site<'_>, top: &Folder) -> io::Result<()> {
     Ok(())
 }
 
-/// `private` (0700) with a public folder inside, and `passage` (0711), whose
-/// content can be reached by those who know its name.
+/// Makes `private` (0700) with a public folder inside, and `passage` (0711), whose content can be
+/// reached by users who know its name.
 fn private(top: &Folder) -> io::Result<()> {
     let private = top.make_folder(b"private")?;
     private.make_file(b"secret", b"secret")?;

@@ -1,10 +1,10 @@
-//! Owners, modes and ACLs, drawn so that the kernel's rules meet: owners
-//! with fewer rights than others, groups that deny, masks that are empty.
+//! Owners, modes and ACLs, drawn so that the kernel's rules interact: owners with fewer rights than
+//! others, groups that deny, empty masks.
 
 use super::people::{GROUPS, OWNERS, SHARED};
 use crate::prng::Prng;
 
-/// Who may do what with an object.
+/// Permissions of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Owner.
@@ -13,11 +13,11 @@ pub struct Access {
     pub gid: u32,
     /// Permission, set-uid, set-gid and sticky bits.
     pub mode: u32,
-    /// The value of `system.posix_acl_access`, if there is one.
+    /// The value of `system.posix_acl_access`, if any.
     pub acl: Option<Vec<u8>>,
-    /// The value of `system.posix_acl_default`: directories only.
+    /// The value of `system.posix_acl_default`, for directories only.
     pub default_acl: Option<Vec<u8>>,
-    /// A mode that is set after the ACL, and so changes its mask.
+    /// A mode that is set after the ACL and so changes its mask.
     pub mode_after: Option<u32>,
 }
 
@@ -28,7 +28,7 @@ const FOLDER_MODES: &[u32] = &[
 ];
 
 impl Access {
-    /// Root's, with this mode.
+    /// Makes root's permissions with this mode.
     pub fn plain(mode: u32) -> Access {
         Access {
             mode,
@@ -36,7 +36,7 @@ impl Access {
         }
     }
 
-    /// A directory's: half of them are open to all.
+    /// Draws a directory's permissions: half of them are open to all.
     pub fn folder(prng: &mut Prng) -> Access {
         let mode = match prng.below(10) {
             0..=4 => 0o755,
@@ -52,13 +52,13 @@ impl Access {
         access
     }
 
-    /// Of a directory that some may pass and not list.
+    /// Draws the permissions of a directory that some users may pass but not list.
     pub fn passage(prng: &mut Prng) -> Access {
         let mode = *prng.pick(&[0o711, 0o701, 0o710, 0o751, 0o511]);
         Access::owned(prng, mode)
     }
 
-    /// Of anything else.
+    /// Draws the permissions of anything else.
     pub fn file(prng: &mut Prng) -> Access {
         let mode = match prng.below(4) {
             0 => 0o644,
@@ -86,20 +86,20 @@ fn low(bits: u64) -> u32 {
     u32::try_from(bits).expect("a mode is small")
 }
 
-/// Tags of entries: linux/posix_acl.h.
+/// Tags of ACL entries: linux/posix_acl.h.
 const USER_OBJ: u16 = 0x01;
 const USER: u16 = 0x02;
 const GROUP_OBJ: u16 = 0x04;
 const GROUP: u16 = 0x08;
 const MASK: u16 = 0x10;
 const OTHER: u16 = 0x20;
-/// What entries without an id carry in its place.
+/// The id of entries without one.
 const NO_ID: u32 = u32::MAX;
-/// Version of the attribute's form: linux/posix_acl_xattr.h.
+/// Version of the attribute's format: linux/posix_acl_xattr.h.
 const VERSION: u32 = 2;
 
-/// An ACL as the kernel takes it: up to three named users and groups each,
-/// and a mask, which is empty once in five.
+/// Draws an ACL in the kernel's format: up to three named users and groups each, and a mask, which
+/// is empty once in five.
 fn acl(prng: &mut Prng) -> Vec<u8> {
     let bits = |prng: &mut Prng| *prng.pick(&[7u16, 7, 5, 5, 1, 4, 0, 6, 3]);
     let mut entries = vec![(USER_OBJ, bits(prng), NO_ID)];
@@ -122,7 +122,7 @@ fn acl(prng: &mut Prng) -> Vec<u8> {
     value
 }
 
-/// Up to three of them, ascending, as the kernel wants named entries.
+/// Draws up to three elements, in ascending order, as the kernel requires of named entries.
 fn some_of(prng: &mut Prng, from: &[u32]) -> Vec<u32> {
     let mut list: Vec<u32> = (0..prng.below(4)).map(|_| *prng.pick(from)).collect();
     list.sort_unstable();

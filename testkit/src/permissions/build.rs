@@ -1,4 +1,4 @@
-//! A planned tree on disk, and its index.
+//! Builds a planned tree on disk, and its index.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,17 +12,17 @@ use crate::folder::Folder;
 use crate::oracle::{Ran, command, run};
 use crate::scratch::Scratch;
 
-/// A tree that was built, its index, and the program that answers from it.
+/// A built tree, its index, and the program that answers from it.
 #[derive(Debug)]
 pub struct Site {
-    /// What it was built from.
+    /// The plan from which it was built.
     pub plan: Plan,
-    /// The program, where every user may run it.
+    /// The program, in a place where every user may run it.
     pub trawl: PathBuf,
     scratch: Scratch,
 }
 
-/// So much of a file is written rather than left as a hole.
+/// Number of bytes of a file that are written; the rest is a hole.
 const WRITTEN_BYTES: u64 = 8_192;
 /// The file beside the tree to which links lead.
 const OUTSIDE: &[u8] = b"outside";
@@ -54,17 +54,17 @@ impl Site {
         Ok(site)
     }
 
-    /// The root of the tree.
+    /// Returns the root of the tree.
     pub fn root(&self) -> PathBuf {
         self.scratch.join("above/tree")
     }
 
-    /// Where the index is.
+    /// Returns the index's directory.
     pub fn index_dir(&self) -> PathBuf {
         self.scratch.join("index")
     }
 
-    /// The absolute path of what lies at `relative` below the root.
+    /// Returns the absolute path of `relative` below the root.
     pub fn absolute(&self, relative: &[u8]) -> PathBuf {
         if relative.is_empty() {
             return self.root();
@@ -82,10 +82,10 @@ impl Site {
 }
 
 struct Builder {
-    /// Where links out of the tree lead.
+    /// Target of links out of the tree.
     outside: Vec<u8>,
     folders: BTreeMap<usize, Folder>,
-    /// Of each file, a folder that holds it, and its name.
+    /// For each file, a folder that holds it, and its name.
     files: BTreeMap<usize, (Option<usize>, Vec<u8>)>,
 }
 
@@ -163,7 +163,7 @@ fn bare(access: &Access) -> Access {
     }
 }
 
-/// Owner before mode (a new owner clears set-uid), mode before ACL.
+/// Sets owner before mode (a new owner clears set-uid), and mode before ACL.
 fn dress(holder: &Folder, name: &[u8], access: &Access, is_folder: bool) -> io::Result<()> {
     holder.set_owner(name, access.uid, access.gid)?;
     holder.set_mode(name, access.mode)?;

@@ -1,11 +1,11 @@
-//! The GNU tools as a user on the source against the program as the same
-//! user on the index.
+//! Compares the GNU tools, run as a user on the source, with the program, run as the same user on
+//! the index.
 //!
-//! Two things are taken out of the comparison, and counted:
-//! - The program's line that says that a start was read from the file system.
-//! - The known deviation: of a directory that the user may list and not
-//!   search, find tells each name with an error, the program one error about
-//!   the directory. Neither shows anything of what is in it.
+//! Two kinds of output are excluded from the comparison and counted:
+//! - The program's message that a start was read from the file system.
+//! - The known deviation: for a directory that the user may list but not search, find reports each
+//!   name with an error, and the program reports one error about the directory. Neither shows any
+//!   of its content.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -18,18 +18,18 @@ use crate::lines::{Ending, Order, difference, split};
 use crate::oracle::{Ran, command, run};
 use crate::prng::Prng;
 
-/// What is compared.
+/// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// find: paths, attributes, errors, exit code.
     Find,
     /// getfattr: names and values.
     Attributes,
-    /// du: sums of blocks and of bytes, of each path and in total.
+    /// du: sums of blocks and of bytes, per path and in total.
     Usage,
     /// ls: the long recursive listing.
     List,
-    /// stat: every attribute, of links and of what they lead to.
+    /// stat: every attribute, of links and of their targets.
     Status,
     /// locate: the paths that find prints.
     Names,
@@ -40,7 +40,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// All of them.
+    /// All comparisons.
     pub const ALL: [Check; 8] = [
         Check::Find,
         Check::Attributes,
@@ -52,7 +52,7 @@ impl Check {
         Check::Duplicates,
     ];
 
-    /// The word for it in messages and on the command line.
+    /// Returns its name in messages and on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Check::Find => "find",
@@ -67,10 +67,10 @@ impl Check {
     }
 }
 
-/// What was compared, for the claim that it was not nothing.
+/// Counts of a comparison, as evidence that it was not empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Questions that were asked of both sides.
+    /// Questions put to both sides.
     pub questions: usize,
     /// Rows that both sides printed.
     pub rows: usize,
@@ -78,12 +78,12 @@ pub struct Tally {
     pub refusals: usize,
     /// Starts that were read from the live file system.
     pub live: usize,
-    /// Directories with the known deviation that were met.
+    /// Directories with the known deviation.
     pub deviations: usize,
 }
 
 impl Tally {
-    /// Adds another one.
+    /// Adds another tally.
     pub fn add(&mut self, other: Tally) {
         self.questions += other.questions;
         self.rows += other.rows;
@@ -93,15 +93,15 @@ impl Tally {
     }
 }
 
-/// What both sides print about an entry. Access times are left out: asking
-/// changes them.
+/// The attributes that both sides print about an entry. Access times are left out: reading changes
+/// them.
 const FORMAT: &str = "=%p\\t%y %i %#m %n %U %G %s %b %k %T@ %C@ %l\\0";
-/// The same of stat, whose quoting of names depends on its version.
+/// The format for stat, whose quoting of names depends on its version.
 const STATUS: &str =
     "=%n\\t%A %a %b %B %d %D %f %F %g %G %h %i %o %s %t %T %u %U %w %y %z %W %.Y %.Z\\0";
-/// Of the program's line about a start that it read live.
+/// Part of the program's message about a start that it read live.
 const LIVE: &str = "read from the file system now";
-/// So many paths are asked for their attributes.
+/// Number of paths whose attributes are requested.
 const ATTRIBUTE_PATHS: usize = 40;
 
 /// One user's questions about one tree.
@@ -109,14 +109,14 @@ pub struct Questions<'a> {
     site: &'a Site,
     person: &'a Person,
     starts: Vec<PathBuf>,
-    /// Directories in scope that the user may list and not search.
+    /// Directories in scope that the user may list but not search.
     listed_only: BTreeSet<PathBuf>,
-    /// Paths that find showed them.
+    /// Paths that find showed to the user.
     shown: Vec<PathBuf>,
 }
 
 impl<'a> Questions<'a> {
-    /// Asks find what the user sees from these starts, relative to the root.
+    /// Asks find what the user sees from these starts, which are relative to the root.
     pub fn new(site: &'a Site, person: &'a Person, starts: &[Vec<u8>]) -> Questions<'a> {
         let starts = starts.iter().map(|start| site.absolute(start)).collect();
         let mut questions = Questions {
@@ -150,7 +150,7 @@ impl<'a> Questions<'a> {
         questions
     }
 
-    /// Compares; the error says what differs, for a person.
+    /// Runs a comparison; the error describes the difference for a person.
     pub fn check(&self, check: Check) -> Result<Tally, String> {
         let outcome = match check {
             Check::Find => self.find(),
@@ -175,7 +175,7 @@ impl<'a> Questions<'a> {
         line
     }
 
-    /// Both sides with the same words behind the tool's name.
+    /// Runs both sides with the same arguments.
     fn both(&self, tool: &str, words: &[&str], paths: &[PathBuf], last: &[&str]) -> (Ran, Ran) {
         let mut theirs = self.line(OsStr::new(tool));
         let mut ours = self.line(self.site.trawl.as_os_str());
@@ -216,8 +216,8 @@ impl<'a> Questions<'a> {
         })
     }
 
-    /// True if the user may not even see the root: then the program must not
-    /// tell it from one that was never indexed, and neither shows anything.
+    /// Returns true if the user may not even see the root: then the program must not distinguish it
+    /// from one that was never indexed, and neither side shows anything.
     fn is_hidden(&self, theirs: &Ran, ours: &Ran) -> bool {
         let root = self.site.root();
         let mut line = self.line(OsStr::new("stat"));
@@ -228,7 +228,7 @@ impl<'a> Questions<'a> {
         if ours.signal.is_some() || ours.errors().contains("panicked") {
             return Err(format!("the program broke: {ours}"));
         }
-        // With the deviation, one side may have errors that the other has not.
+        // With the deviation, one side may have errors that the other does not.
         if theirs.code == ours.code || !self.listed_only.is_empty() || self.is_hidden(theirs, ours)
         {
             return Ok(());
@@ -239,7 +239,7 @@ impl<'a> Questions<'a> {
         ))
     }
 
-    /// The deviating directories as find quotes them, without the quotes.
+    /// Returns the deviating directories as find quotes them, without the quotes.
     fn quoted_listed_only(&self) -> Vec<String> {
         if self.listed_only.is_empty() {
             return Vec::new();
@@ -276,7 +276,7 @@ impl<'a> Questions<'a> {
         })
     }
 
-    /// Starts, and some of what find showed.
+    /// Returns the starts, and some of the paths that find showed.
     fn some_paths(&self) -> Vec<PathBuf> {
         let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.uid));
         let short = |path: &&PathBuf| path.as_os_str().len() < 3_500;
@@ -309,11 +309,11 @@ impl<'a> Questions<'a> {
         Ok(tally)
     }
 
-    /// A command of the program's that prints the paths below a start. What it leaves out of those
-    /// that find prints, it says.
+    /// Compares one of the program's commands that print paths. It must report any path that it
+    /// leaves out of those that find prints.
     fn paths(&self, words: &[&str], last: &[&str]) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        // A start that is a link is followed by these and not by find.
+        // Unlike find, these follow a start that is a link.
         let is_link =
             |start: &PathBuf| std::fs::symlink_metadata(start).is_ok_and(|meta| meta.is_symlink());
         for start in self
@@ -350,7 +350,7 @@ impl<'a> Questions<'a> {
                 "shown and not to be seen: {first}: {ours}\n{theirs}"
             ));
         }
-        // What lies in a directory of the known deviation may be left out.
+        // Entries of a directory with the known deviation may be left out.
         let is_told = |path: &&Vec<u8>| {
             let holder = Path::new(OsStr::from_bytes(path)).parent();
             told.contains(*path) || holder.is_some_and(|dir| self.listed_only.contains(dir))
@@ -405,8 +405,8 @@ impl<'a> Questions<'a> {
 
     fn usage(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        // What has several names is counted at the first one that is met,
-        // and that depends on the order; hence -l where paths are shown.
+        // An object with several names is counted at the first one visited, which depends on the
+        // order; hence `-l` where paths are shown.
         let ways: [&[&str]; 3] = [
             &["-s", "-B1", "-0", "--"],
             &["-s", "-B1", "-0", "--apparent-size", "--"],
@@ -429,8 +429,8 @@ impl<'a> Questions<'a> {
 
     fn list(&self) -> Result<Tally, String> {
         let mut tally = Tally::default();
-        // Of names in a directory that may only be listed ls prints question
-        // marks, of what lies deeper than PATH_MAX it prints errors.
+        // For names in a directory that may only be listed ls prints question marks, and for
+        // entries deeper than `PATH_MAX` it prints errors.
         if !self.listed_only.is_empty() || self.site.plan.is_deep {
             return Ok(tally);
         }
@@ -448,8 +448,8 @@ impl<'a> Questions<'a> {
         Ok(tally)
     }
 
-    /// As many paths were refused by both sides. Wording and quoting of
-    /// these tools differ between their versions.
+    /// Checks that both sides refused equally many paths. The wording and quoting of these tools
+    /// differ between their versions.
     fn same_refusals(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
         if !self.listed_only.is_empty()
             || self.is_hidden(theirs, ours)
@@ -460,7 +460,7 @@ impl<'a> Questions<'a> {
         Err(format!("messages differ: {ours}\n{theirs}"))
     }
 
-    /// The root, unless paths below are too long for the tools, and another.
+    /// Returns the root, unless paths below are too long for the tools, and another start.
     fn two_starts(&self) -> Vec<PathBuf> {
         let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.gid) << 7);
         let other = prng.pick(&self.starts).clone();
@@ -478,7 +478,7 @@ fn same_output(theirs: &Ran, ours: &Ran, order: Order, ending: Ending) -> Result
     }
 }
 
-/// Messages that say that something was refused.
+/// Returns the number of messages about refusals.
 fn refusals(ran: &Ran) -> usize {
     let errors = ran.errors().to_lowercase();
     let lines = errors.lines();
@@ -494,8 +494,8 @@ fn live_lines(ran: &Ran) -> usize {
         .count()
 }
 
-/// The lines on standard error, without those about live reads and those
-/// about a directory that may be listed only, or what is in it.
+/// Returns the lines on standard error, without those about live reads and those about a directory
+/// that may only be listed, or its entries.
 fn messages(ran: &Ran, listed_only: &[String]) -> BTreeSet<String> {
     let is_deviation = |line: &str| {
         let about = line

@@ -1,18 +1,16 @@
-//! Random trees full of permissions, a dozen users who ask about them, and
-//! the comparison of what GNU tools show these users with what the program
-//! under test shows them.
+//! Random trees with many permissions, a dozen users who ask about them, and the comparison of the
+//! GNU tools' answers to these users with those of the program under test.
 //!
-//! - [`people`]: the users, by number only: none of them need exist.
+//! - [`people`]: the users, by number only: they need not exist.
 //! - [`plan`]: a tree from a seed, as data; [`names`], [`access`]: its parts.
 //! - [`build`]: the tree on disk, and its index.
-//! - [`compare`]: the tools as a user on the source against the program as
-//!   the same user on the index.
+//! - [`compare`]: the tools as a user on the source against the program as the same user on the
+//!   index.
 //! - [`shrink`]: a smaller tree that still fails.
 //! - [`stage`]: one tree with secrets, for attackers.
-//! - [`view`]: all that a user can see of an index from outside.
+//! - [`view`]: everything that a user can see of an index from outside.
 //!
-//! The same seed makes the same plan on every machine. Everything here needs
-//! root.
+//! The same seed makes the same plan on every machine. Everything here needs root.
 
 pub mod access;
 pub mod build;

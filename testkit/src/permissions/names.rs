@@ -1,4 +1,4 @@
-//! Names that printing, quoting and path handling get wrong.
+//! Names that printing, quoting and path handling often get wrong.
 
 use crate::prng::Prng;
 
@@ -24,10 +24,10 @@ const ODD: &[&[u8]] = &[
     b"%s%n",
 ];
 
-/// The longest name there is on Linux.
+/// The longest name on Linux.
 pub const LONGEST_BYTES: usize = 255;
 
-/// A name; `number` keeps the ordinary ones apart.
+/// Draws a name; `number` makes ordinary names unique.
 pub(super) fn draw(prng: &mut Prng, number: usize) -> Vec<u8> {
     match prng.below(12) {
         0 | 1 => {
@@ -40,7 +40,7 @@ pub(super) fn draw(prng: &mut Prng, number: usize) -> Vec<u8> {
     }
 }
 
-/// A name of 255 bytes.
+/// Returns a name of 255 bytes.
 pub(super) fn long(number: usize) -> Vec<u8> {
     let mut name = number.to_string().into_bytes();
     name.resize(LONGEST_BYTES, b'l');

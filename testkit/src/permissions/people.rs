@@ -5,7 +5,7 @@ use crate::oracle::Identity;
 /// Groups that several users share.
 pub const SHARED: [u32; 5] = [60_101, 60_102, 60_103, 60_104, 3_000_000_001];
 
-/// Somebody who asks.
+/// A user who asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     /// User id.
@@ -17,7 +17,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// How they run a command: root as we are, the others through setpriv(1).
+    /// Returns the identity for running commands: root as we are, the others through setpriv(1).
     pub fn identity(&self) -> Identity {
         if self.uid == 0 {
             return Identity::Ourselves;
@@ -40,9 +40,8 @@ impl std::fmt::Display for Person {
     }
 }
 
-/// Root, and a dozen others: with one group that nothing belongs to, with
-/// group root (as the first and as another one), with many groups, with ids
-/// beyond 31 bits, nobody.
+/// Returns root and a dozen others: with one group that owns nothing, with group root (as the first
+/// and as another one), with many groups, with ids beyond 31 bits, nobody.
 pub fn everybody() -> Vec<Person> {
     let [a, b, c, d, high] = SHARED;
     let many: Vec<u32> = (70_000..70_060).chain([d]).collect();
@@ -69,7 +68,7 @@ pub fn everybody() -> Vec<Person> {
     list.into_iter().map(person).collect()
 }
 
-/// Who owns things: those who ask, root, and somebody unknown.
+/// Owners of objects: the users who ask, root, and an unknown user.
 pub const OWNERS: &[u32] = &[
     0,
     0,
@@ -87,7 +86,7 @@ pub const OWNERS: &[u32] = &[
     77_777,
 ];
 
-/// Groups that things belong to.
+/// Owning groups of objects.
 pub const GROUPS: &[u32] = &[
     0,
     0,

@@ -1,26 +1,25 @@
-//! A tree from a seed, as data: what there is, whose, with which permissions
-//! and attributes. Touches no files.
+//! A tree from a seed, as data: its objects with owners, permissions and attributes. Touches no
+//! files.
 
 use super::access::Access;
 use super::names;
 use crate::prng::Prng;
 
-/// What a planned object is.
+/// The kind of a planned object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A directory.
     Folder,
-    /// A file with so many bytes.
+    /// A file.
     File {
         /// Its length; up to 8 KiB are written, the rest is a hole.
         size_bytes: u64,
     },
-    /// A symbolic link that says this.
+    /// A symbolic link with this target.
     Symlink(Vec<u8>),
     /// A symbolic link to a file beside the tree that only root may read.
     LinkOutside,
-    /// Another name of the file with this number; a file of its own where
-    /// that one was left out.
+    /// Another name of the file with this number; a file of its own if that one was left out.
     HardLink(usize),
     /// A FIFO.
     Fifo,
@@ -31,15 +30,15 @@ pub enum Kind {
 /// A planned object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Stays the same when others are left out.
+    /// Stays the same when other objects are left out.
     pub number: usize,
-    /// The number of the folder that holds it; `None` for the root's.
+    /// The number of its folder; `None` in the root.
     pub parent: Option<usize>,
     /// Its name.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Who may do what.
+    /// Its permissions.
     pub access: Access,
     /// Extended attributes: names and values.
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
@@ -48,27 +47,27 @@ pub struct Node {
 /// A planned tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What decided everything.
+    /// Determines everything else.
     pub seed: u64,
     /// The directory above the root.
     pub above: Access,
     /// The root.
     pub root: Access,
-    /// What is below, holders before what they hold.
+    /// The objects below, parents before their children.
     pub nodes: Vec<Node>,
-    /// Paths are longer than the kernel takes as an argument.
+    /// Whether paths are longer than the kernel accepts as an argument.
     pub is_deep: bool,
 }
 
-/// Rows that stand above the usual size of a subtree with a name barrier.
+/// Number of rows above the usual size from which a subtree gets a name barrier.
 const CROWD: u64 = 4_200;
 /// Levels of long names that exceed `PATH_MAX`.
 const DEEP_LEVELS: usize = 18;
-/// Subtrees that random ones are put into at most.
+/// Maximum depth of random subtrees.
 const DEPTH: usize = 9;
 
 impl Plan {
-    /// The tree of this seed.
+    /// Makes the tree of this seed.
     pub fn new(seed: u64) -> Plan {
         let mut prng = Prng::new(seed ^ 0x7065_726d);
         let above = match prng.below(6) {
@@ -103,7 +102,7 @@ impl Plan {
         }
     }
 
-    /// The same without an object and all it holds.
+    /// Returns the plan without an object and everything below it.
     #[must_use]
     pub fn without(&self, number: usize) -> Plan {
         let mut gone = std::collections::BTreeSet::from([number]);
@@ -119,7 +118,7 @@ impl Plan {
         plan
     }
 
-    /// The path of an object, relative to the root; `None` if it was left out.
+    /// Returns the path of an object, relative to the root; `None` if it was left out.
     pub fn path(&self, number: usize) -> Option<Vec<u8>> {
         let mut names = Vec::new();
         let mut at = Some(number);
@@ -133,7 +132,7 @@ impl Plan {
         Some(names.join(&b'/'))
     }
 
-    /// True if the folder that holds this path is in the plan.
+    /// Returns true if the folder that holds this path is in the plan.
     pub fn has_holder_of(&self, path: &[u8]) -> bool {
         let Some(at) = path.iter().rposition(|byte| *byte == b'/') else {
             return true;
@@ -142,8 +141,8 @@ impl Plan {
         self.nodes.iter().any(is_it)
     }
 
-    /// Start points relative to the root (empty: itself): folders, other
-    /// objects, and names that are not there.
+    /// Draws start points relative to the root (empty: the root itself): folders, other objects,
+    /// and names that do not exist.
     pub fn starts(&self, wanted: usize) -> Vec<Vec<u8>> {
         let mut prng = Prng::new(self.seed ^ 0x7374_6172);
         let is_folder = |node: &&Node| node.kind == Kind::Folder;
@@ -174,7 +173,7 @@ impl Plan {
 struct Planner {
     prng: Prng,
     nodes: Vec<Node>,
-    /// Of each node.
+    /// The depth of each node.
     depths: Vec<usize>,
 }
 
@@ -183,7 +182,7 @@ impl Planner {
         let wanted = 50 + self.prng.below(60);
         let mut folders = vec![None];
         for _ in 0..wanted {
-            // Late folders are drawn more often, or trees would be flat.
+            // Recent folders are drawn more often; otherwise trees would be flat.
             let late = folders.len().saturating_sub(12);
             let parent = if self.prng.once_in(3) {
                 *self.prng.pick(&folders)
@@ -200,8 +199,8 @@ impl Planner {
         }
     }
 
-    /// A folder that some may pass and not list, with subtrees on both sides
-    /// of the size from which on they get a name barrier.
+    /// Adds a folder that some users may pass but not list, with subtrees above and below the size
+    /// from which on they get a name barrier.
     fn crowd(&mut self) {
         let passage = self.add(None, Kind::Folder);
         self.nodes[passage].access = Access::passage(&mut self.prng);
@@ -223,7 +222,7 @@ impl Planner {
         for level in 0..DEEP_LEVELS {
             let number = self.add(at, Kind::Folder);
             self.nodes[number].name = names::long(number);
-            // Without r but not x: its messages need paths that fit.
+            // No mode has r without x: messages about such a folder need paths that fit.
             let mode = *self.prng.pick(&[0o755, 0o755, 0o755, 0o755, 0o750]);
             let gid = self.nodes[number].access.gid;
             self.nodes[number].access = Access {
@@ -272,7 +271,7 @@ impl Planner {
         }
     }
 
-    /// A file somewhere, most often behind other permissions.
+    /// Picks a file, most often one behind other permissions.
     fn link(&mut self) -> Kind {
         let is_file = |node: &&Node| matches!(node.kind, Kind::File { .. });
         let files: Vec<usize> = self

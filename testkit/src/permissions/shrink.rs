@@ -1,19 +1,19 @@
-//! Leaves out subtrees of a tree for as long as what failed still fails.
+//! Removes subtrees of a tree as long as the failure persists.
 
 use super::access::Access;
 use super::plan::{Kind, Plan};
 
-/// Trees that are built at most.
+/// Maximum number of trees built.
 const ATTEMPTS: usize = 120;
 
-/// A smaller plan for which `fails` still says why, and what it said last.
+/// Returns a smaller plan for which `fails` still returns a reason, and the last reason.
 pub fn shrink(plan: &Plan, mut fails: impl FnMut(&Plan) -> Option<String>) -> (Plan, String) {
     let mut smallest = plan.clone();
     let mut why = String::new();
     let mut attempts = 0;
     loop {
         let before = smallest.nodes.len();
-        // Folders first, and outer ones before inner ones: most goes at once.
+        // Folders first, and outer ones before inner ones: their removal removes most.
         let mut numbers: Vec<(bool, usize)> = smallest
             .nodes
             .iter()
@@ -39,7 +39,7 @@ pub fn shrink(plan: &Plan, mut fails: impl FnMut(&Plan) -> Option<String>) -> (P
     }
 }
 
-/// What is left, a line an object, for the message.
+/// Describes the remaining plan for a message, one line per object.
 pub fn describe(plan: &Plan) -> String {
     let mut text = format!("above {}\nroot {}\n", line(&plan.above), line(&plan.root));
     for node in plan.nodes.iter().take(40) {
@@ -68,7 +68,7 @@ fn line(access: &Access) -> String {
     )
 }
 
-/// A path with its long names cut.
+/// Returns a path with its long names shortened.
 fn shown(path: &[u8]) -> String {
     let names = path.split(|byte| *byte == b'/');
     let cut = names.map(|name| name[..name.len().min(24)].escape_ascii().to_string());

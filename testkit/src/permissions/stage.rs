@@ -1,9 +1,8 @@
-//! One tree with secrets, its index, and the users who would like to know.
+//! One tree with secrets, its index, and users who try to learn them.
 //!
-//! Whatever is secret carries [`MARKER`] in its name or value, in bytes that
-//! do not compress, so that grep(1) over the index's files finds it where
-//! the kernel lets it. [`Stage::lax`] is the same index as a careless build
-//! would leave it: open to all.
+//! Each secret name or value contains [`MARKER`], whose bytes do not compress, so that grep(1)
+//! finds it in the index's files where the kernel allows it. [`Stage::lax`] is the same index as a
+//! careless build would leave it: open to all.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -17,28 +16,28 @@ use crate::skip;
 
 /// Part of each secret name and value.
 pub const MARKER: &str = "q7Zx0Kp3Vw9Jt5Rb";
-/// Owns private things.
+/// A user who owns private objects.
 pub const ALICE: u32 = 60_001;
-/// Owns a large home below a directory that may be passed and not listed.
+/// A user who owns a large home below a directory that may be passed but not listed.
 pub const BOB: u32 = 60_002;
-/// Owns nothing and is named nowhere.
+/// A user who owns nothing and is named nowhere.
 pub const MALLORY: u32 = 60_009;
-/// Files in Bob's home: enough for a name barrier.
+/// Number of files in Bob's home: enough for a name barrier.
 const CROWD: usize = 4_200;
-/// After so many seconds a command counts as hanging.
+/// Seconds after which a command counts as hanging.
 const HANG_SECS: &str = "60";
 
-/// The tree, the index, the program.
+/// A tree, its index, and the program.
 #[derive(Debug)]
 pub struct Stage {
-    /// Goes away with everything in it.
+    /// The directory of everything, removed on drop.
     pub scratch: Scratch,
-    /// The program, where every user may run it.
+    /// The program, in a place where every user may run it.
     pub trawl: PathBuf,
 }
 
 impl Stage {
-    /// A tree without a crowd, indexed.
+    /// Makes a tree without a crowd and indexes it.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -49,7 +48,7 @@ impl Stage {
         stage
     }
 
-    /// The same with a subtree that is large enough for a name barrier.
+    /// Like [`Stage::new`], with a subtree that is large enough for a name barrier.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -63,7 +62,7 @@ impl Stage {
         stage
     }
 
-    /// The tree alone.
+    /// Makes the tree without an index.
     ///
     /// # Panics
     /// If it cannot be made.
@@ -99,18 +98,18 @@ impl Stage {
         stage
     }
 
-    /// A directory in which Mallory may write.
+    /// Makes a directory in which Mallory may write.
     fn own_place(&self) {
         fs::create_dir(self.own()).expect("a directory");
         chown(self.own(), Some(MALLORY), Some(MALLORY)).expect("root may");
     }
 
-    /// Where Mallory may write.
+    /// Returns the directory in which Mallory may write.
     pub fn own(&self) -> PathBuf {
         self.scratch.join("mallory")
     }
 
-    /// A path below the tree's root.
+    /// Returns a path below the tree's root.
     pub fn path(&self, relative: &str) -> PathBuf {
         let root = self.scratch.join("tree");
         if relative.is_empty() {
@@ -120,7 +119,7 @@ impl Stage {
         }
     }
 
-    /// The index.
+    /// Returns the index's directory.
     pub fn index_dir(&self) -> PathBuf {
         self.scratch.join("index")
     }
@@ -128,7 +127,7 @@ impl Stage {
     /// Makes a directory in the tree.
     ///
     /// # Panics
-    /// If it cannot be made; so do the others here.
+    /// If it cannot be made, like the other functions here.
     #[track_caller]
     pub fn folder(&self, relative: &str, owner: u32, mode: u32) {
         let path = self.path(relative);
@@ -149,14 +148,14 @@ impl Stage {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("root may");
     }
 
-    /// Changes an ACL in the tree, as setfacl -m takes it.
+    /// Changes an ACL in the tree, with entries in the form of `setfacl -m`.
     #[track_caller]
     pub fn acl(&self, relative: &str, entries: &str) {
         let mut line = command("setfacl");
         run(line.args(["-m", entries]).arg(self.path(relative))).expect_code(0);
     }
 
-    /// Makes or renews the index, as root, with more options.
+    /// Makes or renews the index, as root, with further options.
     pub fn index(&self, options: &[&str]) -> Ran {
         let mut line = self.index_command();
         run(line.args(options).arg(self.path("")))
@@ -169,12 +168,12 @@ impl Stage {
         line
     }
 
-    /// The program as a user, in the tree's root; 0 is root.
+    /// Runs the program as a user, in the tree's root; 0 is root.
     pub fn ask(&self, uid: u32, words: &[&str]) -> Ran {
         self.ask_of(&self.index_dir(), uid, words)
     }
 
-    /// The same of another index.
+    /// Like [`Stage::ask`], on another index.
     pub fn ask_of(&self, index: &Path, uid: u32, words: &[&str]) -> Ran {
         let mut line = identity(uid).command("timeout");
         line.args(["-s", "KILL", HANG_SECS]).arg(&self.trawl);
@@ -182,17 +181,18 @@ impl Stage {
         run(line.current_dir(self.path("")))
     }
 
-    /// A script for bash (more than ten descriptors) as a user; `$1` is the index, `$2` a place of Mallory's.
+    /// Runs a bash script as a user (bash, because it uses more than ten descriptors); `$1` is the
+    /// index, `$2` Mallory's directory.
     pub fn shell(&self, uid: u32, script: &str) -> Ran {
         self.shell_about(&self.index_dir(), uid, script)
     }
 
-    /// The same about another index.
+    /// Like [`Stage::shell`], on another index.
     pub fn shell_about(&self, index: &Path, uid: u32, script: &str) -> Ran {
         run(&mut self.shell_command(index, uid, script))
     }
 
-    /// That script's command, to be run beside something else.
+    /// Returns the command of such a script, to run it concurrently.
     pub fn shell_command(&self, index: &Path, uid: u32, script: &str) -> Command {
         let mut line = identity(uid).command("timeout");
         line.args(["-s", "KILL", HANG_SECS, "bash", "-c", script, "bash"]);
@@ -200,8 +200,8 @@ impl Stage {
         line
     }
 
-    /// A copy of the index as a careless build would leave it: everything
-    /// may be read, written and planted by everybody.
+    /// Makes a copy of the index as a careless build would leave it: everybody may read, write and
+    /// add everything.
     pub fn lax(&self) -> PathBuf {
         let copy = self.scratch.join("lax");
         run(command("rm").arg("-rf").arg(&copy)).expect_code(0);
@@ -211,7 +211,7 @@ impl Stage {
         copy
     }
 
-    /// Files of an index that a user can read and that hold [`MARKER`].
+    /// Returns the files of an index that a user can read and that contain [`MARKER`].
     pub fn leaks(&self, index: &Path, uid: u32) -> Vec<String> {
         let script = format!("grep -rlaF {MARKER} \"$1\" 2>/dev/null");
         let ran = self.shell_about(index, uid, &script);
@@ -219,7 +219,7 @@ impl Stage {
     }
 }
 
-/// Root, or a user with one group of the same number.
+/// Returns root, or a user with one group of the same number.
 pub fn identity(uid: u32) -> Identity {
     if uid == 0 {
         Identity::Ourselves
@@ -228,7 +228,7 @@ pub fn identity(uid: u32) -> Identity {
     }
 }
 
-/// Why nobody else can be let loose on an index here, if so; said aloud.
+/// Returns true, and says why, if other users cannot be tried on an index here.
 pub fn cannot(what: &str) -> bool {
     let programs = ["bash", "setpriv", "setfacl", "getfattr", "timeout"];
     let skips = programs.map(|program| skip::without_program(what, program));

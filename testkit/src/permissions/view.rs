@@ -1,13 +1,13 @@
-//! All that a user can see of an index from outside, without our reader.
+//! Collects everything that a user can see of an index from outside, without our reader.
 
 use std::path::Path;
 
 use crate::oracle::{Identity, command, run};
 
-/// All that a user can find out without knowing names: attributes of what
-/// can be reached, and the content of what can be read. Times of snapshots
-/// differ from build to build and are masked, and with them the lengths of
-/// files whose content is compared. What pads a name barrier has random names.
+/// A script that prints everything that a user can find out without knowing names: attributes of
+/// reachable objects, and the content of readable files. Times of snapshots differ from build to
+/// build and are masked, and with them the lengths of files whose content is compared. Padding of a
+/// name barrier has random names.
 const LOOK: &str = r#"
 cd "$1" || exit
 { find . -type f -readable ! -name '*.parquet' -printf '%p %m %U %G %n\n' \
@@ -20,8 +20,8 @@ find . -type f ! -name '*.parquet' -readable -exec cat {} + 2>/dev/null |
 true
 "#;
 
-/// What a user sees of an index, sorted. Ids of snapshots, which are times, are numbered in their
-/// order.
+/// Returns what a user sees of an index, sorted. Ids of snapshots, which are times, are replaced by
+/// numbers in their order.
 ///
 /// # Panics
 /// If a tool cannot be started.

@@ -1,10 +1,9 @@
-//! The repository's files, as the rules about them see it: build output and
-//! version control left out.
+//! Lists the repository's files for the rules about them, without build output and version control.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The repository's root.
+/// Returns the repository's root.
 pub(crate) fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package
@@ -13,7 +12,7 @@ pub(crate) fn root() -> PathBuf {
         .to_path_buf()
 }
 
-/// Every regular file below `folder`, sorted; hidden folders and `target` left out.
+/// Returns every regular file below `folder`, sorted, without hidden folders and `target`.
 pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];

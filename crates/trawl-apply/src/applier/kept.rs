@@ -1,13 +1,12 @@
-//! Listings of which only some names are dirty: these are looked at, the other
-//! rows are taken as the index has them, and all of it is written again.
+//! Rewrites listings of which only some names are dirty: these are looked at, and the other rows
+//! are copied from the index.
 //!
-//! That is right where a source names what changes: whatever is otherwise
-//! than in the index is dirty by its name, or under all names that the index
-//! has of it. What is not told so is listed as a whole instead: a directory
-//! that is new at its path (see [`Targets::of`]), one of which something could
-//! not be read, one with another file system in it (what is seen there is no change of
-//! the directory), rows whose ids were changed on the way into the index.
-//! Most names dirty, looking at all costs no more.
+//! This is right where a source names its changes: every difference from the index is dirty by its
+//! name, or under all names that the index has of it. Where that does not hold, the directory is
+//! listed as a whole: if it is new at its path (see [`Targets::of`]), if a part of it could not be
+//! read, if another file system is mounted in it (mounting does not change the directory), or if
+//! ids were mapped on the way into the index. If most names are dirty, a full listing costs no
+//! more.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -23,34 +22,33 @@ use crate::error::Result;
 use crate::known::Listing;
 use crate::targets::NameSet;
 
-/// A directory is listed as a whole if it has fewer rows for each dirty name.
+/// A directory is listed as a whole if it has fewer rows than this per dirty name.
 const ROWS_A_NAME: u64 = 2;
-/// Names that are looked at together, at most.
+/// Maximum number of names looked at together.
 const NAMES_MOST: u64 = 1 << 15;
 /// Rows of one batch.
 const BATCH_ROWS: usize = 1 << 15;
-/// Bytes that a row's names have room for at first.
+/// Initial capacity per row for its names, in bytes.
 const NAME_BYTES: usize = 24;
 
-/// What of a listing is kept.
+/// The part of a listing that is kept.
 pub(super) struct Kept {
     pub(super) place: ListingPlace,
-    /// What the index has of it.
+    /// The entries of it that others depend on.
     pub(super) listing: Listing,
-    /// How many rows that are.
+    /// Number of rows.
     rows: usize,
-    /// Names that are looked at, in order.
+    /// Names to look at, in order.
     names: Vec<CString>,
-    /// The directory.
+    /// The directory's device and inode number.
     of: (Dev, u64),
-    /// Attribute values by entry, those of each in the order in which they
-    /// were.
+    /// Attribute values by entry, those of each entry in their original order.
     values: HashMap<Vec<u8>, Vec<ValueIn>>,
 }
 
 impl Reading<'_> {
-    /// What can be kept of the listing of `dir` of which these names are
-    /// dirty; `None` if it has to be listed as a whole.
+    /// Returns what can be kept of the listing of `dir` if these names are dirty; `None` if it must
+    /// be listed as a whole.
     pub(super) fn kept(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<Option<Kept>> {
         let Some(dirty) = dirty.filter(|_| self.id_map.is_none()) else {
             return Ok(None);
@@ -85,8 +83,9 @@ impl Reading<'_> {
 }
 
 impl Kept {
-    /// With the values that lie in these rows, which are all that the index
-    /// has of the directory; `None` if there is something that nobody named.
+    /// Adds the attribute values found in these rows, which are all that the index has of the
+    /// directory. Returns `None` if a part of the directory could not be read before: its change
+    /// would not be named.
     pub(super) fn with_values(
         mut self,
         view: &View,
@@ -100,7 +99,7 @@ impl Kept {
         if has(Table::Xattrs) {
             for value in view.values_in(dir)? {
                 let of_entry = self.values.entry(value.name.clone()).or_default();
-                // What a directory behind a barrier has lies there once more.
+                // The values of a directory behind a barrier are stored twice.
                 if of_entry.iter().all(|known| known.attr != value.attr) {
                     of_entry.push(value);
                 }
@@ -116,7 +115,7 @@ impl Kept {
         }
     }
 
-    /// Gives what is kept, with what was found of the names that are not.
+    /// Passes on the kept rows, merged with the entries found under the dirty names.
     pub(super) fn give(
         &self,
         dir: &[u8],

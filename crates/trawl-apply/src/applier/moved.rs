@@ -1,13 +1,13 @@
-//! Directories that were moved to where fewer reach them: files of the index tell of what they
-//! hold where they were, to those who could see it there.
+//! Hides directories that were moved to a place that fewer users can reach: files of the index show
+//! their content under the old path to users who could see it there.
 //!
 //! No change source needs to report the move. A directory that is scanned with everything below it
-//! (because its path or its permissions are new), and that not everybody can reach, is looked for
-//! by its inode among the rows that no longer hold.
+//! (because its path or its permissions are new), and that not everybody can reach, is looked up by
+//! its inode among the dead rows.
 //!
 //! A directory that is moved while a round reads can be found at its new path by that round, while
-//! only the next one learns that it left the old path. So what a round found counts for the next
-//! one, too, which has taken all events of such a move.
+//! only the next round learns that it left the old path. So the directories found by one round
+//! count for the next round, too, which has taken all events of such a move.
 
 use std::collections::HashMap;
 
@@ -18,29 +18,29 @@ use trawl_query::{DirObject, Part, RowsOf, Values};
 use super::Reading;
 use crate::error::Result;
 
-/// How many directories of a round are remembered. If there are more, all are taken to have moved.
+/// Maximum number of directories remembered per round. Beyond it, all are assumed to have moved.
 const DIRECTORIES_MOST: usize = 256 * 1024;
 
-/// Directories that were found in a round and that not everybody reaches.
+/// Directories that a round found and that not everybody can reach.
 #[derive(Default)]
 pub(super) struct Shut {
-    /// What guards their listings: one guard, or another if the directory gets a barrier for its
-    /// size. Numbers stand for them, since there are few.
+    /// The guards of their listings: the ordinary guard, and the one that applies if the directory
+    /// gets a barrier for its size. Directories refer to them by index, since there are few.
     places: Vec<[Guard; 2]>,
     numbers: HashMap<[Guard; 2], usize>,
     found: HashMap<DirObject, Found>,
-    /// A directory that there was no room for.
+    /// A directory that did not fit in.
     left_out: Option<Vec<u8>>,
 }
 
-/// Where a directory was found.
+/// The place where a directory was found.
 struct Found {
     path: Vec<u8>,
     place: usize,
 }
 
 impl Shut {
-    /// Notes a directory whose listing belongs there.
+    /// Notes a directory and the guards of its listing.
     pub(super) fn note(&mut self, object: DirObject, path: &[u8], places: [Guard; 2]) {
         if places.iter().all(Guard::is_trivial) {
             return;
@@ -58,8 +58,8 @@ impl Shut {
         self.found.insert(object, Found { path, place });
     }
 
-    /// True if rows behind this guard, of a directory that was at `path`, can be read by somebody
-    /// who does not reach it where it is now.
+    /// Returns true if rows behind this guard, of a directory that was at `path`, can be read by
+    /// somebody who cannot reach the directory where it is now.
     fn shows_less_than(&self, guard: &Guard, path: &[u8], object: &DirObject) -> bool {
         let Some(found) = self.found.get(object).filter(|found| found.path != path) else {
             return false;
@@ -70,16 +70,16 @@ impl Shut {
 }
 
 impl<'a> Reading<'a> {
-    /// Notes rows that no longer hold, of directories.
+    /// Notes dead rows of directories.
     pub(super) fn note_killed(&mut self, known: &[RowsOf<'a>]) {
         let of_dirs = known.iter().filter(|rows| rows.table == Table::Dirs);
         self.killed.extend(of_dirs.cloned());
     }
 
-    /// Hides what directories hold that went where fewer reach them, where files tell of them by
-    /// the paths that they had.
+    /// Hides the content of directories that were moved to where fewer users reach them, if files
+    /// show it under the old paths.
     pub(super) fn hide_moved(&mut self) -> Result<()> {
-        // The snapshot that must be made anyway leaves out all rows that no longer hold.
+        // The pending snapshot leaves out all dead rows.
         let rounds = [&self.shut, self.shut_before];
         if rounds.iter().all(|shut| shut.found.is_empty()) || self.more.withdrawn.is_some() {
             return Ok(());

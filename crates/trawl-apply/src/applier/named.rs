@@ -1,10 +1,8 @@
-//! Objects of which a name is dirty: whether they have others, which are dirty
-//! then, too.
+//! Determines whether objects with a dirty name have further names, which are then dirty, too.
 //!
-//! Most have one name. What is found under a dirty name says so by itself: an
-//! object with the number of the dirty one, and one link, is it, or came after
-//! it. So only those are asked for by their handles that were not found like
-//! that.
+//! Most objects have one name, and the entry found under the dirty name shows that: if it has the
+//! object's inode number and a link count of 1, it is the object or its successor. Only objects
+//! that were not found like that are looked up by their handles.
 
 use std::collections::HashSet;
 
@@ -15,17 +13,17 @@ use trawl_scan::Extent;
 use crate::error::Result;
 use crate::targets::{Named, Targets};
 
-/// Those of a round, and who can be asked.
+/// The undecided objects of a round, and the interface to look them up.
 pub(crate) struct Unsettled<'p> {
     pub(super) named: Named,
     pub(super) places: Option<&'p mut dyn Places>,
 }
 
-/// What was found of them.
+/// The findings about them.
 pub(super) struct Settling {
-    /// Those that were not, by number.
+    /// Inode numbers of objects that were not found yet.
     left: HashSet<u64>,
-    /// Numbers are told apart by file system; this is theirs.
+    /// The file system whose inode numbers these are.
     dev: Dev,
 }
 
@@ -35,7 +33,7 @@ impl Settling {
         Settling { left, dev }
     }
 
-    /// Notes what is there now.
+    /// Notes the entries found now.
     pub(super) fn note(&mut self, batch: &DirBatch, extent: Extent) {
         if self.left.is_empty() {
             return;
@@ -43,7 +41,7 @@ impl Settling {
         for entry in &batch.entries {
             let meta = &entry.meta;
             let is_whole = match meta.file_type() {
-                // What is in it is read, too.
+                // The directory's content is read, too.
                 FileType::Directory => extent == Extent::Subtree,
                 _ => meta.nlink == 1,
             };
@@ -53,8 +51,7 @@ impl Settling {
         }
     }
 
-    /// Notes that all names of an object are taken care of; true if it was one
-    /// of these.
+    /// Notes that all names of an object are taken care of; returns true if it was undecided.
     pub(super) fn settle(&mut self, dev: Dev, ino: u64) -> bool {
         dev == self.dev && self.left.remove(&ino)
     }
@@ -65,7 +62,7 @@ impl Settling {
 }
 
 impl Unsettled<'_> {
-    /// There are none.
+    /// Returns an empty set.
     pub(crate) fn none() -> Unsettled<'static> {
         Unsettled {
             named: Named::new(),
@@ -73,8 +70,8 @@ impl Unsettled<'_> {
         }
     }
 
-    /// Adds what is dirty of those that are left; true if that is something.
-    /// None of them is asked for again.
+    /// Adds the dirty names of the remaining objects; returns true if there are any. Each object is
+    /// looked up once only.
     pub(super) fn add_to(
         &mut self,
         targets: &mut Targets,

@@ -1,5 +1,5 @@
-//! What is read passes through here on its way into a round: it is counted, and
-//! what something depends on is noted.
+//! Forwards rows from the scanner to a round, counts them, and notes the entries that others depend
+//! on.
 
 use trawl_index::live::Round;
 use trawl_index::{GuardStep, IndexError};
@@ -14,23 +14,23 @@ use super::named::Settling;
 use crate::access;
 use crate::known::{Known, Listing};
 
-/// What a listing holds that something depends on.
+/// The entries of a listing that others depend on.
 #[derive(Default)]
 pub(super) struct Found {
     /// The directory.
     pub(super) dir: Option<DirId>,
-    /// By name.
+    /// The entries by name.
     pub(super) entries: Vec<(Vec<u8>, Known)>,
 }
 
 /// A directory that was found and that not everybody may list and pass.
 pub(super) struct Closed {
     pub(super) path: Vec<u8>,
-    /// Guards of shards where its listing belongs.
+    /// Guards of the shards where its listing belongs.
     pub(super) places: [Vec<GuardStep>; 2],
 }
 
-/// What a batch says of the directory itself.
+/// Returns the part of a batch that describes the directory itself.
 pub(super) fn head_of(batch: &DirBatch) -> DirBatch {
     DirBatch {
         dir: batch.dir,
@@ -42,28 +42,28 @@ pub(super) fn head_of(batch: &DirBatch) -> DirBatch {
     }
 }
 
-/// Passes on what was read; counts it, and notes what one listing holds, as it
-/// will be in the index.
+/// A sink that forwards batches, counts them, and notes the entries of one listing in the form in
+/// which the index will have them.
 pub(super) struct Noted<'a, 'w> {
     pub(super) round: &'a mut Round<'w>,
     pub(super) applied: &'a mut Applied,
     pub(super) id_map: Option<&'a IdMap>,
-    /// The directory whose listing is noted, if one is.
+    /// The directory whose listing is noted, if any.
     pub(super) dir: Option<&'a [u8]>,
-    /// What the index had of it.
+    /// The entries that the index had of it.
     pub(super) known: &'a Listing,
     pub(super) found: Found,
-    /// Whether the first batch of that directory is held back, since more belongs to it.
+    /// Whether the first batch of that directory is held back because rows are to be added to it.
     pub(super) is_part: bool,
-    /// That batch.
+    /// The batch held back.
     pub(super) held: Option<DirBatch>,
-    /// Directories whose access decides where what was read is placed.
+    /// Directories whose access decides where the rows are placed.
     pub(super) met: &'a mut Vec<(Vec<u8>, DirAccess)>,
     pub(super) settling: &'a mut Settling,
     pub(super) extent: Extent,
-    /// What was found and is not for everybody, of a subtree.
+    /// Directories of a subtree that not everybody may list and pass.
     pub(super) closed: Vec<Closed>,
-    /// And which of it not everybody can reach.
+    /// Directories among them that not everybody can reach.
     pub(super) shut: &'a mut Shut,
 }
 
@@ -81,7 +81,7 @@ impl Noted<'_, '_> {
 }
 
 impl Noted<'_, '_> {
-    /// Notes a directory of a subtree, by its first batch.
+    /// Notes a directory of a subtree, from its first batch.
     fn note_closed(&mut self, batch: &DirBatch) {
         let is_first = self.extent == Extent::Subtree && batch.fragment == 0;
         let Some(above) = batch.parent.filter(|_| is_first) else {
@@ -105,7 +105,7 @@ impl Noted<'_, '_> {
         self.shut.note(object, &batch.path, guards);
     }
 
-    /// Passes on a batch after it was noted.
+    /// Notes a batch and forwards it.
     pub(super) fn pass(&mut self, batch: DirBatch) -> std::result::Result<(), IndexError> {
         if self.dir == Some(&batch.path[..]) {
             match self.id_map {

@@ -1,8 +1,8 @@
-//! What rows and inodes are compared by, in one number: for file systems that give inodes without
-//! their names.
+//! Hashes the attributes by which rows and inodes are compared, for file systems that deliver
+//! inodes without their names.
 //!
-//! Not by their sizes: those that the inodes have are as of when content was last written to the
-//! disk. Whoever changes a size changes the times, too.
+//! Sizes are left out: the inodes' sizes are those at the time when content was last written to the
+//! disk. A change of the size changes the times, too.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -12,10 +12,11 @@ use trawl_sys::stat::Inode;
 
 use super::{Search, time};
 
-/// What no row has.
+/// A hash that no row has.
 const DOUBTFUL: u64 = 0;
 
-/// Of an inode; of one that changed so late that the index may not have it, a number that no row has.
+/// Hashes an inode. Returns `DOUBTFUL`, which no row has, if the inode changed so late that the
+/// index may not have the change.
 pub(super) fn of_inode(search: &Search<'_>, inode: &Inode) -> u64 {
     if search.is_recent(inode.ctime) {
         return DOUBTFUL;
@@ -24,7 +25,7 @@ pub(super) fn of_inode(search: &Search<'_>, inode: &Inode) -> u64 {
     of([inode.mode, inode.nlink], times)
 }
 
-/// Of a row.
+/// Hashes a row.
 pub(super) fn of_row(row: &Row<'_>) -> u64 {
     let times = [row.mtime(), row.ctime()];
     of([row.mode(), row.nlink()], times)

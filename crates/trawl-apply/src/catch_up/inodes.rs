@@ -1,8 +1,8 @@
-//! By all inodes of an xfs: it gives them in the order of their numbers, many with one call, and
-//! the rows of the index look for theirs among them.
+//! Finds changes through all inodes of an xfs. They are delivered in the order of their numbers,
+//! many per call, and the rows of the index are looked up among them.
 //!
-//! What is kept of an inode is its number and a hash of what rows are compared by; so many inodes at
-//! a time that memory is bounded, and the rows are gone over once for each so many.
+//! For each inode its number and a hash of the compared attributes are stored. At most `KEPT`
+//! inodes are held at a time, which bounds memory; the rows are read once for each such window.
 
 use trawl_model::Dev;
 use trawl_model::column::ColumnSet;
@@ -15,25 +15,26 @@ use trawl_sys::xfs::Inodes;
 use super::digest::{of_inode, of_row};
 use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit, device};
 
-/// Inodes that are kept at a time: 16 bytes each.
+/// Maximum number of inodes held at a time, 16 bytes each.
 const KEPT: usize = 2 << 20;
 
-/// A file system with so many more inodes than the index has rows is not worth going over.
+/// If the file system has more inodes per row of the index than this, reading them is not
+/// worthwhile.
 const INODES_A_ROW: u64 = 8;
 
 struct Window<'a> {
     search: &'a Search<'a>,
     top: &'a Top,
-    /// The device of the root, as rows have it.
+    /// The root's device number, as rows have it.
     dev: u64,
-    /// Numbers from here on, and below; `None`: all that follow.
+    /// The window of inode numbers: from `first` to below `end`, or to the last one if `None`.
     first: u64,
     end: Option<u64>,
-    /// By number.
+    /// Pairs of number and hash, by number.
     inodes: Vec<(u64, u64)>,
 }
 
-/// Finds rows that are otherwise than their inodes, or have none.
+/// Finds rows that differ from their inodes, or whose inodes do not exist.
 pub(super) fn find(
     search: &Search<'_>,
     start: &Start,
@@ -62,7 +63,7 @@ pub(super) fn find(
         search.judge(start, &window, &mut found)?;
     }
     found.looked_at = looked_at;
-    // In the order of the tree, whatever the numbers are.
+    // In the order of the tree, whatever the inode numbers are.
     found
         .suspects
         .sort_by(|a, b| trawl_model::path::cmp(&a.dir, &b.dir).then(a.name.cmp(&b.name)));
@@ -70,7 +71,7 @@ pub(super) fn find(
 }
 
 impl Window<'_> {
-    /// Takes the next inodes.
+    /// Reads the next window of inodes.
     fn fill(&mut self, from: &mut Inodes) -> std::result::Result<(), Unfit> {
         self.first = self.end.unwrap_or(u64::MAX);
         self.inodes.clear();
@@ -89,12 +90,12 @@ impl Window<'_> {
         Ok(())
     }
 
-    /// True if the inode of this number is not what the row was made of.
+    /// Returns true if the row's inode in this window differs from the row.
     fn is_other(&self, rows: &RowBatch, at: usize) -> bool {
         let number = |column: &[u64]| column.get(at).copied().unwrap_or_default();
         let ino = number(&rows.ino);
         if number(&rows.dev) != self.dev {
-            // Looked at on its own, once.
+            // A row on another device is looked at individually, in the first window.
             return self.first == 0;
         }
         if ino < self.first || self.end.is_some_and(|end| ino >= end) {

@@ -1,20 +1,23 @@
-//! What changed since the index was last known to be as its source: found without listing
-//! anything, so that after trust was lost only that is read again.
+//! Finds the changes since the index was last known to match its source, without listing
+//! directories. After trust was lost, only these changes are read again.
 //!
-//! Each row of the index is compared with what is there now, in the cheapest way that the file
-//! system has:
+//! Each row of the index is compared with the present state, by the cheapest method that the file
+//! system offers:
 //!
-//! - by *transactions* (btrfs, where it was noted which was the last before): just the inodes that
-//!   changed since are given;
-//! - by *inodes* (xfs): all inodes are given in the order of their numbers, many with one call;
-//! - by *times* elsewhere: each file is asked for its times, many with one call.
+//! - *transactions* (btrfs, if the last transaction before was noted): the file system delivers
+//!   just the inodes that changed since;
+//! - *inodes* (xfs): the file system delivers all inodes in the order of their numbers, many per
+//!   call;
+//! - *times* elsewhere: each file is asked for its times, many per call.
 //!
-//! A row that is not as its file is dirty; so is one whose file changed, by its own time, after the
-//! moment up to which everything is known to be in the index, or shortly before: times of the kernel
-//! are coarse. Times are compared for being the same, so a clock that was set back does not hide a
-//! change. A file that no row names is new: then the times of the directory that it is in are.
+//! A row is dirty if it differs from its file. It is also dirty if the file's change time is later
+//! than the moment up to which everything is known to be in the index, or shortly before it, since
+//! the kernel's times are coarse. Times are compared for equality, so a clock that was set back
+//! does not hide a change. A new file, which no row names, is found through its directory, whose
+//! times have changed.
 //!
-//! What cannot be told so is refused ([`Unappliable::Untold`]): then all has to be scanned.
+//! Changes that cannot be found this way are refused ([`Unappliable::Untold`]): then everything
+//! must be scanned.
 
 mod digest;
 mod inodes;
@@ -44,18 +47,18 @@ use crate::targets::Targets;
 
 pub use transactions::Note;
 
-/// How long before the moment up to which all is known a change may say that it happened: the
-/// coarsest times of file systems that are compared are a second apart.
+/// Margin in seconds: a change may have a time this long before the moment up to which everything
+/// is known, since the coarsest times of the file systems compared are one second apart.
 const MARGIN_SECS: i64 = 2;
 
-/// More rows than a snapshot's divided by this are so many that a scan is cheaper; fewer than the
-/// next are not.
+/// A scan is cheaper if the number of dirty rows exceeds the snapshot's rows divided by `MANY_OF`,
+/// and is at least `MANY_LEAST`.
 const MANY_OF: u64 = 4;
 const MANY_LEAST: u64 = 50_000;
-/// And so many take as much memory as there should be.
+/// Maximum number of dirty rows, which bounds memory.
 const MANY_MOST: u64 = 500_000;
 
-/// How what changed was found.
+/// The method by which the changes were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// By the transactions in which inodes changed.
@@ -67,7 +70,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// One word.
+    /// Returns the method's name, one word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -78,27 +81,28 @@ impl Method {
     }
 }
 
-/// What was found out and applied after changes were lost.
+/// Result of a recovery after changes were lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaughtUp {
-    /// How.
+    /// The method.
     pub method: Method,
-    /// Files that were looked at.
+    /// Number of files looked at.
     pub looked_at: u64,
-    /// Those that were not as the index had them.
+    /// Number of files that differed from the index.
     pub dirty: u64,
-    /// Why not in the cheapest way, if so.
+    /// Why a cheaper method was not used, if so.
     pub why: Option<String>,
-    /// What came of it.
+    /// The result of applying the changes.
     pub applied: Applied,
 }
 
 impl Applier {
-    /// Finds out what changed since all was known, and reads that and what is dirty again: for
-    /// when changes were lost. `note` is of a moment before that up to which all is known.
+    /// Finds the changes since the last complete state and reads them again, together with the
+    /// dirty entries: for use after changes were lost. `note` is of a moment before the one up to
+    /// which everything is known.
     ///
     /// # Errors
-    /// As [`Applier::apply`]; [`Unappliable::Untold`] where nobody can tell.
+    /// As [`Applier::apply`]; [`Unappliable::Untold`] where the changes cannot be determined.
     pub fn catch_up(
         &mut self,
         dirty: &Dirty,
@@ -133,10 +137,10 @@ impl Applier {
     }
 }
 
-/// A row that may not be as what it names.
+/// A row that may differ from the object it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Suspect {
-    /// The directory that the name is in.
+    /// The directory that holds the name.
     pub(crate) dir: Vec<u8>,
     pub(crate) name: Vec<u8>,
     pub(crate) is_dir: bool,
@@ -152,16 +156,16 @@ impl Suspect {
     }
 }
 
-/// What was found.
+/// Result of a search for changes.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) method: Method,
-    /// Rows, or inodes, that were looked at.
+    /// Number of rows, or inodes, looked at.
     pub(crate) looked_at: u64,
     pub(crate) suspects: Vec<Suspect>,
-    /// Of the root itself: it is in no directory.
+    /// Whether the root itself may differ; it is in no directory.
     pub(crate) is_root_suspect: bool,
-    /// Why it is not the cheapest way.
+    /// Why a cheaper method was not used.
     pub(crate) why: Option<String>,
 }
 
@@ -177,16 +181,16 @@ impl Found {
     }
 }
 
-/// What is looked through.
+/// Input of a search for changes.
 pub(crate) struct Search<'a> {
     pub(crate) view: &'a Arc<View>,
-    /// Rows of the snapshot that it goes on from.
+    /// Rows of the base snapshot.
     pub(crate) rows: u64,
-    /// Up to when all changes are in the view.
+    /// Time up to which the view has all changes.
     pub(crate) since: Timestamp,
-    /// The transaction that this was in, where that is known.
+    /// The transaction of that moment, where known.
     pub(crate) note: Option<&'a Note>,
-    /// Where other file systems are mounted, below the root.
+    /// Mount points of other file systems below the root.
     pub(crate) mounts: Vec<Vec<u8>>,
     pub(crate) cancel: &'a AtomicBool,
 }
@@ -199,28 +203,28 @@ struct Top {
     path: Vec<u8>,
 }
 
-/// Tells rows that may be otherwise now; on several threads.
+/// Finds rows that may differ now; runs on several threads.
 trait Judge: Sync {
-    /// What it looks at of each row, beside the name.
+    /// The columns that it reads of each row, besides the name.
     fn columns(&self) -> ColumnSet;
 
-    /// Adds those of a batch.
+    /// Adds the suspects of a batch.
     fn judge(&self, batch: &mut Batch<'_>, into: &mut Piece) -> trawl_query::Result<()>;
 }
 
-/// What came of a batch.
+/// The result for a batch.
 #[derive(Default)]
 struct Piece {
     looked_at: u64,
     suspects: Vec<Suspect>,
 }
 
-/// Why a way of finding what changed is none here.
+/// The reason why a method cannot be used here.
 enum Unfit {
-    /// It is not allowed, or there is no such call.
+    /// It is not permitted, or the system call does not exist.
     System(SysError),
     Query(QueryError),
-    /// So much changed that a scan is cheaper.
+    /// There are so many changes that a scan is cheaper.
     TooMuch,
 }
 
@@ -247,33 +251,33 @@ fn untold(why: impl Into<String>) -> ApplyError {
 }
 
 impl Search<'_> {
-    /// Finds what changed.
+    /// Finds the changes.
     ///
     /// # Errors
-    /// [`Unappliable::Untold`] where nobody can tell.
+    /// [`Unappliable::Untold`] where they cannot be determined.
     pub(crate) fn run(&self) -> Result<Found> {
         let root = self.view.root().to_vec();
         let Located::Found(start) = self.view.locate(&root)? else {
-            return Err(untold("the index does not have its root"));
+            return Err(untold("its root is not in the index"));
         };
         let top = Top::open(root)?;
         let kind = top.kind()?;
         if start.own_row().dev() != device(&top.stat) {
-            return Err(untold("its device has another number than before"));
+            return Err(untold("its device number has changed"));
         }
         let mut found = self.by_any_way(&start, &top, kind)?;
         for mount in &self.mounts {
             found.suspects.extend(top.suspect(mount));
         }
         found.is_root_suspect = self.is_changed(&start.own_row(), &top.stat);
-        // What could not be read before may be read now.
+        // A path that could not be read before may be readable now.
         for issue in start.recorded_issues(None)? {
             found.suspects.extend(top.suspect(&issue.path));
         }
         Ok(found)
     }
 
-    /// By the cheapest way that there is.
+    /// Finds the changes by the cheapest method available.
     fn by_any_way(&self, start: &Start, top: &Top, kind: Kind) -> Result<Found> {
         let mut why = None;
         let cheaper = match (kind, self.note) {
@@ -297,7 +301,7 @@ impl Search<'_> {
         }
     }
 
-    /// Has all rows judged.
+    /// Passes all rows to a judge.
     fn judge(
         &self,
         start: &Start,
@@ -330,7 +334,8 @@ impl Search<'_> {
         }
     }
 
-    /// True if what the row says is not what is there, or may not be in a moment.
+    /// Returns true if the row differs from the file, or if the file changed so recently that the
+    /// index may lack a change with the same times.
     fn is_changed(&self, row: &Row<'_>, now: &Stat) -> bool {
         let had = (row.ino(), row.mode(), row.nlink(), row.size());
         had != (now.ino, now.mode, now.nlink, now.size)
@@ -340,14 +345,14 @@ impl Search<'_> {
             || self.is_recent(now.ctime)
     }
 
-    /// True if a change of this time may not be in the index though it has the same time.
+    /// Returns true if the index may lack a change although the file has this change time.
     fn is_recent(&self, ctime: Time) -> bool {
         ctime.secs >= self.since.secs.saturating_sub(MARGIN_SECS)
     }
 }
 
-/// The columns of [`Search::is_changed`]. Not the allocated blocks: file systems change these by
-/// themselves, long after.
+/// The columns used by [`Search::is_changed`]. Allocated blocks are not compared: file systems
+/// change them on their own, long after.
 const COMPARED: ColumnSet = ColumnSet::of(&[
     Column::Ino,
     Column::Dev,
@@ -360,7 +365,7 @@ const COMPARED: ColumnSet = ColumnSet::of(&[
     Column::CtimeNs,
 ]);
 
-/// The inner error is one after which another way may do.
+/// Separates errors: after the inner one another method may succeed.
 fn usable(
     found: std::result::Result<Found, Unfit>,
 ) -> Result<std::result::Result<Found, SysError>> {
@@ -372,7 +377,7 @@ fn usable(
     }
 }
 
-/// Kinds of file systems whose times tell of every change.
+/// Kinds of file systems whose times reveal every change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Btrfs,
@@ -383,7 +388,7 @@ enum Kind {
 impl Top {
     fn open(path: Vec<u8>) -> Result<Top> {
         let shown: &[u8] = path::display(&path);
-        let name = CString::new(shown).map_err(|_| untold("its path is none"))?;
+        let name = CString::new(shown).map_err(|_| untold("its path contains a NUL byte"))?;
         let purpose = Purpose::List(AccessTime::Keep);
         let opened =
             open_path(CWD, &name, purpose, Links::Followed).and_then(|fd| Ok((stat_fd(&fd)?, fd)));
@@ -399,16 +404,16 @@ impl Top {
             Some("btrfs") => Ok(Kind::Btrfs),
             Some("xfs") => Ok(Kind::Xfs),
             _ if trusts_ctime(magic) => Ok(Kind::Other),
-            // Before, an attribute could be set there and no time changed.
+            // Before Linux 6.2, setting an attribute there could leave all times as they were.
             Some("tmpfs" | "overlay") if kernel_release() >= (6, 2) => Ok(Kind::Other),
             name => Err(untold(format!(
-                "times of {} files may not tell of every change",
-                name.unwrap_or("such")
+                "times of {} files may not reveal every change",
+                name.unwrap_or("this file system's")
             ))),
         }
     }
 
-    /// The path of what is called `name` in `dir`, from here.
+    /// Returns the path of `name` in `dir`, relative to the root.
     fn below(&self, dir: &[u8], name: &[u8]) -> Option<CString> {
         let dir = dir.strip_prefix(&self.path[..])?;
         let dir = dir.strip_prefix(b"/").unwrap_or(dir);
@@ -421,7 +426,7 @@ impl Top {
         CString::new(path).ok()
     }
 
-    /// What is at a path; `None` of the root, and of what is not below it.
+    /// Makes a suspect of a path; `None` for the root and for paths outside it.
     fn suspect(&self, at: &[u8]) -> Option<Suspect> {
         let is_below = at != self.path && path::is_within(at, &self.path);
         let (dir, name) = path::split(at).filter(|_| is_below)?;
@@ -433,7 +438,7 @@ impl Top {
         })
     }
 
-    /// True if what the row names is otherwise, by a look at it.
+    /// Returns true if the object that the row names differs, by a look at it.
     fn differs(&self, search: &Search<'_>, row: &Row<'_>) -> bool {
         let Some(path) = self.below(row.dir, row.name()) else {
             return true;
@@ -456,7 +461,7 @@ fn time(time: Time) -> Timestamp {
     }
 }
 
-/// The first two numbers of the kernel's release; zeroes if nobody knows.
+/// Returns the first two numbers of the kernel's release; zeros if unknown.
 fn kernel_release() -> (u32, u32) {
     let text = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! By the times of each file: all that the index has are asked for them, many with one call where
-//! the kernel has that (io_uring), one by one on each thread elsewhere.
+//! Finds changes through the times of each file: every file in the index is asked for them, many
+//! per call where the kernel has io_uring, otherwise one by one on each thread.
 
 use std::ffi::{CStr, CString};
 use std::sync::{Mutex, PoisonError};
@@ -15,11 +15,11 @@ use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit};
 struct Times<'a> {
     search: &'a Search<'a>,
     top: &'a Top,
-    /// Rings that no thread uses at the moment; `None` where there are none to be had.
+    /// Rings that no thread uses at the moment; `None` where rings are not available.
     rings: Option<Mutex<Vec<Ring>>>,
 }
 
-/// Finds rows whose files have other times, or are not there.
+/// Finds rows whose files have other times or do not exist.
 pub(super) fn find(
     search: &Search<'_>,
     start: &Start,
@@ -50,7 +50,7 @@ impl Judge for Times<'_> {
                 }
             });
         };
-        // Names first: they must stay where they are while the kernel looks.
+        // All names are collected first: they must not move while the kernel reads them.
         let mut names: Vec<CString> = Vec::new();
         batch.for_each_listing(|listing| {
             for at in listing.range.clone() {

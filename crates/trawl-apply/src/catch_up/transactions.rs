@@ -1,9 +1,9 @@
-//! By the transactions of a btrfs: it gives the inodes that changed since one, without a look at
-//! any other.
+//! Finds changes through the transactions of a btrfs, which delivers the inodes that changed since
+//! a transaction without reading any other.
 //!
-//! Numbers of transactions are only good for what is on the disk: after a crash changes that the
-//! index may have seen are gone, and their numbers are given to others. So the note of a snapshot is
-//! made after its last transaction was committed ([`Note::settle`]), and names the subvolume.
+//! Transaction numbers are valid only for data on the disk: a crash loses changes that the index
+//! may have seen, and their numbers are reused. So the note of a snapshot is made after its last
+//! transaction was committed ([`Note::settle`]), and names the subvolume.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -22,14 +22,13 @@ use trawl_sys::{Errno, Op, OwnedFd, SysError};
 use super::digest::{of_inode, of_row};
 use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit, device};
 
-/// More inodes than this are as many as a scan would look at.
+/// Maximum number of changed inodes; beyond it, a scan would look at no more.
 const MOST: usize = 1 << 20;
 
-/// Rows with other devices that are each looked at: mounts.
+/// Maximum number of rows on other devices, which are mounts and are looked at one by one.
 const ELSEWHERE_MOST: u64 = 256;
 
-/// A moment of a subvolume: everything that changes after it does so in this transaction or a later
-/// one.
+/// A moment of a subvolume: every later change is in this transaction or a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     tree: u64,
@@ -38,7 +37,7 @@ pub struct Note {
 }
 
 impl Note {
-    /// This moment; `None` where the directory is on no btrfs.
+    /// Notes the present moment; `None` if the directory is not on a btrfs.
     #[must_use]
     pub fn now(root: &[u8]) -> Option<Note> {
         let found = btrfs::subvolume(open(root)?).ok()?;
@@ -49,14 +48,13 @@ impl Note {
         })
     }
 
-    /// Has everything that was changed until now committed; false if that was not possible, so that
-    /// no note counts.
+    /// Commits all changes made until now; returns false if that failed, so that no note is valid.
     #[must_use]
     pub fn settle(root: &[u8]) -> bool {
         open(root).is_some_and(|fd| btrfs::commit(fd).is_ok())
     }
 
-    /// What [`fmt::Display`] writes; `None` if it is not that.
+    /// Parses the output of [`fmt::Display`]; `None` if the text is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Note> {
         let mut words = text.strip_prefix("btrfs ")?.split(' ');
@@ -91,11 +89,11 @@ fn open(root: &[u8]) -> Option<OwnedFd> {
 }
 
 struct Changed {
-    /// The device of the root: rows with another lie in other subvolumes, or are mounts.
+    /// The root's device: rows with another device are in other subvolumes or are mounts.
     dev: u64,
-    /// By number, and what their rows are compared with.
+    /// Changed inodes by number, each with the hash that its rows are compared with.
     inodes: HashMap<u64, u64>,
-    /// Rows with another device.
+    /// Number of rows with another device.
     elsewhere: AtomicU64,
 }
 
@@ -107,8 +105,8 @@ pub(super) fn find(
     note: &Note,
 ) -> std::result::Result<Found, Unfit> {
     let mut found = Found::by(Method::Transactions);
-    // What is not committed is not found; and times of what is written come to the disk with the
-    // content, which a commit alone leaves where it is.
+    // Uncommitted changes are not found. The times of written files reach the disk together with
+    // the content, which a commit alone does not write.
     trawl_sys::file::sync_filesystem(&top.fd)?;
     let now = btrfs::subvolume(&top.fd)?;
     if !note.is_of(&now) {
@@ -129,7 +127,7 @@ pub(super) fn find(
         elsewhere: AtomicU64::new(0),
     };
     search.judge(start, &judge, &mut found)?;
-    // Some mounts; more are in other subvolumes, which may have been put there as they are.
+    // A few rows are mounts; more are in other subvolumes, which may have been put there unchanged.
     if judge.elsewhere.into_inner() > ELSEWHERE_MOST {
         return Err(stale());
     }
@@ -137,7 +135,7 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// The note says nothing of this.
+/// Returns the error for a note that does not apply.
 fn stale() -> Unfit {
     let (op, errno) = (Op::BtrfsSubvolume, Errno::STALE);
     Unfit::System(SysError { op, errno })
@@ -166,7 +164,7 @@ impl Judge for Changed {
                         let now = self.inodes.get(&row.ino());
                         now.is_some_and(|now| *now != of_row(&row))
                     }
-                    // Of others, these transactions say nothing.
+                    // These transactions say nothing about other devices.
                     false => {
                         self.elsewhere.fetch_add(1, Ordering::Relaxed);
                         true

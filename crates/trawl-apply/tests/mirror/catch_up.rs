@@ -1,7 +1,7 @@
-//! Changes were lost: what changed since is found out and brought in, without a scan, and the index
-//! is what the kernel says and what a scan makes of the tree.
+//! Recovery after lost changes: the changes are found and applied without a scan, and the index
+//! agrees with the kernel and with a scan of the tree.
 //!
-//! `TRAWL_CATCH_UP_ROUNDS` (4) and `TRAWL_SEED` (1) make it longer or another.
+//! `TRAWL_CATCH_UP_ROUNDS` (4) sets the number of rounds, `TRAWL_SEED` (1) the random seed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,17 +24,17 @@ use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch, Skip, oracle};
 use crate::writers::{KINDS, Mapper, Places, operate};
 use crate::{Kept, compare, fresh, now, setting};
 
-/// Kinds of operations with mappings that stay: what is written through them changes no time until
-/// the kernel sees to it, and is found by who has the file open.
+/// Kinds of operations with lasting mappings: a write through a mapping changes no time until the
+/// kernel writes the page back; it is found as a file open for writing.
 const HELD: std::ops::RangeInclusive<u64> = 26..=28;
 
-/// Directories, and files in each, that nobody touches, or few do.
+/// Directories, and files in each, that few operations or none touch.
 const CALM: (usize, usize) = (60, 20);
 
-/// File systems change these by themselves.
+/// File systems change these on their own.
 const BLOCKS: ColumnSet = ColumnSet::of(&[Column::Blocks]);
 
-/// Long after all changes of a test, so that times must be other ones to be noticed.
+/// Long after all changes of a test, so that only a differing time reveals a change.
 const LATER_SECS: i64 = 1 << 30;
 
 fn plant(root: &Path) {
@@ -47,7 +47,7 @@ fn plant(root: &Path) {
     }
 }
 
-/// A snapshot that says it began at this time.
+/// Makes a snapshot that claims to have begun at this time.
 fn scan_as_of(index: &Path, root: &Path, started: Timestamp) {
     let index = IndexDir::create(index, Some(Readers::Everyone)).expect("an index");
     let root = root.as_os_str().as_bytes();
@@ -65,7 +65,7 @@ fn scan_as_of(index: &Path, root: &Path, started: Timestamp) {
     writer.commit(now()).expect("a snapshot");
 }
 
-/// Finds out what changed and brings it in.
+/// Finds the changes and applies them.
 fn catch_up(kept: &mut Kept, source: &mut Fanotify, note: Option<&Note>) -> CaughtUp {
     let applier = kept.applier.as_mut().expect("it goes on");
     let cancel = AtomicBool::new(false);
@@ -77,11 +77,11 @@ fn catch_up(kept: &mut Kept, source: &mut Fanotify, note: Option<&Note>) -> Caug
     caught
 }
 
-/// What the random operations do seldom or never.
+/// Makes changes that the random operations make seldom or never.
 fn change_oddly(root: &Path, round: usize) {
     let calm = |n: usize| root.join(format!("calm-{}", (round * 7 + n) % CALM.0));
     let file = |n: usize| calm(n).join("below").join(format!("file-{}", n % CALM.1));
-    // Inode numbers are given again.
+    // Inode numbers are reused.
     let _ = fs::remove_dir_all(calm(0));
     for nth in 0..CALM.1 {
         let _ = fs::write(calm(1).join(format!("new-{nth}")), "new");
@@ -92,7 +92,8 @@ fn change_oddly(root: &Path, round: usize) {
     if let Ok(set) = fs::File::options().write(true).open(file(2)) {
         let _ = set.set_modified(then);
     }
-    // Content that may not be on the disk for a while: more of it, and other of the same size.
+    // Content that may not reach the disk for a while: appended, and overwritten with the same
+    // size.
     let opened = fs::File::options().append(true).open(file(11));
     let _ = opened.and_then(|mut file| file.write_all(b"more"));
     let opened = fs::File::options().write(true).open(file(12));
@@ -129,7 +130,7 @@ fn run(kind: FileSystem, places: &Places, index: &Path, wanted: Method) {
     };
     plant(root);
     operate(400);
-    // Opened first and never read: all that it hears of is lost.
+    // Opened first and never read: all its events are lost.
     let mut source = Fanotify::open(root, QueueSize::Unlimited).expect("root may watch");
     let later = |at: Timestamp| Timestamp {
         secs: at.secs + LATER_SECS,
@@ -145,7 +146,7 @@ fn run(kind: FileSystem, places: &Places, index: &Path, wanted: Method) {
         let done = operate(60);
         change_oddly(root, round as usize);
         if round % 2 == 1 {
-            // The process is another one: what was published beside the snapshot is gone.
+            // A new process: the generations beside the snapshot are gone.
             kept.applier = None;
             kept = Kept::resumed(index.to_owned(), root);
         }
@@ -154,7 +155,7 @@ fn run(kind: FileSystem, places: &Places, index: &Path, wanted: Method) {
         eprintln!("{label}: {done} operations, {caught:?}");
         assert_eq!((caught.method, &caught.why), (wanted, &None), "{label}");
         compare(&label, round, &kept);
-        // What nobody touched is not read again; a catch-up after that finds nothing.
+        // Untouched files are not read again; a catch-up after that finds nothing.
         assert!(caught.looked_at > 0 && caught.dirty < 500, "{caught:?}");
         if round % 3 == 2 {
             kept.checkpoint(Removal::WhenUnread);
@@ -201,7 +202,7 @@ fn what_changed_on_a_tmpfs_is_found_by_its_times() {
     on(FileSystem::Tmpfs, 256 << 20, Method::Times);
 }
 
-/// Half of it lies in the lower directory.
+/// Tests an overlay of which half lies in the lower directory.
 fn on_overlay(options: &str) {
     let base = match LoopMount::new(FileSystem::Ext4, 256 << 20) {
         Ok(base) => base,
@@ -233,7 +234,7 @@ fn on_overlay(options: &str) {
     run(FileSystem::Ext4, &places, &index, Method::Times);
 }
 
-/// Unmounts when it is dropped, before what it lies on goes.
+/// A mount that is unmounted on drop, before the file system beneath it.
 struct Unmounted(PathBuf);
 
 impl Drop for Unmounted {
@@ -252,8 +253,8 @@ fn what_changed_in_an_overlay_with_handles_is_found_by_its_times() {
     on_overlay(",nfs_export=on,index=on");
 }
 
-/// Subvolumes and snapshots that lie in the tree come, change and go. They are other devices: the
-/// index has where they are, and not what is in them.
+/// Subvolumes and snapshots within the tree come, change and go. They are other devices: the index
+/// has their mount points but not their content.
 #[test]
 fn subvolumes_within_are_seen() {
     let mount = match LoopMount::new(FileSystem::Btrfs, 512 << 20) {
@@ -306,7 +307,8 @@ fn subvolumes_within_are_seen() {
     assert_eq!(kept.snapshots, 0, "nothing was scanned");
 }
 
-/// The kernel's queue was full: with what the queue still has and a look at the rest, all is known.
+/// The kernel's queue overflowed: with the remaining events and a look at the rest, everything is
+/// known.
 #[test]
 fn what_a_full_queue_lost_is_found() {
     let mount = match LoopMount::new(FileSystem::Ext4, 256 << 20) {
@@ -327,7 +329,7 @@ fn what_a_full_queue_lost_is_found() {
     let busy = root.join("busy");
     fs::create_dir(&busy).expect("room");
     for nth in 0..limit {
-        // Each an event of its own, of which the last are lost.
+        // Each is an event of its own; the last ones are lost.
         fs::write(busy.join(format!("{nth}")), "").expect("room");
         fs::remove_file(busy.join(format!("{nth}"))).expect("it is there");
     }
@@ -345,7 +347,7 @@ fn what_a_full_queue_lost_is_found() {
     compare("a full queue", 0, &kept);
 }
 
-/// A directory over which something was mounted, or no longer is, is no change of any directory.
+/// Mounting over a directory, or unmounting, changes no directory.
 #[test]
 fn mounts_are_seen() {
     for kind in [FileSystem::Ext4, FileSystem::Xfs, FileSystem::Btrfs] {

@@ -1,7 +1,8 @@
-//! A process that ends at any point while it makes a snapshot of what was published leaves the
-//! snapshot before, or the new one, whole; the next one goes on and leaves no trace of the first.
+//! A process that dies at any point while it makes a snapshot of published generations leaves
+//! either the previous snapshot or the new one, complete. The next process continues and leaves no
+//! trace of the first.
 //!
-//! The child is this test program again, told by the environment what to do.
+//! The child is this test program again, directed by environment variables.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +33,7 @@ fn child() {
     let mut kept = Kept::resumed(index, &tree);
     publish(&mut kept, &tree);
     kept.checkpoint(Removal::WhenUnread);
-    // And generations beside that one.
+    // Then generations beside that snapshot.
     publish(&mut kept, &tree);
     kept.applier
         .take()
@@ -41,7 +42,7 @@ fn child() {
         .expect("it ends");
 }
 
-/// Publishes what changed, as if the directories were dirty.
+/// Publishes the changes, as if the directories were dirty.
 fn publish(kept: &mut Kept, tree: &Path) {
     let applier = kept.applier.as_mut().expect("it goes on");
     let cancel = AtomicBool::new(false);
@@ -54,7 +55,7 @@ fn publish(kept: &mut Kept, tree: &Path) {
     }
 }
 
-/// Directories for three kinds of users.
+/// Makes directories for three kinds of users.
 fn plant(tree: &Path) {
     for (at, mode) in [("a", 0o755), ("b", 0o750), ("c", 0o711)] {
         let dir = tree.join(at);
@@ -66,7 +67,7 @@ fn plant(tree: &Path) {
     }
 }
 
-/// Some of what was planted is others' now, or gone.
+/// Closes or removes some of the directories and files.
 fn change(tree: &Path) {
     fs::set_permissions(tree.join("b"), fs::Permissions::from_mode(0o700)).expect("root may");
     fs::remove_dir_all(tree.join("b/1")).expect("it is there");
@@ -80,7 +81,7 @@ fn source(index: &Path, tree: &Path) -> Source {
     source.expect("it opens").expect("it is there")
 }
 
-/// What ls(1) shows of all files below, without what only this moment has.
+/// Lists all files below `dir`, by path.
 pub(crate) fn files(dir: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(dir).expect("it can be listed").flatten() {
@@ -138,7 +139,7 @@ fn a_crash_while_a_snapshot_is_made_leaves_the_one_before_or_the_new_one() {
         if point % 4 > 0 {
             return;
         }
-        // The next one goes on.
+        // The next process continues.
         let mut kept = Kept::resumed(copy.clone(), &tree);
         publish(&mut kept, &tree);
         kept.checkpoint(Removal::WhenUnread);

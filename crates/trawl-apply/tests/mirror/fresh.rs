@@ -1,4 +1,4 @@
-//! A snapshot of what was published beside one that a scan makes of the same tree.
+//! Compares a snapshot made of published generations with one that a scan makes of the same tree.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,16 +16,16 @@ use trawl_testkit::Scratch;
 use crate::shown::open;
 use crate::{now, scanned};
 
-/// Everything that a row says, by path.
+/// All values of each row, by path.
 type Rows = BTreeMap<Vec<u8>, String>;
 
-/// The current snapshot has the rows and the sums that a scan of the tree finds, and nothing of the
-/// index is damaged or left over.
+/// Checks that the current snapshot has the rows and sums of a scan of the tree, and that no file
+/// of the index is damaged or left over.
 pub(crate) fn compare(label: &str, round: u64, index: &Path, root: &Path) {
     compare_but(ColumnSet::of(&[]), label, round, index, root);
 }
 
-/// The same, but for these columns.
+/// Like `compare`, except for these columns.
 pub(crate) fn compare_but(but: ColumnSet, label: &str, round: u64, index: &Path, root: &Path) {
     let scratch = Scratch::new("apply-fresh");
     let fresh = scratch.path().join("index");
@@ -48,7 +48,7 @@ pub(crate) fn compare_but(but: ColumnSet, label: &str, round: u64, index: &Path,
     check(index, root);
 }
 
-/// Rows and values lie where a scan of the tree puts them, and each is there once.
+/// Checks that rows and values lie where a scan of the tree puts them, each exactly once.
 pub(crate) fn compare_places(about: &str, index: &Path, root: &Path) {
     let scratch = Scratch::new("apply-fresh");
     let fresh = scratch.path().join("index");
@@ -69,7 +69,7 @@ fn check(index: &Path, root: &Path) {
 
 fn rows(index: &Path, root: &Path, but: ColumnSet) -> Rows {
     let (index, start) = open(index, root);
-    // A scan reads where links lead.
+    // A scan reads symbolic links, which changes their access times.
     let access = ColumnSet::of(&[Column::Atime, Column::AtimeNs]);
     let request = Request {
         columns: ColumnSet::all().minus(access).minus(but),
@@ -118,7 +118,7 @@ fn snapshot(index: &Path, root: &Path) -> Snapshot {
     now.expect("there is a snapshot")
 }
 
-/// Every listing and every attribute value, with the guard that it lies behind.
+/// Returns every listing and every attribute value, with the guard that it lies behind.
 fn placed(index: &Path, root: &Path) -> Vec<String> {
     let view = View::new(snapshot(index, root), Arc::default());
     let mut found = Vec::new();
@@ -151,7 +151,7 @@ fn guard_text(steps: &[GuardStep]) -> String {
     steps.iter().map(step).collect()
 }
 
-/// Both say the same; which lines only one has is told.
+/// Asserts that both have the same lines, and names the lines that only one has.
 fn assert_same(about: &str, ours: &[String], theirs: &[String]) {
     let only = |one: &[String], other: &[String]| -> Vec<String> {
         one.iter()
@@ -172,7 +172,7 @@ fn totals(index: &Path, root: &Path) -> Totals {
     snapshot(index, root).totals()
 }
 
-/// What the current snapshot tells of which directories are where is what the next scan finds.
+/// Checks that the current snapshot's digests of where directories are agree with the next scan.
 pub(crate) fn check_digests(index: &Path, root: &Path) {
     let current = snapshot(index, root).info.id;
     let prepared = scanned(index, root).prepare(now()).expect("a snapshot");

@@ -1,5 +1,5 @@
-//! No room for the index, at every point of a round and of a snapshot: readers see what they saw,
-//! nothing is left over, and once there is room the same dirt brings all of it in.
+//! Fills the index's file system at every point of a round and of a snapshot: readers see what they
+//! saw, nothing is left over, and once there is room the same dirty set brings all changes in.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,10 +17,10 @@ use crate::crashes::files;
 use crate::shown::by_index;
 use crate::{Kept, compare, fresh, now};
 
-/// Bytes of room, so that it is used up at one point after the other.
+/// Free space in KiB, so that it runs out at one point after the other.
 const ROOM: [u64; 12] = [0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192];
 
-/// Takes all room but so many KiB.
+/// A file that takes all space except a given number of KiB.
 struct Ballast(PathBuf);
 
 impl Ballast {
@@ -63,7 +63,7 @@ fn plant(tree: &Path) {
     }
 }
 
-/// New files everywhere, directories that are gone, and one that is for fewer.
+/// Adds new files everywhere, removes directories, and restricts one.
 fn change(tree: &Path, nth: usize) {
     for dir in ["a", "b", "c", "d"] {
         for below in 0..20 {
@@ -100,7 +100,7 @@ fn checkpoint(kept: &mut Kept) -> bool {
     told_of_room(done.map(drop))
 }
 
-/// Whether it was done; if not, for want of room.
+/// Returns true on success; asserts that a failure is for want of space.
 fn told_of_room<E: std::error::Error>(done: Result<(), E>) -> bool {
     let Err(error) = done else {
         return true;
@@ -115,7 +115,7 @@ fn told_of_room<E: std::error::Error>(done: Result<(), E>) -> bool {
     false
 }
 
-/// Tries with less room and more, until it is done; how often it was not.
+/// Tries with increasing space until it succeeds; returns the number of failures.
 fn until_done(
     kept: &mut Kept,
     mount: &LoopMount,

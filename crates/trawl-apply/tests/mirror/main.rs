@@ -1,8 +1,8 @@
-//! Random writers on every kind of file system: after a barrier the index, opened anew by a
-//! reader, says what find(1) and the kernel say, entry by entry. Now and then what was published
-//! becomes a snapshot, which is what a scan would have made.
+//! Runs random writers on every kind of file system: after a barrier the index, opened anew by a
+//! reader, agrees with find(1) and the kernel, entry by entry. Now and then the published
+//! generations become a snapshot, which must be what a scan would have made.
 //!
-//! `TRAWL_APPLY_ROUNDS` (12) and `TRAWL_SEED` (1) make it longer or another.
+//! `TRAWL_APPLY_ROUNDS` (12) sets the number of rounds, `TRAWL_SEED` (1) the random seed.
 
 mod catch_up;
 mod crashes;
@@ -40,8 +40,8 @@ use writers::{KINDS, Mapper, Places, operate};
 
 const WRITERS: u64 = 3;
 
-/// Kinds of operations that may take a right away, so that a snapshot is needed: in most rounds
-/// there are none.
+/// Kinds of operations that may take a right away, so that a snapshot is needed; most rounds have
+/// none.
 const PERMISSIONS: [u64; 3] = [18, 19, 21];
 
 fn setting(name: &str, default: u64) -> u64 {
@@ -59,7 +59,7 @@ fn now() -> Timestamp {
     }
 }
 
-/// What a scan of a tree brings.
+/// Scans a tree.
 fn scanned(index: &Path, root: &Path) -> SnapshotWriter {
     let index = IndexDir::create(index, Some(Readers::Everyone)).expect("an index");
     let root = root.as_os_str().as_bytes();
@@ -82,7 +82,7 @@ fn scanned(index: &Path, root: &Path) -> SnapshotWriter {
     writer
 }
 
-/// The index and what keeps it as the tree is.
+/// An index, and the applier that keeps it up to date.
 struct Kept {
     index: PathBuf,
     root: PathBuf,
@@ -90,7 +90,7 @@ struct Kept {
     snapshots: u64,
     generations: u64,
     checkpoints: u64,
-    /// Entries that the last generation was looked at for.
+    /// Number of entries looked at for the last generation.
     looked_at: u64,
 }
 
@@ -109,7 +109,8 @@ impl Kept {
         kept
     }
 
-    /// What the snapshot tells of where directories are is what a scan finds. Goes on from it anew.
+    /// Checks that the snapshot's digests of where directories are agree with a scan; then
+    /// continues from the snapshot.
     fn check_digests(&mut self) {
         let applier = self.applier.take().expect("it goes on");
         applier.end().expect("the lock is given back");
@@ -117,7 +118,7 @@ impl Kept {
         self.applier = Kept::resumed(self.index.clone(), &self.root).applier;
     }
 
-    /// Goes on from the snapshot that is there.
+    /// Continues from the present snapshot.
     fn resumed(index: PathBuf, root: &Path) -> Kept {
         let opened = IndexDir::open(&index).expect("an index");
         let path = root.as_os_str().as_bytes();
@@ -133,7 +134,7 @@ impl Kept {
         }
     }
 
-    /// A whole new snapshot.
+    /// Makes a new snapshot by a scan.
     fn scan(&mut self) {
         if let Some(applier) = self.applier.take() {
             applier.end().expect("the lock is given back");
@@ -167,7 +168,7 @@ impl Kept {
         }
     }
 
-    /// A snapshot of what was published.
+    /// Makes a snapshot of the published generations.
     fn checkpoint(&mut self, removal: Removal) {
         let applier = self.applier.as_mut().expect("it goes on");
         let making = Checkpoint {

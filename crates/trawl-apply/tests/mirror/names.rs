@@ -1,5 +1,5 @@
-//! Of a directory of which names are dirty just these are looked at; the other rows stay as they
-//! were, with all that belongs to them, and none stays that should not.
+//! In a directory with dirty names only these are looked at; the other rows stay as they were with
+//! all their values, and no row stays that should not.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -15,7 +15,7 @@ use crate::{Kept, compare, fresh};
 
 const FILES: usize = 60;
 
-/// A directory with something of everything.
+/// Makes a directory with entries of every kind.
 fn plant(tree: &Path) {
     let dir = tree.join("dir");
     fs::create_dir(&dir).expect("room");
@@ -26,7 +26,7 @@ fn plant(tree: &Path) {
     fs::create_dir(dir.join("below")).expect("room");
     fs::write(dir.join("below/file"), "").expect("room");
     give_value(&dir.join("below"), c"user.of-a-directory", b"5");
-    // Its name is known to its owner, who may pass the one above and not list it: a barrier.
+    // A barrier: its owner knows its name, since the directory above can be passed but not listed.
     chown(dir.join("below"), Some(4811), None).expect("root may");
     give_value(&dir.join("f10"), c"user.one", b"1");
     give_value(&dir.join("f10"), c"user.other", b"2");
@@ -35,7 +35,8 @@ fn plant(tree: &Path) {
     allow(&dir.join("f11"), 0o600);
 }
 
-/// Applies, and says what was looked at; the index is what the kernel says.
+/// Applies the changes and returns the number of entries looked at; the index agrees with the
+/// kernel.
 fn looked_at(watched: &mut Watched, about: &str) -> u64 {
     watched.apply();
     compare(about, 0, &watched.kept);
@@ -59,7 +60,7 @@ fn what_is_dirty_is_looked_at_and_nothing_else() {
         let dir = watched.tree.join("dir");
         fs::write(dir.join("f00"), "other").expect("room");
         assert_eq!(looked_at(watched, "written"), 1);
-        // The directory's own row is another, too.
+        // The directory's own row changes, too.
         fs::write(dir.join("new"), "").expect("room");
         fs::remove_file(dir.join("f01")).expect("it is there");
         assert_eq!(looked_at(watched, "one made, one removed"), 2);
@@ -84,7 +85,7 @@ fn what_is_dirty_is_looked_at_and_nothing_else() {
 fn rows_of_what_was_there_before_do_not_stay() {
     on_both(|watched| {
         let [dir, other] = ["dir", "other"].map(|name| watched.tree.join(name));
-        // The same path, and as long as it lasts the same number.
+        // The same path and, while it lasts, the same inode number.
         for round in 0..6 {
             fs::remove_dir_all(&dir).expect("it is there");
             fs::create_dir(&dir).expect("room");

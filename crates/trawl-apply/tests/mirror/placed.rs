@@ -1,5 +1,5 @@
-//! Where rows and values lie after a change of who may read them is where a scan puts them, also
-//! where that changes while it is read.
+//! After a change of who may read them, rows and values lie where a scan puts them, even if
+//! permissions change while they are read.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -13,7 +13,7 @@ use trawl_testkit::{FileSystem, LoopMount, Scratch};
 
 use crate::{Kept, fresh};
 
-/// A tree that is watched, and its index.
+/// A watched tree and its index.
 pub(crate) struct Watched {
     pub(crate) tree: PathBuf,
     source: Fanotify,
@@ -24,7 +24,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Planted before it is indexed. `None` where that cannot be, which is said.
+    /// Makes a tree and indexes it. Returns `None`, and says why, where that is not possible.
     pub(crate) fn new(plant: impl FnOnce(&Path)) -> Option<Watched> {
         Watched::on(FileSystem::Tmpfs, 16 << 20, plant)
     }
@@ -63,7 +63,7 @@ impl Watched {
     }
 
     pub(crate) fn compare(&mut self, about: &str) {
-        // Rows that no longer hold are not in it.
+        // The snapshot has no dead rows.
         self.kept.checkpoint(Removal::WhenUnread);
         fresh::compare_places(about, &self.kept.index, &self.tree);
     }
@@ -107,7 +107,8 @@ fn whose_a_directory_is_decides_who_knows_its_name() {
         return;
     };
     let ann = watched.tree.join("home/ann");
-    // All may list it, whoever owns it; who may not list the one above knows its name by owning it.
+    // All may list it, whoever owns it; a user who may not list the directory above knows the name
+    // by owning it.
     for (number, owner) in [4811, 4812, 4811, 4813].into_iter().enumerate() {
         chown(&ann, Some(owner), None).expect("root may");
         watched.apply();

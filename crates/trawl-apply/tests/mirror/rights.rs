@@ -1,5 +1,5 @@
-//! A right that is taken away: no file of the index that others may read tells any more of what
-//! it hid, whether the rows still held or not.
+//! After a right was taken away, no file of the index that others may read contains what was
+//! hidden, in live or dead rows.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -15,7 +15,7 @@ use trawl_testkit::skip::without_root;
 use crate::{Kept, fresh, now};
 
 const ANN: u32 = 4812;
-/// Few names that compress badly, so that files have their bytes.
+/// Few names that compress badly, so that they appear literally in files.
 const NAMES: [&str; 2] = ["q7Zx0vKp2RwLbT9s", "mN4cYh8EuJd1GfWo"];
 
 /// Whether Ann finds these bytes in a file of the index.
@@ -49,7 +49,7 @@ fn what_was_hidden_is_in_no_file_that_others_read() {
     let mut kept = Kept::new(index.clone(), &tree);
     assert!(is_told(&index, NAMES[0]), "the test can fail");
 
-    // Listed again, so that no row of the snapshot holds that tells of it.
+    // Listed again, so that the snapshot's rows of it are dead.
     fs::write(secret.join(NAMES[1]), "").expect("room");
     read(&mut kept, &secret);
     assert!(is_told(&index, NAMES[0]) && is_told(&index, NAMES[1]));
@@ -62,8 +62,8 @@ fn what_was_hidden_is_in_no_file_that_others_read() {
     }
     fresh::compare("a right", 0, &index, &tree);
 
-    // What is newer than the snapshot goes with the generation that told of it, or with
-    // the snapshot that is made then.
+    // Content newer than the snapshot disappears with its generation, or with the snapshot made
+    // then.
     let newer = tree.join("newer");
     fs::create_dir(&newer).expect("room");
     fs::write(newer.join("wV5tXz3QaPk6BnRi"), "").expect("room");
@@ -77,7 +77,7 @@ fn what_was_hidden_is_in_no_file_that_others_read() {
     assert!(!is_told(&index, "wV5tXz3QaPk6BnRi"));
 }
 
-/// Replaces a directory by a closed one; what lay in it goes away, or elsewhere in the tree.
+/// Replaces a directory by a closed one; its former content is removed or moved within the tree.
 fn replace(dir: &Path, mode: u32, away: Option<&Path>) {
     match away {
         Some(away) => fs::rename(dir, away).expect("room"),
@@ -93,7 +93,8 @@ fn a_closed_directory_in_the_place_of_an_open_one_hides_what_was_there() {
     if let Some(skip) = without_root(test) {
         return skip.say();
     }
-    // Whether the directory goes in a round of its own, and what is closed: itself or one in it.
+    // Whether the directory is removed in a round of its own, and whether it or one in it is
+    // closed.
     for (is_apart, is_inner, is_moved) in [
         (false, false, true),
         (true, false, true),
@@ -139,8 +140,8 @@ fn a_closed_directory_in_the_place_of_an_open_one_hides_what_was_there() {
     }
 }
 
-/// "Close both before the barrier answers": the round that finds a directory at its new path need
-/// not be the one that learns that it left the old one.
+/// A directory moves between two rounds: the round that finds it at its new path need not be the
+/// one that learns that it left the old path. Both orders must hide it.
 #[test]
 fn a_directory_that_moves_between_two_rounds_leaves_what_others_read() {
     let test = "a_directory_that_moves_between_two_rounds_leaves_what_others_read";

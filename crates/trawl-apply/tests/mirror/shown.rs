@@ -1,4 +1,4 @@
-//! A tree as a reader of the index sees it, and as the kernel shows it.
+//! Reads a tree as a reader of the index sees it, and as the kernel shows it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -15,8 +15,8 @@ use trawl_model::guard::Credentials;
 use trawl_model::rows::Row;
 use trawl_query::{AttributeRequest, Index, Located, Request, SeenLinks, UsageRequest};
 
-/// What is compared of an entry: all but access times, and the allocated
-/// blocks, which file systems change by themselves.
+/// The compared attributes of an entry: all but access times and the allocated blocks, which file
+/// systems change on their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
     ino: u64,
@@ -65,7 +65,7 @@ pub(crate) fn by_index(index: &Path, root: &Path) -> BTreeMap<PathBuf, Shown> {
     found
 }
 
-/// Sums are made without the rows: they say the same.
+/// Checks the sums, which are computed without the rows: they agree.
 pub(crate) fn check_sums(index: &Path, root: &Path, found: &BTreeMap<PathBuf, Shown>) {
     let (index, start) = open(index, root);
     let totals = index.totals(&start).expect("sums can be read");

@@ -1,4 +1,5 @@
-//! The loader with the library and without: the same libraries, fewer calls.
+//! Runs programs with and without the library: the loader loads the same libraries, with fewer
+//! calls.
 
 mod site;
 
@@ -19,8 +20,8 @@ const HOW: [How; 5] = [
     How::Audited(Haste::Eager),
 ];
 
-/// Runs a program each way, counts how often the loader opened something in one of the directories,
-/// and expects it to be less with the library, and the same where that must not answer.
+/// Runs a program in each way and counts how often the loader opened a file in one of the
+/// directories. Expects fewer opens with the library, and the same number where it must not answer.
 fn compare(site: &Site, program: &Path, library_path: Option<&OsString>) {
     let mut without = 0;
     for how in HOW {
@@ -37,7 +38,8 @@ fn compare(site: &Site, program: &Path, library_path: Option<&OsString>) {
         );
         let place = site.root.display().to_string();
         let opened = |call: &&String| call.starts_with("openat(") && call.contains(&*place);
-        // Before that the loader looks for what our library needs itself where it is built with tests.
+        // Earlier calls search the libraries that our own library needs when it is built with
+        // tests.
         let first = calls
             .iter()
             .position(|call| call.contains("libtrawl_preload.so"));
@@ -48,7 +50,7 @@ fn compare(site: &Site, program: &Path, library_path: Option<&OsString>) {
                 assert!(opened >= without, "{how:?}: {opened} instead of {without}");
                 assert_eq!(service.statistics().0, 0, "{how:?}");
             }
-            // The first files of a patient program, one of each search, and the library.
+            // The first files of a patient program, one file per search, and the library.
             How::Audited(haste) => {
                 assert!(without > 2 * DIRECTORIES, "{without}");
                 let most = match haste {
@@ -113,7 +115,7 @@ fn libraries_that_were_just_made_are_found() {
     }
 }
 
-/// Nobody tells of it: it is seen when the table is too old.
+/// Changes by others are not reported: they are visible once the table is too old.
 #[test]
 fn libraries_of_others_are_found_when_tables_are_too_old() {
     let Some(site) = Site::new("libraries of others") else {
@@ -149,7 +151,7 @@ fn what_is_missing_is_missing_and_said_alike() {
     let last = format!("-L{}", site.last().display());
     site.compile("uses", &program, &[&last, "-lanswer"]);
     std::fs::remove_file(site.last().join("libanswer.so")).unwrap();
-    // A file in the way, a link to nowhere, a loop, and one that nobody may look into.
+    // A file in the way, a dangling link, a loop, and a directory that nobody may look into.
     let mut path = site.search_path();
     std::fs::write(site.root.join("file"), "").unwrap();
     for (name, target) in [("nowhere", "no such"), ("loop", "loop"), ("link", "lib 03")] {
@@ -175,7 +177,7 @@ fn what_is_missing_is_missing_and_said_alike() {
             let got = (ran.text(), ran.errors(), ran.code);
             assert_eq!(expected.get_or_insert_with(|| got.clone()), &got, "{how:?}");
         }
-        // Behind all of these it is found: the loader did not give up on its way.
+        // The library is found behind all of these: the loader did not give up on its way.
         if round == 0 {
             let behind = site.root.join("zz");
             std::fs::create_dir(&behind).unwrap();
@@ -221,7 +223,7 @@ fn static_programs_and_others_run_unharmed() {
     }
 }
 
-/// The same path is another one there.
+/// The same path is another file there.
 #[test]
 fn behind_another_root_nothing_is_known() {
     let Some(site) = Site::new("chroot") else {

@@ -1,4 +1,4 @@
-//! Programs, libraries, and many directories to look for them in.
+//! Provides programs, libraries, and many directories to search them in.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use trawl_bulk::{Config, Haste, Running, Service};
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::{Scratch, skip};
 
-/// So many directories; the last has the library.
+/// Number of directories; the last one has the library.
 pub(crate) const DIRECTORIES: usize = 60;
 
-/// The library as it was built with this test, or, for a look at one that is to be shipped, the one
-/// that a variable names.
+/// Returns the library built with this test, or the one named by a variable, for testing a library
+/// that is to be shipped.
 fn audit() -> PathBuf {
     std::env::var_os("TRAWL_AUDIT_LIBRARY").map_or_else(|| beside("libtrawl_audit.so"), Into::into)
 }
@@ -22,19 +22,19 @@ fn beside(name: &str) -> PathBuf {
     std::env::current_exe().unwrap().with_file_name(name)
 }
 
-/// What a program is run with.
+/// The libraries that a program is run with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// Neither library.
     Plain,
-    /// The one that answers the program, not the one that answers the loader.
+    /// The preload library without the audit library.
     Preloaded,
-    /// The one that answers the loader, alone.
+    /// The audit library without the preload library.
     AuditedAlone,
     Audited(Haste),
 }
 
-/// Many directories with little in them, and compiled programs.
+/// Many directories with few files, and compiled programs.
 pub(crate) struct Site {
     pub(crate) root: PathBuf,
     pub(crate) directories: Vec<PathBuf>,
@@ -42,7 +42,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// `None`, and why is said, where nothing can be compiled.
+    /// Makes the directories. Returns `None`, and says why, where nothing can be compiled.
     pub(crate) fn new(test: &str) -> Option<Site> {
         if let Some(skip) = skip::without_program(test, "cc") {
             skip.say();
@@ -89,7 +89,7 @@ impl Site {
         assert_eq!(ran.code, Some(0), "{}", ran.errors());
     }
 
-    /// All directories with colons between.
+    /// Returns all directories, with colons between them.
     pub(crate) fn search_path(&self) -> OsString {
         let paths: Vec<&OsStr> = self
             .directories
@@ -99,7 +99,7 @@ impl Site {
         paths.join(OsStr::new(":"))
     }
 
-    /// A service that covers the directories.
+    /// Starts a service that covers the directories.
     pub(crate) fn service(&self, haste: Haste, age: Duration) -> Running {
         let config = Config {
             haste,
@@ -109,20 +109,21 @@ impl Site {
         Service::start(config).unwrap()
     }
 
-    /// The service for a way to run, and the variables that make it so.
+    /// Starts a service, and returns it with the variables for a way to run.
     pub(crate) fn start(&self, how: How) -> (Running, Vec<(OsString, OsString)>) {
         let haste = match how {
             How::Audited(haste) => haste,
             _ => Haste::Patient,
         };
-        // Long, so that what is seen at once is seen for what was done, not for the time it took.
+        // Long, so that changes become visible because of the library's work, not because time
+        // passed.
         let service = self.service(haste, Duration::from_secs(600));
         let variables = variables(&service, how);
         (service, variables)
     }
 }
 
-/// The variables that make a program run so.
+/// Returns the variables with which a program runs in this way.
 pub(crate) fn variables(service: &Running, how: How) -> Vec<(OsString, OsString)> {
     let mut variables = service.environment();
     let preload = ("LD_PRELOAD".into(), beside("libtrawl_preload.so").into());
@@ -136,7 +137,7 @@ pub(crate) fn variables(service: &Running, how: How) -> Vec<(OsString, OsString)
     variables
 }
 
-/// How many calls of each kind the loader and a program make; `None`, and why is said, where they
+/// Returns the system calls that the loader and a program make; `None`, and says why, where they
 /// cannot be counted.
 pub(crate) fn counted(
     variables: &[(OsString, OsString)],
@@ -150,7 +151,8 @@ pub(crate) fn counted(
     let log = scratch.join("log");
     let mut strace = oracle::command("strace");
     strace.env_remove("LD_LIBRARY_PATH");
-    // Not for itself: it waits for what it looks at all the time, and each wait is a change.
+    // strace itself must not load the library: it waits for its tracee all the time, and each wait
+    // counts as a change.
     for (name, value) in variables {
         let mut word = name.clone();
         word.push("=");
@@ -166,7 +168,7 @@ pub(crate) fn counted(
     Some((ran, lines.lines().map(str::to_owned).collect()))
 }
 
-/// A command with these variables and no others that the loader reads.
+/// Returns a command with these variables and no others that the loader reads.
 pub(crate) fn command(variables: &[(OsString, OsString)], program: &Path) -> Command {
     let mut command = oracle::command(program);
     command.env_remove("LD_LIBRARY_PATH");

@@ -1,4 +1,4 @@
-//! Whether there are extended attributes.
+//! Answers whether extended attributes exist.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -11,7 +11,8 @@ use crate::real::real;
 use crate::tables::Known;
 use crate::{descriptors, meter, page};
 
-/// What getxattr(2) fails with, if that is known; `None` if the kernel is to say.
+/// Returns the error with which getxattr(2) fails, if it is known; `None` if the kernel must
+/// answer.
 unsafe fn failure(path: *const c_char, name: *const c_char, is_followed: bool) -> Option<c_int> {
     // SAFETY: the caller's strings.
     let (path, name) = unsafe { (kernel::bytes(path)?, kernel::bytes(name)?) };

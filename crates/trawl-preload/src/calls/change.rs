@@ -1,7 +1,7 @@
-//! Calls that change something: the run's generation moves on before and after each.
+//! Calls that change something: the run's generation advances before and after each.
 //!
-//! Before, so that a table that is begun meanwhile is not believed later; after, so that one is not
-//! that was begun before the change was done.
+//! Before the change, so that a table begun in the meantime is not believed later; after it, so
+//! that a table is not believed that was begun before the change was made.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
@@ -10,7 +10,7 @@ use crate::calls::open::write;
 use crate::real::real;
 use crate::{descriptors, page};
 
-/// Functions that change something, with the descriptors among their arguments.
+/// Defines functions that change something; their descriptor arguments are listed.
 macro_rules! changes {
     ($($name:ident($($argument:ident: $kind:ty),*; $($fd:ident)*) -> $result:ty, $failed:expr;)*) => {$(
         #[unsafe(no_mangle)]
@@ -68,7 +68,8 @@ changes! {
     mount_setattr(at: c_int, path: *const c_char, flags: c_uint, attributes: *mut c_void, size: usize; at) -> c_int, -1;
 }
 
-/// Functions after which a directory may be elsewhere or gone: descriptors are made real first.
+/// Defines functions after which a directory may be elsewhere or removed: descriptors are made real
+/// first.
 macro_rules! moves {
     ($($name:ident($($argument:ident: $kind:ty),*; $($fd:ident)*);)*) => {$(
         #[unsafe(no_mangle)]
@@ -91,7 +92,7 @@ moves! {
     unlinkat(at: c_int, path: *const c_char, flags: c_int; at);
 }
 
-/// Functions that make a file and give its descriptor.
+/// Defines functions that create a file and return its descriptor.
 macro_rules! temporary {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
         #[unsafe(no_mangle)]

@@ -1,8 +1,8 @@
-//! Other programs: looked for in `PATH`, and executed.
+//! Execution of other programs, and their search in `PATH`.
 //!
-//! The C library looks for a program by trying to execute one file after the other, with a function
-//! of its own. Here the same is done but for files that are known not to be there. This is also done
-//! in the child of vfork(2), which uses tables as a thread of its parent would.
+//! The C library searches for a program by trying to execute one file after the other, with an
+//! internal function. Here the same is done, except for files that are known not to exist. It also
+//! runs in the child of vfork(2), which uses tables as a thread of its parent would.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -13,18 +13,18 @@ use crate::page::{self, Starter};
 use crate::real::real;
 use crate::{descriptors, search_path, settings};
 
-/// Where to look if `PATH` is not set: what confstr(3) says (`_CS_PATH`).
+/// The search path if `PATH` is not set, as returned by confstr(3) (`_CS_PATH`).
 const USUAL_PATH: &[u8] = b"/bin:/usr/bin";
 const SHELL: &CStr = c"/bin/sh";
 
 pub(crate) const NAME_BYTES_MAX: usize = 255;
-/// Longer elements of `PATH` are passed over, and `PATH` itself is never longer for the C library.
+/// Longer elements of `PATH` are skipped; for the C library `PATH` itself is never longer.
 const PATH_BYTES_MAX: usize = 4095;
 const ROOM: usize = PATH_BYTES_MAX + 1 + NAME_BYTES_MAX + 1;
 
 pub(crate) type Words = *const *const c_char;
 
-/// Errors after which the next directory is tried.
+/// Returns whether the next directory is tried after this error.
 pub(crate) fn goes_on(errno: c_int) -> bool {
     matches!(
         errno,
@@ -32,26 +32,27 @@ pub(crate) fn goes_on(errno: c_int) -> bool {
     )
 }
 
-/// Where to look for programs.
+/// Returns the search path for programs.
 fn path() -> &'static [u8] {
-    // SAFETY: the name ends in NUL; the value stays as long as the program leaves its environment
-    // alone, as for the C library's own functions.
+    // SAFETY: the name ends in NUL; the value stays as long as the program does not change its
+    // environment, which the C library's own functions rely on, too.
     let path = unsafe { kernel::bytes(libc::getenv(c"PATH".as_ptr())) };
     path.unwrap_or(USUAL_PATH)
 }
 
-/// A file in a directory, as a C string.
+/// The path of a file in a directory, as a C string.
 pub(crate) struct Candidate {
     bytes: [u8; ROOM],
 }
 
 impl Candidate {
-    /// None yet.
+    /// Makes an empty one.
     pub(crate) fn new() -> Candidate {
         Candidate { bytes: [0; ROOM] }
     }
 
-    /// The file with this name in an element of `PATH`; an empty one is the working directory.
+    /// Sets the path of the file with this name in an element of `PATH`; an empty element means the
+    /// working directory.
     fn set(&mut self, directory: &[u8], name: &[u8]) -> Option<&CStr> {
         let mut length = 0;
         let slash: &[u8] = match directory {
@@ -67,7 +68,7 @@ impl Candidate {
     }
 }
 
-/// execve(2). Returns if that is not possible.
+/// Calls execve(2). Returns if it fails.
 unsafe fn execute(path: *const c_char, words: Words, environment: Words) {
     // SAFETY: the caller's string.
     let name = unsafe { kernel::bytes(path) };
@@ -80,33 +81,33 @@ unsafe fn execute(path: *const c_char, words: Words, environment: Words) {
     );
 }
 
-/// The file of a program that is expected to load the library, as it is named. Who does so all the
-/// same was another program before, perhaps from a file of that name.
+/// Returns the file name of a program that is expected to load this library. A program that loads
+/// it unexpectedly was another program before, perhaps from a file of that name.
 ///
 /// # Safety
-/// NULL or an environment.
+/// `environment` is NULL or an environment.
 pub(crate) unsafe fn expected(file: Option<&[u8]>, environment: Words) -> Option<&[u8]> {
     let (mut is_preloaded, mut has_page) = (false, false);
     if environment.is_null() {
         return None;
     }
     let mut at = environment;
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     while let Some(text) = unsafe { kernel::bytes(*at) } {
         if let Some(libraries) = text.strip_prefix(b"LD_PRELOAD=") {
             is_preloaded = libraries.windows(LIBRARY.len()).any(|part| part == LIBRARY);
         }
         has_page |= text.starts_with(b"TRAWL_BULK_PAGE=");
-        // SAFETY: it was not the last one.
+        // SAFETY: it was not the last element.
         at = unsafe { at.add(1) };
     }
     file.filter(|_| is_preloaded && has_page)
 }
 
-/// What the library's file is called, whoever has built it.
+/// The beginning of the library's file name, whoever has built it.
 const LIBRARY: &[u8] = b"/libtrawl";
 
-/// Becomes another program, which is noted until it tells of its changes itself.
+/// Executes another program, which is noted until it reports its changes itself.
 fn noted(file: Option<&[u8]>, execute: impl FnOnce() -> c_int) -> c_int {
     let noted = page::starts(Starter::Itself, file);
     let code = execute();
@@ -114,7 +115,7 @@ fn noted(file: Option<&[u8]>, execute: impl FnOnce() -> c_int) -> c_int {
     code
 }
 
-/// Lets the shell execute what is no program, as the C library does.
+/// Has the shell execute a file that is not an executable program, as the C library does.
 unsafe fn execute_by_shell(path: *const c_char, words: Words, environment: Words) {
     let mut count = 0;
     // SAFETY: the caller's words end in NULL.
@@ -126,7 +127,8 @@ unsafe fn execute_by_shell(path: *const c_char, words: Words, environment: Words
         return;
     }
     let bytes = (count + 3) * size_of::<*const c_char>();
-    // Memory is not allocated here: this may be the child of vfork(2), or a signal handler.
+    // Memory comes from mmap(2) and not from an allocator: this may be the child of vfork(2), or a
+    // signal handler.
     // SAFETY: a new mapping at an address of the kernel's choice.
     let at = unsafe {
         libc::mmap(
@@ -143,7 +145,7 @@ unsafe fn execute_by_shell(path: *const c_char, words: Words, environment: Words
     }
     let new: *mut *const c_char = at.cast();
     // SAFETY: there is room for the shell, the file, and all but the first of the caller's words;
-    // what follows is zero.
+    // the rest is zero.
     unsafe {
         new.write(SHELL.as_ptr());
         new.add(1).write(path);
@@ -153,7 +155,7 @@ unsafe fn execute_by_shell(path: *const c_char, words: Words, environment: Words
         execute(SHELL.as_ptr(), new, environment);
     }
     let _quiet = Quiet::new();
-    // SAFETY: it was mapped above, and nobody else knows of it.
+    // SAFETY: it was mapped above, and no other code knows it.
     unsafe { libc::munmap(at, bytes) };
 }
 
@@ -189,7 +191,7 @@ unsafe fn search_and_execute(file: *const c_char, words: Words, environment: Wor
         };
         match search_path::says_absent(path.to_bytes()) {
             true => set_errno(libc::ENOENT),
-            // SAFETY: the caller's strings, and one of ours.
+            // SAFETY: the caller's strings, and one of our own.
             false => unsafe { try_one(path.as_ptr(), words, environment) },
         }
         match kernel::errno() {
@@ -204,7 +206,7 @@ unsafe fn search_and_execute(file: *const c_char, words: Words, environment: Wor
     -1
 }
 
-/// Executes a file, by the shell if it is no program. Returns if that is not possible.
+/// Executes a file, by the shell if it is not an executable program. Returns if it fails.
 unsafe fn try_one(path: *const c_char, words: Words, environment: Words) {
     // SAFETY: the caller's strings.
     unsafe {
@@ -215,7 +217,7 @@ unsafe fn try_one(path: *const c_char, words: Words, environment: Words) {
     }
 }
 
-/// Asks about the directories of `PATH`, if that is worth it.
+/// Asks about the directories of `PATH`, if that is worthwhile.
 fn prepare(path: &[u8]) {
     if !settings::is_on_here() {
         return;
@@ -224,7 +226,7 @@ fn prepare(path: &[u8]) {
     let first = path
         .split(|byte| *byte == b':')
         .find(|one| settings::is_covered(one));
-    // What the directories have is known already where the first is.
+    // If the first directory is known, all of them are.
     let is_known = first.is_some_and(search_path::is_known);
     if !is_known {
         let _quiet = Quiet::new();
@@ -232,7 +234,7 @@ fn prepare(path: &[u8]) {
     }
 }
 
-/// The program's environment.
+/// Returns the program's environment.
 pub(crate) unsafe fn environment() -> Words {
     unsafe extern "C" {
         static environ: Words;
@@ -266,7 +268,7 @@ unsafe extern "C" fn execvp(file: *const c_char, words: Words) -> c_int {
     unsafe { search_and_execute(file, words, environment()) }
 }
 
-/// execle(3): the environment follows the words.
+/// Implements execle(3): the environment follows the words.
 unsafe extern "C" fn execve_behind(path: *const c_char, words: Words) -> c_int {
     let mut end = words;
     // SAFETY: the caller's words end in NULL, and the environment follows.
@@ -278,8 +280,8 @@ unsafe extern "C" fn execve_behind(path: *const c_char, words: Words) -> c_int {
     }
 }
 
-/// execl(3) and the like take the words one by one. Those in registers are put on the stack before
-/// the others, so that they are an array.
+/// execl(3) and similar functions take the words as separate arguments. Those in registers are
+/// pushed onto the stack before the others, so that all form an array.
 macro_rules! word_by_word {
     ($($name:ident, $as_array:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]
@@ -334,8 +336,8 @@ word_by_word! {
     execle, execve_behind;
 }
 
-/// How many files could not be executed: who tries one after the other looks in `PATH` by itself, as
-/// Python does.
+/// Number of files that could not be executed: a program that tries one after the other searches
+/// `PATH` by itself, as Python does.
 static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 #[unsafe(no_mangle)]
@@ -360,7 +362,7 @@ unsafe extern "C" fn execv(path: *const c_char, words: Words) -> c_int {
     unsafe { execve(path, words, environment()) }
 }
 
-/// Asks about `PATH` if this is a file in one of its directories; whether there is an answer.
+/// Asks about `PATH` if the file is in one of its directories; returns whether there is an answer.
 fn learns_about(path: &[u8]) -> bool {
     let slash = path.iter().rposition(|byte| *byte == b'/');
     let Some(directory) = slash.and_then(|at| path.get(..at)) else {
@@ -398,8 +400,8 @@ unsafe extern "C" fn execveat(
     })
 }
 
-/// The file that is executed if one is: all others of `PATH` are known not to be there. And whether
-/// it is the last.
+/// Returns the only file that can be executed, if all others of `PATH` are known not to exist, and
+/// whether it is the last candidate.
 pub(crate) fn only_candidate(
     name: &[u8],
     candidate: &mut Candidate,

@@ -1,8 +1,9 @@
-//! ftw(3) and nftw(3), which go through directories inside the C library: the same over our
+//! ftw(3) and nftw(3), which walk directories inside the C library: reimplemented over our
 //! functions.
 //!
-//! With `FTW_CHDIR` the working directory is the one that has the object. It is changed where the C
-//! library changes it, to a directory of which a table tells if it is the same one still.
+//! With `FTW_CHDIR` the working directory is the one that holds the object. It is changed where the
+//! C library changes it; a directory known from a table is entered only if it is still the same
+//! one.
 //!
 //! Source: glibc 2.36, `io/ftw.c`.
 
@@ -48,7 +49,7 @@ const STOP: c_int = 1;
 const SKIP_SUBTREE: c_int = 2;
 const SKIP_SIBLINGS: c_int = 3;
 
-/// What a caller of ftw(3) is told, by what one of nftw(3) is.
+/// Maps the kinds that nftw(3) reports to those of ftw(3).
 const OLD_KINDS: [c_int; 7] = [
     FILE, DIRECTORY, UNREADABLE, NO_STAT, FILE, DIRECTORY, NO_STAT,
 ];
@@ -60,21 +61,21 @@ struct Level {
     level: c_int,
 }
 
-/// The caller's function, which may end by an exception of C++. That of ftw(3) leaves the last
-/// argument alone.
+/// The caller's function, which may throw a C++ exception. That of ftw(3) ignores the last
+/// argument.
 type Function =
     unsafe extern "C-unwind" fn(*const c_char, *const libc::stat, c_int, *mut Level) -> c_int;
 
 /// An open directory of the walk.
 struct Open {
-    /// NULL once its descriptor was needed for another one.
+    /// NULL once its descriptor was needed for another directory.
     stream: *mut libc::DIR,
-    /// What was left of it then: names, each with a NUL.
+    /// The names that were unread then, each followed by a NUL.
     rest: Vec<u8>,
-    /// How much of that was gone through.
+    /// Number of bytes of `rest` that were consumed.
     gone: usize,
-    /// With it the walk comes back here, where there is more to it than the stream. As that it is
-    /// closed where its descriptor is needed.
+    /// Descriptor with which the walk returns to this directory, if the stream itself does not
+    /// suffice. It is closed together with the stream when the descriptor is needed.
     way_back: Option<Own>,
 }
 
@@ -90,7 +91,7 @@ impl Open {
         self.way_back = None;
     }
 
-    /// Reads the rest, so that it can be closed; `None` if there is no memory.
+    /// Reads the rest of the names, so that the stream can be closed; `None` if memory runs out.
     fn finish(&mut self) -> Option<()> {
         loop {
             // SAFETY: an open stream of ours.
@@ -119,9 +120,9 @@ struct Walk {
     function: Function,
     flags: c_int,
     is_old: bool,
-    /// Directories that may be open at once.
+    /// Maximum number of directories open at once.
     open_max: usize,
-    /// Those from the top to where the walk is; the last ones are open.
+    /// The directories from the top to the present one; the last ones are open.
     open: Vec<Open>,
     /// The path, with a NUL.
     path: Vec<u8>,
@@ -145,30 +146,31 @@ impl Walk {
             true => OLD_KINDS[kind as usize],
             false => kind,
         };
-        // SAFETY: the caller's function gets what it expects: a path, a stat and a level.
+        // SAFETY: the caller's function gets the arguments that it expects: a path, a `stat` and a
+        // level.
         unsafe { (self.function)(self.path.as_ptr().cast(), of, kind, &raw mut self.level) }
     }
 
-    /// Puts a name behind the path's first bytes.
+    /// Places a name behind the first `base` bytes of the path.
     fn name(&mut self, base: usize, name: &[u8]) -> Option<()> {
         self.path.truncate(base);
-        // And a slash behind it.
+        // One more byte, for a slash behind it.
         self.path.try_reserve(name.len() + 2).ok()?;
         self.path.extend_from_slice(name);
         self.path.push(0);
         Some(())
     }
 
-    /// The path from the working directory on, where that is changed.
+    /// Returns the part of the path that is relative to the working directory, with `FTW_CHDIR`.
     fn here(&self) -> *const c_char {
         match self.path.get(self.level.base as usize) {
             Some(0) | None => c".".as_ptr(),
-            // SAFETY: that far it is the path's.
+            // SAFETY: the offset lies within the path.
             Some(_) => unsafe { self.path.as_ptr().add(self.level.base as usize) }.cast(),
         }
     }
 
-    /// What is to be looked at, or opened, that no open directory has.
+    /// Returns the path for a lookup or an open that is not relative to an open directory.
     fn access(&self) -> *const c_char {
         match self.has(CHDIR) {
             true => self.here(),
@@ -176,13 +178,13 @@ impl Walk {
         }
     }
 
-    /// Opens the last directory that a table has opened, to go into it later and to come back: by
-    /// then it may be elsewhere.
+    /// Opens the last directory, if it was opened through a table, to enter it later and to return
+    /// to it: it may be elsewhere by then.
     fn keep_way(&mut self) -> Option<()> {
         let path = self.here();
         let (open, above) = self.open.split_last_mut()?;
         let above = above.last().filter(|above| !above.stream.is_null());
-        // The working directory may be elsewhere, by what the caller's function does.
+        // The caller's function may change the working directory.
         let from = match above {
             None => libc::AT_FDCWD,
             Some(Open {
@@ -209,7 +211,7 @@ impl Walk {
                 open.way_back = Some(way);
                 return Some(());
             }
-            // It has changed since: then what is there now is gone through.
+            // It has changed since; the directory that is there now is walked instead.
             open.close();
             open.stream = open_now(from, CStr::from_ptr(path));
             if open.stream.is_null() {
@@ -220,13 +222,13 @@ impl Walk {
         Some(())
     }
 
-    /// What the caller's function has changed in the last directory that was opened is seen: the
-    /// C library reads it only then.
+    /// Makes the changes visible that the caller's function made in the directory opened last: the
+    /// C library reads the directory only after that call.
     fn look_again(&mut self) {
         let Some(open) = self.open.last_mut() else {
             return;
         };
-        // SAFETY: the stream is open, the descriptor a number.
+        // SAFETY: the stream is open; the descriptor is a number.
         unsafe {
             if !streams::is_old(open.stream) {
                 return;
@@ -241,8 +243,8 @@ impl Walk {
         }
     }
 
-    /// Goes into the last directory that was opened. Where that is is asked for if need be: the
-    /// caller's function may have gone elsewhere meanwhile.
+    /// Enters the directory opened last, by its descriptor where needed: the caller's function may
+    /// have changed the working directory.
     fn go_in(&self) -> Result<(), c_int> {
         let (true, Some(open)) = (self.has(CHDIR), self.open.last()) else {
             return Ok(());
@@ -254,7 +256,7 @@ impl Walk {
         }
     }
 
-    /// Goes back from a directory to the one that has it.
+    /// Returns from a directory to its parent.
     fn go_back(&self) -> Result<(), c_int> {
         let above = self.open.last().filter(|above| !above.stream.is_null());
         let back = match above {
@@ -272,7 +274,8 @@ impl Walk {
         }
     }
 
-    /// Goes to where the path begins to be looked at; with `FTW_CHDIR` by itself.
+    /// Starts the walk at the path; with `FTW_CHDIR` also changes the working directory and
+    /// restores it.
     fn set_out(&mut self, path: &[u8]) -> c_int {
         if !self.has(CHDIR) {
             return self.begin(path);
@@ -287,16 +290,16 @@ impl Walk {
         if self.open_max > 1 {
             self.open_max -= 1;
         }
-        // Kept where an exception passes.
+        // Not dropped if an exception passes.
         let start = ManuallyDrop::new(start);
         let result = self.begin(path);
-        // As there, that it is gone back is all that is tried.
+        // As in the C library, a failure to return is ignored.
         let _ = wander::back_to(start.0);
         drop(ManuallyDrop::into_inner(start));
         result
     }
 
-    /// Goes to the directory that has what the path leads to.
+    /// Enters the directory that holds the object at the path.
     fn go_there(&mut self) -> Result<(), c_int> {
         match self.level.base as usize {
             0 => Ok(()),
@@ -331,7 +334,7 @@ impl Walk {
         }
         let mut of = MaybeUninit::<libc::stat>::zeroed();
         let (at, into) = (self.access(), of.as_mut_ptr());
-        // SAFETY: the path ends in NUL, there is room for a stat.
+        // SAFETY: the path ends in NUL, and there is room for a `stat`.
         let code = unsafe {
             match self.has(PHYSICAL) {
                 true => lstat(at, into),
@@ -340,7 +343,7 @@ impl Walk {
         };
         let is_dangling = || {
             let is_link = |of: *mut libc::stat| {
-                // SAFETY: zeroes are a stat.
+                // SAFETY: all zeros are a valid `stat`.
                 unsafe { (*of).st_mode & libc::S_IFMT == libc::S_IFLNK }
             };
             // SAFETY: as above.
@@ -351,7 +354,7 @@ impl Walk {
         if !is_told {
             return -1;
         }
-        // SAFETY: zeroes are a stat, and so is what was written.
+        // SAFETY: all zeros are a valid `stat`, and so is what was written.
         let of = unsafe { of.assume_init() };
         let kind = match (code, of.st_mode & libc::S_IFMT) {
             (0, libc::S_IFDIR) => DIRECTORY,
@@ -370,7 +373,7 @@ impl Walk {
         }
     }
 
-    /// Goes through a directory if it was not seen before: links may lead to it again.
+    /// Walks a directory unless it was seen before: links may lead to it again.
     fn new_directory(&mut self, of: &libc::stat) -> c_int {
         if !self.has(PHYSICAL) {
             if self.known.try_reserve(1).is_err() {
@@ -383,7 +386,7 @@ impl Walk {
         self.directory(of)
     }
 
-    /// Goes through a directory.
+    /// Walks a directory.
     fn directory(&mut self, of: &libc::stat) -> c_int {
         let base = self.level.base;
         if self.open().is_none() {
@@ -407,7 +410,7 @@ impl Walk {
             return -1;
         }
         self.level.level += 1;
-        // Behind the name, where the NUL is.
+        // The end of the name, where the NUL is.
         let end = self.path.len() - 1;
         self.path.truncate(end);
         if self.path.last() != Some(&b'/') {
@@ -416,8 +419,8 @@ impl Walk {
         self.level.base = self.path.len() as c_int;
         let depth = self.open.len();
         while result == 0 {
-            // SAFETY: readdir(3) gives a name that ends in NUL, and that stays until it is asked
-            // again; what is behind it is copied to the path first.
+            // SAFETY: readdir(3) returns a name that ends in NUL and stays until the next call; it
+            // is copied before that.
             let Some(name) = (unsafe { self.next(depth - 1) }) else {
                 break;
             };
@@ -447,7 +450,7 @@ impl Walk {
         result
     }
 
-    /// The next name in a directory.
+    /// Returns the next name in a directory.
     unsafe fn next(&mut self, at: usize) -> Option<Name> {
         let open = self.open.get_mut(at)?;
         if open.stream.is_null() {
@@ -467,7 +470,7 @@ impl Walk {
         }
     }
 
-    /// Opens the directory at the path, as a new last one; another one is closed if need be.
+    /// Opens the directory at the path and appends it to `open`; closes another one if needed.
     fn open(&mut self) -> Option<()> {
         let open = self.open.iter().filter(|one| !one.stream.is_null()).count();
         if open >= self.open_max {
@@ -509,7 +512,7 @@ impl Walk {
         Some(())
     }
 
-    /// Tells of an entry of a directory, and of all that is below it.
+    /// Reports an entry of a directory, and everything below it.
     fn entry(&mut self, parent: usize, name: &Name) -> c_int {
         let name = name.get();
         if matches!(name, b"." | b"..") {
@@ -526,7 +529,7 @@ impl Walk {
         };
         let was_looked_at =
             kind != NO_STAT || (!self.has(PHYSICAL) && self.look(parent, &mut of, false) == 0);
-        // SAFETY: zeroes are a stat, and so is what was written.
+        // SAFETY: all zeros are a valid `stat`, and so is what was written.
         let of = unsafe { of.assume_init() };
         kind = match (kind, of.st_mode & libc::S_IFMT) {
             (FILE, libc::S_IFDIR) => DIRECTORY,
@@ -546,7 +549,7 @@ impl Walk {
         }
     }
 
-    /// Looks at what the path leads to, from the open directory if it is.
+    /// Looks at the object at the path, relative to the open directory if there is one.
     fn look(&self, parent: usize, of: &mut MaybeUninit<libc::stat>, is_followed: bool) -> c_int {
         let into = of.as_mut_ptr();
         let path = self.access();
@@ -554,7 +557,7 @@ impl Walk {
             .open
             .get(parent)
             .map_or(ptr::null_mut(), |one| one.stream);
-        // SAFETY: path and name end in NUL, there is room for a stat, the stream is open.
+        // SAFETY: path and name end in NUL, there is room for a `stat`, and the stream is open.
         unsafe {
             match (stream.is_null(), is_followed) {
                 (true, true) => stat(path, into),
@@ -572,7 +575,7 @@ impl Walk {
     }
 }
 
-/// A name, copied: its entry is the stream's.
+/// A copy of a name, since the entry belongs to the stream.
 struct Name {
     bytes: [u8; 256],
     length: usize,
@@ -593,7 +596,7 @@ impl Name {
     }
 }
 
-/// Opens a directory that is named from another one on.
+/// Opens a directory relative to another one.
 unsafe fn open_at(directory: c_int, name: *const c_char, flags: c_int) -> *mut libc::DIR {
     // SAFETY: the caller's name ends in NUL.
     unsafe {
@@ -611,7 +614,7 @@ unsafe fn open_at(directory: c_int, name: *const c_char, flags: c_int) -> *mut l
     }
 }
 
-/// Opens a directory as it is now, whatever tables say; NULL if that cannot be done.
+/// Opens a directory as it is now, regardless of tables; NULL if that fails.
 fn open_now(from: c_int, path: &CStr) -> *mut libc::DIR {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NONBLOCK | libc::O_CLOEXEC;
     let opened = match wander::open_at(from, path, flags) {
@@ -642,9 +645,9 @@ unsafe fn walk(
         set_errno(libc::ENOENT);
         return -1;
     }
-    // Nothing is to be cleaned up where an exception of the caller's function passes: this library
-    // may have an unwinder of its own, which must not meddle. What is open then stays so, as with
-    // the C library's function.
+    // Nothing may be dropped where an exception of the caller's function passes: this library may
+    // have an unwinder of its own, which must not interfere. Open descriptors then stay open, as
+    // with the C library's function.
     let mut walk = ManuallyDrop::new(Walk {
         function,
         flags,
@@ -676,7 +679,7 @@ macro_rules! walks {
                     path => *const c_char, function => Function, open_max => c_int,
                 ) -> c_int, -1);
             }
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             unsafe { walk(path, function, open_max, 0, true) }
         }
     )*};
@@ -694,7 +697,7 @@ macro_rules! walks_with_flags {
             flags: c_int,
         ) -> c_int {
             if !settings::is_on() || flags & !ALL_FLAGS != 0 {
-                // Where the caller's function ends it by an exception, it stays so.
+                // If the caller's function throws an exception, this state remains.
                 if flags & CHDIR != 0 {
                     place::wandering_begins();
                 }
@@ -706,7 +709,7 @@ macro_rules! walks_with_flags {
                 }
                 return result;
             }
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             unsafe { walk(path, function, open_max, flags, false) }
         }
     )*};

@@ -1,7 +1,7 @@
 //! glob(3), which opens directories inside the C library.
 //!
-//! The C library's glob(3) does the work; it is only given our functions to read directories with,
-//! in the way that it has for that (`GLOB_ALTDIRFUNC`).
+//! The C library's glob(3) does the work. It only gets our functions for reading directories,
+//! through the interface that it has for this purpose (`GLOB_ALTDIRFUNC`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -16,7 +16,7 @@ unsafe extern "C" {
     fn lstat(path: *const c_char, into: *mut libc::stat) -> c_int;
 }
 
-/// `glob_t` as the C library has it.
+/// The C library's `glob_t`.
 #[repr(C)]
 struct Glob {
     count: usize,
@@ -30,14 +30,14 @@ const ALTDIRFUNC: c_int = 1 << 9;
 
 type OnError = Option<unsafe extern "C" fn(*const c_char, c_int) -> c_int>;
 
-/// Whether the directories of a search may be in a table.
+/// Returns whether the directories of a search may be in a table.
 fn is_ours(flags: c_int, glob: *mut Glob) -> bool {
     settings::is_on() && flags & ALTDIRFUNC == 0 && !glob.is_null()
 }
 
-/// Calls with our functions in place.
+/// Makes the call with our functions in place.
 unsafe fn with_ours(glob: *mut Glob, call: impl FnOnce() -> c_int) -> c_int {
-    // SAFETY: the caller's structure; glob(3) leaves these members to who sets the flag.
+    // SAFETY: the caller's structure; glob(3) ignores these members unless the flag is set.
     unsafe {
         let before = (*glob).functions;
         (*glob).functions = [

@@ -1,12 +1,13 @@
-//! Calls after which the process is somebody else, or sees something else, than the service knows;
-//! those after which it is two processes in one memory; and the one that may be any call.
+//! Calls after which the process's identity or its view of the file system differs from what the
+//! service knows; calls after which two processes share one memory; and syscall(2), which may be
+//! any call.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use crate::real::real;
 use crate::{descriptors, kernel, page, place, settings};
 
-/// Functions after which no table is used any more.
+/// Defines functions after which no table is used any more.
 macro_rules! becomes {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
         #[unsafe(no_mangle)]
@@ -19,13 +20,14 @@ macro_rules! becomes {
     )*};
 }
 
-/// What was opened as who the process is still belongs to that.
+/// Prepares for a new identity. Directories opened so far belong to the old one.
 fn leave() {
     descriptors::make_all_real();
     place::working_directory_changed();
     settings::switch_off();
-    // The loader's tables (`trawl-audit`) are of before, and who asks again the service knows. Here
-    // already, so that the page is mapped while its file is still where it was.
+    // The loader's tables (`trawl-audit`) date from before, and the service would answer a new
+    // question as before. The change is reported here already, so that the page is mapped while its
+    // file is still reachable.
     page::change();
 }
 
@@ -47,13 +49,13 @@ becomes! {
     capset(head: *mut c_void, data: *const c_void);
 }
 
-/// Functions after which children may be in another namespace of processes.
+/// Defines functions after which children may be in another PID namespace.
 macro_rules! changes_namespaces {
     ($($name:ident($($fd:ident)?; $flags:ident);)*) => {$(
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($fd: c_int,)? $flags: c_int) -> c_int {
             leave();
-            // Of any kind, where none is said.
+            // Without flags the namespace may be of any kind.
             if $flags == 0 || $flags & libc::CLONE_NEWPID != 0 {
                 page::namespaces_are_left();
             }
@@ -69,7 +71,7 @@ changes_namespaces! {
     setns(fd; kind);
 }
 
-/// What is to be done before vfork(2); gives the C library's.
+/// Prepares vfork(2); returns the C library's function.
 extern "C" fn before_vfork() -> *mut c_void {
     static REAL: crate::real::Real = crate::real::Real::new(c"vfork");
     descriptors::make_all_real();
@@ -78,8 +80,8 @@ extern "C" fn before_vfork() -> *mut c_void {
     REAL.get()
 }
 
-/// vfork(2) returns twice into the caller's frame, so nothing of ours may be on the stack: the C
-/// library's function is jumped to with the stack as the caller left it.
+/// vfork(2) returns twice into the caller's frame, so nothing of ours may be on the stack: the code
+/// jumps to the C library's function with the stack as the caller left it.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -108,14 +110,15 @@ unsafe extern "C" fn vfork() -> c_int {
     )
 }
 
-/// fork(2) without the functions that were registered for it.
+/// fork(2) without the handlers that were registered for it.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _Fork() -> c_int {
     descriptors::make_all_real();
     real!(_Fork() -> c_int, -1)
 }
 
-/// Prepares clone(2), whose first arguments are a function, a stack and flags; gives the C library's.
+/// Prepares clone(2), whose first arguments are a function, a stack and flags; returns the C
+/// library's function.
 extern "C" fn before_clone(
     _run: *const c_void,
     _stack: *const c_void,
@@ -136,7 +139,7 @@ extern "C" fn before_clone(
     REAL.get()
 }
 
-/// Frequent ones that take neither a descriptor nor a path.
+/// Frequent system calls that take neither a descriptor nor a path.
 const OF_NO_DESCRIPTOR: [c_long; 6] = [
     libc::SYS_futex,
     libc::SYS_gettid,
@@ -146,7 +149,8 @@ const OF_NO_DESCRIPTOR: [c_long; 6] = [
     libc::SYS_tgkill,
 ];
 
-/// Prepares syscall(2), any argument of which may be a descriptor; gives the C library's.
+/// Prepares syscall(2), of which any argument may be a descriptor; returns the C library's
+/// function.
 extern "C" fn before_any(number: c_long) -> *mut c_void {
     static REAL: crate::real::Real = crate::real::Real::new(c"syscall");
     #[used]
@@ -157,7 +161,7 @@ extern "C" fn before_any(number: c_long) -> *mut c_void {
     }
     let found = REAL.known();
     match found.is_null() {
-        // An allocator may call it before functions were looked up.
+        // An allocator may call it before the functions were looked up.
         true => any as *mut c_void,
         false => found,
     }
@@ -184,8 +188,8 @@ unsafe extern "C" fn any(
     }
 }
 
-/// Functions that are prepared by another, which gives the C library's, and then jumped to with all
-/// arguments as they were, those on the stack too.
+/// Defines functions that another function prepares, which returns the C library's function. The
+/// code then jumps to that with all arguments unchanged, including those on the stack.
 macro_rules! jumps {
     ($($name:ident, $before:ident;)*) => {$(
         #[cfg(target_arch = "x86_64")]

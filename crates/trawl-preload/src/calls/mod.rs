@@ -1,4 +1,4 @@
-//! The C library's functions that ours stand in front of, by what they are about.
+//! The C library's functions that ours replace, by topic.
 
 mod attributes;
 mod change;
@@ -22,14 +22,14 @@ use crate::descriptors;
 
 /// An argument of a function that is passed on.
 trait Argument: Copy {
-    /// To be called before the kernel follows it, if it is a path.
+    /// Makes descriptors real before the kernel follows the argument, if it is a path.
     ///
     /// # Safety
-    /// NULL or a string, if it is a pointer to constant characters.
+    /// A pointer to constant characters is NULL or a C string.
     unsafe fn is_followed(self) {}
 }
 
-/// Arguments that are no path. Characters that may be changed are room for an answer.
+/// Arguments that are not paths. Pointers to mutable characters are buffers for results.
 macro_rules! others {
     ($($kind:ty)*) => {$(impl Argument for $kind {})*};
 }
@@ -41,7 +41,7 @@ others! {
 
 impl Argument for *const c_char {
     unsafe fn is_followed(self) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { descriptors::before_path(self) };
     }
 }

@@ -1,4 +1,4 @@
-//! Opening and closing: directories without need, files for writing with a mark.
+//! Opening and closing: directories without need, and files for writing, which are marked.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -9,29 +9,29 @@ use crate::real::real;
 use crate::tables::Known;
 use crate::{descriptors, meter, page, reads, search_path, settings, streams};
 
-/// Whether opening so may change the file, or make it.
+/// Returns whether opening with these flags may change or create the file.
 pub(crate) fn is_writing(flags: c_int) -> bool {
     flags & libc::O_ACCMODE != libc::O_RDONLY || flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
 
-/// Whether opening so changes what is seen by itself.
+/// Returns whether opening with these flags is itself a visible change.
 fn is_change(flags: c_int) -> bool {
     flags & (libc::O_CREAT | libc::O_TRUNC) != 0
 }
 
-/// Whether this only opens a directory, so that nothing is missed if that is done later.
+/// Returns whether the call only opens a directory, so that it can be postponed without an effect.
 fn is_postponable(flags: c_int) -> bool {
     let asked = libc::O_DIRECTORY | libc::O_CLOEXEC;
     let never = libc::O_PATH | libc::O_ASYNC | libc::O_DIRECT;
     flags & asked == asked && flags & never == 0 && !is_writing(flags)
 }
 
-/// What is written to there is in no table.
+/// Returns whether writes to this path cannot affect a table.
 fn is_elsewhere(path: &[u8]) -> bool {
     matches!(path, b"/dev/null" | b"/dev/tty" | b"/dev/full") || path.starts_with(b"/proc/")
 }
 
-/// Opens, by a table, or by `open` with the directory that it is given.
+/// Opens by a table, or by calling `open`.
 unsafe fn opened(
     directory: c_int,
     path: *const c_char,
@@ -85,7 +85,7 @@ fn read(flags: c_int, open: impl FnOnce() -> c_int) -> c_int {
     fd
 }
 
-/// Opens for writing: marks the file, and tells of the change if it is one.
+/// Opens for writing: marks the file, and reports the change if there is one.
 pub(crate) fn write(is_change: bool, open: impl FnOnce() -> c_int) -> c_int {
     if is_change {
         page::change();
@@ -100,7 +100,7 @@ pub(crate) fn write(is_change: bool, open: impl FnOnce() -> c_int) -> c_int {
     fd
 }
 
-/// A virtual descriptor, or why there is none; `None` if the kernel is to say.
+/// Returns a virtual descriptor, or -1 with `errno` set; `None` if the kernel must answer.
 fn by_table(directory: c_int, path: &[u8], flags: c_int) -> Option<c_int> {
     let fail = |errno| {
         set_errno(errno);
@@ -114,7 +114,7 @@ fn by_table(directory: c_int, path: &[u8], flags: c_int) -> Option<c_int> {
             let Some(listed) = found.listed() else {
                 return fail(libc::ENOTDIR);
             };
-            // Without what fstat(2) says it would be of no use.
+            // Without the result of fstat(2) the descriptor would be useless.
             found.entry().stat()?;
             let fd = descriptors::new(found.held(), listed.number(), flags, 0)?;
             found.held().answered();
@@ -138,7 +138,7 @@ unsafe extern "C" fn open_by_handle_at(mount: c_int, handle: *mut c_void, flags:
     }
 }
 
-/// The functions that take flags and perhaps a mode.
+/// Defines functions that take flags and optionally a mode.
 macro_rules! opens {
     ($($name:ident($($directory:ident)?);)*) => {$(
         #[unsafe(no_mangle)]
@@ -213,7 +213,7 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
     }
 }
 
-/// Opens a directory by the C library.
+/// Opens a directory with the C library's function.
 fn open_stream(path: *const c_char, name: &[u8]) -> *mut libc::DIR {
     descriptors::before_name(name);
     let stream = meter::timed_open(
@@ -292,7 +292,7 @@ unsafe extern "C" fn dup3(fd: c_int, to: c_int, flags: c_int) -> c_int {
     real!(dup3(fd => c_int, to => c_int, flags => c_int) -> c_int, -1)
 }
 
-/// What fcntl(2) says of a virtual descriptor, where it need not be real for that.
+/// Returns the result of fcntl(2) for a virtual descriptor that can stay virtual.
 fn virtual_fcntl(fd: c_int, command: c_int, argument: usize) -> Option<c_int> {
     let flags = descriptors::flags(fd)?;
     let number = argument as c_int;
@@ -305,16 +305,16 @@ fn virtual_fcntl(fd: c_int, command: c_int, argument: usize) -> Option<c_int> {
     }
 }
 
-/// `O_LARGEFILE` as the kernel has it; the C library's is 0 where all files are large.
+/// The kernel's `O_LARGEFILE`; the C library's is 0 where all files are large.
 #[cfg(target_arch = "x86_64")]
 const LARGE: c_int = 0o100_000;
 #[cfg(target_arch = "aarch64")]
 const LARGE: c_int = 0o400_000;
 
-/// Whether two descriptors are of one open file; since Linux 6.10.
+/// Asks whether two descriptors refer to one open file; since Linux 6.10.
 const QUERY: c_int = 1024 + 3;
 
-/// Before the kernel gives out a number from this one on: it knows of none that is virtual.
+/// Called before the kernel allocates a number from this one on: it does not know the virtual ones.
 fn before_copy(least: c_int) {
     let virtual_ones = descriptors::numbers();
     if least >= virtual_ones.start && least < virtual_ones.end {

@@ -1,6 +1,7 @@
-//! Calls that are passed on as they are, but need a real descriptor, as an argument or by its path.
+//! Calls that are passed on unchanged but need a real descriptor, as an argument or in a path.
 //!
-//! Missing are write(2) and its like: they fail with `EBADF` whether a directory is open or not.
+//! write(2) and similar calls are missing: they fail with `EBADF` whether or not a directory is
+//! open.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
@@ -10,7 +11,7 @@ use crate::kernel::{self, Own};
 use crate::place;
 use crate::real::{Real, real};
 
-/// Functions with descriptors or paths among their arguments, each with what they fail with.
+/// Defines functions with descriptors or paths among their arguments, each with its failure value.
 macro_rules! passes {
     ($($name:ident($($argument:ident: $kind:ty),*; $($fd:ident)*) -> $result:ty, $failed:expr;)*) => {$(
         #[unsafe(no_mangle)]
@@ -64,7 +65,7 @@ passes! {
     fdopen(fd: c_int, mode: *const c_char; fd) -> *mut c_void, std::ptr::null_mut();
 }
 
-// Attributes of open files and of paths, watches, mounts, and what children are given.
+// Attributes of open files and of paths, watches, mounts, and descriptors for children.
 passes! {
     fstatfs(fd: c_int, into: *mut c_void; fd) -> c_int, -1;
     fstatfs64(fd: c_int, into: *mut c_void; fd) -> c_int, -1;
@@ -98,7 +99,7 @@ passes! {
     posix_spawn_file_actions_addchdir_np(actions: *mut c_void, path: *const c_char;) -> c_int, libc::ENOSYS;
 }
 
-// Terminals, sockets and the like, which a directory is not: the kernel says so.
+// Terminals, sockets and the like, which a directory is not: the kernel reports that.
 passes! {
     isatty(fd: c_int; fd) -> c_int, 0;
     isfdtype(fd: c_int, kind: c_int; fd) -> c_int, -1;
@@ -145,7 +146,7 @@ passes! {
     timerfd_settime(fd: c_int, flags: c_int, from: *const c_void, into: *mut c_void; fd) -> c_int, -1;
 }
 
-/// mmap(2), which an allocator may call before functions were looked up.
+/// mmap(2), which an allocator may call before the functions were looked up.
 macro_rules! maps {
     ($($name:ident, $text:literal;)*) => {$(
         #[unsafe(no_mangle)]
@@ -167,8 +168,8 @@ macro_rules! maps {
             descriptors::make_real(fd);
             let found = REAL.known();
             if !found.is_null() {
-                // SAFETY: the C library's function of this name has this type; the arguments are the
-                // caller's own.
+                // SAFETY: the C library's function of this name has this type; the arguments are
+                // the caller's own.
                 return unsafe {
                     std::mem::transmute::<*mut c_void, Map>(found)(
                         at, size, protection, flags, fd, offset,
@@ -192,7 +193,7 @@ maps! {
     mmap64, c"mmap64";
 }
 
-/// ioctl(2): of some requests the argument is a descriptor, too.
+/// ioctl(2): some requests have a descriptor as their argument, too.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: usize) -> c_int {
     const CLONE: c_ulong = 0x4004_9409;

@@ -1,4 +1,4 @@
-//! scandir(3), which reads directories inside the C library: the same over our streams.
+//! scandir(3), which reads directories inside the C library: reimplemented over our streams.
 //!
 //! Source: glibc 2.36, `dirent/scandir-tail-common.c`.
 
@@ -23,11 +23,12 @@ unsafe extern "C-unwind" {
 }
 
 type Entry = *mut libc::dirent64;
-/// The caller's functions may end by an exception of C++.
+/// The caller's functions may throw C++ exceptions.
 type Filter = unsafe extern "C-unwind" fn(*const libc::dirent64) -> c_int;
 type Order = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;
 
-/// What is read: freed, and the stream closed, unless it is given to the caller.
+/// A scan in progress. Dropping it closes the stream and frees the entries, unless they were given
+/// to the caller.
 struct Scan {
     stream: *mut libc::DIR,
     entries: *mut Entry,
@@ -51,7 +52,7 @@ impl Drop for Scan {
 }
 
 impl Scan {
-    /// Keeps a copy of an entry; `None` if there is no memory.
+    /// Stores a copy of an entry; `None` if memory runs out.
     unsafe fn keep(&mut self, entry: Entry) -> Option<()> {
         if self.count == self.room {
             let room = (self.room * 2).max(10);
@@ -63,7 +64,7 @@ impl Scan {
             }
             (self.entries, self.room) = (entries, room);
         }
-        // SAFETY: readdir(3) has written that many bytes; there is room for one more.
+        // SAFETY: readdir(3) has written that many bytes; there is room for one more entry.
         unsafe {
             let bytes = usize::from((*entry).d_reclen);
             let copy = libc::malloc(bytes);
@@ -92,8 +93,8 @@ unsafe fn scan(
         return -1;
     }
     let before = kernel::errno();
-    // Nothing is to be cleaned up where an exception of the caller's functions passes: this library
-    // may have an unwinder of its own, which must not meddle. The stream stays open then.
+    // Nothing may be dropped where an exception of the caller's functions passes: this library may
+    // have an unwinder of its own, which must not interfere. The stream then stays open.
     let mut scan = ManuallyDrop::new(Scan {
         stream,
         entries: ptr::null_mut(),
@@ -101,7 +102,7 @@ unsafe fn scan(
         room: 0,
     });
     set_errno(0);
-    // SAFETY: the stream is open; the caller's functions are called as it says.
+    // SAFETY: the stream is open; the caller's functions are called as it specified.
     unsafe {
         loop {
             let entry = readdir(stream);
@@ -109,7 +110,7 @@ unsafe fn scan(
                 break;
             }
             let is_wanted = filter.is_none_or(|filter| filter(entry) != 0);
-            // What is asked may have set it.
+            // The filter may have set it.
             set_errno(0);
             if is_wanted && scan.keep(entry).is_none() {
                 set_errno(libc::ENOMEM);
@@ -147,7 +148,7 @@ macro_rules! scans {
                     filter => Option<Filter>, order => Option<Order>,
                 ) -> c_int, -1);
             }
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             unsafe { scan(opendir(path), into, filter, order) }
         }
     )*};
@@ -173,7 +174,7 @@ macro_rules! scans_at {
                 ) -> c_int, -1);
             }
             let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_DIRECTORY | libc::O_CLOEXEC;
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 let fd = openat(directory, path, flags);
                 if fd < 0 {

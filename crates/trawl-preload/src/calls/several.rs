@@ -1,22 +1,22 @@
-//! Calls with descriptors in sets, arrays, structures and messages, and with paths in addresses: all
-//! are made real first.
+//! Calls with descriptors in sets, arrays, structures and messages, and with paths in socket
+//! addresses: all of these are made real first.
 
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::real::real;
 use crate::{descriptors, page};
 
-/// Makes those real that are in a set of select(2).
+/// Makes the descriptors in a set of select(2) real.
 ///
 /// # Safety
-/// NULL, or a set with room for so many.
+/// `set` is NULL, or has room for `count` descriptors.
 unsafe fn before_set(set: *const u64, count: c_int) {
     if set.is_null() {
         return;
     }
     for fd in descriptors::numbers().take_while(|fd| *fd < count) {
         let number = fd.unsigned_abs();
-        // SAFETY: the kernel, too, reads all words with numbers below `count`.
+        // SAFETY: the kernel also reads all words with numbers below `count`.
         let word = unsafe { *set.add(number as usize / 64) };
         if word & (1 << (number % 64)) != 0 {
             descriptors::make_real(fd);
@@ -61,7 +61,7 @@ macro_rules! polls {
         ) -> c_int {
             if !descriptors::numbers().is_empty() && !all.is_null() {
                 for at in 0..count as usize {
-                    // SAFETY: the caller's array has that many.
+                    // SAFETY: the caller's array has that many elements.
                     descriptors::make_real(unsafe { (*all.add(at)).fd });
                 }
             }
@@ -79,7 +79,7 @@ polls! {
     __ppoll_chk(patience: *const c_void, mask: *const c_void, room: usize);
 }
 
-/// Makes those real that a message passes on.
+/// Makes the descriptors real that a message passes on.
 ///
 /// # Safety
 /// As sendmsg(2).
@@ -87,7 +87,7 @@ unsafe fn before_message(message: *const libc::msghdr) {
     if descriptors::numbers().is_empty() || message.is_null() {
         return;
     }
-    // SAFETY: the caller's message points to what has the lengths that it says.
+    // SAFETY: the caller's message points to buffers of the lengths that it states.
     unsafe {
         before_address((*message).msg_name, (*message).msg_namelen);
         let mut part = libc::CMSG_FIRSTHDR(message);
@@ -122,7 +122,7 @@ unsafe extern "C" fn sendmmsg(
 ) -> c_int {
     descriptors::make_real(fd);
     for at in 0..count as usize {
-        // SAFETY: the caller's array has that many.
+        // SAFETY: the caller's array has that many elements.
         unsafe { before_message(&raw const (*messages.add(at)).msg_hdr) };
     }
     real!(sendmmsg(
@@ -130,17 +130,17 @@ unsafe extern "C" fn sendmmsg(
     ) -> c_int, -1)
 }
 
-/// Makes real what the path of a socket names.
+/// Makes the descriptor real that a socket's path names.
 ///
 /// # Safety
-/// NULL, or an address of that length.
+/// `address` is NULL, or an address of that length.
 unsafe fn before_address(address: *const c_void, length: c_uint) {
     const FAMILY_BYTES: usize = size_of::<libc::sa_family_t>();
     let length = length as usize;
     if descriptors::numbers().is_empty() || address.is_null() || length <= FAMILY_BYTES {
         return;
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let family: libc::sa_family_t = address.cast::<libc::sa_family_t>().read_unaligned();
         if c_int::from(family) == libc::AF_UNIX {
@@ -160,7 +160,7 @@ unsafe extern "C" fn connect(fd: c_int, address: *const c_void, length: c_uint) 
     real!(connect(fd => c_int, address => *const c_void, length => c_uint) -> c_int, -1)
 }
 
-/// bind(2), which may make a socket's file.
+/// bind(2), which may create a socket's file.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bind(fd: c_int, address: *const c_void, length: c_uint) -> c_int {
     descriptors::make_real(fd);
@@ -190,13 +190,13 @@ unsafe extern "C" fn sendto(
     ) -> isize, -1)
 }
 
-/// Makes real what a request of aio(7) is about.
+/// Makes the descriptor of an aio(7) request real.
 ///
 /// # Safety
-/// NULL, or a request.
+/// `request` is NULL, or a valid request.
 unsafe fn before_request(request: *const libc::aiocb) {
     if !request.is_null() {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         descriptors::make_real(unsafe { (*request).aio_fildes });
     }
 }
@@ -231,7 +231,7 @@ macro_rules! lists {
             event: *mut c_void,
         ) -> c_int {
             for at in 0..usize::try_from(count).unwrap_or(0) {
-                // SAFETY: the caller's array has that many.
+                // SAFETY: the caller's array has that many elements.
                 unsafe { before_request(*all.add(at)) };
             }
             real!($name(
@@ -243,7 +243,7 @@ macro_rules! lists {
 
 lists!(lio_listio lio_listio64);
 
-/// Before the limit of descriptors is another one: numbers that are virtual may be too high then.
+/// Called before the limit on descriptors changes: virtual numbers may be too high afterwards.
 fn before_limit(resource: c_int, is_set: bool) {
     if resource == libc::RLIMIT_NOFILE as c_int && is_set && !descriptors::numbers().is_empty() {
         descriptors::end();

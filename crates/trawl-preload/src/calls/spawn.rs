@@ -1,4 +1,4 @@
-//! posix_spawn(3): the C library starts a child by itself, and opens files for it.
+//! posix_spawn(3): the C library starts a child by itself and opens files for it.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,11 +10,11 @@ use crate::page::{self, Starter};
 use crate::real::real;
 use crate::{descriptors, settings};
 
-/// The numbers under which children of this program are given files to write to, a bit for each; the
-/// last for all that are higher.
+/// Descriptor numbers at which children of this program get files to write to, one bit each; the
+/// last bit stands for all higher numbers.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
 const OTHERS: u32 = u64::BITS - 1;
-/// Of those that are higher, so many are looked at.
+/// Limit below which numbers are examined if the last bit is set.
 const NUMBERS_MAX: u32 = 1024;
 
 #[unsafe(no_mangle)]
@@ -36,7 +36,7 @@ unsafe extern "C" fn posix_spawn_file_actions_addopen(
     ) -> c_int, libc::ENOSYS)
 }
 
-/// Starts a child, from this file if it is expected to tell of its changes.
+/// Starts a child. `file` is its program's file if it is expected to report its changes.
 ///
 /// # Safety
 /// As posix_spawn(3).
@@ -65,7 +65,7 @@ unsafe fn start(
     let noted = page::starts(Starter::Parent, file);
     let errno = call(child);
     match errno {
-        // SAFETY: ours, or the caller's, and filled in.
+        // SAFETY: our variable or the caller's, and filled in.
         0 => unsafe {
             mark_written(*child, written);
             page::is_child(noted, *child);
@@ -78,7 +78,7 @@ unsafe fn start(
     errno
 }
 
-/// Marks the files that a child was given to write to: it never opens them itself.
+/// Marks the files that a child got to write to: it never opens them itself.
 fn mark_written(child: c_int, written: u64) {
     if written == 0 {
         return;
@@ -115,8 +115,8 @@ unsafe extern "C" fn posix_spawn(
     }
 }
 
-/// posix_spawnp(3) looks for the program in the child, after what is to be done with descriptors.
-/// If there is just one file that may be there, that is the one.
+/// posix_spawnp(3) searches for the program in the child, after the file actions. If only one file
+/// can exist, that one is executed directly.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn posix_spawnp(
     child: *mut c_int,
@@ -147,11 +147,11 @@ unsafe extern "C" fn posix_spawnp(
             start(file, child, actions, call)
         };
     };
-    // SAFETY: one string of ours, the rest the caller's.
+    // SAFETY: one string of our own, the rest the caller's.
     let errno = unsafe { posix_spawn(child, only, actions, attributes, words, environment) };
     match errno {
         libc::EACCES => errno,
-        // Then the next would have been tried, which is not there.
+        // The C library would try the next file, which does not exist.
         errno if goes_on(errno) && !is_last => libc::ENOENT,
         errno => errno,
     }

@@ -1,4 +1,4 @@
-//! What stat(2), access(2) and readlink(2) say.
+//! Answers stat(2), access(2) and readlink(2).
 
 use std::ffi::{c_char, c_int, c_uint};
 
@@ -11,15 +11,15 @@ use crate::real::real;
 use crate::tables::Known;
 use crate::{descriptors, meter, page};
 
-/// What is known of a file.
+/// A table's answer about a file.
 enum Answer {
     Stat(Stat),
     Error(c_int),
-    /// The kernel is to say.
+    /// The kernel must answer.
     None,
 }
 
-/// What lstat(2) would say, or stat(2) if links are followed.
+/// Answers lstat(2), or stat(2) if links are followed.
 unsafe fn answer(directory: c_int, path: *const c_char, flags: c_int) -> Answer {
     // SAFETY: the caller's string.
     let Some(name) = (unsafe { kernel::bytes(path) }) else {
@@ -58,7 +58,7 @@ unsafe fn answer(directory: c_int, path: *const c_char, flags: c_int) -> Answer 
     }
 }
 
-/// What fstat(2) says of a virtual descriptor.
+/// Answers fstat(2) for a virtual descriptor.
 fn of_open(fd: c_int) -> Answer {
     let Some((_held, directory)) = descriptors::directory(fd) else {
         return Answer::None;
@@ -69,9 +69,9 @@ fn of_open(fd: c_int) -> Answer {
     }
 }
 
-/// Writes what is known to the caller's structure.
+/// Writes the values to the caller's structure.
 unsafe fn write(stat: &Stat, into: *mut libc::stat) {
-    // SAFETY: zeroes are a value, and the caller's structure has room.
+    // SAFETY: all zeros are a valid value, and the caller's structure has room.
     unsafe {
         into.write_bytes(0, 1);
         let into = &mut *into;
@@ -176,8 +176,8 @@ macro_rules! stats_at {
 
 stats_at!(fstatat fstatat64);
 
-/// Functions of programs that were linked before 2021: their first argument says which layout of
-/// the structure they know; there is just one here.
+/// Defines functions for programs that were linked before 2021. Their first argument names the
+/// layout of the structure; on these platforms there is only one.
 macro_rules! versioned {
     ($($name:ident => $now:ident($($argument:ident: $kind:ty),*);)*) => {$(
         #[unsafe(no_mangle)]
@@ -199,7 +199,7 @@ versioned! {
     __fxstatat64 => fstatat64(fd: c_int, path: *const c_char, into: *mut libc::stat, flags: c_int);
 }
 
-/// What is kept: the basic fields, the time of making, the mount.
+/// The fields that tables have: the basic ones, the birth time, the mount.
 const MASK_KNOWN: c_uint = 0xfff | 0x1000;
 
 #[unsafe(no_mangle)]
@@ -240,16 +240,16 @@ unsafe extern "C" fn statx(
 
 unsafe fn write_extended(stat: &Stat, mask: c_uint, into: *mut libc::statx) {
     let time = |time: trawl_table::Time| {
-        // SAFETY: zeroes are a time.
+        // SAFETY: all zeros are a valid time.
         let mut at: libc::statx_timestamp = unsafe { std::mem::zeroed() };
         (at.tv_sec, at.tv_nsec) = (time.secs, time.nanos);
         at
     };
-    // SAFETY: zeroes are a value, and the caller's structure has room.
+    // SAFETY: all zeros are a valid value, and the caller's structure has room.
     unsafe {
         into.write_bytes(0, 1);
         let into = &mut *into;
-        // The time of making is told to who asks.
+        // The birth time is reported only on request.
         into.stx_mask = stat.mask & (mask | !0x800);
         into.stx_blksize = stat.blksize;
         into.stx_attributes = stat.attributes;
@@ -272,7 +272,7 @@ unsafe fn write_extended(stat: &Stat, mask: c_uint, into: *mut libc::statx) {
     }
 }
 
-/// What access(2) says where it is not asked what the user may do; `None` if the kernel is to say.
+/// Answers access(2) for existence only, not for permissions; `None` if the kernel must answer.
 unsafe fn existence(directory: c_int, path: *const c_char, mode: c_int) -> Option<c_int> {
     // SAFETY: the caller's string.
     match unsafe { answer(directory, path, 0) } {
@@ -325,7 +325,7 @@ unsafe extern "C" fn faccessat(
     })
 }
 
-/// Where a link leads; `None` if the kernel is to say.
+/// Answers readlink(2); `None` if the kernel must answer.
 unsafe fn target(
     directory: c_int,
     path: *const c_char,
@@ -374,7 +374,7 @@ macro_rules! links {
             #[allow(unused_mut, unused_assignments, reason = "only some take a directory")]
             let mut at = libc::AT_FDCWD;
             $(at = $directory;)?
-            // Where there is less room, the C library ends the program.
+            // With less room the C library aborts the program.
             #[allow(unused_mut, unused_assignments, reason = "only some are told")]
             let mut has_room = true;
             $(has_room = size <= $room;)?

@@ -1,5 +1,5 @@
-//! Children that have ended: what they did may have gone around the C library, so it counts as a
-//! change. That they were stopped, go on, or are looked at by a tracer does not.
+//! Children that have ended: they may have made changes without the C library, so their end counts
+//! as a change. Stops, continuations and a tracer's observations do not.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -9,10 +9,11 @@ use crate::{descriptors, page};
 
 /// The shell that the C library starts.
 const SHELL: &[u8] = b"/bin/sh";
-/// Stands for it where it does not load the library: no program is executed by this name.
+/// Its substitute where the shell does not load this library: no program is executed under this
+/// name.
 const OTHER_SHELL: &[u8] = b"";
 
-/// Takes a child down that was waited for, if it has ended.
+/// Notes a child that was waited for, if it has ended.
 fn waited(child: c_int, status: c_int) -> c_int {
     if child > 0 && !libc::WIFSTOPPED(status) && !libc::WIFCONTINUED(status) {
         page::has_ended(child);
@@ -20,7 +21,7 @@ fn waited(child: c_int, status: c_int) -> c_int {
     child
 }
 
-/// Waits with room for how the child ended, and gives that to the caller if there is room.
+/// Waits, with a status buffer of its own if the caller gave none.
 unsafe fn wait_for(status: *mut c_int, call: impl FnOnce(*mut c_int) -> c_int) -> c_int {
     let mut own = 0;
     let into = match status.is_null() {
@@ -28,7 +29,7 @@ unsafe fn wait_for(status: *mut c_int, call: impl FnOnce(*mut c_int) -> c_int) -
         false => status,
     };
     let child = call(into);
-    // SAFETY: ours, or the caller's.
+    // SAFETY: our variable or the caller's.
     waited(child, unsafe { *into })
 }
 
@@ -76,7 +77,7 @@ unsafe extern "C" fn waitid(
     into: *mut libc::siginfo_t,
     options: c_int,
 ) -> c_int {
-    // SAFETY: zeroes are a value.
+    // SAFETY: all zeros are a valid value.
     let mut own: libc::siginfo_t = unsafe { std::mem::zeroed() };
     let into = match into.is_null() {
         true => &raw mut own,
@@ -85,7 +86,7 @@ unsafe extern "C" fn waitid(
     let code = real!(waitid(
         kind => c_int, child => c_uint, into => *mut libc::siginfo_t, options => c_int,
     ) -> c_int, -1);
-    // SAFETY: ours or the caller's, and filled in.
+    // SAFETY: our variable or the caller's, and filled in.
     let (child, how) = unsafe { ((*into).si_pid(), (*into).si_code) };
     let has_ended = matches!(how, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
     if code == 0 && child > 0 && has_ended {
@@ -94,7 +95,7 @@ unsafe extern "C" fn waitid(
     code
 }
 
-/// Before the C library starts the shell.
+/// Called before the C library starts the shell.
 fn starts_shell() -> Option<page::Note> {
     descriptors::make_all_real();
     // SAFETY: the C library's own environment.

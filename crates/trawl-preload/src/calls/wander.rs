@@ -1,8 +1,8 @@
-//! Changes of the working directory that the C library's walks make, as it makes them: a directory
-//! is gone into only if it is the one that was seen. The working directory that is known
-//! (`place`) goes along, so that relative paths are answered without asking where they begin.
+//! Changes the working directory for the C library's walks, as the C library does: a directory is
+//! entered only if it is the one that was seen before. The cached working directory (`place`) is
+//! updated, so that relative paths are answered without asking where they begin.
 //!
-//! Nothing here sets `errno`: what fails says with what.
+//! Nothing here sets `errno`: failures return it.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -14,18 +14,18 @@ unsafe extern "C" {
     fn dirfd(stream: *mut libc::DIR) -> c_int;
 }
 
-/// Which directory it is: device and inode.
+/// Identity of a directory: device and inode.
 pub(crate) type Identity = (libc::dev_t, libc::ino_t);
 
-/// What the C library fails with if it is another one by now.
+/// The C library's error if another directory is there now.
 const ANOTHER: c_int = libc::ENOENT;
 
-/// fchdir(2); the step is where that leads, from the working directory on.
+/// fchdir(2); `step` tells where that leads from the working directory.
 fn go_to(fd: c_int, step: Step<'_>) -> Result<(), c_int> {
     place::change_working_directory(step, || kernel::change_directory_to(fd))
 }
 
-/// Goes back to a directory that was open before.
+/// Returns to a directory that was open before.
 pub(crate) fn back_to(fd: c_int) -> Result<(), c_int> {
     go_to(fd, Step::Anywhere)
 }
@@ -35,7 +35,7 @@ pub(crate) fn go(path: &CStr) -> Result<(), c_int> {
     place::change_working_directory(Step::Anywhere, || kernel::change_directory(path))
 }
 
-/// Goes up, if that is this directory.
+/// Enters the parent directory, if it is still this one.
 pub(crate) fn up(to: Identity) -> Result<(), c_int> {
     into(c"..", Step::Up, to)
 }
@@ -45,9 +45,9 @@ pub(crate) fn open_at(from: c_int, path: &CStr, flags: c_int) -> Result<Own, c_i
     kernel::open_at(from, path, flags).map(Own)
 }
 
-/// Opens a directory to go into it, if it is this one still, listed before.
+/// Opens a directory to enter it, if it is still this one.
 pub(crate) fn open_same(from: c_int, path: &CStr, of: Identity) -> Result<Own, c_int> {
-    // What is no directory by now is another one, too.
+    // An object that is no longer a directory counts as another one, too.
     let opened = open_at(from, path, libc::O_PATH | libc::O_CLOEXEC)?;
     expect(opened.0, of)?;
     Ok(opened)
@@ -61,15 +61,15 @@ fn expect(fd: c_int, of: Identity) -> Result<(), c_int> {
     }
 }
 
-/// Goes into a directory, if it is this one still. The path is from the working directory on, so
-/// that the step is right wherever that is.
+/// Enters a directory, if it is still this one. The path is relative to the working directory, so
+/// the step is right wherever that is.
 pub(crate) fn into(path: &CStr, step: Step<'_>, of: Identity) -> Result<(), c_int> {
     let opened = open_same(libc::AT_FDCWD, path, of)?;
     go_to(opened.0, step)
 }
 
-/// Goes into a directory that is being read; the path leads there, and need not be opened if that
-/// stream is the kernel's.
+/// Enters a directory that is being read. `path` leads there; it need not be opened if the stream
+/// is the kernel's.
 ///
 /// # Safety
 /// The stream is open.
@@ -80,7 +80,7 @@ pub(crate) unsafe fn into_stream(
     of: Identity,
 ) -> Result<(), c_int> {
     let quiet = Quiet::new();
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     let fd = unsafe { dirfd(stream) };
     drop(quiet);
     match fd >= 0 && !descriptors::is_virtual(fd) {
@@ -89,7 +89,7 @@ pub(crate) unsafe fn into_stream(
     }
 }
 
-/// Where a name leads that stands alone: one directory further in, if it is no link.
+/// Returns where a single name leads: one directory further in, if it is not a link.
 pub(crate) unsafe fn step_into<'a>(name: *const c_char) -> Step<'a> {
     // SAFETY: the caller's string.
     match unsafe { kernel::bytes(name) } {
@@ -100,20 +100,20 @@ pub(crate) unsafe fn step_into<'a>(name: *const c_char) -> Step<'a> {
     }
 }
 
-/// The working directory, open to be come back to, as the C library opens it.
+/// Opens the working directory, to return to it later, as the C library opens it.
 pub(crate) fn open_here() -> Result<Own, c_int> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC;
     open_at(libc::AT_FDCWD, c".", flags)
 }
 
-/// The number of what stays open.
+/// Returns the number of a descriptor that stays open.
 pub(crate) fn keep(opened: Own) -> c_int {
     let number = opened.0;
     std::mem::forget(opened);
     number
 }
 
-/// The same of one that may be passed and not listed.
+/// Like [`open_here`], for a directory that may be passed but not listed.
 pub(crate) fn open_start() -> Result<Own, c_int> {
     let flags = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
     open_at(libc::AT_FDCWD, c".", flags)

@@ -1,4 +1,4 @@
-//! How many system calls programs are left with.
+//! Number of system calls that programs still make.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use trawl_testkit::{Scratch, Skip};
 
 use crate::site;
 
-/// The complete binary tree with so many levels.
+/// Makes a complete binary tree with this many levels.
 fn binary(at: &Path, levels: u32) {
     std::fs::create_dir(at).unwrap();
     if levels > 1 {
@@ -18,8 +18,8 @@ fn binary(at: &Path, levels: u32) {
     }
 }
 
-/// How many system calls a command makes, with the library if it is patient or eager; `None`, and
-/// why is said, where they cannot be counted.
+/// Counts the system calls of a command: without the library, or with it in patient or eager mode.
+/// Returns `None`, and says why, where they cannot be counted.
 fn calls(root: &Path, haste: Option<Haste>, command: &[&str]) -> Option<(usize, String)> {
     if !site::has("counting system calls", "strace") {
         return None;
@@ -28,9 +28,10 @@ fn calls(root: &Path, haste: Option<Haste>, command: &[&str]) -> Option<(usize, 
     let log = scratch.join("log");
     let service = site::service(root, haste.unwrap_or(Haste::Patient));
     let mut strace = oracle::command("strace");
-    // Not itself: it waits for what it looks at all the time, and each wait counts as a change.
+    // strace itself must not load the library: it waits for its tracee all the time, and each wait
+    // counts as a change.
     strace.envs(service.environment());
-    // Cargo's: the loader would look in each of these directories first.
+    // Cargo sets it: the loader would search each of these directories first.
     strace.env_remove("LD_LIBRARY_PATH");
     if haste.is_some() {
         strace
@@ -81,7 +82,7 @@ fn a_walk_that_changes_the_working_directory_needs_few_for_each() {
 
 #[test]
 fn a_walk_by_fts_needs_few_for_two_thousand_directories() {
-    // Before and after what is in it.
+    // Each directory is reported before and after its content.
     walk_needs_few("fts", "count", "4094\n", 300);
 }
 
@@ -91,7 +92,7 @@ fn a_walk_by_fts_that_changes_the_working_directory_needs_few_for_each() {
     walk_needs_few("fts", "there", "4094\n", 8 * 2047 + 300);
 }
 
-/// The most is how many calls may be left.
+/// Checks that at most `most` calls remain.
 fn walk_needs_few(name: &str, word: &str, expected: &str, most: usize) {
     let Some((_program_place, program)) = site::compiled("counting system calls", name) else {
         return;
@@ -150,11 +151,11 @@ fn a_program_that_looks_at_nothing_makes_no_calls_for_it() {
     let Some((with, _)) = calls(&root, Some(Haste::Patient), &["true"]) else {
         return;
     };
-    // The library is mapped, and says who it is.
+    // The library is mapped and announces the program.
     assert!(with <= without + 16, "{with} instead of {without}");
 }
 
-/// The median of what a call takes.
+/// Returns the median duration of a call.
 fn usual(mut call: impl FnMut()) -> Duration {
     let mut took: Vec<Duration> = (0..501)
         .map(|_| {
@@ -185,7 +186,7 @@ fn where_calls_are_cheap_nothing_is_asked() {
     loop {
         let (ran, tables) = site::script(site::How::With(Haste::Patient), &root, script);
         assert_eq!(ran.text(), expected.text());
-        // Somebody else's turn on the processor makes calls long.
+        // Calls also take long when other programs get the processor.
         if tables == 0 {
             break;
         }

@@ -1,4 +1,4 @@
-//! Programs that are looked for in `PATH`: the same are found, with fewer calls.
+//! Programs searched in `PATH`: the same ones are found, with fewer calls.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -20,7 +20,8 @@ fn file(path: &Path, text: &str, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Thirty directories and what ever stood in the way of a program; the value of `PATH`.
+/// Makes thirty directories with many kinds of obstacles to a program's execution; returns the
+/// value of `PATH`.
 fn path(root: &Path) -> String {
     let directories: Vec<PathBuf> = (0..DIRECTORIES)
         .map(|at| root.join(format!("bin {at:02}")))
@@ -37,16 +38,16 @@ fn path(root: &Path) -> String {
         &SAY.replace("echo", "echo wrong"),
         0o755,
     );
-    // No program, so that the shell is to run it.
+    // Not an executable program, so the shell must run it.
     file(&last.join("script"), &SAY.replace("#!/bin/sh\n", ""), 0o755);
     file(&last.join("empty"), "", 0o755);
-    // Not to be executed here, but there.
+    // Not executable here, but there.
     file(&early.join("denied"), SAY, 0o644);
     file(&last.join("denied"), SAY, 0o755);
     file(&early.join("denied for good"), SAY, 0o644);
     fs::create_dir(early.join("directory")).unwrap();
     file(&last.join("directory"), SAY, 0o755);
-    // What has no interpreter is not there.
+    // A script whose interpreter does not exist counts as missing.
     file(&early.join("no interpreter"), "#!/no/such\n", 0o755);
     file(&middle.join("no interpreter"), SAY, 0o755);
     file(
@@ -132,7 +133,7 @@ fn the_same_program_is_executed_or_refused() {
         String::new(),
     ];
     for path in &paths {
-        // Each for itself: after a child has ended nothing is asked for a while.
+        // Each on its own: after a child has ended nothing is asked for a while.
         let mut answers = 0;
         for (name, how) in names.iter().flat_map(|name| hows.map(|how| (name, how))) {
             let run = |with: How| {
@@ -152,7 +153,7 @@ fn the_same_program_is_executed_or_refused() {
         }
         assert!(path.is_empty() || answers > 50, "{answers}");
     }
-    // One after the other in a shell that has more and more to go by.
+    // One after the other in a shell, which learns more and more.
     let mut script = String::new();
     for (name, how) in names.iter().flat_map(|name| hows.map(|how| (name, how))) {
         script.push_str(&format!(
@@ -176,7 +177,7 @@ fn the_same_program_is_executed_or_refused() {
     }
 }
 
-/// How often a command names something in the directories; `None`, and why is said, where that
+/// Counts how often a command names a file in the directories; `None`, and says why, where that
 /// cannot be counted.
 fn looks(how: How, root: &Path, path: &str, words: &[&str]) -> Option<(usize, String)> {
     if !site::has("counting system calls", "strace") {
@@ -218,7 +219,7 @@ fn programs_are_looked_for_with_few_calls() {
     let scratch = Scratch::new("preload-looks");
     let root = scratch.path().canonicalize().unwrap();
     let path = path(&root);
-    // Not the file that stands in the way: it is not known to be none.
+    // Without the file in the place of a directory: it is not known not to be one.
     let path = path.replace(&format!("{}:", root.join("here").display()), "");
     let path = path.replace(&format!("{}/../bin 02:", root.join("bin 00").display()), "");
     let path = path.replace(&format!("{}:", root.join("linked").display()), "");
@@ -244,7 +245,7 @@ fn programs_are_looked_for_with_few_calls() {
             return;
         };
         assert_eq!(text, expected, "{words:?}");
-        // Python looks at more than that below the working directory.
+        // Python also looks at files below the working directory.
         let most = match words[0].ends_with("python3") {
             true => without / 2,
             false => (without / 10).max(12),
@@ -261,7 +262,7 @@ fn programs_that_were_just_made_are_found() {
     let scratch = Scratch::new("preload-new-program");
     let root = scratch.path().canonicalize().unwrap();
     let path = path(&root);
-    // Each is looked for in vain, made by another program, by a shell, moved, and taken away.
+    // Each is searched in vain, made by another program, by a shell, moved, and removed.
     let script = "for n in 1 2 3 4 5; do env new$n 2>&1; /bin/cp 'bin 29/say' 'bin 28/new'$n; \
         env new$n; command -v new$n; new$n $n; /bin/mv 'bin 28/new'$n 'bin 01/moved'$n; \
         env moved$n; env new$n 2>&1; echo 'echo made' > 'bin 02/shell'$n; \

@@ -1,5 +1,5 @@
-//! The preload library as programs have it: what they print and do is compared with what they do
-//! without it, and with what they have just changed.
+//! Tests the preload library with programs: their output and effects are compared with those
+//! without the library, and with the changes just made.
 
 mod counts;
 mod exec;
@@ -10,16 +10,16 @@ mod site;
 mod torture;
 mod transparent;
 
-/// The library's own: its test programs have none of its functions, which have the C library's
-/// names.
+/// The library's own module. The test program must not link the library, whose functions have the C
+/// library's names.
 #[allow(dead_code, reason = "only a part is used")]
 #[path = "../../src/real.rs"]
 mod real;
 
-/// What that needs.
+/// The part of `kernel` that the module needs.
 mod kernel {
     pub(crate) fn set_errno(errno: std::ffi::c_int) {
-        // SAFETY: the location is the thread's own, and valid as long as it runs.
+        // SAFETY: the location belongs to this thread and is valid as long as the thread runs.
         unsafe { *libc::__errno_location() = errno };
     }
 }

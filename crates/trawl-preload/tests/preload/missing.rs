@@ -23,7 +23,7 @@ fn calls_one_many_times() {
 fn they_are_looked_up_once() {
     let mut command = oracle::command(std::env::current_exe().expect("ours"));
     command.args(["--ignored", "--exact", "missing::calls_one_many_times"]);
-    // The loader says in which library it looks for what.
+    // The loader logs in which library it looks for each symbol.
     let ran = oracle::run(command.env("LD_DEBUG", "symbols")).expect_code(0);
     assert!(ran.text().contains("1 passed"), "{}", ran.text());
     let said = ran.errors();

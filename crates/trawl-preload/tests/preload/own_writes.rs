@@ -1,4 +1,5 @@
-//! What programs of a run change is seen at once: by the same process, by a child, by a sibling.
+//! Changes made by programs of a run are visible at once: to the same process, to a child, to a
+//! sibling.
 
 use trawl_bulk::Haste;
 use trawl_testkit::Scratch;
@@ -6,7 +7,7 @@ use trawl_testkit::oracle;
 
 use crate::site;
 
-/// Changes everything that can be changed and looks each time.
+/// Makes every kind of change and looks after each.
 #[test]
 fn what_a_process_changes_it_sees() {
     let Some((_program_place, program)) = site::compiled("own writes", "writes") else {
@@ -35,7 +36,7 @@ fn what_another_program_of_the_run_changes_is_seen() {
         std::fs::write(root.join(format!("f{number}")), "").unwrap();
     }
     let service = site::service(&root, Haste::Eager);
-    // The reader lists, then waits for a line; the writer is a process beside it.
+    // The reader lists, then waits for a line; the writer is a separate process.
     let script = "mkfifo go; ( read -r _ < go; touch new; rm f3; echo x > f4; echo done ) & \
         ls | wc -l; test -e f3 && echo there; echo > go; wait; \
         ls | wc -l; test -e f3 || echo gone; stat -c %s f4";
@@ -52,7 +53,7 @@ fn what_another_program_of_the_run_changes_is_seen() {
     );
 }
 
-/// Without a run's page being told, others' changes are seen after the age that was agreed on.
+/// Changes that are not reported to the run's page become visible after the agreed age.
 #[test]
 fn what_others_change_is_seen_when_tables_are_too_old() {
     let Some((_program_place, program)) = site::compiled("others' writes", "poll") else {

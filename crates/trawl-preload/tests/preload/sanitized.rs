@@ -1,5 +1,5 @@
-//! The programs of these tests as sanitizers see them: every buffer that the library fills for them
-//! is checked, and every use of memory that it gave or took back.
+//! Runs the programs of these tests under sanitizers: they check every buffer that the library
+//! fills, and every use of memory that it allocated or freed.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,8 @@ const ADDRESS: [&str; 3] = [
 ];
 const THREAD: [&str; 2] = ["-fsanitize=thread", "-DFORKS=0"];
 
-/// What the compiler puts before the C library; `None`, and why is said, where there is none.
+/// Returns the sanitizer's library that the compiler puts before the C library; `None`, and says
+/// why, where there is none.
 fn runtime(test: &'static str, name: &str) -> Option<PathBuf> {
     if !site::has(test, "cc") {
         return None;
@@ -30,8 +31,8 @@ fn runtime(test: &'static str, name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Runs a program that was compiled so in a tree, with the sanitizer's library before ours, as it
-/// wants to be.
+/// Runs a program compiled with a sanitizer in a tree, with the sanitizer's library before ours, as
+/// it requires.
 fn runs(test: &'static str, name: &str, flags: &[&str], runtime: &Path, makes_tree: fn(&Path)) {
     let Some((_program_place, program)) = site::compiled_with(test, name, flags) else {
         return;
@@ -45,7 +46,7 @@ fn runs(test: &'static str, name: &str, flags: &[&str], runtime: &Path, makes_tr
             Skip::new(test, format!("it does not run here: {}", alone.errors())).say();
             return;
         }
-        // What it made would be in its way.
+        // Files of an earlier run would be in its way.
         let scratch = Scratch::new("preload-sanitized");
         let root = scratch.path().canonicalize().unwrap();
         makes_tree(&root);
@@ -73,8 +74,8 @@ fn addresses() {
     }
 }
 
-/// Only the program that starts no others: those would have the sanitizer's library and not its
-/// code.
+/// Only the program that starts no others: those would have the sanitizer's library without its
+/// instrumentation.
 #[test]
 fn threads() {
     let test = "sanitized: threads";

@@ -8,24 +8,25 @@ use trawl_bulk::{Config, Haste, Running, Service};
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::{Scratch, Skip, skip};
 
-/// The library as it was built with this test.
+/// Returns the library as built with this test.
 pub(crate) fn library() -> PathBuf {
     let program = std::env::current_exe().unwrap();
     program.with_file_name("libtrawl_preload.so")
 }
 
-/// A service that covers a directory.
+/// Starts a service that covers a directory.
 pub(crate) fn service(root: &Path, haste: Haste) -> Running {
     let config = Config {
         haste,
-        // Long, so that what is seen at once is seen for what was done, not for the time it took.
+        // Long, so that changes become visible because of the library's work, not because time
+        // passed.
         age: std::time::Duration::from_secs(600),
         ..Config::local(vec![root.to_owned()])
     };
     Service::start(config).unwrap()
 }
 
-/// A command that asks the service.
+/// Returns a command that asks the service.
 pub(crate) fn with(service: &Running, program: impl AsRef<OsStr>) -> Command {
     let mut command = oracle::command(program);
     command
@@ -34,7 +35,7 @@ pub(crate) fn with(service: &Running, program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// How a program may run.
+/// How a program runs: without the library, or with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     Without,
@@ -47,7 +48,7 @@ pub(crate) const ALL: [How; 3] = [
     How::With(Haste::Eager),
 ];
 
-/// Runs a shell script in a directory, and how many tables it was answered with.
+/// Runs a shell script in a directory; also returns the number of tables it was answered with.
 pub(crate) fn script(how: How, root: &Path, script: &str) -> (Ran, u64) {
     let arguments = [OsString::from("-c"), script.into()];
     match how {
@@ -64,12 +65,12 @@ pub(crate) fn script(how: How, root: &Path, script: &str) -> (Ran, u64) {
     }
 }
 
-/// Compiles a C program of these tests; `None`, and why is said, where nothing can be compiled.
+/// Compiles a C program of these tests; `None`, and says why, where nothing can be compiled.
 pub(crate) fn compiled(test: &str, name: &str) -> Option<(Scratch, PathBuf)> {
     compiled_with(test, name, &[])
 }
 
-/// The same, with more words for the compiler.
+/// Like [`compiled`], with more arguments for the compiler.
 pub(crate) fn compiled_with(test: &str, name: &str, more: &[&str]) -> Option<(Scratch, PathBuf)> {
     if let Some(skip) = skip::without_program(test, "cc") {
         skip.say();
@@ -82,7 +83,7 @@ pub(crate) fn compiled_with(test: &str, name: &str, more: &[&str]) -> Option<(Sc
         "-Wall",
         "-Wextra",
         "-Werror",
-        // readdir_r(3) is asked, too.
+        // readdir_r(3) is tested, too.
         "-Wno-deprecated-declarations",
         "-O1",
         "-std=gnu11",
@@ -95,7 +96,7 @@ pub(crate) fn compiled_with(test: &str, name: &str, more: &[&str]) -> Option<(Sc
     Some((scratch, program))
 }
 
-/// Whether a program is there; says so if not.
+/// Returns whether a program is installed; says so if not.
 pub(crate) fn has(test: &str, program: &str) -> bool {
     let missing: Option<Skip> = skip::without_program(test, program);
     missing.as_ref().inspect(|skip| skip.say()).is_none()

@@ -8,7 +8,7 @@ use trawl_testkit::oracle;
 
 use crate::site;
 
-/// What the program expects to find.
+/// Makes the tree that the program expects.
 pub(crate) fn tree(root: &Path) {
     for directory in 0..20 {
         let directory = root.join(format!("d{directory}"));

@@ -1,4 +1,4 @@
-//! Programs print the same, and leave the same behind, with the library and without.
+//! Programs have the same output and effects with and without the library.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,13 +11,13 @@ use trawl_testkit::{OddTree, RandomTree, Scratch, odd_tree, skip};
 
 use crate::site::{self, ALL, How};
 
-/// A tree with everything that ever broke a tree walker, and one with many directories.
+/// Makes a tree with everything that ever broke a tree walker, and one with many directories.
 fn tree(scratch: &Scratch) -> PathBuf {
     let top = scratch.join("tree");
     std::fs::create_dir(&top).unwrap();
     let odd = top.join("odd");
     std::fs::create_dir(&odd).unwrap();
-    // Paths stay shorter than the longest that the kernel takes: the rest is a test of its own.
+    // Paths stay shorter than the kernel's limit; longer ones have a test of their own.
     let plan = odd_tree::Plan {
         deep_levels: 40,
         long_levels: 3,
@@ -37,7 +37,7 @@ fn tree(scratch: &Scratch) -> PathBuf {
     top.canonicalize().unwrap()
 }
 
-/// Plain files beside each other.
+/// Makes a directory of plain files.
 fn flat(top: &Path) {
     let flat = top.join("flat");
     std::fs::create_dir(&flat).unwrap();
@@ -46,7 +46,7 @@ fn flat(top: &Path) {
     }
 }
 
-/// A tree of which nothing is large: names of every kind, links, a pipe, empty directories.
+/// Makes a small tree: names of every kind, links, a pipe, empty directories.
 fn plain(scratch: &Scratch) -> PathBuf {
     let top = scratch.join("tree");
     let names: [&[u8]; 6] = [
@@ -73,7 +73,7 @@ fn plain(scratch: &Scratch) -> PathBuf {
 }
 
 fn same(what: &str, expected: &Ran, got: &Ran) {
-    // What is printed is long: the first line that differs says most.
+    // The output is long: the first line that differs says most.
     let (one, other) = (got.text(), expected.text());
     let lines = one.lines().zip(other.lines()).enumerate();
     for (line, (one, other)) in lines {
@@ -89,7 +89,7 @@ fn same(what: &str, expected: &Ran, got: &Ran) {
     assert_eq!(got.code, expected.code, "{what}");
 }
 
-/// Compares what scripts print; how many tables they were answered with in all.
+/// Compares the output of scripts; returns the total number of tables they were answered with.
 fn compare(root: &Path, scripts: &[&str]) -> u64 {
     let mut tables = 0;
     for script in scripts {
@@ -173,7 +173,7 @@ fn walks_by_the_c_library_tell_the_same() {
     std::os::unix::fs::symlink("nowhere", root.join("flat/dangling")).unwrap();
     std::os::unix::fs::symlink("loop", root.join("loop")).unwrap();
     let program = program.display();
-    // Paths begin in many ways; no directory has a stream of its own that the walk goes by.
+    // Paths begin in many ways; the walk never goes by a directory's own stream.
     let scripts = [
         format!("{program} ."),
         format!("{program} {}", root.display()),
@@ -191,7 +191,7 @@ fn walks_by_fts_tell_the_same() {
         return;
     };
     let scratch = Scratch::new("preload-fts");
-    // Walks follow links: none of its leads out.
+    // The walks follow links: none leads out of the tree.
     let root = plain(&scratch);
     std::os::unix::fs::symlink("../plain", root.join("flat/link")).unwrap();
     std::os::unix::fs::symlink("..", root.join("flat/up")).unwrap();
@@ -228,7 +228,8 @@ fn moved_meanwhile(name: &str) {
     assert!(tables > 100, "{tables}: nothing was asked");
 }
 
-/// Directories that may be listed and not passed, passed and not listed, neither, and made so late.
+/// Makes directories that may be listed but not passed, passed but not listed, or neither. Their
+/// modes are set last.
 const SHUT: &str = "mkdir -p plain/open/y/z plain/shut/x plain/pass/x plain/list/x plain/empty flat
     touch plain/open/f plain/open/y/g plain/shut/f plain/pass/f plain/list/f 'flat/file 1'
     ln -s ../plain flat/link; ln -s .. flat/up; ln -s nowhere flat/dangling; ln -s loop loop
@@ -242,7 +243,7 @@ fn walks_of_what_may_not_be_entered_tell_the_same() {
         return;
     };
     let scratch = Scratch::new("preload-user");
-    // All may do anything as root, and a service answers its own user.
+    // Root may do anything, and a service answers its own user.
     let mut command = match skip::is_root() {
         false => oracle::command(std::env::current_exe().unwrap()),
         true if !site::has(what, "setpriv") => return,
@@ -365,7 +366,7 @@ fn python_prints_the_same() {
     assert!(tables > 2, "{tables}: nothing was asked");
 }
 
-/// What a tree is like, without what differs from run to run.
+/// Describes a tree, without values that differ from run to run.
 fn state(root: &Path) -> String {
     let format = "%P %y %m %n %U %G %l %s\\0";
     let mut find = oracle::command("find");
@@ -484,7 +485,7 @@ fn build(how: How) {
     assert_eq!(ran.text(), expected, "{how:?}: {}", ran.errors());
 }
 
-/// What another preloaded library says is what a program is told.
+/// The answers of another preloaded library are the ones that a program gets.
 #[test]
 fn a_library_behind_is_asked() {
     let flags = ["-shared", "-fPIC"];

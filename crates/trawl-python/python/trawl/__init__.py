@@ -8,7 +8,7 @@
         else:
             print(record.stat.st_size, record.path)
 
-What patterns and flags mean, in which order records come and who answers: docs/search-call.md.
+For patterns, flags, the order of records and the executors see docs/search-call.md.
 """
 
 from trawl._search import Flags, Search, escape, search

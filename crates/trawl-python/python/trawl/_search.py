@@ -1,4 +1,4 @@
-"""The search call as Python has it: keywords, iteration, contexts, asyncio."""
+"""The Python interface of the search call: keywords, iteration, contexts, asyncio."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
-#: Records that are given without a look at what else the event loop has to do.
+#: Number of records after which other tasks of the event loop get a turn.
 _AT_ONCE = 256
 
 
 class Flags(enum.IntFlag):
-    """The flags of the call. search() has a keyword for each."""
+    """Flags of the search call. search() has a keyword for each."""
 
     STOPATFIRST = 1 << 0
     METADATA = 1 << 2
@@ -38,12 +38,12 @@ class Flags(enum.IntFlag):
 
 
 class Search(_trawl.Stream, Generic[AnyStr]):
-    """A search under way: an iterator of records, and an asynchronous one.
+    """A search in progress: an iterator of records, and an asynchronous one.
 
-    It begins when its first record is asked for. Records come as they are found, in an order that
-    does not depend on who answers. As a context manager it is closed at the end; one that is
-    dropped is closed, too. Any thread may use it, one at a time; cancel() any time. It belongs
-    to the process that made it.
+    It begins when its first record is requested. Records come as they are found, in an order that
+    does not depend on the executor. As a context manager it is closed at the end; a dropped search
+    is closed, too. Any thread may use it, one at a time, and may call cancel() at any time. It
+    belongs to the process that made it.
     """
 
     if TYPE_CHECKING:
@@ -69,9 +69,9 @@ class Search(_trawl.Stream, Generic[AnyStr]):
         self.close()
 
     async def __aiter__(self) -> AsyncIterator[Record[AnyStr]]:
-        """The records that iterating gives, without a thread of the caller's that waits.
+        """Iterates over the records without blocking a thread of the caller.
 
-        The event loop watches the search's descriptor. One task at a time.
+        The event loop watches the search's descriptor. Only one task may iterate at a time.
         """
         given = 0
         while True:
@@ -126,33 +126,33 @@ def search(
     cookie: Optional[bytes] = None,
     wait: Optional[float] = 10.0,
 ) -> Search[AnyStr]:
-    """Searches directories for what matches a pattern.
+    """Searches directories for entries that match a pattern.
 
     pattern         as in docs/search-call.md: "*.c|*.h", "/", "b/x"; paths of records are str if it is
                     str (os.fsdecode() makes them), bytes if it is bytes
-    paths           one directory or several, in which no character is special
-    flags           Flags, besides what the keywords say:
-    stop_at_first   one match: of the earliest directory that has one
-    metadata        records have what os.stat() says; with no_follow os.lstat()
-    include_root    paths begin with the directory as it was given
-    readable, writable, executable   only what this user may read, write, execute
-    period          only a written period matches one that begins a name
-    follow          goes into directories that links lead to
-    xdev            does not go into other file systems
+    paths           one directory or several; no character in them is special
+    flags           Flags, in addition to the keywords:
+    stop_at_first   return one match, from the first directory that has one
+    metadata        records have the result of os.stat(), or with no_follow that of os.lstat()
+    include_root    paths begin with the directory as given
+    readable, writable, executable   only entries that this user may read, write, execute
+    period          a period at the beginning of a name is only matched by a period in the pattern
+    follow          enter directories that symbolic links lead to
+    xdev            do not enter other file systems
     fnmatch         ? is one byte and [...] a set, as in fnmatch(3)
-    max_depth       levels below a directory; what is deeper is an error record
-    depth16         the paper's bound: a directory more than 16 levels down ends the search with an error
-    served_by       "auto": the index where it is known to be as of now, servers about their mounts, and
+    max_depth       levels below a directory; a deeper directory is an error record
+    depth16         the paper's limit: a directory more than 16 levels down ends the search with an error
+    served_by       "auto": the index where it is known to be up to date, servers for their mounts, and
                     the file system elsewhere;
                     "live": the file system; "index": the index as it is
-    index           the index's directory, else the one that the trawl command asks
+    index           the index's directory; the default is that of the trawl command
     remote          a server that answers instead: unix:PATH, ssh:HOST or command:WORDS
-    cookie          where to go on: Search.cookie of a search with the same pattern and options
-    wait            seconds that daemons are waited for; None: they are not asked
+    cookie          where to continue: Search.cookie of a search with the same pattern and options
+    wait            seconds to wait for daemons; None means that they are not asked
 
-    What makes no sense is a ValueError now. Nobody is asked before the first record is; if there is no
-    answer, or it ends early, that is a SearchError, an OSError, then. What could not be read is a
-    record in the answer, whose error is not None.
+    An invalid argument raises ValueError at once. The search begins when the first record is requested;
+    if there is no answer, or it ends early, that raises SearchError, an OSError. A path that could not
+    be read is a record in the answer, whose error is not None.
     """
     said = {
         Flags.STOPATFIRST: stop_at_first,
@@ -187,7 +187,7 @@ def search(
 
 
 def escape(name: AnyStr) -> AnyStr:
-    """The pattern that matches just this name: what means something in patterns is quoted."""
+    """Returns the pattern that matches exactly this name, with special characters quoted."""
     if isinstance(name, bytes):
         return b"".join(b"\\" + bytes([c]) if c in b"*?[]|\\" else bytes([c]) for c in name)
     return "".join("\\" + c if c in "*?[]|\\" else c for c in name)

@@ -1,4 +1,4 @@
-"""What src/ has for Python."""
+"""Type stub of the extension module that src/ implements."""
 
 import os
 from types import GenericAlias

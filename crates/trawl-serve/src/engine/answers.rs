@@ -1,4 +1,4 @@
-//! What those who ask are told.
+//! Composes the replies to clients.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use crate::applier::{Scope, Stale};
 use crate::protocol::{Answer, DEADLINE_MAX, Outcome, Seen};
 use crate::status::Status;
 
-/// How long anyone waits while nothing is trusted: a scan may take long.
+/// Maximum wait while nothing is trusted, since a scan may take long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often someone who waits is looked at, whether they are there still.
+/// Interval at which waiting clients are checked for being still connected.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Asks an engine, from any thread.
+/// A handle to ask an engine, from any thread.
 #[derive(Clone)]
 pub struct Caller {
     inner: Arc<Inner>,
@@ -32,9 +32,8 @@ impl Caller {
         &self.inner.root
     }
 
-    /// Waits until the index has everything that was changed before this call, unless it had
-    /// everything at most `max_age` ago; at most until the deadline, or until nobody waits any
-    /// more.
+    /// Waits until the index has every change made before this call, unless it was complete at most
+    /// `max_age` ago. Gives up at the deadline, or when `is_gone` says that the client left.
     pub fn now(&self, deadline: Duration, max_age: Duration, is_gone: &dyn Fn() -> bool) -> Answer {
         let ticket = {
             let mut state = self.inner.state();
@@ -48,7 +47,7 @@ impl Caller {
         self.wait(ticket, deadline, is_gone)
     }
 
-    /// Has a directory scanned again with all below, and waits as [`Caller::now`].
+    /// Has a directory scanned again with everything below, and waits as [`Caller::now`].
     pub fn refresh(&self, path: Vec<u8>, deadline: Duration, is_gone: &dyn Fn() -> bool) -> Answer {
         let scope = match path == self.inner.root {
             true => Scope::Everything,
@@ -145,7 +144,7 @@ impl Caller {
         }
     }
 
-    /// How it is.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> Status {
         let millis = |time: Duration| time.as_millis();

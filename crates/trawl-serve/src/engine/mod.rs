@@ -1,16 +1,16 @@
-//! One watched source: a thread that reads its changes, a thread that has them applied, and what
-//! those who ask are told.
+//! Watches one source: one thread reads its changes, another has them applied, and clients are
+//! answered.
 //!
-//! - Changes are read as they come ([`reader`]) into a set that both threads share, also while the
-//!   applier works on what was taken out of it.
-//! - A *round* ([`round`]) reads what is waiting (a barrier), takes what is dirty and has it
-//!   applied. There is a round when somebody asks, some time after the first change, when there is
-//!   much, and when trust was lost. Those who ask while one is under way share the next.
-//! - Where anything may have been missed, the mark says so first, then the applier finds out what
-//!   changed, or scans all, and whoever asks meanwhile is told.
+//! - The reader ([`reader`]) reads changes as they come into a set that both threads share, also
+//!   while the applier works on what was taken out of it.
+//! - A *round* ([`round`]) reads the waiting changes (a barrier), takes the dirty set and has it
+//!   applied. A round runs when somebody asks, some time after the first change, when the dirty set
+//!   is large, and when trust was lost. Requests that arrive during a round share the next one.
+//! - When changes may have been missed, the mark says so first. Then the applier finds the changes
+//!   or scans everything, and clients are told meanwhile.
 //!
-//! Locks: the source before the state, neither while the applier is at work (its [`Places`] takes
-//! the source for each answer).
+//! Locks: the source is locked before the state, and neither is held while the applier works (its
+//! [`Places`] locks the source for each answer).
 //!
 //! [`Places`]: trawl_live::Places
 
@@ -39,27 +39,27 @@ use crate::mark::{Mark, Past};
 pub use answers::Caller;
 use state::State;
 
-/// Takes lines for people.
+/// A sink for log lines.
 pub type Log = Box<dyn Fn(Level, &str) + Send + Sync>;
 
-/// How an engine goes about its work.
+/// Settings of an engine.
 pub struct Settings {
     /// How long changes wait if nobody asks.
     pub apply_after: Duration,
-    /// How many things may be dirty, about, before they are applied sooner.
+    /// Approximate number of dirty entries above which they are applied sooner.
     pub max_dirty: usize,
-    /// How much memory what is dirty may take.
+    /// Memory limits of the dirty set.
     pub limits: Limits,
-    /// Directories of the source in which changes are of no interest: the index's own.
+    /// Directories of the source whose changes are ignored: the index's own.
     pub without: Vec<Vec<u8>>,
-    /// The time of day.
+    /// Returns the time of day.
     pub clock: fn() -> Timestamp,
-    /// Where to tell what people should know.
+    /// Receives log lines.
     pub log: Log,
 }
 
 impl Settings {
-    /// The usual ones.
+    /// Returns the default settings.
     pub fn new(
         clock: fn() -> Timestamp,
         log: impl Fn(Level, &str) + Send + Sync + 'static,
@@ -81,38 +81,38 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// How much a line of the log matters.
+/// Severity of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Something is not as it should be.
+    /// Something is wrong.
     Warning,
-    /// For those who want to know.
+    /// Information.
     Note,
 }
 
-/// A source that was opened.
+/// An opened source.
 pub struct Opened {
     /// The source.
     pub source: Box<dyn ChangeSource + Send>,
-    /// Where files that are open for writing are looked for.
+    /// File systems in which files open for writing are searched for.
     pub searched: Vec<Searched>,
-    /// The same words as long as keys that were given before are good.
+    /// A text that stays the same as long as keys given earlier are valid.
     pub identity: String,
-    /// What is mounted below it ([`ChangeSource::mounts`]).
+    /// Identity of the mounts below the source ([`ChangeSource::mounts`]).
     pub mounts: u64,
-    /// The queue, for whoever keeps it while the daemon is away; `None` if it cannot be kept.
+    /// The queue, to be stored while the daemon is away; `None` if it cannot be stored.
     pub queue: Option<OwnedFd>,
 }
 
-/// Opens the source again after it has failed.
+/// Opens the source again after a failure.
 pub type Opener = Box<dyn FnMut() -> std::result::Result<Opened, LiveError> + Send>;
 
-/// What is known of the source when it starts to be watched.
+/// What is known of the source at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// It was scanned after it was opened.
     Scanned,
-    /// The queue is the one of the daemon before, so that what that one left behind counts.
+    /// The queue is the previous daemon's, so the mark that it left counts.
     TakenOver,
     /// Neither.
     Unknown,
@@ -122,17 +122,17 @@ pub enum Start {
 struct Watched {
     opened: Option<Opened>,
     reopen: Opener,
-    /// When it was tried last.
+    /// Time of the last attempt to open it.
     tried: Option<Instant>,
-    /// Counts openings, so that the reader knows that its descriptor is an old one.
+    /// Number of openings; it tells the reader that its descriptor is outdated.
     epoch: u64,
 }
 
-/// Between openings by those who ask.
+/// Minimum time between attempts to open the source on behalf of clients.
 const REOPEN_APART: Duration = Duration::from_millis(100);
 
 impl Watched {
-    /// Whether there is none, and it was not tried just now.
+    /// Whether the source is not open and the last attempt is long enough ago.
     fn reopens_now(&self) -> bool {
         let is_due = |tried: Instant| tried.elapsed() >= REOPEN_APART;
         self.opened.is_none() && self.tried.is_none_or(is_due)
@@ -140,34 +140,36 @@ impl Watched {
 }
 
 impl Opened {
-    /// The same as long as keys are good and the same file systems are mounted.
+    /// Returns a text that stays the same as long as keys are valid and the same file systems are
+    /// mounted.
     fn identity(&self) -> String {
         format!("{} {:x}", self.identity, self.mounts)
     }
 }
 
-/// What both threads and those who ask share.
+/// State shared by both threads and the clients' threads.
 struct Inner {
     root: Vec<u8>,
     settings: Settings,
     begun: Instant,
     watched: Mutex<Watched>,
     state: Mutex<State>,
-    /// Something of the state changed.
+    /// Signals a change of the state.
     changed: Condvar,
     /// Wakes the reader.
     waker: Waker,
-    /// Threads other than the reader that wait for a lock: it gives way to them.
+    /// Number of threads other than the reader that wait for a lock; the reader yields to them.
     waiting: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A thread that panicked left nothing half done that counts: nothing is trusted then.
+    // A panic leaves nothing behind that matters: nothing is trusted afterwards.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Inner {
-    /// The source, for all but the reader, which would take it again and again.
+    /// Locks the source, for all threads except the reader, which would take the lock again and
+    /// again.
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let guard = lock(&self.watched);
@@ -175,7 +177,7 @@ impl Inner {
         guard
     }
 
-    /// The state, likewise.
+    /// Locks the state, likewise.
     fn state(&self) -> MutexGuard<'_, State> {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let guard = lock(&self.state);
@@ -188,13 +190,13 @@ impl Inner {
         (self.settings.log)(level, &format!("{root}: {text}"));
     }
 
-    /// Nothing is trusted until it was found out what changed. The mark says so already: it does from
-    /// before anything is read.
+    /// Notes that nothing is trusted until the changes are found out. The mark says so already: it
+    /// is unclean from before anything is read.
     fn lose(&self, state: &mut State, why: &str) {
         if state.lost.is_none() {
             self.note(
                 Level::Warning,
-                format_args!("{why}; finding out what changed"),
+                format_args!("{why}; determining what changed"),
             );
             state.lost = Some(why.to_owned());
         }
@@ -204,25 +206,25 @@ impl Inner {
     }
 }
 
-/// What an engine is made of.
+/// Components of an engine.
 pub struct Parts {
     /// The source's root, as the index spells it.
     pub root: Vec<u8>,
     /// Its place in the index.
     pub place: Watching,
-    /// The source.
+    /// The opened source.
     pub opened: Opened,
-    /// For when it fails.
+    /// Opens the source again after a failure.
     pub reopen: Opener,
-    /// Who applies.
+    /// Applies the changes.
     pub applier: Box<dyn Applier>,
-    /// What is known.
+    /// What is known of the source.
     pub start: Start,
-    /// The snapshot that is current.
+    /// The current snapshot.
     pub snapshot: Option<SnapshotId>,
 }
 
-/// A source that is being watched, until [`Engine::stop`].
+/// A watched source, until [`Engine::stop`].
 pub struct Engine {
     inner: Arc<Inner>,
     reader: Option<JoinHandle<()>>,
@@ -242,7 +244,7 @@ impl Engine {
             (Start::Scanned, _) | (Start::TakenOver, Past::Known) => None,
             (Start::TakenOver, Past::Unknown(why)) => Some(why),
             (Start::Unknown, Past::Unknown(why)) => Some(why),
-            (Start::Unknown, Past::Known) => Some("nobody watched it meanwhile"),
+            (Start::Unknown, Past::Known) => Some("nobody watched it in the meantime"),
         };
         let state = State::new(mark, description, settings.limits, parts.snapshot);
         let inner = Arc::new(Inner {
@@ -263,7 +265,7 @@ impl Engine {
         if let Some(why) = lost {
             inner.lose(&mut inner.state(), why);
         }
-        // Somebody may have written before it was marked: a first round looks.
+        // Files may have changed before the source was marked: a first round looks.
         inner.state().is_due = true;
         let mut engine = Engine {
             inner: Arc::clone(&inner),
@@ -279,13 +281,13 @@ impl Engine {
         Ok(engine)
     }
 
-    /// For those who ask.
+    /// Returns a handle for clients.
     #[must_use]
     pub fn caller(&self) -> Caller {
         Caller::new(Arc::clone(&self.inner))
     }
 
-    /// A copy of the source's queue, to be kept while no daemon is there.
+    /// Duplicates the source's queue, to be stored while no daemon runs.
     #[must_use]
     pub fn queue(&self) -> Option<OwnedFd> {
         let watched = self.inner.watched();
@@ -293,7 +295,7 @@ impl Engine {
         queue.try_clone().ok()
     }
 
-    /// Whether its threads are there.
+    /// Whether both threads are running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let is_there = |thread: &Option<JoinHandle<()>>| {
@@ -302,13 +304,13 @@ impl Engine {
         is_there(&self.reader) && is_there(&self.applier)
     }
 
-    /// Applies what is dirty, if that is possible, and ends. Those who still ask are told.
+    /// Applies the dirty entries, if that is possible, and ends. Waiting clients are told.
     pub fn stop(mut self) {
         self.end();
     }
 
     fn end(&mut self) {
-        // Nothing must be read once the mark says that all is applied.
+        // Nothing may be read once the mark says that everything is applied.
         self.inner.state().reader_stops = true;
         self.inner.waker.wake();
         self.inner.changed.notify_all();
@@ -333,7 +335,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<Jo
     std::thread::Builder::new().name(name.into()).spawn(work)
 }
 
-/// The places of a source that is read meanwhile.
+/// The places of a source that is being read at the same time.
 struct SharedPlaces<'a>(&'a Inner);
 
 impl SharedPlaces<'_> {
@@ -377,7 +379,7 @@ impl Places for SharedPlaces<'_> {
     }
 }
 
-/// What a description says that is worth knowing with an answer.
+/// Returns the part of a description that is worth adding to an answer.
 fn remarks(description: &Description) -> Option<String> {
     (description.uncovered > 0).then(|| {
         let count = description.uncovered;
@@ -386,6 +388,6 @@ fn remarks(description: &Description) -> Option<String> {
         } else {
             "directories"
         };
-        format!("{count} {directories} cannot be watched: what changes in them is not noticed")
+        format!("{count} {directories} cannot be watched: changes in them are not noticed")
     })
 }

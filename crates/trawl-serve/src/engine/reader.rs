@@ -10,26 +10,26 @@ use trawl_sys::wait;
 
 use super::{Inner, Level, Opened, State, Watched, lock};
 
-/// How long changes gather before they are read, after some were.
+/// Time to gather further changes after some were read.
 const PACE: Duration = Duration::from_millis(8);
 
-/// Events that are read before others get the locks.
+/// Maximum number of events read before other threads get the locks.
 const EVENTS_AT_ONCE: usize = 4096;
 
-/// Pauses before a source that failed is opened again.
+/// First and longest pause before a failed source is opened again.
 const REOPEN_FIRST: Duration = Duration::from_millis(500);
 const REOPEN_LONGEST: Duration = Duration::from_secs(30);
 
-/// How to read.
+/// How much to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// Some of what is there.
+    /// Some of the waiting changes.
     Drain,
-    /// What was there when this began.
+    /// All changes that were waiting at the beginning.
     Barrier,
 }
 
-/// What was read.
+/// Result of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     pub(super) left: Left,
@@ -40,7 +40,7 @@ impl Inner {
     /// Reads until it is to stop.
     pub(super) fn read_on(&self) {
         while catch_unwind(AssertUnwindSafe(|| self.read_until_stopped())).is_err() {
-            let why = "reading its changes failed by a mistake in the program";
+            let why = "reading its changes failed because of a bug in trawl";
             self.fail(why);
             let _ = wait::readable([self.waker.as_fd()], Some(REOPEN_FIRST));
         }
@@ -62,13 +62,13 @@ impl Inner {
                 self.waker.reset();
             }
             if has_changes && self.drain() {
-                // More will come: they are read together.
+                // More changes will follow; they are read together.
                 let _ = wait::readable([self.waker.as_fd()], Some(PACE));
             }
         }
     }
 
-    /// Sees to it that `known` is the descriptor of the source; false if there is none.
+    /// Sets `known` to the source's present descriptor; returns false if there is none.
     fn follow(&self, known: &mut Option<(u64, OwnedFd)>) -> bool {
         let watched = lock(&self.watched);
         let Some(opened) = &watched.opened else {
@@ -85,7 +85,7 @@ impl Inner {
         known.is_some()
     }
 
-    /// Reads all that is there; false if it is to stop.
+    /// Reads all waiting changes; returns false if it is to stop.
     fn drain(&self) -> bool {
         loop {
             match self.read(How::Drain) {
@@ -99,8 +99,8 @@ impl Inner {
         }
     }
 
-    /// Lets those go first who wait for a lock: one that is given back and taken again at once
-    /// may never be theirs.
+    /// Lets threads that wait for a lock go first: they might never get a lock that is released and
+    /// taken again at once.
     fn give_way(&self) {
         let begun = Instant::now();
         while self.waiting.load(Ordering::SeqCst) > 0 && begun.elapsed() < PACE {
@@ -108,7 +108,7 @@ impl Inner {
         }
     }
 
-    /// Reads changes into the set. The mark says first that something is read.
+    /// Reads changes into the set. The mark is set to unclean first.
     ///
     /// # Errors
     /// Why the source has failed. It is opened again.
@@ -119,7 +119,7 @@ impl Inner {
         };
         let was_open = watched.opened.is_some();
         let read = self.read_opened(&mut watched, how);
-        // What came to its place is watched at once, so that who asks need not come again.
+        // A new source at the same place is watched at once, so that the client need not ask again.
         match read {
             Err(_) if watched.reopens_now() && self.reopen(&mut watched).is_ok() => {
                 self.waker.wake();
@@ -166,7 +166,7 @@ impl Inner {
         }
     }
 
-    /// So much that it should be applied soon.
+    /// Whether the dirty set is so large that it should be applied soon.
     pub(super) fn is_much(&self, state: &State) -> bool {
         const ABOUT_BYTES: usize = 128;
         let bytes = state.set.bytes();
@@ -179,7 +179,8 @@ impl Inner {
         self.lose(&mut lock(&self.state), why);
     }
 
-    /// Opens the source again, after a while; the next pause, if that failed.
+    /// Opens the source again after a pause. Returns the next pause, which is longer if that
+    /// failed.
     fn reopen_after(&self, pause: Duration) -> Duration {
         let _ = wait::readable([self.waker.as_fd()], Some(pause));
         self.waker.reset();
@@ -193,7 +194,7 @@ impl Inner {
         }
     }
 
-    /// Opens the source again, or notes why that cannot be.
+    /// Opens the source again, or logs why that failed.
     fn reopen(&self, watched: &mut Watched) -> Result<(), ()> {
         watched.tried = Some(Instant::now());
         match (watched.reopen)() {
@@ -224,11 +225,11 @@ impl Inner {
 fn words_of(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::QueueOverflow => "changes were lost, because the kernel's queue was full",
-        Doubt::Malformed => "changes came that could not be understood",
+        Doubt::Malformed => "changes arrived that could not be understood",
         Doubt::MissingRecords => "changes are missing from the recording",
-        Doubt::TooManyDirectories => "there are more directories than may be watched",
+        Doubt::TooManyDirectories => "there are more directories than can be watched",
         Doubt::Mounts => "something was mounted in it or unmounted",
-        Doubt::Crowded => "more changed than there was room for",
+        Doubt::Crowded => "more changes arrived than fit into memory",
     }
 }
 

@@ -1,4 +1,4 @@
-//! The thread that has changes applied, round by round.
+//! The thread that has changes applied, in rounds.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,38 +15,38 @@ use super::{Inner, Level, SharedPlaces, remarks};
 use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
 use crate::open_files::{Looked, OpenFiles};
 
-/// Compaction asks no more often than this whether somebody is waiting.
+/// Minimum interval at which compaction checks whether somebody is waiting.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What to do next.
+/// The next action.
 enum Next {
     Round,
     Compact,
     Stop,
 }
 
-/// What a round is to apply.
+/// The input of a round.
 struct Work {
-    /// Those who asked up to here are answered by it.
+    /// The round answers all requests up to this ticket.
     tickets: u64,
     is_asked: bool,
     taken: Taken,
     since: Option<Instant>,
     /// Why nothing is trusted, if so.
     lost: Option<String>,
-    /// How often trust was lost before.
+    /// Number of times that trust had been lost when the round began.
     losses: u64,
     refreshes: Vec<Scope>,
 }
 
-/// What came of it.
+/// The result of a round.
 struct Done {
     result: Result<Option<Published>, ApplyError>,
     was_rescan: bool,
 }
 
 impl Inner {
-    /// Applies until it is to stop.
+    /// Applies changes until it is to stop.
     pub(super) fn apply_on(&self, mut applier: Box<dyn Applier>) {
         let applier = &mut *applier;
         let mut open = OpenFiles::new(WriterSearch::new());
@@ -67,7 +67,7 @@ impl Inner {
         self.changed.notify_all();
     }
 
-    /// Waits for the next thing to do.
+    /// Waits for the next action.
     fn next(&self, rest: Duration, compacts_at: Option<Instant>) -> Next {
         let mut state = self.state();
         loop {
@@ -79,7 +79,7 @@ impl Inner {
             if due.is_some_and(|due| due <= now) {
                 return Next::Round;
             }
-            // After trust was lost there will be a snapshot anyway.
+            // After trust was lost, recovery makes a snapshot anyway.
             let is_sound = state.lost.is_none() && state.retry.is_none();
             let compacts_at = compacts_at.filter(|_| is_sound);
             if compacts_at.is_some_and(|at| at <= now) {
@@ -99,8 +99,8 @@ impl Inner {
         }
     }
 
-    /// When the next round is due; `None` if nothing asks for one. Those who ask while a failure
-    /// is waited out are told of it at once.
+    /// Returns when the next round is due; `None` if nothing asks for one. Clients that ask while a
+    /// failure is waited out are told of it at once.
     fn due(&self, state: &mut State, now: Instant, rest: Duration) -> Option<Instant> {
         let retry = state.retry.map(|retry| retry.at);
         if state.asked > state.served {
@@ -124,7 +124,7 @@ impl Inner {
         wanted.max(retry)
     }
 
-    /// Reads what is waiting, and has it and what was read before applied.
+    /// Reads the waiting changes and has them applied, together with those read earlier.
     fn round(&self, applier: &mut dyn Applier, open: &mut OpenFiles) {
         let begun = Instant::now();
         let is_asked = {
@@ -132,7 +132,7 @@ impl Inner {
             state.is_due = false;
             state.asked > state.served
         };
-        // Before anything is read: what asks later shares the next round.
+        // Taken before anything is read: later requests share the next round.
         let (tickets, now) = (self.state().asked, (self.settings.clock)());
         let looked = match is_asked {
             true => self.look_at_open(open, now),
@@ -173,7 +173,7 @@ impl Inner {
         open.look(&searched, now)
     }
 
-    /// The source cannot be read: whoever asks is told, and it is opened again.
+    /// Ends a round whose source cannot be read: clients are told, and the source is opened again.
     fn end_without(&self, tickets: u64, why: String) {
         let now = Instant::now();
         let mut state = self.state();
@@ -227,13 +227,13 @@ impl Inner {
             Ok(published)
         }));
         let result = result.unwrap_or_else(|_| {
-            let why = "the index could not be written by a mistake in the program";
+            let why = "the index could not be written because of a bug in trawl";
             Err(ApplyError::mistake(why))
         });
         Done { result, was_rescan }
     }
 
-    /// Notes how a round went and tells those who asked for it.
+    /// Notes how a round ended and tells the clients that asked for it.
     fn conclude(
         &self,
         work: Work,
@@ -295,7 +295,7 @@ impl Inner {
         took: Duration,
     ) {
         if state.retry.take().is_some() {
-            self.note(Level::Note, format_args!("the index has its changes again"));
+            self.note(Level::Note, format_args!("the index is up to date again"));
         }
         if is_sound {
             state.lost = None;
@@ -317,7 +317,7 @@ impl Inner {
         counters.published = Some(Instant::now());
     }
 
-    /// What is in the index can be trusted again.
+    /// Notes that the index can be trusted again.
     fn note_recovery(&self, state: &mut State, recovery: Recovery, took: Duration) {
         let Recovery {
             why,
@@ -342,7 +342,7 @@ impl Inner {
         state.counters.recovery = Some((recovery, took));
     }
 
-    /// What was taken stays dirty, and is tried again after a while.
+    /// Puts the taken entries back into the dirty set, to be tried again after a while.
     fn note_failure(&self, state: &mut State, work: Work, error: &ApplyError) {
         let now = Instant::now();
         state.set.merge(&work.taken.dirty);
@@ -365,9 +365,9 @@ impl Inner {
         state.retry = Some(Retry::after(state.retry, now));
     }
 
-    /// Has what was published compacted, until somebody asks for something.
+    /// Has the published changes compacted, until somebody asks for something.
     fn compact(&self, applier: &mut dyn Applier) {
-        self.state().busy = Some("a snapshot is being made of what was published");
+        self.state().busy = Some("a snapshot is being made of the published changes");
         let looked = Cell::new(Instant::now());
         let is_wanted = || {
             if looked.get().elapsed() < LOOK {
@@ -378,20 +378,20 @@ impl Inner {
             state.asked > state.served || state.applier_stops || state.lost.is_some()
         };
         let done = catch_unwind(AssertUnwindSafe(|| applier.compact(&is_wanted)));
-        let why = "the index could not be compacted by a mistake in the program";
+        let why = "the index could not be compacted because of a bug in trawl";
         self.note_snapshot(done.unwrap_or_else(|_| Err(ApplyError::mistake(why))));
         self.state().mark.note(applier.note());
     }
 
-    /// Makes what was published last.
+    /// Makes a last snapshot of the published changes.
     fn close(&self, applier: &mut dyn Applier) {
-        // What nobody trusts had better be scanned.
+        // An index that nobody trusts is better scanned again.
         if self.state().lost.is_some() {
             return;
         }
-        self.state().busy = Some("a snapshot is being made of what was published");
+        self.state().busy = Some("a snapshot is being made of the published changes");
         let done = catch_unwind(AssertUnwindSafe(|| applier.close()));
-        let why = "what was published could not be kept by a mistake in the program";
+        let why = "the published changes could not be made a snapshot because of a bug in trawl";
         self.note_snapshot(done.unwrap_or_else(|_| Err(ApplyError::mistake(why))));
         self.state().mark.note(applier.note());
     }
@@ -414,9 +414,10 @@ impl Inner {
     }
 }
 
-/// Leaves out what is no concern of the source: directories without interest, and, where nothing
-/// that is dirty lies inside, all directories, and files that are reached by a name in one of these
-/// alone. Others that lie outside are for the applier to leave out, which has to look for each anyway.
+/// Removes entries that do not concern the source: directories that are ignored and, where no dirty
+/// directory lies inside the source, all directories and all files that are reached only by a name
+/// in one of them. Other entries outside the source are left to the applier, which has to look up
+/// each of them anyway.
 fn keep_inside(dirty: &mut Dirty, places: &mut dyn Places, without: &[Vec<u8>]) {
     if without.is_empty() {
         let mut keys = dirty.directories.keys();
@@ -446,7 +447,7 @@ fn may_be_inside(place: &Result<Place, LiveError>, without: &[Vec<u8>]) -> bool 
             let is_own = |own: &Vec<u8>| trawl_model::path::is_within(path, own);
             !without.iter().any(is_own)
         }
-        // What was moved away is another name's change where it was; what was moved here, too.
+        // A move away is a change of another name, at the old place; so is a move to here.
         Ok(Place::Outside | Place::Gone) => false,
         Err(_) => true,
     }

@@ -1,4 +1,4 @@
-//! What an engine knows: what is dirty, who waits, how it went.
+//! Holds an engine's state: the dirty set, the waiting clients, the results of rounds.
 
 use std::time::{Duration, Instant};
 
@@ -9,37 +9,37 @@ use trawl_model::Timestamp;
 use crate::applier::{Recovery, Scope, Stale};
 use crate::mark::Mark;
 
-/// Directories that may wait to be scanned again because someone asked.
+/// Maximum number of requested rescans that may wait.
 pub(super) const REFRESHES_MAX: usize = 64;
 
-/// The first pause after a failure; each is twice as long as the one before.
+/// The first pause after a failure; each further one is twice as long.
 const RETRY_FIRST: Duration = Duration::from_millis(250);
-/// The longest.
+/// The longest pause.
 const RETRY_LONGEST: Duration = Duration::from_secs(60);
 
-/// Shared by the threads of an engine.
+/// State shared by the threads of an engine.
 pub(super) struct State {
     pub(super) set: DirtySet,
-    /// When the oldest change in the set, or taken and not applied, was read.
+    /// When the oldest change was read that is in the set, or was taken and not applied.
     pub(super) dirty_since: Option<Instant>,
-    /// The same of what is being applied.
+    /// Like `dirty_since`, for the changes that are being applied.
     pub(super) taken_since: Option<Instant>,
-    /// A round is wanted though nothing is known to be dirty.
+    /// A round is wanted although nothing is known to be dirty.
     pub(super) is_due: bool,
     /// Why nothing is trusted, if so.
     pub(super) lost: Option<String>,
-    /// How often trust was lost.
+    /// Number of times that trust was lost.
     pub(super) losses: u64,
     pub(super) mark: Mark,
     pub(super) description: Description,
-    /// Tickets given to those who ask.
+    /// The last ticket given to a client.
     pub(super) asked: u64,
-    /// Up to which they are answered.
+    /// The last ticket that is answered.
     pub(super) served: u64,
-    /// How the last round went.
+    /// The result of the last round.
     pub(super) last: LastRound,
     pub(super) refreshes: Vec<Scope>,
-    /// What those who ask may have to wait for.
+    /// Present activity that clients may have to wait for.
     pub(super) busy: Option<&'static str>,
     pub(super) retry: Option<Retry>,
     pub(super) counters: Counters,
@@ -47,28 +47,28 @@ pub(super) struct State {
     pub(super) applier_stops: bool,
 }
 
-/// How the last round went.
+/// The result of the last round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastRound {
-    /// Up to when everything is in the index, if the round came to an end.
+    /// Time up to which the index has all changes, if the round succeeded.
     pub(super) as_of: Option<Timestamp>,
-    /// Why it did not.
+    /// Why the round failed.
     pub(super) failure: Option<String>,
-    /// What stays as it was.
+    /// Parts that keep their old rows.
     pub(super) stale: Vec<Stale>,
-    /// What else should be known.
+    /// Further remarks for clients.
     pub(super) remarks: Vec<String>,
     pub(super) snapshot: Option<SnapshotId>,
-    /// What was published beside that; 0: nothing.
+    /// The generation published beside the snapshot; 0 means none.
     pub(super) generation: u64,
-    /// When it ended.
+    /// When the round ended.
     pub(super) ended: Option<Instant>,
 }
 
-/// After a failure.
+/// A pause after a failure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retry {
-    /// Not before then.
+    /// Earliest time of the next attempt.
     pub(super) at: Instant,
     pause: Duration,
 }
@@ -83,7 +83,7 @@ impl Retry {
     }
 }
 
-/// What is counted for the status.
+/// Counters for the status.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counters {
     pub(super) events: u64,
@@ -92,7 +92,7 @@ pub(super) struct Counters {
     pub(super) applied: u64,
     pub(super) rescans: u64,
     pub(super) catch_ups: u64,
-    /// How trust came back the last time, and how long that took.
+    /// How trust was restored the last time, and how long that took.
     pub(super) recovery: Option<(Recovery, Duration)>,
     pub(super) checkpoints: u64,
     pub(super) failures: u64,
@@ -134,7 +134,7 @@ impl State {
         }
     }
 
-    /// Notes that something was read; true if that is the first that is dirty.
+    /// Notes that changes were read; returns true if they are the first dirty ones.
     pub(super) fn note_dirt(&mut self) -> bool {
         let is_first = self.dirty_since.is_none() && !self.set.dirty().is_empty();
         if is_first {
@@ -143,18 +143,18 @@ impl State {
         is_first
     }
 
-    /// What is dirty is being applied from now on: since when it is dirty.
+    /// Notes that the dirty set is being applied from now on, and returns since when it is dirty.
     pub(super) fn take_since(&mut self) -> Option<Instant> {
         self.taken_since = self.dirty_since.take();
         self.taken_since
     }
 
-    /// Whether all that was read is in the index.
+    /// Whether all changes that were read are in the index.
     pub(super) fn is_settled(&self) -> bool {
         self.lost.is_none() && self.dirty_since.is_none() && self.refreshes.is_empty()
     }
 
-    /// How long the oldest change has been waiting.
+    /// Age of the oldest change that is not applied.
     pub(super) fn lag(&self) -> Duration {
         let oldest = self.taken_since.or(self.dirty_since);
         oldest.map_or(Duration::ZERO, |since| since.elapsed())

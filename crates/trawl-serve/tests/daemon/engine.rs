@@ -1,4 +1,4 @@
-//! Rounds: what a barrier promises, what is shared, what happens by itself.
+//! Rounds: what a barrier promises, what requests share, and what happens without a request.
 
 use std::fs;
 use std::io::Write;
@@ -39,7 +39,7 @@ fn writers_at_full_speed_do_not_starve_a_question() {
             let (site, stop, written) = (&site, &stop, &written);
             scope.spawn(move || {
                 for number in 0.. {
-                    // Few names, so that the directory does not become dirty as a whole.
+                    // Few names, so that the directory as a whole does not become dirty.
                     let path = site.write(&format!("{writer}-{}", number % 1000));
                     fs::remove_file(path).expect("it is there");
                     written.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ fn writers_at_full_speed_do_not_starve_a_question() {
                 }
             });
         }
-        // Also if the test fails.
+        // Stops the writers even if the test fails.
         let _ended = Ended(&stop);
         for round in 0..20 {
             let before = written.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ fn questions_that_come_together_share_a_round_and_reading_goes_on_meanwhile() {
         let asked = scope.spawn(move || ask(engine));
         site.fake.until(|seen| seen.held == 1);
         let others: Vec<_> = (0..8).map(|_| scope.spawn(move || ask(engine))).collect();
-        // The applier is at work, and what comes is read all the same.
+        // Changes are read even while the applier works.
         site.write("second");
         let caller = engine.caller();
         let dirty = || caller.status().get("dirty").map(str::to_owned);
@@ -94,7 +94,7 @@ fn questions_that_come_together_share_a_round_and_reading_goes_on_meanwhile() {
         while caller.status().get("barriers_total") != Some("1") {
             thread::yield_now();
         }
-        // All of them are waiting once the engine knows of them.
+        // Once the engine knows all requests, all of them are waiting.
         thread::sleep(Duration::from_millis(100));
         site.fake.with(|seen| seen.is_held = false);
         assert_eq!(asked.join().expect("it ends").outcome, Outcome::Fresh);
@@ -157,7 +157,7 @@ fn a_file_that_is_being_written_is_looked_at_until_it_rests() {
         site.fake.with(|seen| seen.objects) > 0,
         "it is open for writing"
     );
-    // Older than a tick of the kernel's clock, it can be compared.
+    // After a tick of the kernel's clock its stamp can be compared.
     thread::sleep(Duration::from_millis(50));
     ask(&engine);
     let before = site.fake.with(|seen| seen.applied.len());

@@ -1,4 +1,4 @@
-//! What happens when trust is lost, and when the index cannot be written.
+//! Loss of trust, and failures to write the index.
 
 use std::fs;
 use std::thread;
@@ -10,7 +10,7 @@ use trawl_serve::{Scope, Start};
 
 use crate::site::{Failure, LONG, Site, ask};
 
-/// The reason of each time that everything was scanned.
+/// Returns the reason of each full scan.
 fn rescans(site: &Site) -> Vec<String> {
     site.fake.with(|seen| {
         let all = seen
@@ -41,7 +41,7 @@ fn lost_events_are_told_of_and_everything_is_scanned() {
     let limit = fs::read_to_string("/proc/sys/fs/fanotify/max_queued_events").expect("a limit");
     let limit: usize = limit.trim().parse().expect("a number");
     fs::write(site.root.join("file"), "").expect("a file");
-    // Nobody reads meanwhile.
+    // Nobody reads while these changes are made.
     let engine = site.start_after(|| {
         for number in 0..limit + 100 {
             let link = site.root.join(format!("link-{number}"));
@@ -134,7 +134,7 @@ fn a_queue_that_was_kept_saves_the_scan_after_a_clean_end() {
     assert_eq!(ask(&engine).outcome, Outcome::Fresh);
     assert!(site.fake.paths().contains(&meanwhile));
     assert_eq!(rescans(&site).len(), 0);
-    // An end that leaves something unapplied is not clean.
+    // An end that leaves changes unapplied is not clean.
     site.fake
         .with(|seen| seen.failures = vec![Failure::NoSpace; 100]);
     site.write("never applied");

@@ -1,4 +1,4 @@
-//! The engine and its socket over real sources, with an applier that notes what it was given.
+//! Tests the engine and its socket on real sources, with an applier that records its calls.
 
 #![forbid(unsafe_code)]
 

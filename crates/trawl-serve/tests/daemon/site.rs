@@ -1,4 +1,4 @@
-//! A file system, an index beside it, and an applier that notes what it was given.
+//! Provides a file system, an index beside it, and an applier that records its calls.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -21,7 +21,7 @@ use trawl_serve::{
 };
 use trawl_testkit::{FileSystem, LoopMount, Scratch};
 
-/// Long enough for anything that is to happen.
+/// Time limit for anything that is expected to happen.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 pub(crate) fn now() -> Timestamp {
@@ -32,25 +32,25 @@ pub(crate) fn now() -> Timestamp {
     }
 }
 
-/// What the applier was asked for, and what it is to do.
+/// Calls that the applier received, and the failures it is to return.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// Paths of names, listings and subtrees that were dirty, in rounds.
+    /// Dirty names, listings and subtrees as paths, by round.
     pub(crate) applied: Vec<BTreeSet<PathBuf>>,
-    /// Objects among them.
+    /// Number of dirty objects.
     pub(crate) objects: usize,
     /// Scopes that were scanned again.
     pub(crate) rescans: Vec<(Scope, String)>,
-    /// What the next calls return instead.
+    /// Failures for the next calls to return.
     pub(crate) failures: Vec<Failure>,
-    /// Calls wait while this is set.
+    /// While set, calls block.
     pub(crate) is_held: bool,
-    /// Calls that wait.
+    /// Number of blocked calls.
     pub(crate) held: usize,
     snapshots: u64,
 }
 
-/// How a call fails.
+/// A kind of failure of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     NoSpace,
@@ -58,7 +58,7 @@ pub(crate) enum Failure {
     Panic,
 }
 
-/// Shared with the applier.
+/// State shared with the applier.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fake(Arc<(Mutex<Seen>, Condvar)>);
 
@@ -69,12 +69,12 @@ impl Fake {
         done
     }
 
-    /// All paths that were dirty in any round.
+    /// Returns all paths that were dirty in any round.
     pub(crate) fn paths(&self) -> BTreeSet<PathBuf> {
         self.with(|seen| seen.applied.iter().flatten().cloned().collect())
     }
 
-    /// Waits until it is so.
+    /// Waits until the condition holds.
     pub(crate) fn until(&self, is_so: impl Fn(&Seen) -> bool) {
         let seen = self.0.0.lock().expect("no panic while it is locked");
         let waited = self.0.1.wait_timeout_while(seen, LONG, |seen| !is_so(seen));
@@ -163,7 +163,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// `None`, with a word, where file systems cannot be mounted.
+    /// Makes a site. Returns `None`, and says why, where file systems cannot be mounted.
     pub(crate) fn new() -> Option<Site> {
         let mount = LoopMount::new(FileSystem::Tmpfs, 256 << 20);
         let mount = mount.map_err(|skip| skip.say()).ok()?;
@@ -188,7 +188,7 @@ impl Site {
         added.expect("it can be added")
     }
 
-    /// Takes the source; waits for one who gives it back.
+    /// Takes the source's lock; waits until another holder gives it back.
     pub(crate) fn place(&self) -> Watching {
         let begun = Instant::now();
         loop {
@@ -203,7 +203,7 @@ impl Site {
     pub(crate) fn settings(&self) -> Settings {
         let log = |level: Level, text: &str| eprintln!("{level:?}: {text}");
         Settings {
-            // Nothing happens by itself, unless a test wants it.
+            // Nothing is applied without a request, unless a test changes this.
             apply_after: Duration::from_secs(3600),
             ..Settings::new(now, log)
         }
@@ -224,7 +224,7 @@ impl Site {
         self.start_opened(place, settings, start, opened)
     }
 
-    /// Does something after the source was opened and before it is read.
+    /// Runs `work` after the source was opened and before it is read.
     pub(crate) fn start_after(&self, work: impl FnOnce()) -> Engine {
         let opened = open(&self.root, self.queue, None).expect("root may watch it");
         work();
@@ -280,7 +280,7 @@ fn open(root: &Path, size: QueueSize, queue: Option<OwnedFd>) -> Result<Opened, 
     })
 }
 
-/// Asks for now, with time enough.
+/// Asks for a fresh answer, with a generous deadline.
 pub(crate) fn ask(engine: &Engine) -> Answer {
     engine.caller().now(LONG, Duration::ZERO, &|| false)
 }

@@ -1,4 +1,4 @@
-//! The socket: who reaches it, what they are told, and what the hostile achieve.
+//! The socket: who reaches it, what they are told, and what hostile clients achieve.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -49,7 +49,7 @@ impl Served {
         })
     }
 
-    /// What comes back for these bytes.
+    /// Sends these bytes and returns the reply.
     fn exchange(&self, bytes: &[u8]) -> Vec<u8> {
         exchange(&self.socket, bytes)
     }
@@ -68,7 +68,7 @@ fn exchange(socket: &Path, bytes: &[u8]) -> Vec<u8> {
     let mut stream = UnixStream::connect(socket).expect("it is there");
     stream.set_read_timeout(Some(LONG)).expect("a time");
     let mut reply = Vec::new();
-    // Who is refused may find the other end closed.
+    // A refused client may find the other end closed.
     let _ = stream.write_all(bytes);
     let _ = stream.read_to_end(&mut reply);
     reply
@@ -105,7 +105,7 @@ fn nobody_answers_where_nobody_is() {
     assert_eq!(ask(), None, "never watched");
     let place = site.place();
     assert_eq!(ask(), None, "no socket");
-    // What a daemon that was killed leaves.
+    // The state that a killed daemon leaves.
     let listening = Listening::bind(&place).expect("a socket");
     let socket = site.source().path().join("live/socket");
     let left = socket.with_extension("left");
@@ -124,7 +124,7 @@ fn the_socket_has_its_permissions_and_those_reach_it_who_see_the_source() {
     assert_eq!(mode(served.socket.parent().expect("live")), 0o755);
     let connects = || as_user(&user(ANN), || UnixStream::connect(&served.socket).is_ok());
     assert_eq!(connects(), Ok(true));
-    // As where what is above the source's root is closed: the index is then, too.
+    // As when the directories above the source's root are closed: the index is closed then, too.
     let above = served
         .site
         .source()
@@ -176,13 +176,13 @@ fn a_refresh_is_for_who_owns_the_directory() {
     assert_eq!(ask(ANN, &anns).outcome, Outcome::Fresh);
     let refused = ask(ANN, &closed);
     assert_eq!(refused.outcome, Outcome::Refused);
-    // The same words for what is another's, closed, missing, a link, elsewhere.
+    // The same words for a path that is another user's, closed, missing, a link or elsewhere.
     for path in [root.join("missing"), inside.clone(), root.join("link")] {
         assert_eq!(ask(BOB, &path), refused, "{}", path.display());
     }
     assert_eq!(ask(4803, Path::new("/etc")), refused);
     assert_eq!(ask(4804, &root.join("ann/../ann")), refused);
-    // Theirs, but not theirs to reach.
+    // The user owns the directory but cannot reach it.
     assert_eq!(ask(4805, &inside), refused);
     let asked = served.site.fake.with(|seen| seen.rescans.clone());
     let path = anns.as_os_str().as_bytes().to_vec();
@@ -237,7 +237,7 @@ fn who_says_nothing_is_let_go_and_locks_nobody_out() {
     };
     let others = ask(BOB).expect("an answer");
     assert_eq!(others.outcome, Outcome::Fresh, "{others:?}");
-    // Those who were not refused are closed after a while, too.
+    // Connections that were not refused are closed after a while, too.
     for mut stream in silent {
         stream.set_read_timeout(Some(LONG)).expect("a time");
         let mut reply = Vec::new();

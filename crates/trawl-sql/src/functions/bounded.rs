@@ -1,9 +1,9 @@
-//! The engine's functions whose results may be far larger than what they are given: called only
-//! if the result fits into the memory that a statement has.
+//! Bounds the engine's functions whose results may be far larger than their arguments: they are
+//! called only if the result fits into the statement's memory.
 //!
-//! The engine counts the memory of rows that it sorts, groups and joins, and not that of single
-//! values; a function such as `repeat` takes what it needs at once. Here a bound of the result is
-//! told from the arguments alone.
+//! The engine counts the memory of rows that it sorts, groups and joins, but not that of single
+//! values; a function such as `repeat` allocates its result at once. Here an upper bound of the
+//! result is computed from the arguments alone.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature,
 };
 
-/// A value of a list takes no more than this, besides its text.
+/// Maximum bytes of a list's value, besides its text.
 const VALUE_BYTES: u128 = 32;
-/// A character takes no more than this.
+/// Maximum bytes of a character.
 const CHARACTER_BYTES: u128 = 4;
 
-/// How large a row's result may be, by its arguments.
+/// Returns an upper bound of a row's result in bytes, from its arguments.
 type Bound = fn(&Row<'_>) -> u128;
 
-/// The functions, by name.
+/// The bounded functions, by name.
 const BOUNDS: &[(&str, Bound)] = &[
     ("repeat", |row| row.count(1).saturating_mul(row.bytes(0))),
     ("lpad", padded),
@@ -54,7 +54,7 @@ fn padded(row: &Row<'_>) -> u128 {
         .saturating_add(row.bytes(0))
 }
 
-/// Numbers from one to another; of times no bound is told.
+/// Bounds a series of numbers; for times it returns no bound (0).
 fn series(row: &Row<'_>) -> u128 {
     let (from, to) = match row.arguments.len() {
         1 => (Some(0), row.number(0)),
@@ -74,7 +74,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// An argument as an array, and where in it this row's value is.
+    /// Returns an argument as an array, and the index of this row's value in it.
     fn value(&self, argument: usize) -> Option<(Arc<dyn Array>, usize)> {
         match self.arguments.get(argument)? {
             ColumnarValue::Array(array) => Some((Arc::clone(array), self.at)),
@@ -82,7 +82,7 @@ impl Row<'_> {
         }
     }
 
-    /// The length of a text; 0 for what is none.
+    /// Returns the length of a text in bytes; 0 for other types and nulls.
     fn bytes(&self, argument: usize) -> u128 {
         let Some((array, at)) = self
             .value(argument)
@@ -106,14 +106,14 @@ impl Row<'_> {
         numbers.is_valid(at).then(|| numbers.value(at))
     }
 
-    /// A number of times; 0 for less.
+    /// Returns a repeat count; 0 if it is negative.
     fn count(&self, argument: usize) -> u128 {
         let number = self.number(argument).unwrap_or_default();
         u128::from(u64::try_from(number).unwrap_or_default())
     }
 }
 
-/// Puts a bound on those of the functions that need one.
+/// Adds a bound to each of the functions that needs one.
 pub(super) fn bounded(functions: &mut [Arc<ScalarUDF>], most_bytes: u64) {
     for function in functions {
         let bound = BOUNDS.iter().find(|(name, _)| *name == function.name());
@@ -127,7 +127,7 @@ pub(super) fn bounded(functions: &mut [Arc<ScalarUDF>], most_bytes: u64) {
     }
 }
 
-/// A function, and how large its results may be.
+/// A function with a bound on its results.
 #[derive(Debug)]
 struct Bounded {
     inner: Arc<ScalarUDF>,
@@ -135,7 +135,7 @@ struct Bounded {
     most_bytes: u64,
 }
 
-// There is one function of a name.
+// Each name has one function.
 impl PartialEq for Bounded {
     fn eq(&self, other: &Bounded) -> bool {
         self.inner == other.inner
@@ -163,7 +163,7 @@ impl Bounded {
         });
         match bytes > u128::from(self.most_bytes) {
             true => Err(DataFusionError::ResourcesExhausted(format!(
-                "{} would make {bytes} bytes at once, of {} that there are",
+                "{} would make {bytes} bytes at once; {} are allowed",
                 self.inner.name(),
                 self.most_bytes
             ))),

@@ -1,7 +1,7 @@
-//! SQL functions: the registry, and what the engine needs to call one.
+//! SQL functions: the registry, and the engine's interface to call them.
 //!
-//! A function is one row of [`FUNCTIONS`] and a few lines in a module of its
-//! group; names, help, completion and documentation come from the row.
+//! A function is one row of [`FUNCTIONS`] and a few lines in the module of its group; names, help,
+//! completion and documentation come from the row.
 
 mod bounded;
 mod owners;
@@ -49,24 +49,24 @@ impl Type {
     }
 }
 
-/// A function, as the engine and its documentation know it.
+/// A function with its documentation.
 pub(crate) struct FunctionInfo {
     /// Its name.
     pub(crate) name: &'static str,
-    /// How it is called.
+    /// An example call.
     pub(crate) usage: &'static str,
-    /// What it gives.
+    /// Its result.
     pub(crate) doc: &'static str,
-    /// Lists of argument types, the usual one first.
+    /// Accepted lists of argument types, the usual one first.
     arguments: &'static [&'static [Type]],
     result: Type,
     call: fn(&[ArrayRef], &Moment) -> Result<ArrayRef>,
 }
 
-/// What functions know besides their arguments.
+/// Context of a call besides its arguments.
 #[derive(Debug)]
 pub(crate) struct Moment {
-    /// When the statement began.
+    /// Time at which the statement began.
     pub(crate) now: Timestamp,
 }
 
@@ -83,7 +83,7 @@ pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
     FunctionInfo {
         name: "ext",
         usage: "ext(name)",
-        doc: "What follows the name's last dot; empty if there is none, or if the name begins with it",
+        doc: "The part of the name after the last dot; empty if there is no dot, or if the name begins with it",
         arguments: &[&[Type::Text]],
         result: Type::Text,
         call: paths::ext,
@@ -107,7 +107,7 @@ pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
     FunctionInfo {
         name: "glob",
         usage: "glob('*.c', name)",
-        doc: "True if the text matches the shell pattern, as find -name has it",
+        doc: "True if the text matches the shell pattern, as in find -name",
         arguments: &[&[Type::Text, Type::Text]],
         result: Type::Truth,
         call: paths::glob,
@@ -115,7 +115,7 @@ pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
     FunctionInfo {
         name: "user_name",
         usage: "user_name(uid)",
-        doc: "The user's name; null if the system knows no such user",
+        doc: "The user's name; null if the system does not know the user",
         arguments: &[&[Type::Number]],
         result: Type::Text,
         call: owners::user_name,
@@ -123,7 +123,7 @@ pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
     FunctionInfo {
         name: "group_name",
         usage: "group_name(gid)",
-        doc: "The group's name; null if the system knows no such group",
+        doc: "The group's name; null if the system does not know the group",
         arguments: &[&[Type::Number]],
         result: Type::Text,
         call: owners::group_name,
@@ -147,7 +147,7 @@ pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
     FunctionInfo {
         name: "size_bucket",
         usage: "size_bucket(size)",
-        doc: "The greatest power of two that is not above the size; 0 for 0",
+        doc: "The greatest power of two not above the size; 0 for 0",
         arguments: &[&[Type::Number]],
         result: Type::Number,
         call: sizes::size_bucket,
@@ -155,14 +155,14 @@ pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
     FunctionInfo {
         name: "age",
         usage: "age(mtime)",
-        doc: "Days from a time until the statement began, with a fraction",
+        doc: "Days from a time to the start of the statement, with a fraction",
         arguments: &[&[Type::Time]],
         result: Type::Real,
         call: times::age,
     },
 ];
 
-/// The functions for an engine.
+/// Returns the functions for the engine.
 pub(crate) fn all(now: Timestamp) -> Vec<Arc<ScalarUDF>> {
     let moment = Arc::new(Moment { now });
     let functions = FUNCTIONS.iter();
@@ -172,12 +172,12 @@ pub(crate) fn all(now: Timestamp) -> Vec<Arc<ScalarUDF>> {
         .collect()
 }
 
-/// Keeps the engine's own functions from making more than so much at once.
+/// Limits the bytes that a call of the engine's own functions may allocate.
 pub(crate) fn bound(functions: &mut [Arc<ScalarUDF>], most_bytes: u64) {
     bounded::bounded(functions, most_bytes);
 }
 
-/// A function, as the engine calls it.
+/// A function as the engine calls it.
 #[derive(Debug)]
 struct Function {
     name: &'static str,
@@ -202,7 +202,7 @@ impl Function {
     }
 }
 
-// There is one function of a name.
+// Each name has one function.
 impl PartialEq for Function {
     fn eq(&self, other: &Function) -> bool {
         self.name == other.name
@@ -242,7 +242,7 @@ impl ScalarUDFImpl for Function {
     }
 }
 
-/// Gives each row's two texts, if both are there, to `make`.
+/// Calls `make` for each row whose two texts are not null.
 fn texts<'a, T>(
     arrays: &'a [ArrayRef],
     mut make: impl FnMut(&'a str, &'a str) -> T,
@@ -272,12 +272,12 @@ fn only_text(arrays: &[ArrayRef]) -> Result<&arrow::array::StringViewArray> {
 }
 
 fn wrong_arguments<T>() -> Result<T> {
-    datafusion::common::exec_err!("arguments of another type than the engine promised")
+    datafusion::common::exec_err!("argument types differ from those that the engine promised")
 }
 
-/// What the shell and the documentation say about the functions.
+/// Renders the functions as a table for the shell and the documentation.
 pub fn help() -> String {
-    let mut out = String::from("| function | what it gives |\n|---|---|\n");
+    let mut out = String::from("| function | result |\n|---|---|\n");
     for info in FUNCTIONS {
         out.push_str(&format!("| `{}` | {} |\n", info.usage, info.doc));
     }

@@ -1,4 +1,4 @@
-//! Functions of users, groups and permissions.
+//! Functions on users, groups and permissions.
 
 use std::sync::{Arc, LazyLock};
 
@@ -9,7 +9,7 @@ use trawl_text::owners::{OwnerName, Owners};
 
 use super::{Moment, numbers};
 
-/// Each name is asked for once.
+/// Cache of names: each id is looked up once.
 static OWNERS: LazyLock<Owners> = LazyLock::new(Owners::default);
 
 /// `user_name(uid)`.

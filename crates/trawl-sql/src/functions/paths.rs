@@ -1,7 +1,7 @@
-//! Functions of paths and names.
+//! Functions on paths and names.
 //!
-//! They work on text as it is shown: names that are not UTF-8 are escaped
-//! there, so that no name makes them fail.
+//! They work on text as it is shown. Names that are not UTF-8 are escaped there, so no name makes
+//! them fail.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub(super) fn under(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
 
 /// `glob(pattern, text)`.
 pub(super) fn glob(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
-    // The pattern is nearly always the same for all rows.
+    // The pattern is nearly always the same for all rows, so the compiled one is reused.
     let mut known: Option<(&str, Glob)> = None;
     let matched = texts(arrays, |pattern, text| {
         let is_new = known.as_ref().is_none_or(|(same, _)| *same != pattern);

@@ -1,4 +1,4 @@
-//! Functions of sizes.
+//! Functions on sizes.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn human_size(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     Ok(Arc::new(texts))
 }
 
-/// Growth may be below zero.
+/// Formats a size; differences may be negative.
 fn shown(bytes: i128) -> String {
     let sign = if bytes < 0 { "-" } else { "" };
     format!("{sign}{}", format(bytes.unsigned_abs(), Scale::Binary))

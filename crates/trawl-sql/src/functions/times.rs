@@ -1,4 +1,4 @@
-//! Functions of times.
+//! Functions on times.
 
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
-//! Values as text.
+//! Formats values as text.
 
 use arrow::array::RecordBatch;
 use arrow::error::ArrowError;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 
-/// How times are written, always with nine digits: `docs/json.md`.
+/// Format of times, always with nine digits: `docs/json.md`.
 pub(super) const UTC_TIME: &str = "%Y-%m-%dT%H:%M:%S%.9fZ";
-/// The same for times that the query gave no zone.
+/// Format of times without a zone.
 pub(super) const TIME: &str = "%Y-%m-%dT%H:%M:%S%.9f";
 
-/// Calls `visit` with each row's values as text; nothing for a null.
+/// Calls `visit` with each row's values as text; `None` stands for null.
 pub(super) fn for_each_row<E: From<ArrowError>>(
     batch: &RecordBatch,
     mut visit: impl FnMut(&[Option<String>]) -> Result<(), E>,
@@ -37,8 +37,8 @@ pub(super) fn for_each_row<E: From<ArrowError>>(
     Ok(())
 }
 
-/// Control characters as `\n` or `\u{1b}`, so that no name moves a
-/// terminal's cursor or breaks a line.
+/// Escapes control characters as `\n` or `\u{1b}`, so that no name moves a terminal's cursor or
+/// breaks a line.
 pub(super) fn without_controls(text: &str) -> String {
     let is_plain = |c: char| !is_control(c);
     if text.chars().all(is_plain) {
@@ -54,7 +54,7 @@ pub(super) fn without_controls(text: &str) -> String {
     out
 }
 
-/// True for what a terminal acts on: controls, and marks that turn the
+/// Returns true for characters that a terminal acts on: controls, and marks that change the
 /// direction of text.
 pub(super) fn is_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

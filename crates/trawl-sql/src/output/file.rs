@@ -1,4 +1,4 @@
-//! Where bytes go, and the formats that the libraries write.
+//! Output sinks, and the formats that libraries write.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -21,7 +21,7 @@ use crate::error::{Result, SqlError};
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// An open place to write to.
+/// An open output.
 pub(crate) struct Sink {
     to: To,
     written: u64,
@@ -32,7 +32,7 @@ enum To {
     File(Box<NewFile>),
 }
 
-/// A file that is there under its name when it is complete.
+/// A file that gets its name when it is complete.
 struct NewFile {
     file: BufWriter<File>,
     part: PathBuf,
@@ -41,7 +41,7 @@ struct NewFile {
 }
 
 impl Sink {
-    /// Standard output.
+    /// Opens standard output.
     pub(crate) fn stdout() -> Sink {
         let stdout = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
         Sink {
@@ -50,7 +50,7 @@ impl Sink {
         }
     }
 
-    /// A new file.
+    /// Creates a new file.
     pub(crate) fn file(path: &Path) -> Result<Sink> {
         let failed = |source| SqlError::File {
             action: "write",
@@ -64,7 +64,7 @@ impl Sink {
         name.push(".part");
         let part = path.with_file_name(name);
         let mut options = File::options();
-        // Names and sizes of files are their owner's business.
+        // File names and sizes are private to the owner.
         let file = options.write(true).create_new(true).mode(0o600).open(&part);
         let file = BufWriter::with_capacity(BUFFER_BYTES, file.map_err(failed)?);
         Ok(Sink {
@@ -78,7 +78,7 @@ impl Sink {
         })
     }
 
-    /// Who reads it.
+    /// Returns the kind of reader.
     pub(super) fn reader(&self) -> Reader {
         match &self.to {
             To::Stdout(_) if io::stdout().is_terminal() => Reader::Terminal,
@@ -103,7 +103,7 @@ impl Sink {
         }
     }
 
-    /// Writes what is buffered; gives a file its name.
+    /// Writes buffered bytes; gives a file its name.
     pub(super) fn finish(mut self) -> Result<()> {
         let done = self.complete();
         done.map_err(|error| self.failed(error))
@@ -115,7 +115,7 @@ impl Sink {
             return Ok(());
         };
         new.file.get_ref().sync_all()?;
-        // A link fails where a rename would replace what is there by now.
+        // Unlike a rename, a link does not replace a file that has been created meanwhile.
         std::fs::hard_link(&new.part, &new.path)?;
         std::fs::remove_file(&new.part)?;
         new.is_complete = true;
@@ -150,7 +150,7 @@ impl Drop for NewFile {
     }
 }
 
-/// Rows of a row group.
+/// Rows per row group.
 const GROUP_ROWS: usize = 256 << 10;
 
 /// A Parquet file.
@@ -164,7 +164,7 @@ impl Parquet {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(GROUP_ROWS))
             .build();
-        // Plain Parquet types: not every reader knows Arrow's views of text.
+        // Plain Parquet types: not every reader knows Arrow's view types.
         let options = ArrowWriterOptions::new()
             .with_properties(properties)
             .with_skip_arrow_metadata(true);
@@ -207,7 +207,7 @@ impl Arrow {
     }
 }
 
-/// What goes wrong while rows become text or bytes.
+/// Converts an error of the formatting libraries.
 pub(super) fn arrow_error(error: ArrowError) -> SqlError {
     match error {
         ArrowError::IoError(_, cause) => SqlError::Write(cause),

@@ -1,5 +1,5 @@
-//! One line a row: comma- and tab-separated values, JSON; and values ended
-//! by a NUL.
+//! Formats with one line per row: comma- and tab-separated values, JSON; and values that end with a
+//! NUL.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::file::{Sink, arrow_error};
 use super::{Cells, Reader};
 use crate::error::{Result, SqlError};
 
-/// Values with something between them.
+/// A writer of delimited values.
 pub(super) struct Delimited {
     sink: Sink,
     reader: Reader,
     dialect: Dialect,
-    /// Columns of text, which a spreadsheet may take for formulas.
+    /// Which columns are texts, which a spreadsheet may take for formulas.
     texts: Vec<bool>,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Delimited {
 enum Dialect {
     /// RFC 4180.
     Csv,
-    /// The same for spreadsheets: no text begins as a formula does.
+    /// RFC 4180 for spreadsheets: no text begins like a formula.
     Spreadsheet,
-    /// Tabs, newlines and backslashes escaped.
+    /// Tab-separated; tabs, newlines and backslashes are escaped.
     Tsv,
 }
 
@@ -110,8 +110,7 @@ impl Delimited {
     }
 }
 
-/// A value in quotes where it needs them; an empty text has them, a null has
-/// none.
+/// Appends a value, in quotes if needed. An empty text is quoted, a null is not.
 fn push_quoted(line: &mut String, value: Option<&str>) {
     let Some(value) = value else {
         return;
@@ -139,7 +138,7 @@ fn push_escaped(line: &mut String, value: &str) {
     }
 }
 
-/// An error from below or our own, on the way through.
+/// An error of the library or our own, on its way to the caller.
 enum Failed {
     Ours(SqlError),
     Arrow(arrow::error::ArrowError),
@@ -193,7 +192,8 @@ impl JsonLines {
     }
 }
 
-/// Whole numbers as every reader keeps them ([`trawl_text::json::push_integer`]).
+/// Encodes whole numbers so that every JSON reader keeps them exactly
+/// ([`trawl_text::json::push_integer`]).
 #[derive(Debug)]
 struct Exact;
 
@@ -226,7 +226,7 @@ impl<N: Fn(usize) -> i128> Encoder for Whole<N> {
     }
 }
 
-/// JSON without the control characters that it may hold as they are.
+/// Escapes control characters that JSON permits unescaped.
 fn as_ascii_controls(json: &[u8]) -> String {
     let mut out = String::with_capacity(json.len());
     for c in String::from_utf8_lossy(json).chars() {
@@ -238,7 +238,7 @@ fn as_ascii_controls(json: &[u8]) -> String {
     out
 }
 
-/// The first column, each value ended by a NUL.
+/// A writer of the first column, each value followed by a NUL.
 pub(super) struct NulEnded {
     sink: Sink,
 }
@@ -248,8 +248,7 @@ impl NulEnded {
         NulEnded { sink }
     }
 
-    /// Bytes are written as they are, so that `path_raw` gives paths of any
-    /// kind; a null gives nothing.
+    /// Writes bytes unchanged, so that `path_raw` gives any path; nulls are left out.
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let Some(first) = batch.columns().first() else {
             return Ok(());

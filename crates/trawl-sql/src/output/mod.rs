@@ -1,8 +1,7 @@
-//! Rows as text or files.
+//! Writes rows as text or files.
 //!
-//! Rows are written as they come. On a terminal nothing that a name holds
-//! reaches it as a control character. The only file that is ever written is
-//! the one that the command line names; it appears whole or not at all.
+//! Rows are written as they come. No name can send a control character to a terminal. The only file
+//! written is the one that the command line names; it appears complete or not at all.
 
 mod cells;
 mod file;
@@ -23,26 +22,26 @@ pub(crate) use file::Sink;
 use lines::{Delimited, JsonLines, NulEnded};
 use table::Table;
 
-/// How rows are written.
+/// The output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// As a named format.
+    /// A named format.
     Named(Format),
-    /// The first column, each value ended by a NUL.
+    /// The first column, each value followed by a NUL.
     Null,
 }
 
 /// How texts of comma-separated values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cells {
-    /// As they are.
+    /// Unchanged.
     AsTheyAre,
     /// So that no spreadsheet takes them for formulas.
     Protected,
 }
 
 impl Cells {
-    /// What the command line asks for.
+    /// Reads the command line's choice.
     pub(crate) fn of(is_protected: bool) -> Cells {
         match is_protected {
             true => Cells::Protected,
@@ -51,10 +50,10 @@ impl Cells {
     }
 }
 
-/// Who reads what is written.
+/// The kind of reader of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Someone at a terminal.
+    /// A person at a terminal.
     Terminal,
     /// A program.
     Program,
@@ -74,12 +73,12 @@ enum Encoder {
     Arrow(Box<file::Arrow>),
 }
 
-/// Tells the user something on standard error.
+/// Prints a message on standard error.
 pub(crate) fn say(message: impl Display) {
     trawl_cli::sql::tell(format_args!("trawl: {message}"));
 }
 
-/// Refuses what could only be a mistake, before anything is done.
+/// Refuses requests that can only be mistakes, before anything is done.
 pub(crate) fn check(form: Form, output: Option<&Path>) -> Result<()> {
     let is_binary = matches!(form, Form::Named(Format::Parquet | Format::Arrow));
     if is_binary && output.is_none() && io::stdout().is_terminal() {
@@ -94,8 +93,7 @@ pub(crate) fn check(form: Form, output: Option<&Path>) -> Result<()> {
 }
 
 impl Writer {
-    /// Begins to write rows with these columns, to a new file or to standard
-    /// output.
+    /// Starts to write rows with these columns, to a new file or to standard output.
     pub(crate) fn open(
         (form, cells): (Form, Cells),
         schema: &SchemaRef,
@@ -108,7 +106,7 @@ impl Writer {
         Writer::to((form, cells), schema, sink)
     }
 
-    /// The same, to a place that is open.
+    /// Like [`Writer::open`], to an open sink.
     pub(crate) fn to(
         (form, cells): (Form, Cells),
         schema: &SchemaRef,
@@ -143,7 +141,7 @@ impl Writer {
         }
     }
 
-    /// Writes what is left; a file is complete then.
+    /// Writes the remaining bytes and completes a file.
     pub(crate) fn finish(self) -> Result<()> {
         let sink = match self.form {
             Encoder::Table(out) => out.finish()?,

@@ -1,5 +1,5 @@
-//! Columns for people. Widths are those of the first rows; longer values
-//! later push their line out, so that rows can be written as they come.
+//! Formats columns for people. The first rows determine the widths; longer values later push their
+//! line out, so that rows can be written as they come.
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
@@ -9,15 +9,15 @@ use super::cells::{for_each_row, without_controls};
 use super::file::{Sink, arrow_error};
 use crate::error::Result;
 
-/// Rows that are looked at before the first is written.
+/// Number of rows that are measured before the first is written.
 const LOOKED_AT: usize = 1000;
-/// A column is not made wider than this for its longest value.
+/// Maximum column width that is chosen for long values.
 const WIDEST: usize = 100;
 
-/// The columns of what `EXPLAIN` answers.
+/// The columns of an `EXPLAIN` answer.
 const PLAN: [&str; 2] = ["plan_type", "plan"];
 
-/// A table under way.
+/// A table in progress.
 pub(super) struct Table {
     sink: Sink,
     reader: Reader,
@@ -72,7 +72,7 @@ impl Table {
         }
     }
 
-    /// Decides on widths; writes the head and the rows so far.
+    /// Determines the widths; writes the heading and the rows so far.
     fn begin(&mut self) -> Result<()> {
         let width = |at: usize, name: &String| {
             let values = self.waiting.iter().filter_map(|row| row.get(at));
@@ -138,7 +138,7 @@ fn shown(value: Option<&str>) -> String {
     value.map_or_else(String::new, without_controls)
 }
 
-/// A plan, each of its lines on one.
+/// Formats a plan, with each of its lines as one row.
 fn plan_rows(kind: Option<&str>, plan: &str) -> Vec<Vec<String>> {
     let kinds = std::iter::once(shown(kind)).chain(std::iter::repeat(String::new()));
     let lines = plan.trim_end().lines().map(without_controls);

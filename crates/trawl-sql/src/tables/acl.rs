@@ -1,9 +1,9 @@
-//! Access control lists as one line of text, with numbers for users and
-//! groups: `user::rw-,user:1000:r--,group::r--,mask::rw-,other::---`.
+//! Formats access control lists as one line of text, with numeric users and groups:
+//! `user::rw-,user:1000:r--,group::r--,mask::rw-,other::---`.
 
 use trawl_model::Acl;
 
-/// The text of a stored list; `None` if it makes no sense.
+/// Returns the text of a stored list; `None` if the list is invalid.
 pub(super) fn text(stored: &[u8]) -> Option<String> {
     let acl = Acl::parse(stored)?;
     let mut parts = vec![format!("user::{}", letters(acl.owner))];

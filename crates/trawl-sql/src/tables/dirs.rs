@@ -1,5 +1,5 @@
-//! `dirs`: a row for each directory that was listed, with sums over its own
-//! entries and over everything below it. No entry is read for it.
+//! `dirs`: one row for each directory that was listed, with sums over its own entries and over
+//! everything below it. No entry is read for it.
 
 use std::ops::ControlFlow;
 
@@ -13,12 +13,12 @@ use super::{
 };
 use crate::error::Result;
 
-/// Where the columns about all below a directory begin and end.
+/// Range of the columns with sums over the subtree.
 const TREE: std::ops::Range<usize> = 20..26;
-/// Where the columns about the snapshot begin.
+/// Index of the first column about the snapshot.
 const EDITION: usize = TREE.end;
 
-/// The columns.
+/// Returns the columns.
 pub(super) fn columns() -> Vec<TableColumn> {
     let mut columns = vec![
         column("path", Kind::Text, "Absolute path, `/` for the root"),
@@ -30,12 +30,12 @@ pub(super) fn columns() -> Vec<TableColumn> {
         column(
             "parent",
             Kind::Text,
-            "Path of the directory above, as `entries.dir` has it",
+            "Path of the parent directory, as in `entries.dir`",
         ),
         column("name", Kind::Text, "The directory's name"),
         column("depth", Kind::I32, "Components of the path: 0 for `/`"),
         column("ino", Kind::U64, "Inode number"),
-        column("dev", Kind::U64, "Device that it lies on"),
+        column("dev", Kind::U64, "Device of the file system"),
         column("mode", Kind::U32, "Type and permission bits"),
         column("nlink", Kind::U32, "Hard links"),
         column("uid", Kind::U32, "Owner"),
@@ -74,7 +74,7 @@ pub(super) fn columns() -> Vec<TableColumn> {
     columns
 }
 
-/// Sums over a directory and all below it.
+/// Sums over a directory and everything below it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tree {
     sums: Sums,
@@ -94,7 +94,7 @@ impl Tree {
     }
 }
 
-/// Makes the rows.
+/// Produces the rows.
 pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let sums_trees = job.columns.iter().any(|at| TREE.contains(at));
     for target in job.targets {
@@ -114,11 +114,11 @@ fn below(
     let table = columns();
     let request = DirRequest {
         max_depth: match sums_trees {
-            // What is below is needed for the sums.
+            // The sums need everything below.
             true => None,
             false => target.reach.max_depth(),
         },
-        // What is below comes before.
+        // Backward order visits children before their parents.
         order: match sums_trees {
             true => Order::Backward,
             false => Order::Forward,
@@ -160,8 +160,8 @@ fn below(
     Ok(flow)
 }
 
-/// The sums of a directory of which everything below came before; `above`
-/// has what is known of each level so far.
+/// Returns the sums of a directory whose whole subtree was visited before; `above` has the sums so
+/// far for each level.
 fn fold(above: &mut Vec<Tree>, depth: usize, sums: Sums) -> Tree {
     if above.len() < depth + 2 {
         above.resize(depth + 2, Tree::default());
@@ -278,7 +278,7 @@ mod tests {
             ..Sums::default()
         };
         let mut above = Vec::new();
-        // Backwards: /b, /a/c/d, /a/c, /a, /.
+        // Backward: /b, /a/c/d, /a/c, /a, /.
         let order = [(1, 1), (3, 10), (2, 100), (1, 1000), (0, 10_000)];
         let sums: Vec<(u64, usize)> = order
             .iter()

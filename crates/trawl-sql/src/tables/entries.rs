@@ -1,8 +1,7 @@
-//! `entries`: a row for each name, with what it leads to.
+//! `entries`: one row for each name, with the attributes of its object.
 //!
-//! The columns are the model's ([`COLUMNS`]) with the path before them and
-//! the snapshot after them; seconds and nanoseconds of a time are one
-//! timestamp.
+//! The columns are the model's ([`COLUMNS`]), preceded by the path and followed by the snapshot;
+//! the seconds and nanoseconds of a time form one timestamp.
 
 use std::ops::{ControlFlow, Range};
 
@@ -18,20 +17,20 @@ use super::{
 };
 use crate::error::Result;
 
-/// What a column shows.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
     /// The whole path.
     Path,
-    /// Its bytes, where they are no text.
+    /// The path's bytes, if they are not text.
     PathRaw,
     /// A stored column.
     Stored(Column),
-    /// Of which snapshot the row is.
+    /// A column about the snapshot, by its index.
     Edition(usize),
 }
 
-/// How a stored column is shown; `None` for what is part of another.
+/// Returns the type in which a stored column is shown; `None` if it is part of another column.
 fn shown(column: Column) -> Option<Kind> {
     Some(match column {
         Column::Dir | Column::Name | Column::Type | Column::Acl | Column::AclDefault => Kind::Text,
@@ -39,7 +38,7 @@ fn shown(column: Column) -> Option<Kind> {
         Column::NameRaw => Kind::Bytes,
         Column::XattrNames => Kind::Texts,
         Column::Ino | Column::Dev | Column::Rdev | Column::Attributes => Kind::U64,
-        // Signed, so that differences and sums of them are what one expects.
+        // Signed, so that differences and sums behave as expected.
         Column::Size | Column::Blocks => Kind::I64,
         Column::Mode | Column::Nlink | Column::Uid | Column::Gid | Column::Blksize => Kind::U32,
         Column::Project => Kind::U32,
@@ -48,13 +47,13 @@ fn shown(column: Column) -> Option<Kind> {
     })
 }
 
-/// What a column says, where that is not what the stored one does.
+/// Returns a column's description, where it differs from the stored column's.
 fn doc(column: Column) -> &'static str {
     match column {
         Column::LinkTarget => "Target of a symbolic link; escaped where it is not UTF-8",
         Column::XattrNames => "Names of extended attributes",
         Column::Acl => "Access ACL beyond the mode, as text with numbers for users and groups",
-        Column::AclDefault => "Default ACL of a directory, likewise",
+        Column::AclDefault => "Default ACL of a directory, in the same form",
         Column::Size => "Apparent size in bytes",
         Column::Blocks => "Allocated space in units of 512 bytes",
         other => other.info().doc,
@@ -93,12 +92,12 @@ fn cells() -> Vec<(Cell, TableColumn)> {
     cells
 }
 
-/// The columns.
+/// Returns the columns.
 pub(super) fn columns() -> Vec<TableColumn> {
     cells().into_iter().map(|(_, column)| column).collect()
 }
 
-/// The stored column of numbers behind a column of the table.
+/// Returns the stored numeric column behind a column of the table.
 pub(super) fn stored(name: &str) -> Option<Column> {
     let info = COLUMNS.iter().find(|info| info.name == name)?;
     match shown(info.column)? {
@@ -108,7 +107,7 @@ pub(super) fn stored(name: &str) -> Option<Column> {
     }
 }
 
-/// Stored columns that a cell is made of.
+/// Returns the stored columns that a cell needs.
 fn needs(cell: Cell) -> ColumnSet {
     match cell {
         Cell::Path | Cell::PathRaw => ColumnSet::of(&[Column::Name]),
@@ -123,7 +122,7 @@ fn needs(cell: Cell) -> ColumnSet {
     }
 }
 
-/// Makes the rows.
+/// Produces the rows.
 pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let all = cells();
     let table = columns();
@@ -174,7 +173,7 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The rows of a listing, but for those of directories that another source answers about.
+/// Returns the rows of a listing, without those of directories that another source answers for.
 fn without_skipped(target: &Target, listing: &Listing<'_>) -> Vec<Range<usize>> {
     let mut left = listing.range.clone();
     let mut pieces = Vec::new();

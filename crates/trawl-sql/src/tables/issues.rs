@@ -1,4 +1,4 @@
-//! `issues`: what could not be read, and what this user may not list.
+//! `issues`: paths that could not be read, and directories that this user may not list.
 
 use trawl_model::escape::escape;
 use trawl_model::{Issue, path};
@@ -9,17 +9,13 @@ use super::{
 };
 use crate::error::Result;
 
-/// Where the columns about the snapshot begin.
+/// Index of the first column about the snapshot.
 const EDITION: usize = 6;
 
-/// The columns.
+/// Returns the columns.
 pub(super) fn columns() -> Vec<TableColumn> {
     let mut columns = vec![
-        column(
-            "path",
-            Kind::Text,
-            "Absolute path of what could not be read",
-        ),
+        column("path", Kind::Text, "Absolute path that could not be read"),
         nullable(
             "path_raw",
             Kind::Bytes,
@@ -28,21 +24,25 @@ pub(super) fn columns() -> Vec<TableColumn> {
         column(
             "op",
             Kind::Text,
-            "What was tried: opendir, readdir, stat, readlink, …",
+            "The failed operation: opendir, readdir, stat, readlink, …",
         ),
         column(
             "errno",
             Kind::I32,
-            "What the kernel answered; 0 where that does not apply",
+            "The kernel's error number; 0 where none applies",
         ),
-        nullable("error", Kind::Text, "The same in words"),
-        nullable("detail", Kind::Text, "More, such as the line of a trace"),
+        nullable("error", Kind::Text, "The error in words"),
+        nullable(
+            "detail",
+            Kind::Text,
+            "Further details, such as the line of a trace",
+        ),
     ];
     columns.extend(EDITION_COLUMNS);
     columns
 }
 
-/// Makes the rows.
+/// Produces the rows.
 pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let table = columns();
     for target in job.targets {
@@ -84,7 +84,7 @@ fn fill(rows: &mut Rows, issue: &Issue, info: &SnapshotInfo) {
     }
 }
 
-/// The system's words for an error number.
+/// Returns the system's message for an error number.
 fn words(errno: i32) -> String {
     if errno == 0 {
         return String::new();

@@ -1,8 +1,7 @@
-//! The tables: what they are called, which columns they have, how rows of
-//! the index become columns.
+//! Defines the tables: their names, their columns, and how rows of the index become columns.
 //!
-//! A table is one row of [`TABLES`] and a module that makes batches. Columns
-//! of `entries` come from the model's own table of columns.
+//! A table is one row of [`TABLES`] and a module that makes batches. The columns of `entries` come
+//! from the model's own table of columns.
 
 mod acl;
 mod dirs;
@@ -29,7 +28,7 @@ use crate::error::Result;
 
 pub(crate) use values::{Kind, Values, nanoseconds};
 
-/// Rows of a batch, about.
+/// Approximate rows per batch.
 const BATCH_ROWS: usize = 8192;
 
 /// A table.
@@ -41,25 +40,25 @@ pub(crate) enum Table {
     Dirs,
     /// Extended attributes.
     Xattrs,
-    /// What could not be read.
+    /// Paths that could not be read.
     Issues,
     /// Entries of every snapshot.
     EntriesHistory,
     /// Directories of every snapshot.
     DirsHistory,
-    /// What is indexed.
+    /// Indexed sources.
     Sources,
-    /// Its snapshots.
+    /// Their snapshots.
     Snapshots,
 }
 
-/// A table, as the engine and its documentation know it.
+/// A table with its documentation.
 pub(crate) struct TableInfo {
-    /// Which one.
+    /// The table.
     pub(crate) table: Table,
     /// Its name.
     pub(crate) name: &'static str,
-    /// What a row of it is.
+    /// The meaning of its rows.
     pub(crate) doc: &'static str,
 }
 
@@ -73,27 +72,27 @@ pub(crate) static TABLES: &[TableInfo] = &[
     TableInfo {
         table: Table::Dirs,
         name: "dirs",
-        doc: "Every directory that was listed, with sums over its entries and over all below it",
+        doc: "Every directory that was listed, with sums over its entries and over everything below it",
     },
     TableInfo {
         table: Table::Xattrs,
         name: "xattrs",
-        doc: "Every extended attribute that may be read, with its value",
+        doc: "Every extended attribute that the user may know of, with its value if readable",
     },
     TableInfo {
         table: Table::Issues,
         name: "issues",
-        doc: "What could not be read when the index was made, and directories that this user may not list",
+        doc: "Paths that could not be read when the index was made, and directories that this user may not list",
     },
     TableInfo {
         table: Table::EntriesHistory,
         name: "entries_history",
-        doc: "As entries, of every snapshot that is kept: say which in WHERE, by snapshot or as_of",
+        doc: "Like entries, for every retained snapshot: choose one in WHERE, by snapshot or as_of",
     },
     TableInfo {
         table: Table::DirsHistory,
         name: "dirs_history",
-        doc: "As dirs, of every snapshot that is kept",
+        doc: "Like dirs, for every retained snapshot",
     },
     TableInfo {
         table: Table::Sources,
@@ -114,20 +113,20 @@ pub(crate) struct TableColumn {
     pub(crate) name: &'static str,
     /// Its type.
     pub(crate) kind: Kind,
-    /// True if it may be null.
+    /// Whether it may be null.
     pub(crate) nullable: bool,
-    /// What it says.
+    /// Its meaning.
     pub(crate) doc: &'static str,
 }
 
-/// Columns that tell of which snapshot a row is, in every table of rows.
+/// Columns that identify a row's snapshot, in every table of rows.
 pub(crate) const EDITION_COLUMNS: [TableColumn; 3] = [
     column("source", Kind::Text, "Root of the indexed tree"),
     column("snapshot", Kind::Text, "Id of the snapshot"),
     column("as_of", Kind::Time, "When the scan of the snapshot began"),
 ];
 
-/// A column that is never null.
+/// Makes a column that is never null.
 const fn column(name: &'static str, kind: Kind, doc: &'static str) -> TableColumn {
     TableColumn {
         name,
@@ -137,7 +136,7 @@ const fn column(name: &'static str, kind: Kind, doc: &'static str) -> TableColum
     }
 }
 
-/// A column that may be null.
+/// Makes a column that may be null.
 const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> TableColumn {
     TableColumn {
         name,
@@ -147,26 +146,26 @@ const fn nullable(name: &'static str, kind: Kind, doc: &'static str) -> TableCol
     }
 }
 
-/// One part of a snapshot that is read.
+/// A part of a snapshot to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// Where.
+    /// Where it starts.
     pub(crate) start: Start,
-    /// How far.
+    /// How far below the start it reaches.
     pub(crate) reach: Reach,
     /// Subtrees that another source answers for.
     pub(crate) skip: Subtrees,
 }
 
 impl Target {
-    /// All that lies so far below a start.
+    /// Makes a target without skipped subtrees.
     pub(crate) fn new(start: Start, reach: Reach) -> Target {
         let skip = Subtrees::new();
         Target { start, reach, skip }
     }
 
-    /// Leaves to sources with these roots what lies in them, if they are nearer to it than this
-    /// one's: each path has one row.
+    /// Leaves to sources with these roots the paths that lie in them, if their roots are nearer
+    /// than this source's: each path has one row.
     pub(crate) fn leave_to(&mut self, roots: &[&[u8]]) {
         let own = self.start.view.root();
         let is_nearer = |root: &&&[u8]| root.len() > own.len();
@@ -177,7 +176,7 @@ impl Target {
             .collect();
     }
 
-    /// True for what another source answers about.
+    /// Returns true for paths that another source answers for.
     fn skips(&self, wanted: &[u8]) -> bool {
         self.skip.contains(wanted)
     }
@@ -186,24 +185,23 @@ impl Target {
 /// How far below a start rows are taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// The start itself and all below it.
+    /// The start and everything below it.
     Subtree,
-    /// What it holds.
+    /// The start's entries.
     Children,
-    /// What it holds, and itself: for the root of everything, whose row has
-    /// no directory.
+    /// The start's entries and the start: for `/`, whose row has no directory.
     ChildrenAndItself,
-    /// The start itself.
+    /// The start only.
     Itself,
 }
 
 impl Reach {
-    /// True if the start's own row is among the rows.
+    /// Returns true if the start's own row is included.
     fn has_own(self) -> bool {
         self != Reach::Children
     }
 
-    /// Levels below the start, as a walk counts them.
+    /// Returns the number of levels below the start, as a walk counts them.
     fn max_depth(self) -> Option<usize> {
         match self {
             Reach::Subtree => None,
@@ -213,22 +211,22 @@ impl Reach {
     }
 }
 
-/// What a table's rows are made of.
+/// The input from which a table's rows are made.
 #[derive(Debug)]
 pub(crate) struct Job<'a> {
     /// The index.
     pub(crate) catalog: &'a Catalog,
-    /// Places of the wanted columns among the table's.
+    /// Indexes of the requested columns among the table's.
     pub(crate) columns: &'a [usize],
-    /// Where to read; for tables of rows.
+    /// Parts to read, for tables of rows.
     pub(crate) targets: &'a [Target],
-    /// Snapshots to tell of; for tables about them.
+    /// Snapshots to describe, for tables about snapshots.
     pub(crate) editions: &'a [Arc<Edition>],
-    /// What rows must fulfil.
+    /// Necessary conditions on rows.
     pub(crate) filter: &'a Filter,
-    /// Threads.
+    /// Number of threads.
     pub(crate) threads: NonZeroUsize,
-    /// Ends it soon after it is set.
+    /// Ends the work soon after it is set.
     pub(crate) cancel: &'a AtomicBool,
 }
 
@@ -238,17 +236,17 @@ impl Job<'_> {
     }
 }
 
-/// Takes batches; may end the work.
+/// Receives batches; may end the work.
 pub(crate) type Take<'a> = &'a mut dyn FnMut(RecordBatch) -> ControlFlow<()>;
 
 impl Table {
-    /// Its row in [`TABLES`].
+    /// Returns its row in [`TABLES`].
     pub(crate) fn info(self) -> &'static TableInfo {
         let of_it = |info: &&TableInfo| info.table == self;
         TABLES.iter().find(of_it).unwrap_or(&TABLES[0])
     }
 
-    /// Its columns.
+    /// Returns its columns.
     pub(crate) fn columns(self) -> Vec<TableColumn> {
         match self {
             Table::Entries | Table::EntriesHistory => entries::columns(),
@@ -260,24 +258,24 @@ impl Table {
         }
     }
 
-    /// The Arrow schema.
+    /// Returns the Arrow schema.
     pub(crate) fn schema(self) -> SchemaRef {
         let columns = self.columns().into_iter();
         let fields = columns.map(|one| Field::new(one.name, one.kind.arrow(), one.nullable));
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// True if it has rows of all snapshots.
+    /// Returns true if it has rows of all snapshots.
     pub(crate) fn is_history(self) -> bool {
         matches!(self, Table::EntriesHistory | Table::DirsHistory)
     }
 
-    /// True if it tells of sources and snapshots, and not of what is in them.
+    /// Returns true if it describes sources and snapshots, not their content.
     pub(crate) fn is_about_places(self) -> bool {
         matches!(self, Table::Sources | Table::Snapshots)
     }
 
-    /// The stored column that a number of a row can be ruled out by.
+    /// Returns the stored column by which a condition on the column `name` can rule out rows.
     pub(crate) fn stored(self, name: &str) -> Option<Column> {
         match self {
             Table::Entries | Table::EntriesHistory => entries::stored(name),
@@ -285,7 +283,7 @@ impl Table {
         }
     }
 
-    /// Makes the rows.
+    /// Produces the rows.
     pub(crate) fn produce(self, job: &Job<'_>, take: Take<'_>) -> Result<()> {
         match self {
             Table::Entries | Table::EntriesHistory => entries::produce(job, take),
@@ -298,13 +296,13 @@ impl Table {
     }
 }
 
-/// The wanted columns of some rows, under construction.
+/// The requested columns of some rows, under construction.
 #[derive(Debug)]
 struct Rows {
     schema: SchemaRef,
     columns: Vec<(usize, Values)>,
     len: usize,
-    /// Columns that have as many rows as a batch, and how many.
+    /// Complete batches of columns, each with its number of rows.
     full: Vec<(Vec<Values>, usize)>,
 }
 
@@ -323,8 +321,8 @@ impl Rows {
         }
     }
 
-    /// How many rows to add next, at most: the engine counts the memory of
-    /// whole batches, and large ones leave it no way to sort with little.
+    /// Returns how many rows to add next, at most. The engine counts the memory of whole batches,
+    /// and large ones leave it no way to sort with little memory.
     fn room(&mut self) -> usize {
         if self.is_full() {
             let new = |(at, values): &(usize, Values)| (*at, values.new_like());
@@ -340,13 +338,13 @@ impl Rows {
         self.len >= BATCH_ROWS
     }
 
-    /// What was added since [`Rows::room`] was asked last.
+    /// Returns the rows added since the last call of [`Rows::room`].
     fn finish(self) -> Result<RecordBatch> {
         let columns = self.columns.into_iter().map(|(_, values)| values);
         batch(&self.schema, columns.collect(), self.len)
     }
 
-    /// Everything, in batches.
+    /// Returns all rows, in batches.
     fn finish_all(mut self) -> impl Iterator<Item = Result<RecordBatch>> {
         let columns = self.columns.into_iter().map(|(_, values)| values);
         self.full.push((columns.collect(), self.len));
@@ -367,8 +365,7 @@ fn engine(error: arrow::error::ArrowError) -> crate::error::SqlError {
     datafusion::error::DataFusionError::from(error).into()
 }
 
-/// Fills a column that is the same for all rows of a snapshot, `after` the
-/// table's own columns.
+/// Fills column `which` of [`EDITION_COLUMNS`], whose value is the same for all rows of a snapshot.
 fn fill_edition(values: &mut Values, which: usize, info: &SnapshotInfo, rows: usize) {
     match (values, which) {
         (Values::Text(texts), 0) => {
@@ -383,7 +380,7 @@ fn fill_edition(values: &mut Values, which: usize, info: &SnapshotInfo, rows: us
     }
 }
 
-/// What the shell and the documentation say about the tables.
+/// Renders the tables for the shell and the documentation.
 pub fn help() -> String {
     let mut out = String::new();
     for info in TABLES {
@@ -392,7 +389,7 @@ pub fn help() -> String {
             out.push_str("Columns as above.\n");
             continue;
         }
-        out.push_str("| column | type | what it says |\n|---|---|---|\n");
+        out.push_str("| column | type | meaning |\n|---|---|---|\n");
         for one in info.table.columns() {
             let or_null = if one.nullable { ", may be null" } else { "" };
             let (name, kind) = (one.name, one.kind.name());

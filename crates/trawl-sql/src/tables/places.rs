@@ -1,4 +1,4 @@
-//! `sources` and `snapshots`: what is indexed, as of when, how much of it.
+//! `sources` and `snapshots`: the indexed trees, the times of their snapshots, and their sums.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Job, Kind, Rows, TableColumn, Take, Values, column, nanoseconds, nul
 use crate::catalog::Edition;
 use crate::error::Result;
 
-/// The columns of `sources`.
+/// Returns the columns of `sources`.
 pub(super) fn source_columns() -> Vec<TableColumn> {
     vec![
         column("source", Kind::Text, "Root of the indexed tree"),
@@ -27,11 +27,11 @@ pub(super) fn source_columns() -> Vec<TableColumn> {
             Kind::Time,
             "When the scan of the current snapshot began",
         ),
-        column("snapshots", Kind::I64, "Snapshots that are kept"),
+        column("snapshots", Kind::I64, "Number of retained snapshots"),
     ]
 }
 
-/// The columns of `snapshots`.
+/// Returns the columns of `snapshots`.
 pub(super) fn snapshot_columns() -> Vec<TableColumn> {
     vec![
         column("source", Kind::Text, "Root of the indexed tree"),
@@ -43,7 +43,7 @@ pub(super) fn snapshot_columns() -> Vec<TableColumn> {
             Kind::Text,
             "`yes` for the current snapshot, else `no`",
         ),
-        column("version", Kind::Text, "The version of trawl that wrote it"),
+        column("version", Kind::Text, "Version of trawl that wrote it"),
         column("entries", Kind::I64, "Entries that this user may see"),
         column("files", Kind::I64, "Regular files among them"),
         column("dirs", Kind::I64, "Directories among them"),
@@ -54,11 +54,11 @@ pub(super) fn snapshot_columns() -> Vec<TableColumn> {
             Kind::I64,
             "Sum of their allocated space, units of 512 bytes",
         ),
-        column("issues", Kind::I64, "Things that could not be read"),
+        column("issues", Kind::I64, "Paths that could not be read"),
     ]
 }
 
-/// Makes the rows of `sources`.
+/// Produces the rows of `sources`.
 pub(super) fn sources(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let mut rows = Rows::new(&source_columns(), job.columns);
     for source in job.index().sources() {
@@ -84,7 +84,7 @@ pub(super) fn sources(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Makes the rows of `snapshots`.
+/// Produces the rows of `snapshots`.
 pub(super) fn snapshots(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let mut rows = Rows::new(&snapshot_columns(), job.columns);
     let needs_sums = job.columns.iter().any(|at| *at >= 6);
@@ -127,14 +127,13 @@ fn add(rows: &mut Rows, edition: &Edition, totals: &[u64; 7]) {
     }
 }
 
-/// Entries, files, directories, links, bytes, blocks, issues of what this
-/// user may see.
+/// Returns the entries, files, directories, links, bytes, blocks and issues that this user may see.
 fn sums(job: &Job<'_>, view: &Arc<View>) -> Result<[u64; 7]> {
     let Some(start) = job.catalog.start(view, view.root())? else {
         return Ok([0; 7]);
     };
     let below = job.index().totals(&start)?.sums;
-    // The root's own row is not among what is below it.
+    // The totals below the root do not include its own row.
     let own = Row {
         batch: &start.row,
         at: 0,

@@ -1,8 +1,6 @@
-//! Columns under construction: what rows are copied into before they become
-//! Arrow arrays.
+//! Columns under construction: rows are copied into them before they become Arrow arrays.
 //!
-//! Texts are views into a heap, so that a directory's path is there once
-//! however many entries it has.
+//! Texts are views into a heap, so a directory's path is stored once however many entries it has.
 
 use std::sync::Arc;
 
@@ -15,13 +13,13 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 use arrow::error::ArrowError;
 use trawl_model::Timestamp;
 
-/// The zone of every time.
+/// The time zone of every time.
 const ZONE: &str = "UTC";
 
-/// A heap is closed at about this size: offsets in it have 31 bits.
+/// Size at which a heap is closed: offsets into it have 31 bits.
 const HEAP_BYTES: usize = 1 << 29;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Text.
@@ -43,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The Arrow type.
+    /// Returns the Arrow type.
     pub(crate) fn arrow(self) -> DataType {
         match self {
             Kind::Text => DataType::Utf8View,
@@ -57,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// The type as SQL and its documentation name it.
+    /// Returns the type's name in SQL and its documentation.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -94,7 +92,7 @@ pub(crate) enum Values {
     Texts(Lists),
 }
 
-/// Byte strings, short ones in their views, others in a heap.
+/// Byte strings; short ones lie in their views, others in a heap.
 #[derive(Debug, Default)]
 pub(crate) struct Strings {
     views: Vec<u128>,
@@ -113,7 +111,7 @@ pub(crate) struct Lists {
 }
 
 impl Values {
-    /// An empty column.
+    /// Makes an empty column.
     pub(crate) fn new(kind: Kind) -> Values {
         match kind {
             Kind::Text => Values::Text(Strings::default()),
@@ -127,7 +125,7 @@ impl Values {
         }
     }
 
-    /// An empty column of the same kind.
+    /// Makes an empty column of the same kind.
     pub(crate) fn new_like(&self) -> Values {
         Values::new(match self {
             Values::Text(_) => Kind::Text,
@@ -141,7 +139,7 @@ impl Values {
         })
     }
 
-    /// The finished column.
+    /// Returns the finished column.
     pub(crate) fn finish(self) -> Result<ArrayRef, ArrowError> {
         Ok(match self {
             Values::Text(strings) => {
@@ -171,7 +169,7 @@ impl Strings {
         self.repeat(view, 1);
     }
 
-    /// Adds the pieces of a string.
+    /// Adds a string made of pieces.
     pub(crate) fn push_joined(&mut self, pieces: &[&[u8]]) {
         let view = self.store(pieces);
         self.repeat(view, 1);
@@ -198,7 +196,7 @@ impl Strings {
         }
     }
 
-    /// The number of strings.
+    /// Returns the number of strings.
     fn len(&self) -> usize {
         self.views.len()
     }
@@ -208,8 +206,7 @@ impl Strings {
         self.present.resize(self.present.len() + times, true);
     }
 
-    /// Puts a string into the heap; short ones take no place there in the
-    /// end, but are few bytes.
+    /// Stores a string in the heap and returns its view. A short string is stored in the view only.
     fn store(&mut self, pieces: &[&[u8]]) -> u128 {
         let start = self.heap.len();
         pieces
@@ -218,7 +215,7 @@ impl Strings {
         let bytes = self.heap.get(start..).unwrap_or_default();
         let view = make_view(bytes, self.closed.len() as u32, start as u32);
         match bytes.len() {
-            // It is in the view itself.
+            // The view holds the string itself.
             0..=12 => self.heap.truncate(start),
             _ if self.heap.len() > HEAP_BYTES => {
                 self.closed
@@ -230,7 +227,7 @@ impl Strings {
     }
 
     fn parts(mut self) -> (ScalarBuffer<u128>, Vec<Buffer>, Option<NullBuffer>) {
-        // What is kept counts as used, filled or not.
+        // Unused capacity would count as used memory.
         self.heap.shrink_to_fit();
         self.views.shrink_to_fit();
         self.closed.push(Buffer::from(self.heap));
@@ -240,7 +237,7 @@ impl Strings {
 }
 
 impl Lists {
-    /// Adds a list; a null if it is empty.
+    /// Adds a list, or a null for an empty one.
     pub(crate) fn push<'a>(&mut self, texts: impl Iterator<Item = &'a [u8]>) {
         let before = self.items.len();
         for text in texts {
@@ -259,8 +256,8 @@ impl Lists {
     }
 }
 
-/// A time in nanoseconds since 1970; times before 1677 and after 2262 become
-/// the first and the last that there is.
+/// Returns a time in nanoseconds since 1970; times before 1677 and after 2262 become the first and
+/// the last possible value.
 pub(crate) fn nanoseconds(time: Timestamp) -> i64 {
     time.as_nanos().clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

@@ -1,4 +1,4 @@
-//! `xattrs`: a row for each extended attribute that may be known of.
+//! `xattrs`: one row for each extended attribute that the user may know of.
 
 use std::ops::ControlFlow;
 
@@ -12,10 +12,10 @@ use super::{
 };
 use crate::error::Result;
 
-/// Where the columns about the snapshot begin.
+/// Index of the first column about the snapshot.
 const EDITION: usize = 7;
 
-/// The columns.
+/// Returns the columns.
 pub(super) fn columns() -> Vec<TableColumn> {
     let mut columns = vec![
         column("path", Kind::Text, "Absolute path of the entry"),
@@ -31,7 +31,11 @@ pub(super) fn columns() -> Vec<TableColumn> {
             Kind::Text,
             "The attribute's full name, such as `user.comment`",
         ),
-        nullable("value", Kind::Bytes, "Its value, if it may be read and was"),
+        nullable(
+            "value",
+            Kind::Bytes,
+            "Its value, if the user may read it and it was read",
+        ),
         nullable(
             "text",
             Kind::Text,
@@ -42,7 +46,7 @@ pub(super) fn columns() -> Vec<TableColumn> {
     columns
 }
 
-/// Makes the rows.
+/// Produces the rows.
 pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let mut out = Out {
         table: columns(),
@@ -89,7 +93,7 @@ fn target_rows(job: &Job<'_>, target: &Target, out: &mut Out<'_, '_>) -> Result<
     flow
 }
 
-/// Rows that are collected, and who takes them.
+/// Collected rows, and their receiver.
 struct Out<'j, 't> {
     table: Vec<TableColumn>,
     rows: Option<Rows>,

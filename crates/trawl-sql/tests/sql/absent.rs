@@ -1,4 +1,4 @@
-//! What is asked for and not to be had is told, and the exit code says so.
+//! Requested data that is not available is reported, and affects the exit code.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ fn before_the_first_snapshot_there_is_no_answer() {
         .expect_code(2);
     assert!(ran.errors().contains("it has no snapshot"), "{ran}");
     assert!(!Path::new(&out).exists());
-    // What is about snapshots is about all of them.
+    // Tables about snapshots cover all of them.
     let ran = site.run(&[
         "--csv",
         "--at",
@@ -167,7 +167,7 @@ fn directories_that_may_not_be_listed_are_named() {
             "{ran}"
         );
     }
-    // The directory itself is to be seen, and what is not named is a row of issues.
+    // The directory itself is visible; paths that conditions do not name are rows of `issues`.
     ask(&format!("path = '{tree}/closed'")).expect_code(0);
     ask(&format!("path LIKE '{tree}/open/%'")).expect_code(0);
 }

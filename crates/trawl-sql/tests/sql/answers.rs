@@ -1,13 +1,13 @@
-//! Tables and functions say what GNU find says of the same tree.
+//! Tables and functions agree with GNU find on the same tree.
 
 use trawl_testkit::skip::without_program;
 
 use crate::site::{Site, sorted};
 
-/// Names that need no quotes in CSV and no escapes in text.
+/// Selects names that need no quotes in CSV and no escapes in text.
 const PLAIN: &str = "path_raw IS NULL AND NOT regexp_like(path, '[\",\\n]')";
 
-/// What find prints of the same.
+/// Returns what find prints for the same names.
 #[track_caller]
 fn plain(site: &Site, tests: &[&str], format: &str) -> Vec<String> {
     let mut words = vec!["(", "-true"];
@@ -40,7 +40,7 @@ fn entries_are_what_find_prints() {
     }
 }
 
-/// `%T@` has a fraction, which floor leaves out.
+/// Removes the fraction that `%T@` prints.
 fn cut_fraction(line: &str) -> String {
     let long =
         |text: &str| text.len() > 15 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -142,7 +142,7 @@ fn odd_names_are_escaped_and_their_bytes_are_there() {
     assert_eq!(ours, theirs);
     let rows = site.rows("SELECT name FROM entries WHERE name_raw IS NOT NULL ORDER BY name");
     assert_eq!(rows, ["dir\\xfe", "odd\\xff\\\\name"]);
-    // A backslash in a name that is text stays one.
+    // A backslash in a UTF-8 name stays single.
     assert_eq!(
         site.rows("SELECT count(*) FROM entries WHERE name = 'back\\slash'"),
         ["1"]

@@ -141,7 +141,7 @@ fn texts_are_sorted_in_less_memory_than_they_take() {
     assert_eq!(std::fs::read_dir(&temp).unwrap().count(), 0);
 }
 
-/// Would take about as long as the universe has been there.
+/// A statement that would take about as long as the universe exists.
 pub(crate) const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b WHERE a.value + b.value = 3";
 
 #[test]
@@ -156,7 +156,7 @@ fn a_statement_ends_when_its_time_is_over() {
 fn threads_that_are_all_busy_do_not_stop_the_clock() {
     let site = Site::server("sql-busy");
     let program = env!("CARGO_BIN_EXE_trawl-sql");
-    // A join's next rows can take it minutes, in which its thread sees nothing else.
+    // A join may take minutes for its next rows, during which its thread notices nothing else.
     let mut command = oracle::command("timeout");
     command.args(["60", program, "--threads", "1", "--timeout", "5", ENDLESS]);
     let ran = oracle::run(command.env("TRAWL_INDEX", site.index_dir()));
@@ -168,7 +168,7 @@ fn threads_that_are_all_busy_do_not_stop_the_clock() {
 fn an_interrupt_ends_a_statement() {
     let site = Site::server("sql-interrupt");
     let ours = site.command(&Identity::Ourselves);
-    // Who runs the tests may have it ignored, as a shell's background jobs do.
+    // The tests may run with SIGINT ignored, as in a shell's background jobs.
     let mut command = oracle::command("env");
     command.arg("--default-signal=INT").arg(ours.get_program());
     for (name, value) in ours.get_envs() {
@@ -184,7 +184,7 @@ fn an_interrupt_ends_a_statement() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Sent until it has effect: the first may come before the program listens.
+    // Sent until it takes effect: the first may come before the program handles it.
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         std::thread::sleep(Duration::from_millis(500));
@@ -225,7 +225,7 @@ fn mistakes_are_told_in_plain_words() {
         ),
         (
             &["--csv", "-o", "/dev/null", "SELECT 1"],
-            "/dev/null is there already",
+            "/dev/null already exists",
         ),
         (&[""], "no statement"),
         (&["-i", "/nonexistent", "SELECT 1"], "/nonexistent"),

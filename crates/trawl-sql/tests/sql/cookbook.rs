@@ -1,8 +1,8 @@
-//! The cookbook: every block runs, and some are held against other tools.
+//! The cookbook: every block runs, and some are compared with other tools.
 
 use crate::site::{Site, sorted};
 
-/// Headings with the SQL below them.
+/// Returns headings with the SQL below them.
 fn blocks() -> Vec<(String, String)> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/sql-cookbook.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -25,7 +25,7 @@ fn answer(site: &Site, heading: &str) -> Vec<String> {
     site.rows(sql)
 }
 
-/// Answers that are empty on the test's tree.
+/// Headings whose answers are empty on the test's tree.
 const EMPTY: [&str; 4] = [
     "Who is let in by an ACL",
     "Attributes in use",
@@ -110,7 +110,7 @@ fn sums_are_those_of_find_and_awk() {
     let group = |words: &[&str]| {
         let mut sums = std::collections::BTreeMap::<String, (u64, u64)>::new();
         for line in site.find(words) {
-            // The first half of a name with a newline is no record.
+            // The first half of a name with a newline is not a record.
             let Some((key, size)) = line.rsplit_once(' ') else {
                 continue;
             };

@@ -1,5 +1,4 @@
-//! What the documentation says about tables and functions is what the code
-//! says; `BLESS=1` writes it.
+//! The documentation of tables and functions matches the code; `BLESS=1` rewrites it.
 
 #[test]
 fn the_reference_is_fresh() {

@@ -1,4 +1,4 @@
-//! Exports: other engines read them, and answer the same queries the same.
+//! Exports: other engines read them and give the same answers to the same queries.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use trawl_testkit::skip::Skip;
 
 use crate::site::{Site, sorted};
 
-/// Runs each query in DuckDB over an export; rows as lists of text.
+/// Runs each query in DuckDB over an export; returns rows as lists of text.
 const DUCKDB: &str = r#"
 import duckdb, json, sys
 out, queries = sys.argv[1], sys.argv[2]
@@ -29,7 +29,7 @@ for line in open(queries, encoding="utf-8"):
     print(json.dumps(rows))
 "#;
 
-/// Names, sizes and times as pyarrow and pandas read them.
+/// Prints names, sizes and times as pyarrow and pandas read them.
 const PYARROW: &str = r#"
 import pyarrow.parquet as pq, sys
 frame = pq.read_table(sys.argv[1] + "/entries").to_pandas()
@@ -38,7 +38,7 @@ for row in frame.itertuples():
     print(f"{row.path}\t{row.size}\t{row.type}\t{row.mtime.value // 10**9}")
 "#;
 
-/// Python with the engines, as `make test` installs it.
+/// Returns the Python interpreter with these engines, as `make test` installs it.
 fn python(module: &str) -> Result<PathBuf, Skip> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
@@ -102,7 +102,7 @@ fn duckdb_answers_the_same() {
     if has_xattrs {
         site.index();
     }
-    // Parts of few rows, so that there are several.
+    // Small parts, so that there are several.
     let out = export(&site, &["--part-rows", "50"]);
     let queries: Vec<String> = queries().iter().map(|query| site.placed(query)).collect();
     assert!(queries.len() >= 100, "{}", queries.len());
@@ -131,7 +131,7 @@ fn duckdb_answers_the_same() {
     );
 }
 
-/// Up to three rows that the others have not.
+/// Returns up to three rows that the others lack.
 fn first_other<'a>(rows: &'a [String], others: &[String]) -> Vec<&'a String> {
     rows.iter()
         .filter(|row| !others.contains(row))
@@ -139,7 +139,7 @@ fn first_other<'a>(rows: &'a [String], others: &[String]) -> Vec<&'a String> {
         .collect()
 }
 
-/// Our answer, values of a row with tabs between them.
+/// Returns our answer's rows, with tabs between values.
 #[track_caller]
 fn rows(site: &Site, query: &str) -> Vec<String> {
     let ran = site.run(&["--format", "tsv", query]);
@@ -169,7 +169,7 @@ fn pyarrow_and_pandas_read_what_find_prints() {
     ]);
     let is_plain = |line: &&String| !line.contains("/bob/") && !line.contains("/ann/");
     let mut plain: Vec<String> = ours.iter().filter(is_plain).cloned().collect();
-    // The second half of a name with a newline.
+    // Removes the second half of a name with a newline.
     plain.retain(|line| line.starts_with('/'));
     assert_eq!(plain, find);
 }
@@ -210,7 +210,7 @@ fn an_export_is_new_whole_and_only_of_what_was_asked() {
         out.join("issues/part-00001.csv").is_file()
             && !out.join("dirs/part-00001.parquet").exists()
     );
-    // Nothing but an export is replaced, and nothing is left beside it.
+    // Only an export is replaced, and nothing is left beside it.
     let tree = site.tree().display().to_string();
     assert_eq!(export(&["--csv", &tree, "--force"]).code, Some(2));
     let missing = export(&[

@@ -1,4 +1,4 @@
-//! Statements that ask for more stack, memory or time than there is end with an error.
+//! Statements that need more stack, memory or time than available end with an error.
 
 use std::io::Write as _;
 use std::process::Stdio;

@@ -1,16 +1,16 @@
-//! The program `trawl-sql` on real trees, held against GNU find, du and DuckDB.
+//! Tests the program `trawl-sql` on real trees, compared with GNU find, du and DuckDB.
 //!
-//! | module | what it proves |
+//! | module | claim tested |
 //! |---|---|
-//! | `answers` | tables and functions say what find says |
-//! | `plans` | predicates are pushed into the index, and EXPLAIN tells |
-//! | `reading_only` | no statement writes, reads another file or reaches out |
-//! | `users` | others are told what the kernel would show them |
-//! | `cookbook` | every block of the cookbook runs; some against oracles |
-//! | `exports` | other engines read exports, and answer the same queries the same |
+//! | `answers` | tables and functions agree with find |
+//! | `plans` | predicates are pushed into the index, and EXPLAIN shows it |
+//! | `reading_only` | no statement writes, reads another file or uses the network |
+//! | `users` | other users are told what the kernel would show them |
+//! | `cookbook` | every block of the cookbook runs; some are compared with oracles |
+//! | `exports` | other engines read exports and give the same answers |
 //! | `behaviour` | formats, files, limits, time-outs, interrupts |
 //! | `shell` | the same on a terminal, typed |
-//! | `documents` | what is generated in the documentation is fresh |
+//! | `documents` | generated parts of the documentation are fresh |
 #![forbid(unsafe_code)]
 
 mod absent;

@@ -1,9 +1,8 @@
-//! Predicates are pushed into the index: EXPLAIN says so, and the rows that
-//! are read are fewer.
+//! Predicates are pushed into the index: EXPLAIN shows it, and fewer rows are read.
 
 use crate::site::Site;
 
-/// The line of a plan that tells of the scan.
+/// Returns the line of a plan that describes the scan.
 #[track_caller]
 fn scan(site: &Site, query: &str) -> String {
     let ran = site.run(&["--format", "tsv", &site.placed(&format!("EXPLAIN {query}"))]);
@@ -15,7 +14,7 @@ fn scan(site: &Site, query: &str) -> String {
         .to_owned()
 }
 
-/// The number behind `name=`.
+/// Returns the number behind `name=`.
 #[track_caller]
 fn number(line: &str, name: &str) -> u64 {
     let rest = line

@@ -1,11 +1,11 @@
-//! No statement writes a file, reads one, or reaches the network: each is
-//! refused, as root, and nothing around is changed.
+//! No statement writes a file, reads one, or uses the network: each is refused, even as root, and
+//! no file around is changed.
 
 use std::path::Path;
 
 use crate::site::Site;
 
-/// Every name below a directory with size and time of change.
+/// Lists every name below a directory, with size and change time.
 fn listing(dir: &Path) -> Vec<String> {
     let found = trawl_testkit::oracle::command("find")
         .arg(dir)
@@ -20,7 +20,7 @@ fn listing(dir: &Path) -> Vec<String> {
     lines
 }
 
-/// What must not run; `@` is a directory with `secret.csv` and `secret.parquet`.
+/// Statements that must not run; `@` is a directory with `secret.csv` and `secret.parquet`.
 const STATEMENTS: &[&str] = &[
     "CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '@/secret.csv'",
     "CREATE EXTERNAL TABLE x (a INT) STORED AS PARQUET LOCATION 'http://127.0.0.1:9/x'",

@@ -1,5 +1,4 @@
-//! The shell on a terminal, through script(1): lines, history, completion,
-//! interrupts.
+//! The shell on a terminal, through script(1): lines, history, completion, interrupts.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -11,12 +10,12 @@ use trawl_testkit::{oracle, skip};
 use crate::behaviour::ENDLESS;
 use crate::site::Site;
 
-/// What Ctrl-C and Ctrl-D send.
+/// The characters of Ctrl-C and Ctrl-D.
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
-/// The key for the line before.
+/// The key for the previous line.
 const UP: &str = "\x1b[A";
-/// How long something may take to appear.
+/// Time limit for expected output.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A shell on a terminal of its own.
@@ -24,17 +23,15 @@ struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: Receiver<Vec<u8>>,
-    /// What was printed and not looked at yet.
+    /// Printed text that was not consumed yet.
     fresh: String,
 }
 
 impl Terminal {
     fn open(site: &Site) -> Terminal {
-        // A shell that stays between would get the interrupts as well, and
-        // end with 130 for them.
+        // A shell in between would receive the interrupts, too, and end with 130.
         let program = concat!("exec ", env!("CARGO_BIN_EXE_trawl-sql"));
-        // Who runs the tests may have interrupts ignored, as a shell's
-        // background jobs do.
+        // The tests may run with SIGINT ignored, as in a shell's background jobs.
         let mut command = oracle::command("env");
         let mut child = command
             .args(["--default-signal=INT", "script", "-qec", program])
@@ -70,14 +67,14 @@ impl Terminal {
         self.keys.flush().unwrap();
     }
 
-    /// Types at the next prompt: what comes before it is thrown away.
+    /// Types at the next prompt; text before it is discarded.
     #[track_caller]
     fn enter(&mut self, keys: &str) {
         self.expect("trawl> ");
         self.press(keys);
     }
 
-    /// True as soon as `words` were printed after what was looked at before.
+    /// Returns true as soon as `words` appear in text that was not consumed yet.
     fn shows_within(&mut self, words: &str, most: Duration) -> bool {
         let end = Instant::now() + most;
         loop {
@@ -118,7 +115,7 @@ fn the_shell_takes_lines_completes_words_and_remembers() {
     shell.press("FROM generate_series(1, 7);\r");
     shell.expect("ways\r\n");
     shell.expect("7\r\n(1 row)");
-    // A word of the language and one of a table's columns.
+    // A keyword and a table's column.
     shell.enter("SEL\t 41 + 1 AS as_o\t;\r");
     shell.expect("as_of\r\n");
     shell.expect("42\r\n(1 row)");
@@ -148,14 +145,14 @@ fn an_interrupt_ends_a_statement_and_not_the_shell() {
     let mut shell = Terminal::open(&site);
     shell.enter(&format!("SELECT 'before' AS x; {ENDLESS};\r"));
     shell.expect("(1 row)");
-    // One that comes between the two statements is for neither.
+    // An interrupt between the two statements would reach neither.
     std::thread::sleep(Duration::from_millis(500));
     let is_told = (0..3).any(|_| {
         shell.press(CTRL_C);
         shell.shows_within("trawl: interrupted", PATIENCE / 4)
     });
     assert!(is_told, "{:?}", shell.fresh);
-    // The threads that are still busy with it keep nobody waiting.
+    // Threads that are still busy with it do not delay the next statement.
     shell.enter("SELECT 6 * 7 AS answer;\r");
     shell.expect("answer\r\n");
     shell.expect("42\r\n(1 row)");

@@ -1,4 +1,4 @@
-//! A tree with an index, and queries to it.
+//! Provides a tree with an index, and runs queries on it.
 
 use std::ffi::OsString;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,20 +9,20 @@ use std::time::{Duration, SystemTime};
 use trawl_testkit::Scratch;
 use trawl_testkit::oracle::{self, Identity, Ran};
 
-/// A tree, and where its index goes.
+/// A tree and its index.
 pub(crate) struct Site {
     pub(crate) scratch: Scratch,
 }
 
 impl Site {
-    /// An empty tree, not indexed.
+    /// Makes an empty tree, not indexed.
     pub(crate) fn empty(label: &str) -> Site {
         let scratch = Scratch::new(label);
         std::fs::create_dir(scratch.join("tree")).expect("a directory");
         Site { scratch }
     }
 
-    /// A tree as servers have them, indexed.
+    /// Makes a tree as found on servers, and indexes it.
     pub(crate) fn server(label: &str) -> Site {
         let site = Site::empty(label);
         build(&site.tree());
@@ -54,7 +54,7 @@ impl Site {
         assert!(matches!(exit.code(), 0 | 1), "{exit:?}");
     }
 
-    /// The program as this user runs it, asking the index.
+    /// Returns a command that runs the program as this user, with the index.
     pub(crate) fn command(&self, who: &Identity) -> Command {
         let program = match who {
             Identity::Ourselves => PathBuf::from(env!("CARGO_BIN_EXE_trawl-sql")),
@@ -76,7 +76,7 @@ impl Site {
         oracle::run(self.command(&Identity::Ourselves).args(arguments))
     }
 
-    /// The lines of a query's answer as CSV, without the head.
+    /// Returns the lines of a query's answer as CSV, without the heading.
     #[track_caller]
     pub(crate) fn rows(&self, query: &str) -> Vec<String> {
         self.rows_as(&Identity::Ourselves, query)
@@ -89,7 +89,7 @@ impl Site {
         ran.text().lines().skip(1).map(str::to_owned).collect()
     }
 
-    /// A query with `'/…` of an example as a path in the tree.
+    /// Replaces the paths in an example's query by paths in the tree.
     pub(crate) fn placed(&self, query: &str) -> String {
         let tree = self.tree().display().to_string();
         ["scratch", "home", "projects", "sw"]
@@ -99,7 +99,7 @@ impl Site {
             })
     }
 
-    /// What find prints in the tree, one record a line, sorted.
+    /// Returns what find prints in the tree, one record per line, sorted.
     #[track_caller]
     pub(crate) fn find(&self, words: &[&str]) -> Vec<String> {
         self.find_as(&Identity::Ourselves, words)
@@ -120,7 +120,7 @@ pub(crate) fn sorted(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Writes a file of so many bytes, made so many days ago, for this user.
+/// Writes a file with this size, age in days and owner.
 fn file(path: &Path, bytes: usize, days: u64, uid: u32, gid: u32) {
     std::fs::write(path, vec![b'x'; bytes]).expect("a file");
     set_age(path, days);
@@ -141,7 +141,7 @@ fn set_age(path: &Path, days: u64) {
     file.set_times(times).expect("times");
 }
 
-/// Homes, projects, scratch and software, with a little of everything.
+/// Makes homes, projects, scratch and software, with entries of many kinds.
 fn build(tree: &Path) {
     for dir in [
         "scratch/run1/out",

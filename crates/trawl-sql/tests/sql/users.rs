@@ -1,5 +1,5 @@
-//! The administrator's index, asked by others: they are told what find tells
-//! them, and sums are over no more than that.
+//! Other users query the administrator's index: they are told what find tells them, and sums cover
+//! no more than that.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::site::{Site, sorted};
 const NOBODY: u32 = 65534;
 const OWNER: u32 = 4711;
 
-/// Directories that one is kept out of, each with a file that tells of it.
+/// Makes directories that other users cannot enter, each with a file that names it.
 fn site() -> Site {
     let site = Site::empty("sql-users");
     let tree = site.tree();

@@ -1,5 +1,5 @@
-//! Changes of the working directory: where neither `FTS_NOCHDIR` nor `FTS_LOGICAL` was asked for, it
-//! is the one that has the entry, as in the C library, by the same checks.
+//! Changes of the working directory: without `FTS_NOCHDIR` and `FTS_LOGICAL` it is the one that
+//! holds the entry, as in the C library, with the same checks.
 
 use std::ffi::{CStr, c_int};
 
@@ -9,7 +9,8 @@ use crate::kernel::{self, set_errno};
 use crate::place::Step;
 
 impl Stream {
-    /// Keeps the working directory, to come back to it; where it cannot be opened none is changed.
+    /// Opens the working directory, to return to it. If that fails, the working directory is not
+    /// changed.
     pub(super) fn begin(&mut self) {
         self.root_fd = -1;
         if self.has(LOGICAL) {
@@ -23,7 +24,7 @@ impl Stream {
         }
     }
 
-    /// Goes back to where the walk began, for good.
+    /// Returns to where the walk began, for good.
     pub(super) fn end(&mut self) -> Result<(), c_int> {
         let back = self.back_to_start();
         if !self.has(NOCHDIR) {
@@ -32,7 +33,7 @@ impl Stream {
         back
     }
 
-    /// Goes back to where the walk began.
+    /// Returns to where the walk began.
     pub(super) fn back_to_start(&self) -> Result<(), c_int> {
         match self.has(NOCHDIR) {
             true => Ok(()),
@@ -40,7 +41,7 @@ impl Stream {
         }
     }
 
-    /// Ends the walk where it could not go on; whether that is so.
+    /// Ends the walk if `gone` is an error; returns whether it is.
     pub(super) fn is_stopped_by(&mut self, gone: Result<(), c_int>) -> bool {
         if let Err(errno) = gone {
             self.options |= STOP;
@@ -49,12 +50,12 @@ impl Stream {
         gone.is_err()
     }
 
-    /// Where going into an entry leads.
+    /// Returns where entering an entry leads.
     ///
     /// # Safety
-    /// It is one of this stream.
+    /// The entry belongs to this stream.
     unsafe fn step<'a>(entry: *mut Entry) -> Step<'a> {
-        // SAFETY: as the caller promises; names end in NUL.
+        // SAFETY: guaranteed by the caller; names end in NUL.
         unsafe {
             match (*entry).level == ROOT || (*entry).flags & SYMFOLLOW != 0 {
                 true => Step::Anywhere,
@@ -63,10 +64,10 @@ impl Stream {
         }
     }
 
-    /// Goes into a directory that is being read.
+    /// Enters a directory that is being read.
     ///
     /// # Safety
-    /// It is an entry of this stream, and its access path leads there; the directory is open.
+    /// The entry belongs to this stream, its access path leads there, and the directory is open.
     pub(super) unsafe fn go_into_stream(
         &self,
         entry: *mut Entry,
@@ -75,7 +76,7 @@ impl Stream {
         if self.has(NOCHDIR) {
             return Ok(());
         }
-        // SAFETY: as the caller promises; access paths end in NUL.
+        // SAFETY: guaranteed by the caller; access paths end in NUL.
         unsafe {
             let path = CStr::from_ptr((*entry).access);
             let of = ((*entry).dev, (*entry).ino);
@@ -83,16 +84,16 @@ impl Stream {
         }
     }
 
-    /// Goes into a directory that was read before. Where that fails what is in it is told of all
-    /// the same, from above.
+    /// Enters a directory that was read before. If that fails, its entries are still reported,
+    /// relative to the parent.
     ///
     /// # Safety
-    /// It is an entry of this stream, the one that the walk is at.
+    /// The entry belongs to this stream and is the walk's present one.
     pub(super) unsafe fn go_into_read(&mut self, entry: *mut Entry) {
         if self.has(NOCHDIR) {
             return;
         }
-        // SAFETY: as the caller promises; access paths end in NUL.
+        // SAFETY: guaranteed by the caller; access paths end in NUL.
         unsafe {
             let path = CStr::from_ptr((*entry).access);
             let of = ((*entry).dev, (*entry).ino);
@@ -108,12 +109,12 @@ impl Stream {
         }
     }
 
-    /// Leaves a directory that was gone into only to look at what is in it.
+    /// Leaves a directory that was entered only to look at its entries.
     ///
     /// # Safety
-    /// It is an entry of this stream.
+    /// The entry belongs to this stream.
     pub(super) unsafe fn leave(&self, entry: *mut Entry) -> Result<(), c_int> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match (*entry).level == ROOT {
                 true => self.back_to_start(),
@@ -125,21 +126,21 @@ impl Stream {
     /// Goes up, to this entry.
     ///
     /// # Safety
-    /// It is one of this stream.
+    /// The entry belongs to this stream.
     unsafe fn up(&self, to: *mut Entry) -> Result<(), c_int> {
         match self.has(NOCHDIR) {
             true => Ok(()),
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             false => wander::up(unsafe { ((*to).dev, (*to).ino) }),
         }
     }
 
-    /// Leaves a directory through which the walk is.
+    /// Leaves a directory whose walk is complete.
     ///
     /// # Safety
-    /// It is an entry of this stream.
+    /// The entry belongs to this stream.
     pub(super) unsafe fn back_out_of(&self, entry: *mut Entry) -> Result<(), c_int> {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let flags = (*entry).flags;
             if (*entry).level == ROOT {
@@ -159,12 +160,12 @@ impl Stream {
         }
     }
 
-    /// A link that is followed to a directory: there is no other way back from there.
+    /// Opens a way back from a followed link to a directory, from which there is no other.
     ///
     /// # Safety
-    /// It is an entry of this stream.
+    /// The entry belongs to this stream.
     pub(super) unsafe fn keep_way_back(&self, entry: *mut Entry) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             if (*entry).info != D || self.has(NOCHDIR) {
                 return;

@@ -1,4 +1,4 @@
-//! fts(3), which goes through directories inside the C library: the same over our functions.
+//! fts(3), which walks directories inside the C library: reimplemented over our functions.
 //!
 //! Source: <https://man7.org/linux/man-pages/man3/fts.3.html>; glibc 2.36, `io/fts.c`.
 
@@ -13,7 +13,7 @@ use crate::real::real;
 use crate::{place, settings};
 use stream::{ALL_OPTIONS, Entry, NOCHDIR, OURS, Order, Stream};
 
-/// Whether a walk over these paths is one for us.
+/// Returns whether we handle a walk over these paths.
 ///
 /// # Safety
 /// As fts_open(3).
@@ -22,7 +22,7 @@ unsafe fn is_for_us(paths: *const *const c_char, options: c_int) -> bool {
         return false;
     }
     let mut at = 0;
-    // SAFETY: as the caller promises.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         while !(*paths.add(at)).is_null() {
             let path = kernel::bytes(*paths.add(at)).unwrap_or_default();
@@ -35,14 +35,16 @@ unsafe fn is_for_us(paths: *const *const c_char, options: c_int) -> bool {
     at > 0
 }
 
+/// Returns whether a stream is one of ours.
+///
 /// # Safety
-/// The stream is open.
+/// The stream is open, or NULL.
 unsafe fn is_ours(stream: *const Stream) -> bool {
-    // SAFETY: the C library's are laid out alike.
+    // SAFETY: the C library's streams have the same layout.
     !stream.is_null() && unsafe { (*stream).options & OURS != 0 }
 }
 
-/// Whether a stream of the C library changes the working directory.
+/// Returns whether a stream of the C library changes the working directory.
 ///
 /// # Safety
 /// The stream is open, or NULL.
@@ -59,7 +61,7 @@ macro_rules! walks {
             options: c_int,
             order: Option<Order>,
         ) -> *mut Stream {
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             if unsafe { is_for_us(paths, options) } {
                 // SAFETY: as above.
                 return unsafe { Stream::open(paths, options, order) };
@@ -67,7 +69,7 @@ macro_rules! walks {
             let stream = real!(unwind $open(
                 paths => *const *const c_char, options => c_int, order => Option<Order>,
             ) -> *mut Stream, ptr::null_mut());
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             if unsafe { does_wander(stream) } {
                 place::wandering_begins();
             }
@@ -76,7 +78,7 @@ macro_rules! walks {
 
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $read(stream: *mut Stream) -> *mut Entry {
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             if unsafe { is_ours(stream) } {
                 // SAFETY: as above.
                 return unsafe { (*stream).read() };
@@ -89,7 +91,7 @@ macro_rules! walks {
             stream: *mut Stream,
             instruction: c_int,
         ) -> *mut Entry {
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             if unsafe { is_ours(stream) } {
                 // SAFETY: as above.
                 return unsafe { (*stream).children(instruction) };
@@ -101,7 +103,7 @@ macro_rules! walks {
 
         #[unsafe(no_mangle)]
         unsafe extern "C-unwind" fn $close(stream: *mut Stream) -> c_int {
-            // SAFETY: as the caller promises.
+            // SAFETY: guaranteed by the caller.
             if unsafe { is_ours(stream) } {
                 // SAFETY: as above.
                 return unsafe { Stream::close(stream) };

@@ -1,7 +1,7 @@
 //! A walk by fts(3).
 //!
-//! What a program holds is laid out as `<fts.h>` says; all of it is allocated by malloc(3). The
-//! buffer of the path has room for the longest that `fts_pathlen` can count, so it never moves.
+//! The structures that a program holds have the layout of `<fts.h>` and are allocated by malloc(3).
+//! The path's buffer has room for the longest path that `fts_pathlen` can count, so it never moves.
 //!
 //! Source: <https://man7.org/linux/man-pages/man3/fts.3.html>; glibc 2.36, `io/fts.c`.
 
@@ -24,7 +24,7 @@ unsafe extern "C-unwind" {
     fn qsort(at: *mut c_void, count: usize, size: usize, order: Option<Order>);
 }
 
-/// The caller's, which may end by an exception of C++.
+/// The caller's comparison function, which may throw a C++ exception.
 pub(super) type Order = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;
 
 const COMFOLLOW: c_int = 0x0001;
@@ -37,7 +37,7 @@ const XDEV: c_int = 0x0040;
 pub(super) const ALL_OPTIONS: c_int = 0x00ff;
 const NAMEONLY: c_int = 0x0100;
 pub(super) const STOP: c_int = 0x0200;
-/// Tells our streams from the C library's, which has no such option.
+/// Distinguishes our streams from the C library's, which has no such option.
 pub(super) const OURS: c_int = 0x4000_0000;
 
 pub(super) const D: u16 = 1;
@@ -59,15 +59,15 @@ const FOLLOW: u16 = 2;
 const NO_INSTRUCTION: u16 = 3;
 const SKIP: u16 = 4;
 
-/// Of an entry: it could not be gone into, so that nothing is to be come back from.
+/// Flag of an entry: it could not be entered, so the walk must not return from it.
 pub(super) const DONTCHDIR: u16 = 1;
-/// Of an entry: a link has led there, and `symfd` leads back.
+/// Flag of an entry: a link led there, and `symfd` leads back.
 pub(super) const SYMFOLLOW: u16 = 2;
 
 const ABOVE_ROOT: c_short = -1;
 pub(super) const ROOT: c_short = 0;
 
-/// Room for any path whose length fits `fts_pathlen`, a name behind it and a NUL.
+/// Room for any path whose length fits `fts_pathlen`, followed by a name and a NUL.
 const PATH_ROOM: usize = u16::MAX as usize + 1 + 256;
 
 /// `FTS`.
@@ -85,7 +85,7 @@ pub(super) struct Stream {
     pub(super) options: c_int,
 }
 
-/// `FTSENT`; the name goes on behind it, and what stat(2) says stands behind the name.
+/// `FTSENT`; the name continues behind it, followed by the result of stat(2).
 #[repr(C)]
 pub(super) struct Entry {
     cycle: *mut Entry,
@@ -110,24 +110,24 @@ pub(super) struct Entry {
     name: [c_char; 1],
 }
 
-/// What a directory is read for.
+/// The purpose of reading a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// `fts_read`.
+    /// For `fts_read`.
     Read,
-    /// `fts_children`.
+    /// For `fts_children`.
     Children,
-    /// The same, and nothing but names is wanted.
+    /// For `fts_children`, with names only.
     Names,
 }
 
-/// Frees entries that are linked to each other.
+/// Frees a linked list of entries.
 ///
 /// # Safety
-/// They were allocated by [`Stream::allocate`], and nobody else has them.
+/// [`Stream::allocate`] allocated them, and no other code has them.
 unsafe fn free_all(mut entry: *mut Entry) {
     while !entry.is_null() {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let next = (*entry).link;
             libc::free(entry.cast());
@@ -138,7 +138,7 @@ unsafe fn free_all(mut entry: *mut Entry) {
 
 impl Entry {
     pub(super) fn name(&mut self) -> *mut c_char {
-        // The array's own pointer would be to one byte alone.
+        // A pointer to the array would cover one byte only.
         let entry = ptr::from_mut(self).cast::<c_char>();
         entry.wrapping_add(std::mem::offset_of!(Entry, name))
     }
@@ -155,12 +155,12 @@ impl Stream {
         self.options & option != 0
     }
 
-    /// A new entry; NULL if there is no memory.
+    /// Allocates an entry; NULL if memory runs out.
     fn allocate(&self, name: &[u8]) -> *mut Entry {
         let stat_at = (size_of::<Entry>() + name.len()).next_multiple_of(align_of::<libc::stat>());
         let bytes = stat_at + size_of::<libc::stat>();
-        // SAFETY: zeroes are an entry; there is room for the name with its NUL before what is stat's,
-        // which is aligned as malloc(3) aligns.
+        // SAFETY: all zeros are a valid entry; there is room for the name and its NUL before the
+        // `stat`, which is aligned because malloc(3) aligns the block.
         unsafe {
             let entry: *mut Entry = libc::calloc(1, bytes).cast();
             if entry.is_null() {
@@ -177,14 +177,14 @@ impl Stream {
         }
     }
 
-    /// Looks at what an entry is.
+    /// Looks at the object of an entry and returns its kind.
     ///
     /// # Safety
-    /// It is one of this stream, and its access path is the one to look at.
+    /// The entry belongs to this stream, and its access path is the one to look at.
     unsafe fn look(&self, entry: *mut Entry, is_followed: bool) -> u16 {
         let mut apart = MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: the access path ends in NUL; there is room for a stat, which zeroes are one of, and
-        // entries above are there as long as those below.
+        // SAFETY: the access path ends in NUL; there is room for a `stat`, of which all zeros are a
+        // valid value; entries above live as long as those below.
         unsafe {
             let into = match (*entry).stat.is_null() {
                 true => apart.as_mut_ptr(),
@@ -227,10 +227,12 @@ impl Stream {
         }
     }
 
+    /// Notes that an entry could not be looked at.
+    ///
     /// # Safety
     /// As [`Stream::look`].
     unsafe fn not_seen(entry: *mut Entry, into: *mut libc::stat, errno: c_int) -> u16 {
-        // SAFETY: as the caller promises; zeroes are a stat.
+        // SAFETY: guaranteed by the caller; all zeros are a valid `stat`.
         unsafe {
             (*entry).errno = errno;
             into.write(MaybeUninit::zeroed().assume_init());
@@ -238,12 +240,12 @@ impl Stream {
         NS
     }
 
-    /// The bytes of the path up to where a slash is put behind an entry's.
+    /// Returns the length of the path up to where a slash follows an entry's path.
     ///
     /// # Safety
     /// The path is that of the entry.
     unsafe fn end_of(&self, entry: *mut Entry) -> usize {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let length = usize::from((*entry).path_length);
             match length > 0 && *self.path.add(length - 1) == b'/' as c_char {
@@ -253,12 +255,12 @@ impl Stream {
         }
     }
 
-    /// Begins at one of the paths that were given.
+    /// Begins at one of the given paths.
     ///
     /// # Safety
-    /// It is an entry of this stream.
+    /// The entry belongs to this stream.
     unsafe fn begin_at(&mut self, root: *mut Entry) {
-        // SAFETY: names end in NUL; the path has room for any that `open` let through.
+        // SAFETY: names end in NUL; the path has room for any that `open` accepted.
         unsafe {
             let name = (*root).name();
             let length = usize::from((*root).name_length);
@@ -277,23 +279,23 @@ impl Stream {
         }
     }
 
-    /// Puts entries in the caller's order.
+    /// Sorts entries by the caller's order.
     ///
     /// # Safety
-    /// They are so many of this stream, linked to each other.
+    /// The list has `count` entries of this stream.
     unsafe fn sort(&mut self, head: *mut Entry, count: usize) -> *mut Entry {
         let Some(order) = self.order.filter(|_| count > 1) else {
             return head;
         };
-        // SAFETY: the array has room for that many; the caller's function is called with pointers to
-        // two of its members.
+        // SAFETY: the array has room for that many; the caller's function is called with pointers
+        // to two of its members.
         unsafe {
             if self.items < count as c_int {
                 let room = count + 40;
                 let bytes = room * size_of::<*mut Entry>();
                 let array: *mut *mut Entry = libc::realloc(self.array.cast(), bytes).cast();
                 if array.is_null() {
-                    // As the C library: out of order is better than nothing.
+                    // As in the C library, unsorted entries are better than none.
                     libc::free(self.array.cast());
                     self.array = ptr::null_mut();
                     self.items = 0;
@@ -316,15 +318,15 @@ impl Stream {
         }
     }
 
-    /// Reads the directory that the walk is at; NULL if there is nothing in it or it cannot be read,
-    /// which the entry says where it is read for its own sake.
+    /// Reads the walk's present directory. Returns NULL if it is empty or cannot be read; in the
+    /// latter case the entry says so if it is read for `fts_read`.
     ///
     /// # Safety
     /// The current entry is a directory, and the path is its own.
     unsafe fn build(&mut self, why: Why) -> *mut Entry {
         let current = self.current;
-        // SAFETY: the access path ends in NUL; entries are of this stream; readdir(3) gives names
-        // that end in NUL, and at most 255 bytes of them, for which the path has room.
+        // SAFETY: the access path ends in NUL; entries belong to this stream; readdir(3) returns
+        // names that end in NUL and have at most 255 bytes, for which the path has room.
         unsafe {
             let stream = opendir((*current).access);
             if stream.is_null() {
@@ -334,7 +336,7 @@ impl Stream {
                 }
                 return ptr::null_mut();
             }
-            // How many directories are still to come, where their parent's links tell.
+            // Number of directories still to come, where the parent's link count tells it.
             let is_counted = self.has(NOSTAT) && self.has(PHYSICAL);
             let mut dirs = match why {
                 Why::Names => 0,
@@ -439,15 +441,15 @@ impl Stream {
         }
     }
 
-    /// The next entry of the walk.
+    /// Returns the next entry of the walk.
     ///
     /// # Safety
-    /// It is a stream of ours that is not closed.
+    /// `self` is an open stream of ours.
     pub(super) unsafe fn read(&mut self) -> *mut Entry {
         if self.current.is_null() || self.has(STOP) {
             return ptr::null_mut();
         }
-        // SAFETY: entries are of this stream, each with one above it, up to one above the roots.
+        // SAFETY: entries belong to this stream; each has one above it, up to one above the roots.
         unsafe {
             let mut at = self.current;
             let instruction = std::mem::replace(&mut (*at).instruction, NO_INSTRUCTION);
@@ -504,8 +506,8 @@ impl Stream {
                 match (*at).instruction {
                     SKIP => continue,
                     FOLLOW => {
-                        // The C library looks before the path is the entry's, so at where the walk
-                        // was before.
+                        // The C library looks before it sets the path to the entry's, so it looks
+                        // at the walk's previous place.
                         (*at).info = self.look(at, true);
                         self.keep_way_back(at);
                         (*at).instruction = NO_INSTRUCTION;
@@ -517,12 +519,12 @@ impl Stream {
         }
     }
 
-    /// Has the path be an entry's, at which the walk is from now on.
+    /// Sets the path to an entry's, which becomes the walk's present one.
     ///
     /// # Safety
-    /// It is one of this stream, below the one that the path leads through.
+    /// The entry belongs to this stream, below the one that the path leads through.
     unsafe fn come_to(&mut self, entry: *mut Entry) -> *mut Entry {
-        // SAFETY: the path has room for a name behind that of what holds it.
+        // SAFETY: the path has room for a name behind that of the parent.
         unsafe {
             let end = self.end_of((*entry).parent);
             *self.path.add(end) = b'/' as c_char;
@@ -534,12 +536,12 @@ impl Stream {
         entry
     }
 
-    /// Goes back to what holds an entry, which was the last there.
+    /// Returns to the parent of an entry, which was the last one there.
     ///
     /// # Safety
-    /// It is one of this stream.
+    /// The entry belongs to this stream.
     unsafe fn back_from(&mut self, left: *mut Entry) -> *mut Entry {
-        // SAFETY: as the caller promises; what holds it is there.
+        // SAFETY: guaranteed by the caller; the parent exists.
         unsafe {
             let above = (*left).parent;
             self.current = above;
@@ -562,12 +564,12 @@ impl Stream {
         }
     }
 
-    /// Frees all of it, and goes back to where the walk began; as fts_close(3).
+    /// Frees the stream and returns to where the walk began, as fts_close(3).
     ///
     /// # Safety
-    /// It is a stream of ours that is not closed, and nobody uses it afterwards.
+    /// `stream` is an open stream of ours, and nobody uses it afterwards.
     pub(super) unsafe fn close(stream: *mut Stream) -> c_int {
-        // SAFETY: as the caller promises; all of it was allocated by malloc(3).
+        // SAFETY: guaranteed by the caller; malloc(3) allocated all of it.
         unsafe {
             let mut at = (*stream).current;
             if !at.is_null() {
@@ -596,13 +598,13 @@ impl Stream {
         }
     }
 
-    /// The entries to begin with; `None` if there is no memory.
+    /// Makes the entries to begin with; `None` if memory runs out.
     ///
     /// # Safety
     /// The paths end in NUL, the list of them in NULL.
     unsafe fn set_out(&mut self, paths: *const *const c_char) -> Option<()> {
         let held = |entry: *mut Entry| (!entry.is_null()).then_some(entry);
-        // SAFETY: as the caller promises; entries are new.
+        // SAFETY: guaranteed by the caller; the entries are new.
         unsafe {
             let above = held(self.allocate(b""))?;
             (*above).level = ABOVE_ROOT;
@@ -611,7 +613,7 @@ impl Stream {
                 libc::free(above.cast());
                 return None;
             };
-            // The walk is before the first of them.
+            // The walk starts before the first of them.
             (*first).parent = above;
             (*first).info = INIT;
             self.current = first;
@@ -645,16 +647,16 @@ impl Stream {
         Some(())
     }
 
-    /// As fts_open(3), for a walk that is for us.
+    /// As fts_open(3), for a walk that we handle.
     ///
     /// # Safety
-    /// As it says.
+    /// As fts_open(3).
     pub(super) unsafe fn open(
         paths: *const *const c_char,
         options: c_int,
         order: Option<Order>,
     ) -> *mut Stream {
-        // SAFETY: zeroes are a stream.
+        // SAFETY: all zeros are a valid stream.
         unsafe {
             let stream: *mut Stream = libc::calloc(1, size_of::<Stream>()).cast();
             let path: *mut c_char = libc::malloc(PATH_ROOM).cast();
@@ -682,7 +684,7 @@ impl Stream {
     /// As fts_children(3).
     ///
     /// # Safety
-    /// It is a stream of ours that is open.
+    /// `self` is an open stream of ours.
     pub(super) unsafe fn children(&mut self, instruction: c_int) -> *mut Entry {
         let why = match instruction {
             0 => Why::Children,
@@ -693,7 +695,7 @@ impl Stream {
             }
         };
         set_errno(0);
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let current = self.current;
             if current.is_null() || self.has(STOP) {

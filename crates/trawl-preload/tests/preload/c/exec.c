@@ -1,7 +1,7 @@
-/* Executes a program that is looked for in PATH.
+/* Executes a program that is searched in PATH.
  *
  * exec HOW NAME: with the words "NAME", "1" to "9" and the variable ONLY=x where that is possible.
- * Says how it ended, or why it was not executed. */
+ * Prints how it ended, or why it was not executed. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <spawn.h>

@@ -1,9 +1,9 @@
 /* Walks by fts(3).
  *
- * fts DIRECTORY: prints what walks with all kinds of options tell of it, and how they end.
- * fts DIRECTORY count: one walk, and how many entries it told of; with "there" it changes the
+ * fts DIRECTORY: prints the results of walks with all kinds of options, and how they end.
+ * fts DIRECTORY count: prints the number of entries of one walk; with "there" it changes the
  * working directory.
- * fts DIRECTORY damage: walks of directories in it that are moved, removed and replaced meanwhile. */
+ * fts DIRECTORY damage: walks directories in it that are moved, removed and replaced meanwhile. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fts.h>
@@ -40,7 +40,7 @@ static void print(const FTSENT *at, int options)
 		       S_ISDIR(at->fts_statp->st_mode) ? 0 : (long)at->fts_statp->st_size);
 	struct stat now;
 	printf(" %s", lstat(at->fts_accpath, &now) == 0 ? "is there" : "is not there");
-	/* By the kernel, and by what is known of where that is. */
+	/* By the kernel, and by the cached working directory. */
 	char here[8192];
 	if (!(options & FTS_NOCHDIR))
 		printf(" in %s", getcwd(here, sizeof here) == NULL ? strerror(errno) : here);
@@ -68,7 +68,7 @@ static void walk(char *const *paths, int options, int (*order)(const FTSENT **, 
 	while (told < most && (errno = 0, at = fts_read(stream)) != NULL) {
 		print(at, options);
 		told++;
-		/* Elsewhere, and back, as is allowed. */
+		/* Changes the working directory and returns, as is allowed. */
 		int here = what == 5 ? open(".", O_RDONLY | O_DIRECTORY) : -1;
 		if (here >= 0) {
 			struct stat now;
@@ -118,12 +118,12 @@ static void run(const char *command)
 		printf("failed: %s\n", command);
 }
 
-/* What may come of a directory while it is walked. Numbers of inodes differ from run to run. */
+/* Changes of a directory while it is walked. Inode numbers differ from run to run. */
 static const char *const damages[] = {
 	"mv a/m/n elsewhere", "mv a/m elsewhere", "mv a elsewhere", "rm -r a/m/n", "rm -r a/m",
 	"mv a/m elsewhere && mkdir a/m && touch a/m/other", "mv a/m/n n && ln -s ../../n a/m/n",
 	"mv a/m elsewhere && ln -s ../elsewhere a/m", "mv a/m m && ln -s $PWD/m a/m",
-	/* Not removed: its number would be given out again. */
+	/* Not removed: its inode number would be reused. */
 	"mv a/m/n n && touch a/m/n", "mv a/m/n a/n",
 };
 
@@ -134,7 +134,7 @@ static int damage(void)
 	for (size_t at = 0; at < kinds * 4 * 4; at++) {
 		int when = at / kinds % 4, how = at / kinds / 4;
 		run("rm -rf a elsewhere m n; mkdir -p a/b a/m/n/leaf/x a/m/o a/z; touch a/m/n/leaf/f a/m/g");
-		/* Tables are asked for again a while after a change. */
+		/* After a change the library waits before it asks for a table. */
 		usleep(30000);
 		printf("-- %s, at %s, %d\n", damages[at % kinds], where[when], how);
 		int home = open(".", O_RDONLY | O_DIRECTORY);
@@ -205,7 +205,7 @@ int main(int words, char **word)
 	};
 	for (size_t at = 0; at < sizeof all / sizeof *all; at++)
 		for (size_t option = 0; option < sizeof options / sizeof *options; option++) {
-			/* What is above is not for long walks; nothing is the C library's to crash on. */
+			/* Walks of ".." are kept short. The C library crashes on an empty list of paths. */
 			if (all[at][0] == NULL && option < sizeof options / sizeof *options - 1)
 				continue;
 			long most = at == 3 ? 30 : 3000;

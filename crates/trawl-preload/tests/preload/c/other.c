@@ -1,4 +1,4 @@
-/* A library behind ours that shows another name. */
+/* A library behind ours that returns another name. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>

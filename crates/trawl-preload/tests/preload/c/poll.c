@@ -1,4 +1,4 @@
-/* Waits for a file that somebody else makes. */
+/* Waits for a file that another program makes. */
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* Threads that list, look, open, change directories' content, fork and are interrupted. The tree
+/* Threads that list, look, open, change directories, fork and are interrupted. The tree
  * has directories d0 to d19 with files f0 to f19, of as many bytes, that nobody changes. */
 #define _GNU_SOURCE
 #include <dirent.h>

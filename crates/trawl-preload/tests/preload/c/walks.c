@@ -1,7 +1,7 @@
 /* Walks by functions of the C library that call others within it.
  *
- * walks DIRECTORY: prints what ftw, nftw, scandir, scandirat and glob tell of it, and how they end.
- * walks DIRECTORY nftw: one nftw, and how many entries it told of; with "there" it changes the
+ * walks DIRECTORY: prints the results of ftw, nftw, scandir, scandirat and glob, and how they end.
+ * walks DIRECTORY nftw: prints the number of entries of one nftw; with "there" it changes the
  * working directory.
  * walks DIRECTORY damage: nftw of directories in it that are moved, removed and replaced meanwhile. */
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ static int new(const char *path, const struct stat *of, int kind, struct FTW *at
 	return told == stop_at ? 7 : 0;
 }
 
-/* With FTW_CHDIR, in the directory that has the entry. */
+/* Reports an entry, with FTW_CHDIR in the directory that holds it. */
 static int there(const char *path, const struct stat *of, int kind, struct FTW *at)
 {
 	struct stat now;
@@ -56,7 +56,7 @@ static int there(const char *path, const struct stat *of, int kind, struct FTW *
 	return told == stop_at ? 7 : 0;
 }
 
-/* Goes elsewhere, and looks at what is there. */
+/* Changes the working directory, and looks at entries there. */
 static int astray(const char *path, const struct stat *of, int kind, struct FTW *at)
 {
 	int result = there(path, of, kind, at);
@@ -183,11 +183,11 @@ static int damage(void)
 		for (size_t place = 0; place < 4; place++)
 			for (size_t flag = 0; flag < sizeof flags / sizeof *flags; flag++)
 				for (int most = 1; most < 9; most += 4) {
-					/* One name in each, so that they come in one order. */
+					/* One name per directory, so that the order is fixed. */
 					run("rm -rf a elsewhere n; mkdir -p a/m/n/leaf; touch a/m/n/leaf/f");
 					damage_what = what[kind], damage_where = where[place];
 					damage_when = flags[flag] & FTW_DEPTH ? FTW_DP : FTW_D;
-					/* Tables are asked for again a while after a change. */
+					/* After a change the library waits before it asks for a table. */
 					usleep(30000);
 					printf("-- %s, at %s, %x, %d\n", what[kind], where[place], flags[flag], most);
 					ended("nftw", nftw("a", damaging, most, flags[flag]));

@@ -1,4 +1,4 @@
-/* Changes things and looks at once; each look was warmed up, so that a table could answer it. */
+/* Makes changes and looks at once; each look was warmed up, so that a table could answer it. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -238,7 +238,7 @@ static void children(void)
     warm();
     CHECK(system("rm k") == 0 && !exists("k"));
     warm();
-    /* The library is not in this one. */
+    /* This program does not load the library. */
     run("unset LD_PRELOAD; exec env -i PATH=\"$PATH\" sh -c 'echo > q'");
     CHECK(exists("q"));
     warm();
