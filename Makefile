@@ -1,5 +1,5 @@
 # The project's entry points: `make help` lists them. Build output and downloads live under
-# CACHE, outside the checkout; what is missing on the machine is installed by scripts/need.sh.
+# CACHE, outside the checkout; scripts/need.sh installs missing packages.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -15,8 +15,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 INSTALL ?= install
 RELEASE := $(CARGO_TARGET_DIR)/release/trawl
-# The SQL engine is a program of its own, compiled once: with the profile of its name, and never
-# together with the other crates, whose features it would change.
+# The SQL engine is a separate program, compiled once with the profile `sql`, and never together
+# with the other crates, because it would change their features.
 SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
 SHELL_FOR_SSH := $(CARGO_TARGET_DIR)/release/trawl-shell
 LIBRARY := $(CARGO_TARGET_DIR)/release/libtrawl
@@ -24,7 +24,7 @@ PRELOAD := $(CARGO_TARGET_DIR)/release/libtrawl_preload.so
 AUDIT := $(CARGO_TARGET_DIR)/audit/libtrawl_audit.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build build-cli build-lib build-sql build-python demo test lint bench generate install install-lib built built-lib clean-cache
+.PHONY: help build build-cli build-lib build-sql build-python demo check test test-system lint bench generate install install-lib built built-lib clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -35,14 +35,14 @@ build-cli: ## build trawl alone, without the SQL engine
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-cli --package trawl-remote
 
-build-lib: ## build libtrawl, the search call for C, and what is loaded into programs
+build-lib: ## build libtrawl (the search call for C) and the libraries loaded into programs
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-capi
 	$(CARGO) build --release --locked --package trawl-preload
 	$(CARGO) rustc --profile audit --locked --package trawl-audit --lib --crate-type cdylib
 	@! readelf --dynamic '$(AUDIT)' | grep NEEDED || { echo 'libtrawl-audit.so must need no other library' >&2; exit 1; }
 
-build-sql: ## build trawl-sql, which trawl sql and trawl export run (the first time takes long)
+build-sql: ## build trawl-sql, which trawl sql and trawl export run (slow the first time)
 	@scripts/need.sh build
 	$(CARGO) build --profile sql --locked --package trawl-sql
 	@$(INSTALL) -d '$(dir $(SQL))'
@@ -52,10 +52,10 @@ build-python: ## build the Python package's wheel into dist
 	@scripts/need.sh build wheel
 	@scripts/python.sh wheel '$(CURDIR)/dist'
 
-demo: build-cli ## index a real tree (TREE=/usr) and show searches beside find's and du's times
+demo: build-cli ## index a real tree (TREE=/usr) and compare searches with find's and du's times
 	@TRAWL='$(RELEASE)' TREE='$(TREE)' INDEX='$(CACHE)/demo-index' scripts/demo.sh
 
-test: ## install what the tests need and run them all
+test: ## install what the tests need and run all of them
 	@scripts/need.sh build test
 	@failed=0; \
 	$(CARGO) test --workspace --exclude trawl-sql --exclude trawl-python --locked --no-fail-fast || failed=1; \
@@ -63,10 +63,27 @@ test: ## install what the tests need and run them all
 	$(CARGO) test --profile sql --package trawl-sql --locked --no-fail-fast || failed=1; \
 	exit $$failed
 
+# Crates that "make check" and "make test-system" leave out: compiled apart (see "make test").
+APART := --exclude trawl-sql --exclude trawl-python
+# Unit tests leave out two more: these libraries define the C library's own functions, which must
+# not end up in a test program (`test = false` in their Cargo.toml).
+UNIT := --workspace $(APART) --exclude trawl-preload --exclude trawl-audit
+RULES := --test dependencies --test documents --test front_door --test style
+
+check: ## after every edit: rustfmt, clippy, unit tests, the tree's rules
+	@scripts/need.sh build
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace $(APART) --lib --bins --locked --quiet -- -D warnings
+	$(CARGO) test $(UNIT) --lib --bins $(RULES) --locked --no-fail-fast
+
+test-system: ## the test suites that mount, fork or need root
+	@scripts/need.sh build test
+	$(CARGO) test --workspace $(APART) --test '*' --locked --no-fail-fast
+
 lint: ## rustfmt, clippy, cargo-deny, dependency allow-list, generated files
 	@.ci/run lint
 
-bench: build ## print the table of times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
+bench: build ## measure times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
 	@scripts/need.sh bench
 	$(CARGO) build --release --locked --package trawl-bench
 	@TRAWL='$(RELEASE)' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
@@ -75,8 +92,8 @@ generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build
 	$(CARGO) xtask generate
 
-# Installing only copies: who installs is often root, with another cache and without a compiler.
-# The files of $(1) must be there, which "make $(2)" builds.
+# Installing only copies: it is often done by root, with another cache and without a compiler.
+# $(1) lists the files that must exist, $(2) the target that builds them.
 missing = for file in $(1); do [ -e "$$file" ] || { echo "$$file is missing: nothing is installed." \
 	"Run make $(2) first, and both with the same CARGO_TARGET_DIR, now $(CARGO_TARGET_DIR)" >&2; exit 2; }; done
 
@@ -86,7 +103,7 @@ built:
 built-lib:
 	@$(call missing,'$(LIBRARY).so' '$(LIBRARY).a' '$(PRELOAD)' '$(AUDIT)',build-lib)
 
-install: built built-lib install-lib ## copy programs, libtrawl, man pages, completions and systemd units to DESTDIR/PREFIX, once built
+install: built built-lib install-lib ## copy the built programs, libtrawl, man pages, completions and systemd units to DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
@@ -104,7 +121,7 @@ install: built built-lib install-lib ## copy programs, libtrawl, man pages, comp
 	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'
 	$(INSTALL) -D -m 644 completions/fish/trawl.fish '$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/trawl.fish'
 
-install-lib: built-lib ## copy libtrawl alone, with headers, man pages and what pkg-config reads, once built
+install-lib: built-lib ## copy only the built libtrawl, with headers, man pages and the pkg-config file
 	$(INSTALL) -D -m 755 '$(LIBRARY).so' '$(DESTDIR)$(PREFIX)/lib/libtrawl.so.0'
 	ln -sf libtrawl.so.0 '$(DESTDIR)$(PREFIX)/lib/libtrawl.so'
 	$(INSTALL) -D -m 755 '$(PRELOAD)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-preload.so'

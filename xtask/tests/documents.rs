@@ -57,24 +57,62 @@ fn top_folders(root: &Path) -> BTreeSet<String> {
         .collect()
 }
 
+/// Most words of `ARCHITECTURE.md`, counted as wc(1) counts them.
+const MOST_WORDS: usize = 1_500;
+
+/// Returns the documents about the code, `ARCHITECTURE.md`, `CONTRIBUTING.md` and the pages of
+/// `docs/internals`: every path that they name must exist.
+fn documents_about_code(root: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
+    let mut documents = vec![root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md")];
+    let internals = root.join("docs/internals");
+    documents.extend(
+        files
+            .iter()
+            .filter(|file| {
+                file.starts_with(&internals) && file.extension().is_some_and(|end| end == "md")
+            })
+            .cloned(),
+    );
+    documents
+}
+
 #[test]
-fn paths_in_the_architecture_exist() {
+fn paths_in_documents_about_code_exist() {
     let root = tree::root();
     let files = tree::files(&root);
     let top = top_folders(&root);
-    let text = read(&root.join("ARCHITECTURE.md"));
-    let named: Vec<&str> = quoted(&text)
-        .into_iter()
-        .filter(|name| is_repository_path(name, &top))
-        .collect();
-    assert!(!named.is_empty(), "ARCHITECTURE.md names no path");
-    let absent: Vec<&str> = named
-        .into_iter()
-        .filter(|name| !exists(name, &root, &files))
-        .collect();
+    let documents = documents_about_code(&root, &files);
+    assert!(documents.len() > 2, "docs/internals has no page");
+    let mut absent = Vec::new();
+    for document in documents {
+        let text = read(&document);
+        let named: Vec<&str> = quoted(&text)
+            .into_iter()
+            .filter(|name| is_repository_path(name, &top))
+            .collect();
+        assert!(!named.is_empty(), "{} names no path", document.display());
+        absent.extend(
+            named
+                .into_iter()
+                .filter(|name| !exists(name, &root, &files))
+                .map(|name| format!("{}: {name}", document.display())),
+        );
+    }
     assert!(
         absent.is_empty(),
-        "ARCHITECTURE.md names what is not there: {absent:?}"
+        "documents name paths that do not exist:\n{}",
+        absent.join("\n")
+    );
+}
+
+#[test]
+fn the_architecture_can_be_read_in_five_minutes() {
+    let words = read(&tree::root().join("ARCHITECTURE.md"))
+        .split_whitespace()
+        .count();
+    assert!(
+        words <= MOST_WORDS,
+        "ARCHITECTURE.md has {words} words, more than {MOST_WORDS}: move details to docs/internals"
     );
 }
 
@@ -99,7 +137,7 @@ fn relative_links_lead_somewhere() {
     }
     assert!(
         broken.is_empty(),
-        "links that lead nowhere:\n{}",
+        "links to files that do not exist:\n{}",
         broken.join("\n")
     );
 }
