@@ -393,9 +393,11 @@ pub static GENERAL: &[Note] = &[
         "`-O`",
         Otherwise(
             Own,
-            "GNU find reorders tests by level; Trawl orders tests at every level as GNU find does \
-             by default, by cost and then by how likely they are to be true, and keeps the order \
-             of effects",
+            "Levels 0, 1 and 2 (the default) order tests as in GNU find. From level 3 on GNU find \
+             compares tests again and again, and can put one ahead of an action, so that the action \
+             is not carried out; Trawl treats these levels as level 2, and keeps the order of \
+             effects. Below level 2 GNU find looks at an entry to test it for a type of file \
+             system that is mounted nowhere; Trawl does not",
         ),
     ),
     both(

@@ -5,7 +5,7 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 
 use crate::context::{Context, Stop, Turn};
-use crate::expr_order::Part;
+use crate::expr_order::{Level, Part};
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Predicate};
 use crate::predicates::constant;
@@ -334,8 +334,8 @@ impl Expr {
     /// Nothing moves across a part that has an effect, so all effects stay the
     /// same.
     #[must_use]
-    pub fn optimized(self) -> Expr {
-        Part::of(self).expr
+    pub fn optimized(self, level: Level) -> Expr {
+        Part::of(self, level).expr
     }
 }
 

@@ -11,6 +11,7 @@ use trawl_testkit::Prng;
 use crate::compare::between;
 use crate::context::{Context, StartPoint, Turn};
 use crate::expr::{Expr, Node};
+use crate::expr_order::Level;
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::Predicate;
 use crate::predicates::{constant, name, path, perm, regex};
@@ -181,7 +182,7 @@ fn optimised_expressions_do_the_same() {
     for case in 0..3_000 {
         let logs = [Log::default(), Log::default()];
         let build = |log: &Log| expression(&mut Prng::new(seed + case), log, 4);
-        let (naive, optimised) = (build(&logs[0]), build(&logs[1]).optimized());
+        let (naive, optimised) = (build(&logs[0]), build(&logs[1]).optimized(Level::default()));
         for ino in 0..ROWS {
             let expected = run(&naive, &logs[0], ino);
             let done = run(&optimised, &logs[1], ino);

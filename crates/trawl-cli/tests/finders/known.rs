@@ -175,13 +175,9 @@ pub(crate) static KNOWN: &[Known] = &[
         ],
     },
     Known {
-        what: "find -O3 puts a test ahead of a list of -o that acts, in another list of -o",
+        what: "find -O3 orders tests in another way, and puts some ahead of actions",
         sides: BOTH,
-        is_in: |asked| {
-            let is_highest = asked.case.leading.iter().any(|word| word == b"-O3");
-            let all = Expr::Join(Operator::And, Word::new(), asked.case.exprs.clone());
-            is_highest && has_acting_or_in_or(&all)
-        },
+        is_in: |asked| asked.case.leading.iter().any(|word| word == b"-O3"),
         asker: Asker::Ourselves,
         language: None,
         place: Place::Usual,
@@ -189,6 +185,18 @@ pub(crate) static KNOWN: &[Known] = &[
             "-O3", "f", "-links", "5", "-o", "(", "-print", "-o", "-links", "6", "-o", "-links",
             "7", ")", "-o", "-links", "1",
         ],
+    },
+    Known {
+        what: "find -O0 and -O1 look at an entry for -fstype with a type that is mounted nowhere",
+        sides: BOTH,
+        is_in: |asked| {
+            let mut leading = asked.case.leading.iter();
+            leading.any(|word| word == b"-O0" || word == b"-O1") && asked.case.has("-fstype")
+        },
+        asker: Asker::User,
+        language: None,
+        place: Place::Usual,
+        example: &["-O0", "r", "-fstype", "none"],
     },
     Known {
         what: "find takes a slash from a start point that is an empty directory, with -L and -depth",
@@ -418,19 +426,6 @@ fn has_action_in_or(expr: &Expr) -> bool {
     }
 }
 
-/// True if a list of `-o` holds another one that does more than test.
-fn has_acting_or_in_or(expr: &Expr) -> bool {
-    match expr {
-        Expr::Leaf(_) => false,
-        Expr::Not(_, inner) | Expr::Group(inner) => has_acting_or_in_or(inner),
-        Expr::Join(operator, _, parts) => {
-            let acts_in_or = |part: &Expr| contains_or(part) && acts(part);
-            *operator == Operator::Or && parts.iter().any(acts_in_or)
-                || parts.iter().any(has_acting_or_in_or)
-        }
-    }
-}
-
 fn contains_or(expr: &Expr) -> bool {
     match expr {
         Expr::Leaf(_) => false,
@@ -526,5 +521,6 @@ fn usual(link: impl Fn(&str) -> Kind) -> Vec<Planned> {
         ("loop".into(), None, link("loop"), 0o777),
         ("é".into(), None, Kind::File { size_bytes: 0 }, 0o644),
         ("g".into(), Some(7), Kind::File { size_bytes: 0 }, 0o644),
+        ("h".into(), Some(0), Kind::File { size_bytes: 0 }, 0o644),
     ]
 }

@@ -10,6 +10,7 @@ use crate::context::Races;
 use crate::environment::{Environment, Warnings};
 use crate::error::{FindError, Refusal};
 use crate::expr::{Expr, Node};
+use crate::expr_order::Level;
 use crate::files::OutputFile;
 use crate::leaf::Effect;
 use crate::likelihood::guess;
@@ -111,7 +112,11 @@ fn read(
     env: &Environment,
     warnings: &mut Vec<String>,
 ) -> Result<Parsed, FindError> {
-    let (follow, words) = leading_options(words, env, warnings)?;
+    let Leading {
+        follow,
+        level,
+        words,
+    } = leading_options(words, env, warnings)?;
     let paths = words
         .iter()
         .take_while(|word| !begins_expression(word, Place::Leading))
@@ -138,6 +143,7 @@ fn read(
             files: Vec::new(),
             starts_from: None,
             depth_was_asked: false,
+            level,
             order: None,
             limit: None,
             is_unique: false,
@@ -151,14 +157,22 @@ fn read(
     reader.finish(starts).map(|p| Parsed::Search(Box::new(p)))
 }
 
+/// The words before the start points, as options, and those that follow.
+struct Leading<'a> {
+    follow: Follow,
+    level: Level,
+    words: &'a [Vec<u8>],
+}
+
 /// Takes `-P`, `-H`, `-L`, `-O…`, `-D …` and `--` from the beginning of the
 /// words.
 fn leading_options<'a>(
     mut words: &'a [Vec<u8>],
     env: &Environment,
     warnings: &mut Vec<String>,
-) -> Result<(Follow, &'a [Vec<u8>]), FindError> {
+) -> Result<Leading<'a>, FindError> {
     let mut follow = Follow::Never;
+    let mut level = Level::default();
     while let Some((word, rest)) = words.split_first() {
         match &word[..] {
             b"-P" => follow = Follow::Never,
@@ -177,26 +191,36 @@ fn leading_options<'a>(
                 words = rest;
                 continue;
             }
-            [b'-', b'O', level @ ..] => check_level(level)?,
+            [b'-', b'O', digits @ ..] => level = read_level(digits)?,
             _ => break,
         }
         words = rest;
     }
-    Ok((follow, words))
+    Ok(Leading {
+        follow,
+        level,
+        words,
+    })
 }
 
 const NO_FLAGS: &str =
     "Missing argument after the -D option.\nTry 'find --help' for more information.";
 
-fn check_level(level: &[u8]) -> Result<(), FindError> {
+/// Reads the level of `-O`. Levels above 2 count as 2.
+fn read_level(level: &[u8]) -> Result<Level, FindError> {
     let number = || std::str::from_utf8(level).ok()?.parse::<u64>().ok();
     let reason = match level.first() {
         None => "The -O option must be immediately followed by a decimal integer".into(),
         Some(digit) if !digit.is_ascii_digit() => {
             "Please specify a decimal number immediately after -O".into()
         }
-        Some(_) if number().is_some() => return Ok(()),
         Some(_) => {
+            match number() {
+                Some(0) => return Ok(Level::Names),
+                Some(1) => return Ok(Level::Free),
+                Some(_) => return Ok(Level::Types),
+                None => {}
+            }
             let shown = String::from_utf8_lossy(level);
             let range = level.iter().all(u8::is_ascii_digit);
             let why = if range {
@@ -371,7 +395,7 @@ impl Reader<'_> {
             starts_from: settings.starts_from,
             files: settings.files,
             races: settings.races,
-            expr: expr.optimized(),
+            expr: expr.optimized(settings.level),
             traversal: settings.traversal,
             warnings: std::mem::take(self.warnings),
             prints_by_default: !acts,

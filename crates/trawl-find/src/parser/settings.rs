@@ -4,6 +4,7 @@ use trawl_model::Timestamp;
 
 use crate::context::Races;
 use crate::environment::Warnings;
+use crate::expr_order::Level;
 use crate::files::OutputFile;
 use crate::order::Order;
 use crate::regex::Dialect;
@@ -31,6 +32,8 @@ pub struct Settings {
     /// True once `-depth` was given explicitly, rather than implied by
     /// `-delete`.
     pub depth_was_asked: bool,
+    /// How far tests are reordered (`-O`).
+    pub level: Level,
     /// The order in which all output is sorted.
     pub order: Option<Order>,
     /// The smallest number that `-limit` was given.
