@@ -182,7 +182,10 @@ fn changes_since_the_snapshot_are_told_apart() {
     for (word, line) in [
         ("closed", "open: permission denied; the index"),
         ("changed", "own: it may be listed"),
-        ("changed", "group/b: it is not to be seen"),
+        (
+            "changed",
+            "group/b: it must not be seen; the index shows it",
+        ),
     ] {
         let line = format!("    {word} {}/{line}", tree.display());
         assert!(text.contains(&line), "{line}\n{text}");

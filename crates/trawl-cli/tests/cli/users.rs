@@ -59,7 +59,8 @@ fn what_may_not_be_read_is_an_issue_and_exit_code_one() {
         let ran = as_user(&site, line).expect_code(1);
         assert_eq!(ran.text(), text, "{line}");
         assert!(
-            ran.errors().contains("1 part of this could not be read"),
+            ran.errors()
+                .contains("1 part of the answer could not be read"),
             "{ran}"
         );
     }

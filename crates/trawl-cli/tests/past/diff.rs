@@ -354,7 +354,7 @@ fn a_directory_that_was_not_read_is_not_compared() {
     );
     assert!(
         ran.errors()
-            .contains("‘./d’: the second snapshot does not tell"),
+            .contains("‘./d’: its content is unknown in the second snapshot"),
         "{ran}"
     );
     assert_eq!(ran.code, Some(1));

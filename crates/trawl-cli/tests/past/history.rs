@@ -49,5 +49,8 @@ fn a_line_for_each_snapshot_with_news() {
         1 + 3 + 1
     );
     let ran = site.run("history never").expect_code(2);
-    assert!(ran.errors().contains("in none of 5 snapshots"), "{ran}");
+    assert!(
+        ran.errors().contains("is not in any of 5 snapshots"),
+        "{ran}"
+    );
 }

@@ -83,7 +83,7 @@ fn a_diff_tells_nothing_that_a_snapshot_hides() {
     // A directory that was opened was hidden before: this is reported.
     assert!(
         ran.errors()
-            .contains("‘./opens’: the first snapshot does not tell"),
+            .contains("‘./opens’: its content is unknown in the first snapshot"),
         "{ran}"
     );
     for dir in ["private", "closes", "opens"] {

@@ -97,6 +97,7 @@ fn programs_are_shown_what_their_certificate_may_see() {
         );
         assert!(!ran.text().contains("it is open"), "{way:?}: {ran}");
     }
+    searched(&shown, port, &files);
     mounted(&shown, port, &files);
     // A server whose certificate nobody vouches for is not asked, and the command is not run.
     let files = shown.secured.files(&shown.secured.clients, Some(&own));
@@ -112,6 +113,25 @@ fn programs_are_shown_what_their_certificate_may_see() {
     let ran = shown.run(&[], port, &files, "echo ran");
     assert_eq!((ran.text().as_str(), ran.code), ("", Some(125)), "{ran}");
     assert!(ran.errors().contains("none.pem"), "{ran}");
+}
+
+/// A search in the run has no certificates to ask the server with, unless it is given them. Either
+/// way the answer is that of a walk through the mount.
+fn searched(shown: &Shown, port: u16, files: &Certificates) {
+    let program = shown.secured.site.program.display();
+    let given = options(files).join(" ");
+    let ask = |words: &str| {
+        let script = format!("{program} search --status {words} '*.c' $0");
+        let ran = shown.run(&["--no-preload"], port, files, &script);
+        let paths: Vec<String> = ran.text().lines().map(str::to_owned).collect();
+        (ran.code, paths, ran.errors())
+    };
+    let (code, walked, said) = ask("--served-by live");
+    assert!(!walked.is_empty(), "{said}");
+    for words in ["", &given] {
+        let asked = ask(words);
+        assert_eq!((asked.0, &asked.1), (code, &walked), "{words}: {}", asked.2);
+    }
 }
 
 /// `trawl mount` in the background uses the same files.
