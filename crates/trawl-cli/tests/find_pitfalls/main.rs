@@ -1,10 +1,10 @@
-//! Traps that implementations of find have fallen into, each a line of shell that is run with GNU
+//! Pitfalls that implementations of find have fallen into, each a line of shell that is run with GNU
 //! find and with the program, from the index and from the live file system. Output (sorted),
 //! messages and the exit code must be the same.
 //!
 //! Known failures are in [`pending::PENDING`], and must fail: whoever fixes one removes its row.
 //!
-//! `TRAWL_TRAPS=size` runs only traps with this word in their line, and prints what each side
+//! `TRAWL_PITFALLS=size` runs only traps with this word in their line, and prints what each side
 //! printed.
 
 #![forbid(unsafe_code)]
@@ -37,7 +37,7 @@ fn traps() -> Vec<&'static str> {
         suites::TRAPS,
         scripts::TRAPS,
     ];
-    let wanted = std::env::var("TRAWL_TRAPS").unwrap_or_default();
+    let wanted = std::env::var("TRAWL_PITFALLS").unwrap_or_default();
     let all = lists.into_iter().flatten().copied();
     all.filter(|line| line.contains(&wanted)).collect()
 }
@@ -50,7 +50,7 @@ fn run(mode: Mode) {
     if let Some(skip) = site.cannot(mode) {
         return skip.say();
     }
-    let is_loud = std::env::var_os("TRAWL_TRAPS").is_some();
+    let is_loud = std::env::var_os("TRAWL_PITFALLS").is_some();
     let mut wrong = String::new();
     for line in traps() {
         let failure = site.difference(mode, line);
@@ -81,7 +81,7 @@ fn traps_from_the_live_file_system() {
 #[test]
 fn pending_traps_exist() {
     let all = traps();
-    if std::env::var_os("TRAWL_TRAPS").is_some() {
+    if std::env::var_os("TRAWL_PITFALLS").is_some() {
         return;
     }
     for line in pending::PENDING.iter().flat_map(|row| row.2) {

@@ -37,7 +37,10 @@ fn expect_seen(label: &str, case: &str, words: &[&str]) {
     for number in 0..20 {
         fs::write(here.join(format!("file {number}")), "text\n").expect("room");
     }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/running/at_once.py");
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/run_and_mount/at_once.py"
+    );
     let mut command = covered(&trawl, &site);
     command
         .args(["python3", script])

@@ -39,7 +39,10 @@ pub(crate) fn compiled(what: &str, into: &Path, name: &str) -> Option<PathBuf> {
         return None;
     }
     let program = into.join(name);
-    let source = format!("{}/tests/running/c/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let source = format!(
+        "{}/tests/run_and_mount/c/{name}.c",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let mut compiler = oracle::command("cc");
     compiler.args([
         "-Wall",
