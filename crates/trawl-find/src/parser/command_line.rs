@@ -122,9 +122,6 @@ fn read(
         .take_while(|word| !begins_expression(word, Place::Leading))
         .count();
     let (starts, words) = words.split_at(paths);
-    if let Some(special) = special(words) {
-        return Ok(special);
-    }
     let mut reader = Reader {
         env,
         settings: Settings {
@@ -153,7 +150,9 @@ fn read(
         last: None,
         tokens: Vec::new(),
     };
-    reader.read(words)?;
+    if let Some(special) = reader.read(words)? {
+        return Ok(special);
+    }
     reader.finish(starts).map(|p| Parsed::Search(Box::new(p)))
 }
 
@@ -253,12 +252,12 @@ fn begins_expression(word: &[u8], place: Place) -> bool {
     }
 }
 
-/// Returns the request of `-help` and `-version` if they are the first word of
-/// the expression.
-fn special(words: &[Vec<u8>]) -> Option<Parsed> {
-    match words.first().map(Vec::as_slice) {
-        Some(b"-help" | b"--help") => Some(Parsed::Help),
-        Some(b"-version" | b"--version") => Some(Parsed::Version),
+/// Returns the request of `-help` and `-version`. They end the parsing wherever
+/// a predicate may stand.
+fn special(word: &[u8]) -> Option<Parsed> {
+    match word {
+        b"-help" | b"--help" => Some(Parsed::Help),
+        b"-version" | b"--version" => Some(Parsed::Version),
         _ => None,
     }
 }
@@ -275,10 +274,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, mut words: &[Vec<u8>]) -> Result<(), FindError> {
+    fn read(&mut self, mut words: &[Vec<u8>]) -> Result<Option<Parsed>, FindError> {
         while let Some((word, rest)) = words.split_first() {
             if !begins_expression(word, Place::Within) {
                 return Err(self.stray_path(word));
+            }
+            if let Some(special) = special(word) {
+                return Ok(Some(special));
             }
             let name = String::from_utf8_lossy(word).into_owned();
             let Some(predicate) = registry::find(&name) else {
@@ -288,7 +290,7 @@ impl Reader<'_> {
             self.last = Some(name);
             words = rest.get(used..).unwrap_or_default();
         }
-        Ok(())
+        Ok(None)
     }
 
     fn predicate(
@@ -520,6 +522,15 @@ mod tests {
         }
         assert!(matches!(parse_words(". --help"), Ok(Parsed::Help)));
         assert!(matches!(parse_words("-version"), Ok(Parsed::Version)));
+        // Wherever a predicate may stand; what stands before it must make sense.
+        for words in ["-print -version", "! -version", "( -name a -version"] {
+            assert!(matches!(parse_words(words), Ok(Parsed::Version)), "{words}");
+        }
+        assert_eq!(error_of("-none -version"), "unknown predicate `-none'");
+        assert!(matches!(
+            parse_words("-name -version"),
+            Ok(Parsed::Search(_))
+        ));
     }
 
     #[test]
