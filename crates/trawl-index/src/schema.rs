@@ -10,7 +10,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::schema::types::ColumnPath;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use trawl_model::column::{COLUMNS, ColumnEncoding, ColumnType};
+use trawl_model::column::{COLUMNS, ColumnEncoding, ColumnType, REQUIRED_COLUMNS};
 
 /// The format version that this crate writes and reads.
 pub const FORMAT: u32 = 2;
@@ -237,6 +237,15 @@ impl Table {
             Table::Links => LINK_COLUMNS,
             Table::Xattrs => XATTR_COLUMNS,
             Table::Issues => ISSUE_COLUMNS,
+        }
+    }
+
+    /// Returns the number of leading columns without which a file is damaged. Columns behind them
+    /// are missing in files of programs that did not know them; their values are null there.
+    pub fn required_fields(self) -> usize {
+        match self {
+            Table::Entries => REQUIRED_COLUMNS,
+            _ => self.fields().len(),
         }
     }
 

@@ -107,6 +107,13 @@ columns! {
     Attributes, "attributes", U64, false, Dictionary, "bits", "stx_attributes & stx_attributes_mask: immutable, append-only, compressed, …";
 }
 
+/// Number of leading columns that every segment has.
+///
+/// The columns behind them may have been added after a segment was written. A reader takes such a
+/// segment's value as null, or as 0 where the column has no nulls. Only trailing columns can be
+/// added: a column's position is fixed within a format version.
+pub const REQUIRED_COLUMNS: usize = Column::Project as usize;
+
 impl Column {
     /// The column's row in [`COLUMNS`].
     pub fn info(self) -> &'static ColumnInfo {
@@ -188,6 +195,8 @@ mod tests {
             assert!(COLUMNS[..at].iter().all(|other| other.name != info.name));
         }
         assert!(COLUMNS.len() < 64, "a ColumnSet has 64 places");
+        // Segments of format 2 may lack no more than these two, however many are added.
+        assert_eq!(COLUMNS[REQUIRED_COLUMNS].name, "project");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::footer::{Chunk, Codec, Footer, Group, PagePlace, Pages, Problem};
 use super::page::{self, Number, Page, PageBuffers, PageHeader, PageKind, Width};
 use crate::error::{QueryError, Result};
 use std::fs::File;
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -213,7 +214,8 @@ impl SegmentFile {
     }
 
     /// Appends the numbers of `column` in `ranges` (ascending, disjoint) to
-    /// `out`; `null` replaces missing values.
+    /// `out`; `null` replaces missing values, which are all those of a column
+    /// that the file lacks.
     pub(crate) fn numbers<T: Number>(
         &self,
         column: usize,
@@ -227,6 +229,10 @@ impl SegmentFile {
             ColumnType::U32 => Width::Bits32,
             _ => Width::Bits64,
         };
+        if self.lacks(column) {
+            out.extend(repeat_n(null, self.lacking_rows(ranges)?));
+            return Ok(());
+        }
         let mut dictionary = Vec::new();
         out.reserve(row_count(ranges).min(MOST_RESERVED));
         self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
@@ -262,6 +268,12 @@ impl SegmentFile {
         out: &mut ByteColumn,
     ) -> Result<()> {
         let (at, _) = self.column(column)?;
+        if self.lacks(column) {
+            let end = out.offsets.last().copied().unwrap_or_default();
+            let rows = self.lacking_rows(ranges)?;
+            out.offsets.extend(repeat_n(end, rows));
+            return Ok(());
+        }
         let mut dictionary = ByteColumn::default();
         out.offsets.reserve(row_count(ranges).min(MOST_RESERVED));
         self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
@@ -284,6 +296,33 @@ impl SegmentFile {
         Ok((at, field.kind))
     }
 
+    /// True if the file was written before this column was added to its table.
+    fn lacks(&self, column: usize) -> bool {
+        column >= self.footer.columns()
+    }
+
+    /// Returns the number of rows in `ranges`. Looks at the page index of a
+    /// column that the file has, so that a forged footer cannot claim more rows
+    /// than its pages can have.
+    fn lacking_rows(&self, ranges: &[Range<u64>]) -> Result<usize> {
+        self.check_ranges(ranges)?;
+        for (number, group) in self.footer.groups.iter().enumerate() {
+            let end = group.first_row + group.rows as u64;
+            let first = ranges.partition_point(|range| range.end <= group.first_row);
+            if ranges.get(first).is_some_and(|range| range.start < end) {
+                self.pages(number, 0)?;
+            }
+        }
+        Ok(row_count(ranges))
+    }
+
+    fn check_ranges(&self, ranges: &[Range<u64>]) -> Result<()> {
+        match ranges.last().is_some_and(|last| last.end > self.rows) {
+            true => Err(self.damaged("rows beyond its end are referred to")),
+            false => Ok(()),
+        }
+    }
+
     /// Calls `visit` for each page that holds rows of `ranges`, with these rows
     /// counted within the page; before that, for the dictionary.
     fn for_each_page(
@@ -293,9 +332,7 @@ impl SegmentFile {
         scratch: &mut Scratch,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        if ranges.last().is_some_and(|last| last.end > self.rows) {
-            return Err(self.damaged("rows beyond its end are referred to"));
-        }
+        self.check_ranges(ranges)?;
         let mut next = 0;
         for (number, group) in self.footer.groups.iter().enumerate() {
             let end = group.first_row + group.rows as u64;

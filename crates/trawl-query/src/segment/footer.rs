@@ -77,8 +77,8 @@ pub(crate) struct Group {
 #[derive(Clone, Debug)]
 pub(crate) struct Footer {
     pub(crate) groups: Vec<Group>,
-    /// Number of columns in the file; the columns that this program knows come
-    /// first.
+    /// Number of columns in the file. If it is not the number that this program
+    /// knows, the last ones are unknown or missing.
     columns: usize,
     hashes: Vec<u8>,
     tail: Vec<u8>,
@@ -106,7 +106,7 @@ impl Footer {
         if raw.format != Some(trawl_index::schema::FORMAT) || raw.table != Some(table) {
             return Err("its footer belongs to another table or format");
         }
-        check_schema(&raw.schema, table.fields())?;
+        check_schema(&raw.schema, table)?;
         let mut first_row = 0u64;
         for group in &mut raw.groups {
             if group.rows as u64 > MOST_GROUP_ROWS || group.chunks.len() != raw.schema.len() {
@@ -221,7 +221,9 @@ fn footer_bytes(tail: &[u8]) -> Option<&[u8]> {
     rest.get(rest.len().checked_sub(len)?..)
 }
 
-fn check_schema(found: &[Leaf<'_>], fields: &[FieldInfo]) -> Result<(), Problem> {
+/// Checks that the file's columns are those of the table, as far as both go.
+/// The file may have more at the end, or lack some that are not required.
+fn check_schema(found: &[Leaf<'_>], table: Table) -> Result<(), Problem> {
     let fits = |(leaf, field): (&Leaf<'_>, &FieldInfo)| {
         let physical = match field.kind {
             ColumnType::Text | ColumnType::Bytes => Physical::Bytes,
@@ -232,7 +234,8 @@ fn check_schema(found: &[Leaf<'_>], fields: &[FieldInfo]) -> Result<(), Problem>
             && leaf.physical == Some(physical)
             && leaf.optional == field.nullable
     };
-    if found.len() < fields.len() || !found.iter().zip(fields).all(fits) {
+    let is_complete = found.len() >= table.required_fields();
+    if !is_complete || !found.iter().zip(table.fields()).all(fits) {
         return Err("its columns are not those of the format");
     }
     Ok(())

@@ -3,9 +3,11 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
+pub mod answers;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
+use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
 use trawl_model::rows::Row;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
@@ -217,7 +219,12 @@ impl Tree {
 
     /// Writes the tree in random fragments and segments.
     pub fn write(&self, index: &Path, random: &mut Random) {
-        let index = IndexDir::create(index, None).unwrap();
+        self.write_for(None, index, random);
+    }
+
+    /// The same, for these readers.
+    pub fn write_for(&self, readers: Option<Readers>, index: &Path, random: &mut Random) {
+        let index = IndexDir::create(index, readers).unwrap();
         let options = WriterOptions {
             memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
             started: Timestamp {
