@@ -248,39 +248,59 @@ fn known_access(meta: &Meta) -> Timestamp {
 }
 
 fn push_entry(out: &mut Vec<u8>, batch: &DirBatch, entry: &Entry) {
-    let meta = &entry.meta;
+    // Names every field, so that a new column cannot be forgotten.
+    let Entry {
+        meta,
+        name,
+        link_target,
+        xattr_names,
+        acl,
+        acl_default,
+    } = entry;
+    let Meta {
+        ino,
+        dev,
+        rdev,
+        mode,
+        nlink,
+        uid,
+        gid,
+        size,
+        blocks,
+        blksize,
+        atime: _,
+        mtime,
+        ctime,
+        btime: _,
+        attributes,
+        project,
+    } = meta;
     let born = known_birth(meta);
     let birth = born.unwrap_or_default();
     let access = known_access(meta);
-    let known = u32::from(born.is_some()) | u32::from(meta.project.is_some()) << 1;
+    let known = u32::from(born.is_some()) | u32::from(project.is_some()) << 1;
     let words = [
-        meta.ino,
-        meta.dev.as_u64(),
-        meta.rdev.as_u64(),
-        pair(meta.mode, meta.nlink),
-        pair(meta.uid.0, meta.gid.0),
-        meta.size,
-        meta.blocks,
-        pair(meta.blksize, known),
+        *ino,
+        dev.as_u64(),
+        rdev.as_u64(),
+        pair(*mode, *nlink),
+        pair(uid.0, gid.0),
+        *size,
+        *blocks,
+        pair(*blksize, known),
         access.secs as u64,
-        meta.mtime.secs as u64,
-        meta.ctime.secs as u64,
+        mtime.secs as u64,
+        ctime.secs as u64,
         birth.secs as u64,
-        pair(access.nanos, meta.mtime.nanos),
-        pair(meta.ctime.nanos, birth.nanos),
-        meta.attributes,
-        pair(meta.project.unwrap_or_default(), entry.name.len),
-        pair(entry.link_target.len, entry.xattr_names.len),
-        pair(entry.acl.len, entry.acl_default.len),
+        pair(access.nanos, mtime.nanos),
+        pair(ctime.nanos, birth.nanos),
+        *attributes,
+        pair(project.unwrap_or_default(), name.len),
+        pair(link_target.len, xattr_names.len),
+        pair(acl.len, acl_default.len),
     ];
     push_words(out, words);
-    let spans = [
-        entry.name,
-        entry.link_target,
-        entry.xattr_names,
-        entry.acl,
-        entry.acl_default,
-    ];
+    let spans = [*name, *link_target, *xattr_names, *acl, *acl_default];
     for span in spans.iter().filter(|span| !span.is_empty()) {
         out.extend_from_slice(batch.bytes(*span));
     }

@@ -225,70 +225,101 @@ impl RowBatch {
             }
         }
         let (from, at) = (row.batch, row.at);
-        self.len += 1;
-        copy_bytes(&mut self.name, &from.name, at);
-        copy(&mut self.ino, &from.ino, at);
-        copy(&mut self.dev, &from.dev, at);
-        copy(&mut self.mode, &from.mode, at);
-        copy(&mut self.nlink, &from.nlink, at);
-        copy(&mut self.uid, &from.uid, at);
-        copy(&mut self.gid, &from.gid, at);
-        copy(&mut self.rdev, &from.rdev, at);
-        copy(&mut self.size, &from.size, at);
-        copy(&mut self.blocks, &from.blocks, at);
-        copy(&mut self.blksize, &from.blksize, at);
-        copy(&mut self.atime, &from.atime, at);
-        copy(&mut self.atime_ns, &from.atime_ns, at);
-        copy(&mut self.mtime, &from.mtime, at);
-        copy(&mut self.mtime_ns, &from.mtime_ns, at);
-        copy(&mut self.ctime, &from.ctime, at);
-        copy(&mut self.ctime_ns, &from.ctime_ns, at);
-        copy(&mut self.btime, &from.btime, at);
-        copy(&mut self.btime_ns, &from.btime_ns, at);
-        copy_bytes(&mut self.link_target, &from.link_target, at);
-        copy_bytes(&mut self.xattr_names, &from.xattr_names, at);
-        copy_bytes(&mut self.acl, &from.acl, at);
-        copy_bytes(&mut self.acl_default, &from.acl_default, at);
-        copy(&mut self.project, &from.project, at);
-        copy(&mut self.attributes, &from.attributes, at);
+        // Names every field, so that a new column cannot be forgotten.
+        let RowBatch {
+            len,
+            name,
+            ino,
+            dev,
+            mode,
+            nlink,
+            uid,
+            gid,
+            rdev,
+            size,
+            blocks,
+            blksize,
+            atime,
+            atime_ns,
+            mtime,
+            mtime_ns,
+            ctime,
+            ctime_ns,
+            btime,
+            btime_ns,
+            link_target,
+            xattr_names,
+            acl,
+            acl_default,
+            project,
+            attributes,
+        } = self;
+        *len += 1;
+        copy_bytes(name, &from.name, at);
+        copy(ino, &from.ino, at);
+        copy(dev, &from.dev, at);
+        copy(mode, &from.mode, at);
+        copy(nlink, &from.nlink, at);
+        copy(uid, &from.uid, at);
+        copy(gid, &from.gid, at);
+        copy(rdev, &from.rdev, at);
+        copy(size, &from.size, at);
+        copy(blocks, &from.blocks, at);
+        copy(blksize, &from.blksize, at);
+        copy(atime, &from.atime, at);
+        copy(atime_ns, &from.atime_ns, at);
+        copy(mtime, &from.mtime, at);
+        copy(mtime_ns, &from.mtime_ns, at);
+        copy(ctime, &from.ctime, at);
+        copy(ctime_ns, &from.ctime_ns, at);
+        copy(btime, &from.btime, at);
+        copy(btime_ns, &from.btime_ns, at);
+        copy_bytes(link_target, &from.link_target, at);
+        copy_bytes(xattr_names, &from.xattr_names, at);
+        copy_bytes(acl, &from.acl, at);
+        copy_bytes(acl_default, &from.acl_default, at);
+        copy(project, &from.project, at);
+        copy(attributes, &from.attributes, at);
     }
 
     /// Returns all columns, grouped by type.
     fn buffers(&mut self) -> RowBuffers<'_> {
+        // Names every field, so that a new column cannot be forgotten.
+        let RowBatch {
+            len: _,
+            name,
+            link_target,
+            xattr_names,
+            acl,
+            acl_default,
+            ino,
+            dev,
+            rdev,
+            size,
+            blocks,
+            attributes,
+            mode,
+            nlink,
+            uid,
+            gid,
+            blksize,
+            atime_ns,
+            mtime_ns,
+            ctime_ns,
+            btime_ns,
+            project,
+            atime,
+            mtime,
+            ctime,
+            btime,
+        } = self;
         RowBuffers {
-            bytes: [
-                &mut self.name,
-                &mut self.link_target,
-                &mut self.xattr_names,
-                &mut self.acl,
-                &mut self.acl_default,
-            ],
-            u64s: [
-                &mut self.ino,
-                &mut self.dev,
-                &mut self.rdev,
-                &mut self.size,
-                &mut self.blocks,
-                &mut self.attributes,
-            ],
+            bytes: [name, link_target, xattr_names, acl, acl_default],
+            u64s: [ino, dev, rdev, size, blocks, attributes],
             u32s: [
-                &mut self.mode,
-                &mut self.nlink,
-                &mut self.uid,
-                &mut self.gid,
-                &mut self.blksize,
-                &mut self.atime_ns,
-                &mut self.mtime_ns,
-                &mut self.ctime_ns,
-                &mut self.btime_ns,
-                &mut self.project,
+                mode, nlink, uid, gid, blksize, atime_ns, mtime_ns, ctime_ns, btime_ns, project,
             ],
-            i64s: [
-                &mut self.atime,
-                &mut self.mtime,
-                &mut self.ctime,
-                &mut self.btime,
-            ],
+            i64s: [atime, mtime, ctime, btime],
         }
     }
 }
