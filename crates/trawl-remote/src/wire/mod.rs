@@ -31,6 +31,8 @@
 
 pub mod attributes;
 mod fields;
+#[cfg(test)]
+mod golden;
 mod message;
 mod news;
 pub mod version;
