@@ -368,28 +368,28 @@ pub fn parse_roots(list: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
     Ok(roots)
 }
 
-/// Returns the list that [`parse_roots`] parses as these directories.
-pub fn join_roots<P: AsRef<[u8]>>(roots: &[P]) -> Vec<u8> {
-    let mut list = Vec::new();
-    for (at, root) in roots.iter().enumerate() {
-        if at > 0 {
-            list.push(b':');
-        }
-        for byte in root.as_ref() {
-            if matches!(byte, b':' | b'\\') {
-                list.push(b'\\');
-            }
-            list.push(*byte);
-        }
-    }
-    list
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pattern::Language;
     use proptest::prelude::*;
+
+    /// Returns the list that [`parse_roots`] parses as these directories.
+    fn join_roots<P: AsRef<[u8]>>(roots: &[P]) -> Vec<u8> {
+        let mut list = Vec::new();
+        for (at, root) in roots.iter().enumerate() {
+            if at > 0 {
+                list.push(b':');
+            }
+            for byte in root.as_ref() {
+                if matches!(byte, b':' | b'\\') {
+                    list.push(b'\\');
+                }
+                list.push(*byte);
+            }
+        }
+        list
+    }
 
     #[test]
     fn lists_are_read_as_path_is() {

@@ -1,8 +1,7 @@
 //! A set of everything that is dirty, without duplicates, in bounded memory.
 //!
-//! Invariant: every change that was put in is covered by the contents ([`Dirty::covers_name`] and
-//! similar) until they are taken. If there is too much, names are replaced by their directory,
-//! directories by a subtree that contains them ([`DirtySet::shrink`]), and in the end by the file
+//! Invariant: every change that was put in is covered by the contents until they are
+//! taken. If there is too much, names are replaced by their directory, directories by a subtree that contains them ([`DirtySet::shrink`]), and in the end by the file
 //! system ([`Change::Everything`]): more is marked dirty, never less.
 
 use std::collections::{BTreeMap, HashMap};
@@ -100,57 +99,6 @@ impl Dirty {
             DirtyDirectory::Listing | DirtyDirectory::Subtree(_) => 1,
         });
         inside.sum::<usize>() + self.objects.len() + self.everything.len()
-    }
-
-    /// Returns true if this kind of change to the name is covered, not considering subtrees further
-    /// up.
-    #[must_use]
-    pub fn covers_name(&self, directory: ObjectRef<'_>, name: &[u8], what: NameChange) -> bool {
-        self.everything.contains_key(&directory.file_system())
-            || match self.directories.get(directory.as_bytes()) {
-                Some(DirtyDirectory::Names(names)) => {
-                    names.get(name).is_some_and(|dirty| *dirty >= what)
-                }
-                Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_)) => true,
-                None => false,
-            }
-    }
-
-    /// Returns true if the object's attributes and content are covered under all its names. Those
-    /// of a directory are covered by any change of its listing.
-    #[must_use]
-    pub fn covers_object(&self, object: ObjectRef<'_>) -> bool {
-        self.everything.contains_key(&object.file_system())
-            || self.objects.contains_key(object.as_bytes())
-            || match self.directories.get(object.as_bytes()) {
-                Some(DirtyDirectory::Names(names)) => {
-                    names.values().any(|what| *what == NameChange::Listing)
-                }
-                Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_)) => true,
-                None => false,
-            }
-    }
-
-    /// Returns true if the directory's whole listing is covered, not considering subtrees further
-    /// up.
-    #[must_use]
-    pub fn covers_listing(&self, directory: ObjectRef<'_>) -> bool {
-        self.everything.contains_key(&directory.file_system())
-            || matches!(
-                self.directories.get(directory.as_bytes()),
-                Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_))
-            )
-    }
-
-    /// Returns true if the directory and everything below is covered, not considering subtrees
-    /// further up.
-    #[must_use]
-    pub fn covers_subtree(&self, directory: ObjectRef<'_>) -> bool {
-        self.everything.contains_key(&directory.file_system())
-            || matches!(
-                self.directories.get(directory.as_bytes()),
-                Some(DirtyDirectory::Subtree(_))
-            )
     }
 }
 

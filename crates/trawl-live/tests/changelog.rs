@@ -1,8 +1,12 @@
 //! Tests of recorded Lustre changelogs. The recordings were written by hand after the Lustre
 //! manual's examples; none comes from a Lustre file system.
 
+#[path = "support/covers.rs"]
+mod covers;
+
 use std::fs;
 
+use covers::Covers as _;
 use trawl_live::lustre::Fid;
 use trawl_live::{
     AsOf, Change, ChangeSource, DirtySet, Doubt, FileSystemId, LiveError, Lustre, NameChange,

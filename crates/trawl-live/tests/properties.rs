@@ -1,8 +1,12 @@
 //! Properties: every change put into a dirty set is covered by its contents, however small the set;
 //! no bytes make a parser panic.
 
+#[path = "support/covers.rs"]
+mod covers;
+
 use std::collections::HashMap;
 
+use covers::Covers as _;
 use proptest::prelude::*;
 use trawl_live::lustre::Record;
 use trawl_live::{

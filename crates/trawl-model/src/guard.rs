@@ -67,16 +67,6 @@ pub struct Predicate {
 }
 
 impl Predicate {
-    /// Returns the predicate that every user passes.
-    pub fn everyone() -> Predicate {
-        Predicate {
-            users: Vec::new(),
-            granting: Vec::new(),
-            denying: Vec::new(),
-            other: true,
-        }
-    }
-
     /// Returns the predicate that only the superuser passes.
     pub fn superuser_only() -> Predicate {
         Predicate {

@@ -126,13 +126,6 @@ impl Placer {
         placer
     }
 
-    /// Replaces the threshold [`BARRIER_ROWS`].
-    #[must_use]
-    pub fn with_barrier_rows(mut self, barrier_rows: u64) -> Placer {
-        self.barrier_rows = barrier_rows;
-        self
-    }
-
     /// Sets the paths of the subtrees that were large and open in the previous
     /// snapshot ([`Placer::large_open`]).
     #[must_use]
@@ -588,9 +581,8 @@ mod tests {
 
     fn deliver_all(tree: &Tree, barrier_rows: u64) -> (Placer, Vec<GuardId>) {
         let large = (0..tree.parent.len()).filter(|at| tree.large_before[*at]);
-        let mut placer = Placer::new(b"/d0", &[])
-            .with_barrier_rows(barrier_rows)
-            .with_large_open(large.map(|at| tree.path(at)));
+        let mut placer = Placer::new(b"/d0", &[]).with_large_open(large.map(|at| tree.path(at)));
+        placer.barrier_rows = barrier_rows;
         let mut guards = vec![GuardId::TRIVIAL; tree.parent.len()];
         deliver(tree, 0, &mut placer, &mut guards);
         (placer, guards)

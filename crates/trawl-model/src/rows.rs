@@ -551,12 +551,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Returns the columns for which a [`RowBatch`] has buffers: all except `dir`, `type` and
-/// `name_raw`, which follow from the path, the mode and the name.
-pub fn decoded_columns() -> ColumnSet {
-    ColumnSet::all().minus(ColumnSet::of(&[Column::Dir, Column::Type, Column::NameRaw]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

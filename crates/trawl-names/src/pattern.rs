@@ -10,7 +10,6 @@
 use memchr::memmem::Finder;
 
 use crate::trail::Trail;
-use crate::{glob, regex};
 
 /// The text that a pattern is matched against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -94,19 +93,6 @@ impl Needles {
             case,
             all: vec![vec![literal]],
         }
-    }
-
-    /// Returns needles for a shell pattern that must match the whole subject,
-    /// as fnmatch(3) does without flags (`*` and `?` also match slashes).
-    pub fn of_glob(pattern: &[u8], subject: Subject, case: Case) -> Needles {
-        glob::needles(pattern, subject, case)
-    }
-
-    /// Returns needles for a regular expression that is searched for in the
-    /// subject, in the syntax of the `regex` crates but without the requirement
-    /// that text is UTF-8. An invalid expression gives no needles.
-    pub fn of_regex(pattern: &str, subject: Subject, case: Case) -> Needles {
-        regex::needles(pattern, subject, case)
     }
 }
 

@@ -13,10 +13,7 @@ use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Names};
 use crate::symbols::{ENDS_MOST, Ends, SPARE_BYTES, Symbols};
 
-/// The byte that follows each name.
-pub const SEPARATOR: u8 = 0;
-
-/// Names, each followed by [`SEPARATOR`].
+/// Names, each followed by a separator: a zero byte.
 #[derive(Debug)]
 pub struct NameText<'t> {
     /// The names; bytes after the last separator are undefined.

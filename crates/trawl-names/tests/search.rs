@@ -337,41 +337,6 @@ proptest! {
     }
 
     #[test]
-    fn expressions_lose_no_match(
-        listings in listings(), picks in proptest::collection::vec((any::<(usize, usize, usize)>(), 0..9u8), 1..4),
-        subject in subject(), case in case(),
-    ) {
-        let rows = rows_of(&listings);
-        let bytes = written(&listings);
-        let names = open(&bytes).unwrap();
-        let mut text = String::new();
-        for (pick, kind) in picks {
-            let piece = literal(&rows, pick, None);
-            let Ok(piece) = std::str::from_utf8(&piece) else { continue };
-            let piece = regex_syntax::escape(piece);
-            text += &match kind {
-                0 => format!("{piece}.*"),
-                1 => format!("({piece}|foo)"),
-                2 => format!("(?i:{piece})"),
-                3 => format!("({piece})+"),
-                4 => format!("({piece})?"),
-                5 => format!("^{piece}"),
-                6 => format!("{piece}$"),
-                7 => format!("[aA]{piece}"),
-                _ => piece,
-            };
-        }
-        let regex = regex_automata::meta::Regex::builder()
-            .syntax(regex_automata::util::syntax::Config::new().case_insensitive(case == Case::Folded).utf8(false))
-            .build(&text).unwrap();
-        let matcher = |subject: &[u8]| regex.is_match(subject);
-        let expected: Vec<Row> = rows.iter().filter(|row| matcher(&row.subject(subject))).cloned().collect();
-        let needles = Needles::of_regex(&text, subject, case);
-        let pattern = Pattern::matcher(needles, &matcher);
-        prop_assert_eq!(found(&names, &pattern, 0..u64::MAX).unwrap(), expected, "{}", text);
-    }
-
-    #[test]
     fn hostile_bytes_never_panic(
         listings in listings(), flips in proptest::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..4), cut: prop::sample::Index, subject in subject(),
     ) {
@@ -457,13 +422,29 @@ fn a_rare_text_selects_little() {
     rows[12_345].0 = b"quux.zip".to_vec();
     let bytes = written(&[(b"/srv".to_vec(), rows)]);
     let names = open(&bytes).unwrap();
-    for (glob, subject) in [("qu*.zip", Subject::Name), ("*/quux*", Subject::Path)] {
-        let needles = Needles::of_glob(glob.as_bytes(), subject, Case::Folded);
+    let literal = |bytes: &[u8], anchor| Literal {
+        bytes: bytes.to_vec(),
+        anchor,
+    };
+    let both = vec![
+        vec![literal(b"qu", Anchor::Start)],
+        vec![literal(b".zip", Anchor::End)],
+    ];
+    for (all, subject) in [
+        (both, Subject::Name),
+        (
+            vec![vec![literal(b"/quux", Anchor::Anywhere)]],
+            Subject::Path,
+        ),
+    ] {
+        let case = Case::Folded;
+        let needles = Needles { subject, case, all };
         let selected = names.select(&needles, 0..u64::MAX).unwrap();
-        assert_eq!(selected.len(), 1, "{glob}");
+        assert_eq!(selected.len(), 1, "{needles:?}");
         assert!(selected[0].contains(&12_345) && selected[0].end - selected[0].start <= 256);
     }
-    let needles = Needles::of_glob(b"*nowhere*", Subject::Path, Case::Sensitive);
+    let nowhere = Literal::anywhere("nowhere");
+    let needles = Needles::literal(nowhere, Subject::Path, Case::Sensitive);
     assert!(names.select(&needles, 0..u64::MAX).unwrap().is_empty());
 }
 

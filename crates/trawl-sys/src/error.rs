@@ -22,14 +22,11 @@ pub enum Op {
     ProjectId,
     Statfs,
     Fsync,
-    Fdatasync,
     Syncfs,
-    Flock,
     Renameat2,
     Unlinkat,
     Mkdirat,
     Linkat,
-    Fadvise,
     Fallocate,
     Getrlimit,
     Setrlimit,
@@ -81,7 +78,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 66] = [
+    pub const ALL: [Op; 63] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -93,14 +90,11 @@ impl Op {
         Op::ProjectId,
         Op::Statfs,
         Op::Fsync,
-        Op::Fdatasync,
         Op::Syncfs,
-        Op::Flock,
         Op::Renameat2,
         Op::Unlinkat,
         Op::Mkdirat,
         Op::Linkat,
-        Op::Fadvise,
         Op::Fallocate,
         Op::Getrlimit,
         Op::Setrlimit,
@@ -165,14 +159,11 @@ impl Op {
             Op::ProjectId => "project-id",
             Op::Statfs => "statfs",
             Op::Fsync => "fsync",
-            Op::Fdatasync => "fdatasync",
             Op::Syncfs => "syncfs",
-            Op::Flock => "flock",
             Op::Renameat2 => "renameat2",
             Op::Unlinkat => "unlinkat",
             Op::Mkdirat => "mkdirat",
             Op::Linkat => "linkat",
-            Op::Fadvise => "posix_fadvise",
             Op::Fallocate => "fallocate",
             Op::Getrlimit => "getrlimit",
             Op::Setrlimit => "setrlimit",
@@ -259,7 +250,6 @@ impl Errno {
     pub const NOTDIR: Errno = Errno(libc::ENOTDIR);
     pub const NOTSUP: Errno = Errno(libc::ENOTSUP);
     pub const NOTTY: Errno = Errno(libc::ENOTTY);
-    pub const NXIO: Errno = Errno(libc::ENXIO);
     pub const PERM: Errno = Errno(libc::EPERM);
     pub const RANGE: Errno = Errno(libc::ERANGE);
     pub const STALE: Errno = Errno(libc::ESTALE);

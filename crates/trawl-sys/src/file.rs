@@ -1,27 +1,17 @@
-//! Operations for writers of files: durable writes, an exclusive lock, atomic renames, read hints.
+//! Operations for writers of files: durable writes, atomic renames, links.
 
 use std::ffi::CStr;
-use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 
-use rustix::fs::{
-    Advice as RawAdvice, AtFlags, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 
-use crate::error::{Errno, Named, Op, SysError};
+use crate::error::{Named, Op, SysError};
 
 /// Writes a file's data and metadata to the device, or a directory's entries.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/fsync.2.html>
 pub fn sync(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::fsync(fd).named(Op::Fsync)
-}
-
-/// Writes a file's data to the device, and the metadata needed to read it back.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/fdatasync.2.html>
-pub fn sync_data(fd: impl AsFd) -> Result<(), SysError> {
-    rustix::fs::fdatasync(fd).named(Op::Fdatasync)
 }
 
 /// Writes everything in the file system of `fd` to the device; reports write errors since Linux
@@ -50,37 +40,6 @@ pub fn open_for_reading(path: &CStr) -> Result<std::fs::File, SysError> {
     let resolve = ResolveFlags::NO_SYMLINKS;
     let file = rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve);
     file.map(std::fs::File::from).named(Op::Openat)
-}
-
-/// Result of trying to take a lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lock {
-    /// The lock is held until the open file is closed.
-    Taken,
-    /// Another open file holds it.
-    Busy,
-}
-
-/// Tries to take the exclusive lock on an open file, without waiting.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/flock.2.html>
-pub fn try_lock_exclusive(fd: impl AsFd) -> Result<Lock, SysError> {
-    try_lock(fd, FlockOperation::NonBlockingLockExclusive)
-}
-
-/// Tries to take a shared lock on an open file, without waiting.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/flock.2.html>
-pub fn try_lock_shared(fd: impl AsFd) -> Result<Lock, SysError> {
-    try_lock(fd, FlockOperation::NonBlockingLockShared)
-}
-
-fn try_lock(fd: impl AsFd, operation: FlockOperation) -> Result<Lock, SysError> {
-    match rustix::fs::flock(fd, operation) {
-        Ok(()) => Ok(Lock::Taken),
-        Err(errno) if Errno::from(errno) == Errno::WOULDBLOCK => Ok(Lock::Busy),
-        Err(errno) => Err(SysError::new(Op::Flock, errno)),
-    }
 }
 
 /// Behaviour of a rename if the new name exists.
@@ -159,48 +118,11 @@ pub fn hard_link(
     rustix::fs::linkat(old_directory, old, new_directory, new, AtFlags::empty()).named(Op::Linkat)
 }
 
-/// Expected access to a range of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Advice {
-    /// From beginning to end.
-    Sequential,
-    /// In random order: no read-ahead.
-    Random,
-    /// Soon: start reading now.
-    WillNeed,
-    /// Not again: its pages may be dropped.
-    DontNeed,
-}
-
-/// Tells the kernel how `length` bytes from `offset` will be read; a length of 0 means to the end.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/posix_fadvise.2.html>
-pub fn advise(fd: impl AsFd, offset: u64, length: u64, advice: Advice) -> Result<(), SysError> {
-    let advice = match advice {
-        Advice::Sequential => RawAdvice::Sequential,
-        Advice::Random => RawAdvice::Random,
-        Advice::WillNeed => RawAdvice::WillNeed,
-        Advice::DontNeed => RawAdvice::DontNeed,
-    };
-    rustix::fs::fadvise(fd, offset, NonZeroU64::new(length), advice).named(Op::Fadvise)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Errno;
     use std::fs::File;
-
-    #[test]
-    fn locks_exclude_each_other() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let first = File::open(file.path()).unwrap();
-        let second = File::open(file.path()).unwrap();
-        assert_eq!(try_lock_exclusive(&first), Ok(Lock::Taken));
-        assert_eq!(try_lock_exclusive(&second), Ok(Lock::Busy));
-        assert_eq!(try_lock_shared(&second), Ok(Lock::Busy));
-        drop(first);
-        assert_eq!(try_lock_exclusive(&second), Ok(Lock::Taken));
-    }
 
     #[test]
     fn names_come_and_go() {

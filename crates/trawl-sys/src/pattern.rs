@@ -15,8 +15,6 @@ impl Flags {
     pub const PATHNAME: Flags = Flags(libc::FNM_PATHNAME);
     /// `FNM_PERIOD`: only a dot matches a leading dot.
     pub const PERIOD: Flags = Flags(libc::FNM_PERIOD);
-    /// `FNM_NOESCAPE`: a backslash is an ordinary character.
-    pub const NOESCAPE: Flags = Flags(libc::FNM_NOESCAPE);
     /// `FNM_CASEFOLD`: letters match regardless of case.
     pub const CASEFOLD: Flags = Flags(libc::FNM_CASEFOLD);
 }
@@ -52,7 +50,6 @@ mod tests {
             Flags::PERIOD | Flags::PATHNAME
         ));
         assert!(match_with(c"A[b-d]?", c"acE", Flags::CASEFOLD));
-        assert!(match_with(c"\\a", c"\\a", Flags::NOESCAPE));
         assert!(match_with(c"\xff*", c"\xff\xfe", Flags::NONE));
     }
 }

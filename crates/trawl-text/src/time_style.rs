@@ -66,14 +66,6 @@ pub fn long_iso(out: &mut String, time: Timestamp, zone: &Zone) {
     strftime::format(out, "%Y-%m-%d %H:%M", &zone.civil(time.secs), zone);
 }
 
-/// Appends a time as `ls --time-style=iso` does: `11-05 12:34`, or
-/// `2024-11-05 ` if it is not recent.
-pub fn iso(out: &mut String, time: Timestamp, now: Timestamp, zone: &Zone) {
-    let recent = time < now && now.minus_secs(HALF_YEAR_SECS) < time;
-    let format = if recent { "%m-%d %H:%M" } else { "%Y-%m-%d " };
-    strftime::format(out, format, &zone.civil(time.secs), zone);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

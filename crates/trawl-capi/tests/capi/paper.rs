@@ -13,6 +13,23 @@ use trawl_testkit::skip;
 
 use super::site::{Site, files, random};
 
+/// Returns the list of these directories as the paper writes it: colons and backslashes are escaped.
+fn join_roots<P: AsRef<[u8]>>(roots: &[P]) -> Vec<u8> {
+    let mut list = Vec::new();
+    for (at, root) in roots.iter().enumerate() {
+        if at > 0 {
+            list.push(b':');
+        }
+        for byte in root.as_ref() {
+            if matches!(byte, b':' | b'\\') {
+                list.push(b'\\');
+            }
+            list.push(*byte);
+        }
+    }
+    list
+}
+
 /// Returns the output of GNU find below a directory.
 fn find(top: &Path, words: &[&str]) -> Vec<u8> {
     let mut find = oracle::command("find");
@@ -90,7 +107,7 @@ fn names_with_the_calls_own_characters_are_found() {
     ];
     let tree = files(names);
     let found = |list: &Path, pattern: &str| {
-        let list = trawl_call::request::join_roots(&[bytes(list)]);
+        let list = join_roots(&[bytes(list)]);
         let out = paper(site, &list, pattern, 0);
         String::from_utf8(out).unwrap()
     };
@@ -157,7 +174,7 @@ fn the_first_match_is_one_that_may_be_used() {
         .iter()
         .map(|dir| bytes(&tree.join(dir)).to_vec())
         .collect();
-    let list = std::ffi::OsStr::from_bytes(&trawl_call::request::join_roots(&list)).to_owned();
+    let list = std::ffi::OsStr::from_bytes(&join_roots(&list)).to_owned();
     let flags = Flags::STOPATFIRST | Flags::X_OK | Flags::INCLUDEROOT;
     let ask = |pattern: &str, who: &Identity| {
         let command = who.command(site.path("paper"));

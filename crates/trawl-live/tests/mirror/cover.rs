@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use trawl_live::{Dirty, DirtyDirectory, NameChange, ObjectKey};
 
+use crate::covers::Covers as _;
 use crate::walk::{Entry, Tree};
 
 /// Result of a comparison.

@@ -4,6 +4,8 @@
 //! `TRAWL_LIVE_ROUNDS` (20) sets the number of rounds, `TRAWL_SEED` (1) the random seed.
 
 mod cover;
+#[path = "../support/covers.rs"]
+mod covers;
 mod walk;
 mod writers;
 
