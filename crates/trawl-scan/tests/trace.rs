@@ -281,7 +281,10 @@ fn damaged_lines_are_told_with_their_numbers() {
         (b"garbage\n", "the length of the path"),
         (broken_number.as_bytes(), "size is not a number"),
         (&file("a/../b"), "empty, `.` or `..`"),
-        (&file("other/x"), "does not belong to the directory of its stanza"),
+        (
+            &file("other/x"),
+            "does not belong to the directory of its stanza",
+        ),
         (b"ffffshort\x1ef\x1e1\n", "ends too early"),
         (&[&b"0001a"[..], b"\x1ed\x1e1\n"].concat(), "ends too early"),
         (
