@@ -66,6 +66,21 @@ pub(crate) fn generation() -> Option<u64> {
     Some(words.get(page::GENERATION_WORD)?.load(Ordering::SeqCst))
 }
 
+/// Notes that this program is about to ask for a table of files.
+pub(crate) fn asks_for_tables() {
+    if let Some(word) = word(page::TABLES_WORD)
+        && word.load(Ordering::Relaxed) == 0
+    {
+        word.store(1, Ordering::SeqCst);
+    }
+}
+
+/// Returns whether a program of the run may have a table of files.
+#[inline]
+pub(crate) fn may_have_tables() -> bool {
+    word(page::TABLES_WORD).is_some_and(|word| word.load(Ordering::SeqCst) != 0)
+}
+
 /// Returns the run's generation, whether or not tables may be used now.
 pub(crate) fn changes() -> u64 {
     word(page::GENERATION_WORD).map_or(0, |word| word.load(Ordering::SeqCst))

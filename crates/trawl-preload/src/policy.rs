@@ -283,6 +283,7 @@ fn ask_now(directory: &[u8], is_in_order: bool) -> bool {
         entries_max: window.min(settings::entries_max()),
     };
     let begun = kernel::now_ns();
+    page::asks_for_tables();
     let is_in = ask(settings::socket(), settings::user(), &question)
         .is_some_and(|mapped| tables::put(&mapped, 0));
     let took = kernel::now_ns().saturating_sub(begun);

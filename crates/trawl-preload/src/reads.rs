@@ -1,6 +1,10 @@
 //! Marks files and directories that are opened for reading, because reading moves their time of
 //! access: what stat(2) says of a marked file comes from the kernel, never from a table.
 //!
+//! Where no program of the run has asked for a table yet, nothing is marked and nothing costs
+//! anything. A file that is opened before that and read later can therefore show an old time, as
+//! long as a table may be old.
+//!
 //! Most opened files need no mark: reading changes nothing on a file system that is mounted
 //! read-only or with `noatime`, nor, with `relatime` (the default), where the time of access is
 //! recent and later than the other times (mount(8)). So marks stay few, and those files are still
@@ -80,7 +84,7 @@ fn rule(fd: c_int, mount: u64) -> Rule {
 /// not open.
 #[inline]
 pub(crate) fn opened(fd: c_int) {
-    if fd >= 0 && settings::is_in_run() {
+    if fd >= 0 && settings::is_in_run() && page::may_have_tables() {
         mark(fd);
     }
 }

@@ -1,6 +1,6 @@
 //! Defines the page that all programs of a run share: a generation that each change advances, marks
-//! of files that a program of the run has opened for writing, and notes about started programs that
-//! have not announced that they report their changes.
+//! of files that a program of the run has opened, and notes about started programs that have not
+//! announced that they report their changes.
 //!
 //! It is a file of [`BYTES`] bytes, mapped shared and used as atomic 64-bit words in the machine's
 //! byte order, since it does not leave the machine.
@@ -23,6 +23,9 @@ pub const UNCOUNTED_WORD: usize = 4;
 /// Not 0 once a process of the run entered another PID namespace: process ids no longer tell which
 /// processes are alive.
 pub const NAMESPACES_WORD: usize = 5;
+/// Not 0 once a program of the run asked for a table of files: from then on programs also mark
+/// what they open for reading.
+pub const TABLES_WORD: usize = 6;
 /// The first of the words whose bits are marks.
 pub const FIRST_MARK_WORD: usize = 8;
 /// The first of the words with notes about started programs ([`started`]); 0 means none.
