@@ -181,7 +181,7 @@ pub fn send(to: &mut dyn Transmit, frame: &[u8], stall: Duration) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Message;
+    use crate::wire::{Alive, Block, Message};
     use proptest::prelude::*;
 
     /// Bytes that arrive in pieces of these lengths.
@@ -207,7 +207,7 @@ mod tests {
             bodies in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 0..6),
             pieces in proptest::collection::vec(1usize..60, 0..40),
         ) {
-            let frames = bodies.iter().map(|body| Message::Block(body.clone()).encode(3));
+            let frames = bodies.iter().map(|body| Message::Block(Block(body.clone())).encode(3));
             let bytes: Vec<u8> = frames.flatten().collect();
             let mut reader = FrameReader::new(Box::new(Pieces(bytes, pieces)), 1 << 10, SECOND);
             for body in &bodies {
@@ -241,7 +241,7 @@ mod tests {
             read(&[7, 0, 0, 0]),
             Err(FrameError::Bad(BadFrame::Length(7)))
         ));
-        let whole = Message::Alive.encode(0);
+        let whole = Message::Alive(Alive).encode(0);
         for cut in 1..whole.len() {
             assert!(matches!(read(&whole[..cut]), Err(FrameError::Cut)), "{cut}");
         }

@@ -3,7 +3,8 @@
 //! A client sends its hello and its question together. The server sends the records of the answer
 //! as it finds them, and marks the end of a complete answer. No request is made per directory.
 //!
-//! - [`wire`]: frames and messages.
+//! - [`wire`]: frames, their limits, and the fields of which bodies consist.
+//! - `messages`: the table of messages; a module for each: encoding, decoding, serving, asking.
 //! - [`transport`]: byte streams that carry frames: descriptors, TLS.
 //! - [`server`]: answers the requests of one connection, as the user that the process runs as.
 //! - [`listen`]: sockets; a process of each client's own user serves the client.
@@ -27,6 +28,7 @@ mod error;
 pub mod exports;
 pub mod frames;
 pub mod listen;
+mod messages;
 pub mod server;
 pub mod tls;
 pub mod transport;

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, getrlimit, setrlimit};
-use trawl_remote::wire::{Ending, Frame, Hello, Message, Question, QuestionRoot, VERSION, feature};
+use trawl_remote::wire::{
+    End, Ending, Frame, Hello, Message, Question, QuestionRoot, Refusal, VERSION, feature,
+};
 use trawl_remote::{Address, Remote};
 use trawl_testkit::skip::Skip;
 
@@ -65,11 +67,11 @@ fn frame(socket: &mut UnixStream) -> std::io::Result<Message> {
 fn answer(socket: &mut UnixStream) -> u64 {
     loop {
         match frame(socket).expect("an answer") {
-            Message::End { records, ending } => {
+            Message::End(End { records, ending }) => {
                 assert_eq!(ending, Ending::Whole);
                 return records;
             }
-            Message::Error { text, .. } => panic!("{text}"),
+            Message::Error(Refusal { text, .. }) => panic!("{text}"),
             _ => {}
         }
     }
@@ -128,7 +130,9 @@ fn ten_thousand_connections_are_held_and_answered() {
     // A connection beyond the maximum is told so immediately.
     let mut refused = connect(&path);
     match frame(&mut refused).expect("it is told") {
-        Message::Error { text, .. } => assert!(text.contains("too many connections"), "{text}"),
+        Message::Error(Refusal { text, .. }) => {
+            assert!(text.contains("too many connections"), "{text}")
+        }
         other => panic!("{other:?}"),
     }
     assert!(frame(&mut refused).is_err());
@@ -188,7 +192,7 @@ fn who_must_wait_too_long_is_told() {
         .write_all(&[hello(), question(&site.tree(), 1)].concat())
         .expect("room");
     match frame(&mut second).expect("it is told") {
-        Message::Error { text, .. } => assert!(text.contains("try again later"), "{text}"),
+        Message::Error(Refusal { text, .. }) => assert!(text.contains("try again later"), "{text}"),
         other => panic!("{other:?}: {}", server.said()),
     }
     // The first one gets its answer all the same.

@@ -6,12 +6,10 @@ use std::time::{Duration, Instant};
 use super::Address;
 use crate::error::RemoteError;
 use crate::frames::{Came, FrameError, FrameReader, send};
+use crate::messages::{Body, Code, Hello, Message, Refusal, encode, feature};
 use crate::tls::client::Trouble;
 use crate::transport::Transmit;
-use crate::wire::{
-    ANSWER_MAX_BYTES, BadFrame, Code, HEAD_BYTES, Hello, Message, REQUEST_MAX_BYTES, VERSION,
-    feature,
-};
+use crate::wire::{ANSWER_MAX_BYTES, BadFrame, HEAD_BYTES, REQUEST_MAX_BYTES, VERSION};
 
 /// Interval of checks whether the caller has cancelled the search.
 const LOOK: Duration = Duration::from_millis(100);
@@ -22,7 +20,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     server: String,
     reader: FrameReader,
     transmit: Box<dyn Transmit>,
@@ -45,7 +43,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub(super) fn open(address: &Address) -> Result<Connection, RemoteError> {
+    pub(crate) fn open(address: &Address) -> Result<Connection, RemoteError> {
         let server = address.to_string();
         let (transport, child) = address.connect()?;
         Ok(Connection {
@@ -60,35 +58,35 @@ impl Connection {
     }
 
     /// Returns the server's feature bits, once known.
-    pub(super) fn features(&self) -> Option<u64> {
+    pub(crate) fn features(&self) -> Option<u64> {
         self.features
     }
 
     /// Returns whether no request was sent on it.
-    pub(super) fn is_new(&self) -> bool {
+    pub(crate) fn is_new(&self) -> bool {
         self.id == 0
     }
 
     /// Returns whether the server, whose hello was received, has this feature.
-    pub(super) fn can(&self, feature: u64) -> bool {
+    pub(crate) fn can(&self, feature: u64) -> bool {
         self.features
             .is_some_and(|features| features & feature != 0)
     }
 
     /// Sends a request, preceded by a hello if it is the first, and returns its number.
-    pub(super) fn request(&mut self, request: &Message) -> Result<u32, RemoteError> {
-        let hello = Message::Hello(Hello {
+    pub(crate) fn request<M: Body>(&mut self, request: &M) -> Result<u32, RemoteError> {
+        let hello = Hello {
             lowest: VERSION,
             highest: VERSION,
             requests: 0,
             features: feature::ALL,
-        });
+        };
         let mut bytes = match self.is_new() {
-            true => hello.encode(0),
+            true => encode(&hello, 0),
             false => Vec::new(),
         };
         self.id = self.id.checked_add(1).unwrap_or(1);
-        let frame = request.encode(self.id);
+        let frame = encode(request, self.id);
         if frame.len() > REQUEST_MAX_BYTES + 4 {
             return Err(RemoteError::TooLong {
                 bytes: frame.len() - 4 - HEAD_BYTES,
@@ -101,8 +99,8 @@ impl Connection {
     }
 
     /// Sends a message about a request.
-    pub(super) fn say(&mut self, id: u32, message: &Message) -> Result<(), RemoteError> {
-        self.send(&message.encode(id))
+    pub(crate) fn say<M: Body>(&mut self, id: u32, message: &M) -> Result<(), RemoteError> {
+        self.send(&encode(message, id))
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
@@ -127,7 +125,7 @@ impl Connection {
 
     /// Returns the next message of the answer to a request; calls `look` repeatedly while nothing
     /// arrives.
-    pub(super) fn answer(
+    pub(crate) fn answer(
         &mut self,
         id: u32,
         silence: Duration,
@@ -150,7 +148,7 @@ impl Connection {
     }
 
     /// Returns the next message of the answer to a request, if it arrives within `wait`.
-    pub(super) fn poll(&mut self, id: u32, wait: Duration) -> Result<Option<Message>, RemoteError> {
+    pub(crate) fn poll(&mut self, id: u32, wait: Duration) -> Result<Option<Message>, RemoteError> {
         match self.came(wait)? {
             Some((of, message)) => self.admit(id, of, message),
             None => Ok(None),
@@ -175,7 +173,7 @@ impl Connection {
     }
 
     /// Returns the error for a server that sent nothing for too long.
-    pub(super) fn silent(&self, time: Duration) -> RemoteError {
+    pub(crate) fn silent(&self, time: Duration) -> RemoteError {
         RemoteError::Silent {
             server: self.server.clone(),
             seconds: time.as_secs(),
@@ -191,7 +189,7 @@ impl Connection {
     ) -> Result<Option<Message>, RemoteError> {
         let unexpected = BadFrame::Unexpected(message.name());
         match message {
-            Message::Error { code, errno, text } if of == id || of == 0 => {
+            Message::Error(Refusal { code, errno, text }) if of == id || of == 0 => {
                 Err(RemoteError::Refused {
                     server: self.server.clone(),
                     code,
@@ -215,16 +213,8 @@ impl Connection {
                 }
                 Ok(None)
             }
-            Message::Alive if of == 0 && self.is_greeted => Ok(None),
-            message @ (Message::Block(_)
-            | Message::Data(_)
-            | Message::News(_)
-            | Message::End { .. }
-            | Message::ServedBy(_))
-                if of == id && self.is_greeted =>
-            {
-                Ok(Some(message))
-            }
+            Message::Alive(_) if of == 0 && self.is_greeted => Ok(None),
+            message if message.is_answer() && of == id && self.is_greeted => Ok(Some(message)),
             _ => Err(self.nonsense(unexpected)),
         }
     }
@@ -250,7 +240,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn nonsense(&self, source: BadFrame) -> RemoteError {
+    pub(crate) fn nonsense(&self, source: BadFrame) -> RemoteError {
         RemoteError::Nonsense {
             server: self.server.clone(),
             source,

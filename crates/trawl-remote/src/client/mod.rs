@@ -2,28 +2,24 @@
 
 mod address;
 mod connection;
-mod contents;
-mod stream;
-mod watch;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use trawl_call::packed::decode;
 use trawl_call::{CallError, Executor, Record, Request, Stream};
-use trawl_sys::Errno;
-use trawl_sys::directory::Links;
 
 use crate::error::RemoteError;
-use crate::wire::attributes::Item;
-use crate::wire::{ATTRIBUTES_MAX_BYTES, BadFrame, Code, Ending, LINKS_MAX, Message, feature};
+use crate::messages::{Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question};
+use crate::wire::BadFrame;
 
-pub use crate::wire::attributes::ExtendedAttributes;
+pub use crate::messages::Target;
+pub use crate::messages::attributes::AttributesBelow;
+pub use crate::messages::attributes::items::ExtendedAttributes;
+pub use crate::messages::fetch::Fetched;
+pub use crate::messages::watch::asking::Watch;
 pub use address::Address;
-use connection::Connection;
-pub use contents::Fetched;
-use stream::RemoteStream;
-pub use watch::Watch;
+pub(crate) use connection::Connection;
 
 /// Number of bytes of an answer that may be in flight: enough that even a distant server never
 /// waits for more credit.
@@ -31,16 +27,8 @@ const CREDIT_BYTES: u32 = 4 << 20;
 /// Maximum number of connections kept for later requests.
 const IDLE_MAX: usize = 4;
 
-/// Maximum size of the answer about one path, in bytes.
-const STAT_MAX_BYTES: usize = 64 << 10;
 /// Maximum memory for a directory listing: some 1.7 million names of usual length.
 const LIST_MAX_BYTES: usize = 512 << 20;
-/// Maximum size of a link's target in an answer: an errno, a length, and Linux's longest target.
-const TARGET_MAX_BYTES: usize = 4 + 4 + 4096;
-/// Maximum size of an answer about attributes: the size at which it pauses, plus the object at
-/// which it does (attributes of at most 64 KiB each, and a path).
-const ATTRIBUTES_MOST_BYTES: usize = 3 * ATTRIBUTES_MAX_BYTES;
-
 /// Limits on waiting and memory when asking a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
@@ -69,12 +57,12 @@ impl Default for Patience {
 /// If a connection breaks within an answer, the search resumes on a new connection, after the last
 /// record received. If that yields no further record, the search fails.
 #[derive(Clone, Debug)]
-pub struct Remote(Arc<Inner>);
+pub struct Remote(pub(crate) Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
-    address: Address,
-    patience: Patience,
+pub(crate) struct Inner {
+    pub(crate) address: Address,
+    pub(crate) patience: Patience,
     idle: Mutex<Vec<Connection>>,
     /// The feature bits that the server sent last.
     features: Mutex<Option<u64>>,
@@ -97,103 +85,23 @@ impl Remote {
         }))
     }
 
-    /// Returns the attributes of a path, as by stat(2), or lstat(2) if links are refused; or the
-    /// error, as a record.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be asked.
-    pub fn stat(&self, path: &[u8], links: Links) -> Result<Record, RemoteError> {
-        let of_link = links == Links::Refused;
-        let path = path.to_vec();
-        let records = records(self.ask(&Message::Stat { of_link, path }, STAT_MAX_BYTES)?)?;
-        let first = records.into_iter().next();
-        first.ok_or_else(|| self.nonsense(BadFrame::Field("answer")))
-    }
-
-    /// Returns all entries of a directory by name, with their attributes as by lstat(2). An error
-    /// about the directory is a record, too.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be asked; [`RemoteError::TooMuch`] if the listing needs more than
-    /// [`Patience::list_max_bytes`].
-    pub fn list(&self, path: &[u8]) -> Result<Vec<Record>, RemoteError> {
-        let credit = self.0.patience.credit;
-        let path = path.to_vec();
-        let most = self.0.patience.list_max_bytes;
-        records(self.ask(&Message::List { credit, path }, most)?)
-    }
-
-    /// Reads bytes of a regular file, at most 1 MiB; a shorter result means the end of the file.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be asked, or the file cannot be read.
-    pub fn read(&self, path: &[u8], offset: u64, length: u32) -> Result<Vec<u8>, RemoteError> {
-        let path = path.to_vec();
-        let request = Message::Read {
-            offset,
-            length,
-            path,
+    /// Sends a request, if the server knows it, and returns its answer.
+    pub(crate) fn ask<M: Ask>(&self, request: &M) -> Result<M::Answer, RemoteError> {
+        let most = request.most_bytes(&self.0.patience);
+        let bytes = match M::SUBJECT {
+            Some(what) => self.whole_answer_if(what, request, most)?,
+            None => self.whole_answer(request, most)?,
         };
-        self.ask(&request, length as usize)
+        request
+            .answer(bytes)
+            .map_err(|source| self.nonsense(source))
     }
 
-    /// Returns the targets of links, in the order of the paths; an errno for a path that is no
-    /// link. At most [`LINKS_MAX`] paths are asked about.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be asked, or does not know this request; [`RemoteError::TooMuch`]
-    /// if it sends more than any targets can have.
-    pub fn links(&self, paths: &[Vec<u8>]) -> Result<Vec<Target>, RemoteError> {
-        let paths = &paths[..paths.len().min(LINKS_MAX)];
-        let request = Message::Links(paths.to_vec());
-        let most = paths.len() * TARGET_MAX_BYTES;
-        let bytes = self.ask_if(feature::LINKS, "links", &request, most)?;
-        let mut rest = &bytes[..];
-        let mut targets = Vec::with_capacity(paths.len());
-        while let Some((target, behind)) = target(rest) {
-            targets.push(target);
-            rest = behind;
-        }
-        match rest.is_empty() && targets.len() == paths.len() {
-            true => Ok(targets),
-            false => Err(self.nonsense(BadFrame::Field("answer"))),
-        }
-    }
-
-    /// Returns the extended attributes of the object `from` below a directory (of the directory
-    /// itself, with links followed, if `from` is empty), and of at most `entries` objects after it
-    /// in the order of a search.
-    ///
-    /// # Errors
-    /// [`RemoteError::Lacks`] if the server does not know this request; fails if the server cannot
-    /// be asked.
-    pub fn attributes(
+    /// Sends a request that some servers do not know, and returns the whole answer.
+    fn whole_answer_if<M: Body>(
         &self,
-        top: &[u8],
-        from: &[u8],
-        entries: u32,
-    ) -> Result<AttributesBelow, RemoteError> {
-        let request = Message::Attributes {
-            entries,
-            top: top.to_vec(),
-            from: from.to_vec(),
-        };
-        let what = "extended attributes";
-        let bytes = self.ask_if(feature::ATTRIBUTES, what, &request, ATTRIBUTES_MOST_BYTES)?;
-        let found = AttributesBelow::decode(&bytes);
-        match found {
-            Ok(found) if found.objects.first().is_some_and(|(path, _)| path == from) => Ok(found),
-            Ok(_) => Err(self.nonsense(BadFrame::Field("first object"))),
-            Err(source) => Err(self.nonsense(source)),
-        }
-    }
-
-    /// Sends a request that some servers do not know, and returns its answer.
-    fn ask_if(
-        &self,
-        feature: u64,
         what: &'static str,
-        request: &Message,
+        request: &M,
         most: usize,
     ) -> Result<Vec<u8>, RemoteError> {
         let lacks = || RemoteError::Lacks {
@@ -201,10 +109,10 @@ impl Remote {
             what,
         };
         let known = *self.0.features();
-        if known.is_some_and(|features| features & feature == 0) {
+        if known.is_some_and(|features| features & M::FEATURE == 0) {
             return Err(lacks());
         }
-        match self.ask(request, most) {
+        match self.whole_answer(request, most) {
             // The server had not sent its hello before, or was replaced by another version.
             Err(RemoteError::Refused {
                 code: Code::Unsupported,
@@ -214,7 +122,7 @@ impl Remote {
         }
     }
 
-    fn nonsense(&self, source: BadFrame) -> RemoteError {
+    pub(crate) fn nonsense(&self, source: BadFrame) -> RemoteError {
         RemoteError::Nonsense {
             server: self.0.address.to_string(),
             source,
@@ -223,7 +131,7 @@ impl Remote {
 
     /// Sends a request other than a search, and returns the whole answer, for which at most `most`
     /// bytes of memory are needed.
-    fn ask(&self, request: &Message, most: usize) -> Result<Vec<u8>, RemoteError> {
+    fn whole_answer<M: Body>(&self, request: &M, most: usize) -> Result<Vec<u8>, RemoteError> {
         loop {
             let mut connection = self.0.connection()?;
             let is_new = connection.is_new();
@@ -243,10 +151,11 @@ impl Remote {
         }
     }
 
-    fn ask_on(
+    /// Sends a request on a connection, and returns the whole answer.
+    pub(crate) fn ask_on<M: Body>(
         &self,
         connection: &mut Connection,
-        request: &Message,
+        request: &M,
         most: usize,
     ) -> Result<Vec<u8>, RemoteError> {
         let id = connection.request(request)?;
@@ -256,7 +165,7 @@ impl Remote {
         let silence = self.0.patience.silence;
         loop {
             match connection.answer(id, silence, &mut || Ok(()))? {
-                Message::Block(block) => {
+                Message::Block(Block(block)) => {
                     let mut rest = &block[..];
                     while !rest.is_empty() {
                         let bad = |_| self.nonsense(BadFrame::Field("record"));
@@ -266,19 +175,19 @@ impl Remote {
                     }
                     self.expect_room(bytes.len() + block.len() + records_bytes, most)?;
                     let more = u32::try_from(block.len()).unwrap_or(u32::MAX);
-                    connection.say(id, &Message::Credit(more))?;
+                    connection.say(id, &Credit(more))?;
                     bytes.extend_from_slice(&block);
                 }
                 Message::ServedBy(_) => {}
-                Message::Data(data) => {
+                Message::Data(Data(data)) => {
                     self.expect_room(bytes.len() + data.len(), most)?;
                     count += data.len() as u64;
                     bytes.extend_from_slice(&data);
                 }
-                Message::End {
+                Message::End(End {
                     records,
                     ending: Ending::Whole,
-                } if records == count => return Ok(bytes),
+                }) if records == count => return Ok(bytes),
                 _ => return Err(self.nonsense(BadFrame::Field("end"))),
             }
         }
@@ -296,74 +205,19 @@ impl Remote {
     }
 }
 
-/// The target of a link, or the errno of reading it.
-pub type Target = Result<Vec<u8>, Errno>;
-
-/// An answer about extended attributes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AttributesBelow {
-    /// Objects that have attributes, by path below the top, with the attributes or the errno of
-    /// reading them. The first is the requested object, even if it has none.
-    pub objects: Vec<(Vec<u8>, Result<ExtendedAttributes, Errno>)>,
-    /// Directories that were not examined.
-    pub left_out: Vec<Vec<u8>>,
-    /// Path of the last object of this part of the answer, if there is more.
-    pub behind: Option<Vec<u8>>,
-    /// The result for all objects that the answer does not name.
-    pub others: Result<(), Errno>,
-}
-
-impl AttributesBelow {
-    fn decode(bytes: &[u8]) -> Result<AttributesBelow, BadFrame> {
-        let (mut objects, mut left_out) = (Vec::new(), Vec::new());
-        let mut rest = bytes;
-        loop {
-            let (item, length) = Item::decode(rest)?;
-            rest = &rest[length..];
-            match item {
-                Item::Object { path, found } => objects.push((path, found)),
-                Item::LeftOut { dir } => left_out.push(dir),
-                Item::End { behind, others } if rest.is_empty() => {
-                    return Ok(AttributesBelow {
-                        objects,
-                        left_out,
-                        behind,
-                        others,
-                    });
-                }
-                Item::End { .. } => return Err(BadFrame::Field("end")),
-            }
-        }
-    }
-}
-
-/// Decodes the first target in an answer, and returns the rest.
-fn target(bytes: &[u8]) -> Option<(Target, &[u8])> {
-    let (errno, rest) = bytes.split_first_chunk()?;
-    let (length, rest) = rest.split_first_chunk()?;
-    let length = u32::from_le_bytes(*length) as usize;
-    let (target, rest) = rest.split_at_checked(length)?;
-    let target = match i32::from_le_bytes(*errno) {
-        0 => Ok(target.to_vec()),
-        errno @ 1.. => Err(Errno(errno)),
-        _ => return None,
-    };
-    Some((target, rest))
-}
-
-fn records(bytes: Vec<u8>) -> Result<Vec<Record>, RemoteError> {
-    let (mut rest, mut records) = (&bytes[..], Vec::new());
-    // The records were decoded once before.
+/// Decodes the records of an answer, which were decoded once before.
+pub(crate) fn records(bytes: &[u8]) -> Vec<Record> {
+    let (mut rest, mut records) = (bytes, Vec::new());
     while let Ok((record, length)) = decode(rest) {
         records.push(record.to_owned());
         rest = &rest[length..];
     }
-    Ok(records)
+    records
 }
 
 impl RemoteError {
     /// Returns whether the connection is gone, so that a new one may succeed.
-    fn is_break(&self) -> bool {
+    pub(crate) fn is_break(&self) -> bool {
         use RemoteError::{Broken, Cut, Silent};
         matches!(self, Broken { .. } | Cut { .. } | Silent { .. })
     }
@@ -371,7 +225,7 @@ impl RemoteError {
 
 impl Inner {
     /// Returns a connection without a running request.
-    fn connection(&self) -> Result<Connection, RemoteError> {
+    pub(crate) fn connection(&self) -> Result<Connection, RemoteError> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.pop() {
             Some(connection) => Ok(connection),
@@ -388,7 +242,7 @@ impl Inner {
     }
 
     /// Keeps a connection for later requests.
-    fn keep(&self, connection: Connection) {
+    pub(crate) fn keep(&self, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < IDLE_MAX {
             idle.push(connection);
@@ -398,7 +252,7 @@ impl Inner {
 
 impl Executor for Remote {
     fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
-        let stream = RemoteStream::begin(Arc::clone(&self.0), request)?;
+        let stream = Question::open(self, request)?;
         Ok(Box::new(stream))
     }
 }

@@ -17,7 +17,7 @@ use super::job::{self, Greeting, Job, Others, Protocol, Report};
 use super::pass::{Waiting, take};
 use super::source::{Arrival, Sources};
 use crate::error::RemoteError;
-use crate::wire::{Code, Message};
+use crate::wire::{Code, Message, Refusal};
 
 /// Maximum number of clients accepted before existing clients are handled.
 const ACCEPTED_AT_ONCE: usize = 64;
@@ -408,9 +408,8 @@ impl Acceptor<'_> {
 
 /// Sends a refusal, without waiting for a client that does not read.
 fn refuse(client: &OwnedFd, protocol: Protocol, (code, errno): (Code, i32), why: &str) {
-    let text = why.to_owned();
     let frame = match protocol {
-        Protocol::Trawl => Message::Error { code, errno, text }.encode(0),
+        Protocol::Trawl => Message::Error(Refusal::new(code, errno, why)).encode(0),
         // The answer that a Chirp client gets to an authentication method that is not accepted.
         Protocol::Chirp => b"no\n".to_vec(),
     };

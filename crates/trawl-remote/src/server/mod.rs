@@ -5,13 +5,8 @@
 //! of each request: beyond its credit nothing is searched or sent. A client that reads nothing for
 //! too long first loses its request (which it can resume) and then its connection.
 
-mod answer;
-mod attributes;
-mod contents;
-mod feed;
-mod marks;
+mod job;
 mod outlet;
-mod watch;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -26,11 +21,13 @@ use crate::error::RemoteError;
 use crate::exports::Exports;
 use crate::frames::{Came, FrameError, FrameReader};
 use crate::listen::Greeting;
+use crate::messages::{Alive, Arrived, Code, End, Hello, Message, Refusal, Serve, feature};
 use crate::transport::Transport;
-use crate::wire::{BadFrame, Code, Frame, Hello, Message, REQUEST_MAX_BYTES, VERSION, feature};
+use crate::wire::{BadFrame, Frame, REQUEST_MAX_BYTES, VERSION};
 
-use answer::answer;
-use outlet::{Outlet, Task};
+pub(crate) use job::{BLOCK_BYTES, Job, PATH_MAX_BYTES};
+use outlet::Outlet;
+pub(crate) use outlet::{Leave, Task};
 
 /// How often a waiting client is told that work continues.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -209,7 +206,7 @@ impl Connection {
                 Came::Nothing if is_quiet || said.elapsed() < ALIVE => {}
                 Came::Nothing => {
                     said = Instant::now();
-                    self.outlet.say(0, &Message::Alive);
+                    self.outlet.say(0, &Alive);
                 }
                 Came::Frame(frame) => self.follow(frame)?,
             }
@@ -243,7 +240,7 @@ impl Connection {
             requests: self.serving.limits.requests.get(),
             features: feature::ALL,
         };
-        self.outlet.say(0, &Message::Hello(ours));
+        self.outlet.say(0, &ours);
         let is_common = (hello.lowest..=hello.highest).contains(&VERSION);
         if !is_common {
             let text = format!("this server speaks version {VERSION}");
@@ -264,41 +261,20 @@ impl Connection {
             }
             Err(error) => return Err(error.into()),
         };
-        match message {
-            Message::Interrupt => {
-                if let Some(task) = self.tasks().get(&id) {
-                    task.interrupt();
-                }
-            }
-            Message::Credit(bytes) => {
-                if let Some(task) = self.tasks().get(&id) {
-                    task.allow(bytes);
-                }
-            }
-            Message::Watch { dirs, .. } if self.tasks().contains_key(&id) => {
-                let task = self.tasks().get(&id).cloned();
-                let feed = task.as_ref().and_then(|task| task.feed());
-                let unexpected = BadFrame::Unexpected("watch");
-                feed.and_then(|feed| feed.put(dirs).ok())
-                    .ok_or(unexpected)?;
-            }
-            Message::Search(_) | Message::Stat { .. } | Message::List { .. } => {
-                self.begin(id, message)?;
-            }
-            Message::Read { .. }
-            | Message::Fetch { .. }
-            | Message::Links(_)
-            | Message::Attributes { .. }
-            | Message::Watch { .. } => {
-                self.begin(id, message)?;
-            }
-            other => return Err(BadFrame::Unexpected(other.name()).into()),
+        let name = message.name();
+        let running = self.tasks().get(&id).cloned();
+        match (message.arrived(), running) {
+            (Arrived::Request(request), Some(running)) => request.join(&running)?,
+            (Arrived::Request(request), None) => self.begin(id, request)?,
+            (Arrived::About(message), Some(running)) => message.steer(&running),
+            (Arrived::About(_), None) => {}
+            (Arrived::Unexpected, _) => return Err(BadFrame::Unexpected(name).into()),
         }
         Ok(())
     }
 
-    fn begin(&mut self, id: u32, message: Message) -> Result<(), RemoteError> {
-        if id == 0 || self.tasks().contains_key(&id) {
+    fn begin(&mut self, id: u32, request: Box<dyn Serve>) -> Result<(), RemoteError> {
+        if id == 0 {
             return Err(BadFrame::Field("number of the request").into());
         }
         if self.tasks().len() >= self.serving.limits.requests.get() as usize {
@@ -307,16 +283,19 @@ impl Connection {
             return Ok(());
         }
         self.threads.retain(|thread| !thread.is_finished());
-        let task = Arc::new(Task::new(&message));
+        let task = Arc::new(Task::new(&*request));
         self.tasks().insert(id, Arc::clone(&task));
         let (outlet, tasks) = (Arc::clone(&self.outlet), Arc::clone(&self.tasks));
         let serving = self.serving.clone();
         let work = move || {
-            let last = answer(&serving, &outlet, id, &task, message);
+            let last = answer(&serving, &outlet, &task, (id, request));
             let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.remove(&id);
             drop(tasks);
-            outlet.say(id, &last);
+            match last {
+                Ok(end) => outlet.say(id, &end),
+                Err(refusal) => outlet.say(id, &refusal),
+            }
         };
         let name = format!("request-{id}");
         match std::thread::Builder::new().name(name).spawn(work) {
@@ -329,4 +308,22 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+/// Answers a request, and returns the final message.
+fn answer(
+    serving: &Serving,
+    outlet: &Outlet,
+    task: &Task,
+    (id, request): (u32, Box<dyn Serve>),
+) -> Result<End, Refusal> {
+    if !serving.delay.is_zero() {
+        std::thread::sleep(serving.delay);
+    }
+    request.serve(&Job {
+        serving,
+        outlet,
+        task,
+        id,
+    })
 }

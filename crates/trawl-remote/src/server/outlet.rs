@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use trawl_call::Cancel;
 
-use super::feed::Feed;
 use crate::frames::send;
+use crate::messages::watch::feed::Feed;
+use crate::messages::{Body, Code, Refusal, Serve, encode};
 use crate::transport::Transmit;
-use crate::wire::{Code, Message};
 
 /// The sending half of a client's connection.
-pub(super) struct Outlet {
+pub(crate) struct Outlet {
     to: Mutex<Box<dyn Transmit>>,
     stall: Duration,
     is_broken: AtomicBool,
@@ -21,7 +21,7 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    pub(super) fn new(to: Box<dyn Transmit>, stall: Duration) -> Outlet {
+    pub(crate) fn new(to: Box<dyn Transmit>, stall: Duration) -> Outlet {
         Outlet {
             to: Mutex::new(to),
             stall,
@@ -31,24 +31,24 @@ impl Outlet {
     }
 
     /// Stores the client's feature bits.
-    pub(super) fn set_features(&self, features: u64) {
+    pub(crate) fn set_features(&self, features: u64) {
         self.features.store(features, Ordering::Relaxed);
     }
 
     /// Returns the client's feature bits.
-    pub(super) fn features(&self) -> u64 {
+    pub(crate) fn features(&self) -> u64 {
         self.features.load(Ordering::Relaxed)
     }
 
     /// Returns whether the client has this feature.
-    pub(super) fn understands(&self, feature: u64) -> bool {
+    pub(crate) fn understands(&self, feature: u64) -> bool {
         self.features() & feature != 0
     }
 
     /// Sends a frame. After a failure nothing else is sent, so the client never receives the end of
     /// an incomplete answer.
-    pub(super) fn say(&self, id: u32, message: &Message) {
-        let frame = message.encode(id);
+    pub(crate) fn say<M: Body>(&self, id: u32, message: &M) {
+        let frame = encode(message, id);
         let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_broken() && send(&mut **to, &frame, self.stall).is_err() {
             self.is_broken.store(true, Ordering::Relaxed);
@@ -56,29 +56,23 @@ impl Outlet {
     }
 
     /// Sends an error message.
-    pub(super) fn refuse(&self, id: u32, code: Code, text: &str) {
-        self.say(id, &refusal(code, 0, text));
+    pub(crate) fn refuse(&self, id: u32, code: Code, text: &str) {
+        self.say(id, &Refusal::new(code, 0, text));
     }
 
     /// Returns whether sending has failed.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.is_broken.load(Ordering::Relaxed)
     }
 
-    pub(super) fn stall(&self) -> Duration {
+    pub(crate) fn stall(&self) -> Duration {
         self.stall
     }
 }
 
-/// Returns an error message.
-pub(super) fn refusal(code: Code, errno: i32, text: &str) -> Message {
-    let text = text.to_owned();
-    Message::Error { code, errno, text }
-}
-
 /// A running request.
-pub(super) struct Task {
-    pub(super) cancel: Cancel,
+pub(crate) struct Task {
+    pub(crate) cancel: Cancel,
     /// Number of bytes that may be sent; the last frame may exceed it.
     credit: Mutex<i64>,
     changed: Condvar,
@@ -88,7 +82,7 @@ pub(super) struct Task {
 
 /// Whether a frame may be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(crate) enum Leave {
     Granted,
     /// The client granted no more credit in time.
     Late,
@@ -96,29 +90,21 @@ pub(super) enum Leave {
 }
 
 impl Task {
-    pub(super) fn new(message: &Message) -> Task {
-        let credit = match message {
-            Message::Search(question) => question.credit,
-            Message::List { credit, .. } => *credit,
-            _ => u32::MAX,
-        };
+    pub(crate) fn new(request: &dyn Serve) -> Task {
         Task {
             cancel: Cancel::default(),
-            credit: Mutex::new(credit.into()),
+            credit: Mutex::new(request.credit().into()),
             changed: Condvar::new(),
-            feed: match message {
-                Message::Watch { .. } => Feed::new().ok(),
-                _ => None,
-            },
+            feed: request.feed(),
         }
     }
 
     /// Returns the further batches, for a request that accepts them.
-    pub(super) fn feed(&self) -> Option<&Feed> {
+    pub(crate) fn feed(&self) -> Option<&Feed> {
         self.feed.as_ref()
     }
 
-    pub(super) fn interrupt(&self) {
+    pub(crate) fn interrupt(&self) {
         self.cancel.cancel();
         drop(self.credit.lock());
         self.changed.notify_all();
@@ -127,14 +113,14 @@ impl Task {
         }
     }
 
-    pub(super) fn allow(&self, bytes: u32) {
+    pub(crate) fn allow(&self, bytes: u32) {
         let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
         *credit = (*credit).saturating_add(bytes.into());
         self.changed.notify_all();
     }
 
     /// Waits until a frame may be sent, and takes its size from the credit.
-    pub(super) fn leave(&self, bytes: usize, stall: Duration) -> Leave {
+    pub(crate) fn leave(&self, bytes: usize, stall: Duration) -> Leave {
         let until = Instant::now() + stall;
         let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

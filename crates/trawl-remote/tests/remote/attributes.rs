@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use trawl_remote::client::AttributesBelow;
-use trawl_remote::wire::{Ending, Hello, Message, VERSION, feature};
+use trawl_remote::wire::{Data, End, Ending, Hello, Message, Refusal, VERSION, feature};
 use trawl_remote::{Address, Export, Exports, Remote, RemoteError};
 use trawl_sys::{Errno, xattr};
 use trawl_testkit::{Scratch, Skip};
@@ -312,7 +312,7 @@ fn an_older_server_is_not_asked() {
                 return;
             }
             let (records, ending) = (0, Ending::Whole);
-            answer.extend(Message::End { records, ending }.encode(id));
+            answer.extend(Message::End(End { records, ending }).encode(id));
             client.write_all(&std::mem::take(&mut answer)).unwrap();
         }
     });
@@ -329,11 +329,11 @@ fn an_older_server_is_not_asked() {
         let _ = client.read(&mut [0; 4096]);
         let code = trawl_remote::wire::Code::Unsupported;
         let text = "there are no frames of kind 15".to_owned();
-        let no = Message::Error {
+        let no = Message::Error(Refusal {
             code,
             errno: 0,
             text,
-        }
+        })
         .encode(1);
         let _ = client.write_all(&[hello_with(0), no].concat());
     });
@@ -356,7 +356,7 @@ fn an_answer_without_end_is_an_error() {
     let item = [&[2, 0, 0, 16, 0][..], &vec![b'x'; 1 << 20]].concat();
     let mut answer = hello().encode(0);
     for _ in 0..20 {
-        answer.extend(Message::Data(item.clone()).encode(1));
+        answer.extend(Message::Data(Data(item.clone())).encode(1));
     }
     let endless = says(&scratch, "endless", answer);
     let error = endless.attributes(b"/", b"", 9).unwrap_err();
@@ -383,8 +383,8 @@ proptest! {
             data.extend([3, 0, 0, 0, 0]);
         }
         let (records, ending) = (data.len() as u64, Ending::Whole);
-        let end = Message::End { records, ending }.encode(1);
-        let answer = [hello().encode(0), Message::Data(data).encode(1), end].concat();
+        let end = Message::End(End { records, ending }).encode(1);
+        let answer = [hello().encode(0), Message::Data(Data(data)).encode(1), end].concat();
         let answer = says(&scratch, "junk", answer).attributes(b"/", b"", 9);
         let is_whole = is_begun && is_ended && junk.is_empty();
         prop_assert!(!is_whole || answer.is_ok());

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use trawl_call::{Block, CallError, Executor, LiveWalk, Request, Search, Stream};
 use trawl_remote::client::Patience;
-use trawl_remote::wire::{Code, Ending, Hello, Message, VERSION};
+use trawl_remote::wire::{
+    Alive, Block as Records, Code, End, Ending, Hello, Interrupt, Message, Refusal, VERSION,
+};
 use trawl_remote::{Address, Exports, Limits, Remote, Serving};
 
 use crate::support::{
@@ -70,10 +72,10 @@ fn what_is_not_said_to_be_whole_is_an_error() {
     let ask = || request("x.c", 0, &[bytes(&top)]);
     let block = packed(&LiveWalk::default(), ask()).unwrap();
     let welcome = hello().encode(0);
-    let block_of = |bytes: &[u8]| Message::Block(bytes.to_vec()).encode(1);
+    let block_of = |bytes: &[u8]| Message::Block(Records(bytes.to_vec())).encode(1);
     let end = |records| {
         let ending = Ending::Whole;
-        Message::End { records, ending }.encode(1)
+        Message::End(End { records, ending }).encode(1)
     };
     let one = block.len() / 3;
     let cases: Vec<(&str, Vec<Vec<u8>>)> = vec![
@@ -95,7 +97,10 @@ fn what_is_not_said_to_be_whole_is_an_error() {
             vec![welcome.clone(), block_of(&block[..one + 8]), end(3)],
         ),
         ("empty", vec![welcome.clone(), block_of(&[]), end(0)]),
-        ("other", vec![welcome.clone(), Message::Interrupt.encode(1)]),
+        (
+            "other",
+            vec![welcome.clone(), Message::Interrupt(Interrupt).encode(1)],
+        ),
         ("noise", vec![vec![7; 100]]),
     ];
     for (name, frames) in cases {
@@ -129,7 +134,7 @@ fn versions_that_differ_are_told() {
     let mut raw = Raw::new(serving(Exports::Everything));
     raw.say(0, &Message::Hello(later));
     assert!(matches!(raw.hear(), Some((0, Message::Hello(ours))) if ours.highest == VERSION));
-    let Some((0, Message::Error { code, .. })) = raw.hear() else {
+    let Some((0, Message::Error(Refusal { code, .. }))) = raw.hear() else {
         panic!("no error");
     };
     assert_eq!(code, Code::Version);
@@ -138,7 +143,7 @@ fn versions_that_differ_are_told() {
     // Requests of later versions are refused, without further effect.
     let mut raw = Raw::new(serving(Exports::Everything));
     raw.say(0, &hello());
-    let mut unknown = Message::Alive.encode(5);
+    let mut unknown = Message::Alive(Alive).encode(5);
     unknown[4] = 99;
     raw.socket.write_all(&unknown).unwrap();
     raw.say(6, &Message::Search(question("nothing", b"/dev/null", 1)));
@@ -147,16 +152,16 @@ fn versions_that_differ_are_told() {
         raw.hear(),
         Some((
             5,
-            Message::Error {
+            Message::Error(Refusal {
                 code: Code::Unsupported,
                 ..
-            }
+            })
         ))
     ));
     // Reads to the end: the server may report a client that leaves earlier as an error.
     loop {
         match raw.hear() {
-            Some((6, Message::End { .. } | Message::Error { .. })) => break,
+            Some((6, Message::End(_) | Message::Error(_))) => break,
             Some((6, _)) => {}
             other => panic!("{other:?}"),
         }
@@ -201,7 +206,7 @@ fn half_a_frame_is_not_waited_for() {
     for half in [&hello().encode(0)[..9], b""] {
         let mut raw = Raw::new(impatient());
         raw.socket.write_all(half).unwrap();
-        assert!(matches!(raw.hear(), Some((0, Message::Error { .. }))));
+        assert!(matches!(raw.hear(), Some((0, Message::Error(_)))));
         assert!(raw.hear().is_none());
         assert!(raw.end().is_err());
     }
@@ -219,13 +224,13 @@ fn who_takes_nothing_gets_no_more_than_was_allowed_and_can_go_on() {
     let mut taken = Vec::new();
     let cookie = loop {
         match raw.hear().unwrap() {
-            (1, Message::Block(block)) => taken.extend_from_slice(&block),
+            (1, Message::Block(Records(block))) => taken.extend_from_slice(&block),
             (
                 1,
-                Message::End {
+                Message::End(End {
                     ending: Ending::Paused(cookie),
                     ..
-                },
+                }),
             ) => break cookie,
             other => panic!("{other:?}"),
         }
@@ -240,13 +245,13 @@ fn who_takes_nothing_gets_no_more_than_was_allowed_and_can_go_on() {
     raw.say(2, &Message::Search(rest));
     loop {
         match raw.hear().unwrap() {
-            (2, Message::Block(block)) => taken.extend_from_slice(&block),
+            (2, Message::Block(Records(block))) => taken.extend_from_slice(&block),
             (
                 2,
-                Message::End {
+                Message::End(End {
                     ending: Ending::Whole,
                     ..
-                },
+                }),
             ) => break,
             other => panic!("{other:?}"),
         }
@@ -342,22 +347,22 @@ fn an_interrupt_ends_the_work_and_so_does_leaving() {
         raw.hear(),
         Some((
             2,
-            Message::Error {
+            Message::Error(Refusal {
                 code: Code::Busy,
                 ..
-            }
+            })
         ))
     ));
     wait_for(&endless.1);
-    raw.say(1, &Message::Interrupt);
+    raw.say(1, &Message::Interrupt(Interrupt));
     assert!(matches!(
         raw.hear(),
         Some((
             1,
-            Message::Error {
+            Message::Error(Refusal {
                 code: Code::Interrupted,
                 ..
-            }
+            })
         ))
     ));
     assert!(endless.0.swap(false, Ordering::SeqCst));

@@ -9,7 +9,10 @@ use trawl_call::packed::encode;
 use trawl_call::{Attributes, Block, CallError, Executor, Outcome, RecordRef, Request, Stream};
 use trawl_remote::client::Patience;
 use trawl_remote::transport::{Receive, Transmit, Transport};
-use trawl_remote::wire::Message;
+use trawl_remote::wire::{
+    Alive, AttributesRequest, Block as Records, Credit, Data, End, LinksRequest, ListRequest,
+    Message, ReadRequest, StatRequest,
+};
 use trawl_remote::{Exports, Remote, RemoteError, Serving, serve};
 
 use crate::support::{LONG, binary_tree, hello, listen, packed, question, request, serving};
@@ -75,12 +78,12 @@ proptest! {
     fn a_server_survives_requests_that_were_tampered_with(at: usize, value: u8, cut: usize, id in 0u32..3) {
         let requests = [
             Message::Search(question("a*|b", b"/tmp", 100)),
-            Message::Stat { of_link: true, path: b"/tmp".to_vec() },
-            Message::List { credit: 1, path: b"/tmp".to_vec() },
-            Message::Read { offset: 0, length: 9, path: b"/dev/null".to_vec() },
-            Message::Links(vec![b"/tmp".to_vec()]),
-            Message::Attributes { entries: 9, top: b"/tmp".to_vec(), from: b"a/b".to_vec() },
-            Message::Credit(1),
+            Message::Stat(StatRequest { of_link: true, path: b"/tmp".to_vec() }),
+            Message::List(ListRequest { credit: 1, path: b"/tmp".to_vec() }),
+            Message::Read(ReadRequest { offset: 0, length: 9, path: b"/dev/null".to_vec() }),
+            Message::Links(LinksRequest(vec![b"/tmp".to_vec()])),
+            Message::Attributes(AttributesRequest { entries: 9, top: b"/tmp".to_vec(), from: b"a/b".to_vec() }),
+            Message::Credit(Credit(1)),
         ];
         let mut bytes: Vec<u8> = requests.iter().flat_map(|request| request.encode(id)).collect();
         let at = at % bytes.len();
@@ -97,8 +100,8 @@ fn a_client_survives_any_bytes() {
     let answers: Vec<Vec<u8>> = (0..200)
         .map(|_| {
             let mut bytes = hello().encode(0);
-            bytes.extend(Message::Block(vec![1; 40]).encode(1));
-            bytes.extend(Message::Alive.encode(0));
+            bytes.extend(Message::Block(Records(vec![1; 40])).encode(1));
+            bytes.extend(Message::Alive(Alive).encode(0));
             for _ in 0..3 {
                 let at = random.below(bytes.len() as u64) as usize;
                 bytes[at] = random.below(256) as u8;
@@ -171,14 +174,15 @@ fn a_directory_without_end_fills_no_memory() {
         list_max_bytes,
         ..Patience::default()
     };
-    let (_scratch, remote, sent) = endless("remote-list", patience, &Message::Block(block));
+    let (_scratch, remote, sent) =
+        endless("remote-list", patience, &Message::Block(Records(block)));
     let error = remote.list(b"/tmp").expect_err("it does not end");
     expect_too_much(&error, list_max_bytes, &sent);
 }
 
 #[test]
 fn links_that_lead_too_far_fill_no_memory() {
-    let answer = Message::Data(vec![b'x'; 1 << 20]);
+    let answer = Message::Data(Data(vec![b'x'; 1 << 20]));
     let (_scratch, remote, sent) = endless("remote-links", Patience::default(), &answer);
     let paths = vec![b"/tmp/link".to_vec(); 100];
     let error = remote.links(&paths).expect_err("it does not end");
@@ -194,11 +198,11 @@ fn links_that_lead_too_far_fill_no_memory() {
             .concat()
         })
         .collect();
-    let whole = Message::Data(targets).encode(1);
-    let end = Message::End {
+    let whole = Message::Data(Data(targets)).encode(1);
+    let end = Message::End(End {
         records: 100 * (8 + 4096),
         ending: trawl_remote::wire::Ending::Whole,
-    };
+    });
     let answer = [hello().encode(0), whole, end.encode(1)].concat();
     let scratch = trawl_testkit::Scratch::new("remote-links-whole");
     let address = listen(scratch.join("whole"), move |_, mut client| {

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 
 use trawl_call::options::Flags;
 use trawl_call::{LiveWalk, Outcome};
-use trawl_remote::wire::{Ending, Frame, Message};
+use trawl_remote::wire::{End, Ending, Frame, Message};
 use trawl_remote::{Address, Exports, Remote};
 use trawl_sys::directory::Links;
 
@@ -107,7 +107,7 @@ fn requests_are_answered_side_by_side() {
     while whole.len() < 8 {
         match raw.hear().unwrap() {
             (_, Message::Block(_)) => {}
-            (id, Message::End { records, ending }) => {
+            (id, Message::End(End { records, ending })) => {
                 assert_eq!((records, ending), (15, Ending::Whole));
                 whole.push(id);
             }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use trawl_remote::client::Watch;
-use trawl_remote::wire::{Code, Happened, Message, News, feature};
+use trawl_remote::wire::{
+    Code, Happened, Interrupt, Message, News, Refusal, WatchRequest, feature,
+};
 use trawl_remote::{Exports, Limits, Serving};
 use trawl_sys::fanotify::{Group, QueueSize};
 use trawl_testkit::Scratch;
@@ -179,20 +181,20 @@ fn there_are_no_more_marks_than_agreed_on() {
     let mut raw = Raw::new(none);
     raw.say(0, &hello());
     let top = bytes(&top).to_vec();
-    let message = Message::Watch {
+    let message = Message::Watch(WatchRequest {
         top,
         dirs: dirs(&[""]),
-    };
+    });
     raw.say(1, &message);
     let said = [raw.hear(), raw.hear()];
     let is_refused = matches!(
         &said[1],
         Some((
             1,
-            Message::Error {
+            Message::Error(Refusal {
                 code: Code::System,
                 ..
-            }
+            })
         ))
     );
     assert!(is_refused, "{said:?}");
@@ -205,9 +207,11 @@ fn a_client_waits_for_the_answer_before_it_asks_for_more() {
     if let Some(skip) = cannot(&top) {
         return skip.say();
     }
-    let message = || Message::Watch {
-        top: bytes(&top).to_vec(),
-        dirs: vec![b"a".to_vec(); 4000],
+    let message = || {
+        Message::Watch(WatchRequest {
+            top: bytes(&top).to_vec(),
+            dirs: vec![b"a".to_vec(); 4000],
+        })
     };
     let mut raw = Raw::new(serving(Exports::Everything));
     raw.say(0, &hello());
@@ -220,7 +224,7 @@ fn a_client_waits_for_the_answer_before_it_asks_for_more() {
     }
     // The client is told, or disconnected; memory is bounded.
     let refused = std::iter::from_fn(|| raw.hear()).find_map(|(_, message)| match message {
-        Message::Error { code, .. } => Some(code),
+        Message::Error(Refusal { code, .. }) => Some(code),
         _ => None,
     });
     assert!(
@@ -233,9 +237,9 @@ fn a_client_waits_for_the_answer_before_it_asks_for_more() {
     raw.say(1, &message());
     raw.hear();
     raw.hear();
-    raw.say(1, &Message::Interrupt);
+    raw.say(1, &Message::Interrupt(Interrupt));
     let ended = std::iter::from_fn(|| raw.hear()).find_map(|(_, message)| match message {
-        Message::Error { code, .. } => Some(code),
+        Message::Error(Refusal { code, .. }) => Some(code),
         _ => None,
     });
     assert_eq!(ended, Some(Code::Interrupted));

@@ -10,8 +10,8 @@ use trawl_call::packed::{decode, encode};
 use trawl_call::{Attributes, Outcome, RecordRef};
 use trawl_sys::stat::Time;
 
-use super::BadFrame;
-use super::fields::{Fields, Reader};
+use crate::wire::BadFrame;
+use crate::wire::fields::{Fields, Reader};
 
 /// The state of a file while bytes of it were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

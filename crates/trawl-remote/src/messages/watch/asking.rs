@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::connection::Connection;
-use super::{Remote, STAT_MAX_BYTES};
+use super::WatchRequest;
+use crate::client::{Connection, Remote};
 use crate::error::RemoteError;
-use crate::wire::{BadFrame, Message, News, WATCH_MAX, feature};
+use crate::messages::stat::STAT_MAX_BYTES;
+use crate::messages::{Kind, Message, News, NewsItems, StatRequest};
+use crate::wire::{BadFrame, WATCH_MAX};
 
 /// A connection on which a server sends news. Dropping it ends the watch.
 #[derive(Debug)]
@@ -20,35 +22,33 @@ pub struct Watch {
     heard: Instant,
 }
 
-impl Remote {
-    /// Opens a watch of directories below `top`; `None` if the server does not support it. The
-    /// server must send something at least once in each `silence`.
-    ///
-    /// # Errors
-    /// Fails if the server cannot be asked.
-    pub fn watch(&self, top: &[u8], silence: Duration) -> Result<Option<Watch>, RemoteError> {
+impl Watch {
+    /// Opens a connection for news; `None` if the server does not support it.
+    pub(super) fn open(
+        remote: &Remote,
+        top: Vec<u8>,
+        silence: Duration,
+    ) -> Result<Option<Watch>, RemoteError> {
         // A separate connection, so that other requests do not delay it.
-        let mut connection = Connection::open(&self.0.address)?;
-        let stat = Message::Stat {
+        let mut connection = Connection::open(&remote.0.address)?;
+        let stat = StatRequest {
             of_link: false,
-            path: top.to_vec(),
+            path: top.clone(),
         };
-        self.ask_on(&mut connection, &stat, STAT_MAX_BYTES)?;
-        if !connection.can(feature::WATCH) {
+        remote.ask_on(&mut connection, &stat, STAT_MAX_BYTES)?;
+        if !connection.can(WatchRequest::FEATURE) {
             return Ok(None);
         }
         Ok(Some(Watch {
             connection,
-            top: top.to_vec(),
+            top,
             id: None,
             waiting: 0,
             silence,
             heard: Instant::now(),
         }))
     }
-}
 
-impl Watch {
     /// Returns whether more directories can be requested.
     pub fn is_ready(&self) -> bool {
         self.waiting == 0
@@ -63,7 +63,7 @@ impl Watch {
         dirs.truncate(WATCH_MAX);
         self.waiting = dirs.len();
         let top = self.top.clone();
-        let message = Message::Watch { top, dirs };
+        let message = WatchRequest { top, dirs };
         match self.id {
             Some(id) => self.connection.say(id, &message)?,
             None => self.id = Some(self.connection.request(&message)?),
@@ -88,7 +88,7 @@ impl Watch {
             };
         };
         self.heard = Instant::now();
-        let Message::News(news) = message else {
+        let Message::News(NewsItems(news)) = message else {
             return Err(self.connection.nonsense(BadFrame::Unexpected("answer")));
         };
         for one in &news {

@@ -21,7 +21,7 @@ use trawl_sys::mount_table::{self, Mount};
 use trawl_sys::{SysError, filesystem};
 
 use crate::exports::{Exports, Place, Places};
-use crate::wire::{Happened, News, NewsName};
+use crate::messages::{Happened, News, NewsName};
 
 /// File system types that are known to report every change (`docs/live.md`).
 const KINDS: [&str; 5] = ["ext4", "xfs", "btrfs", "tmpfs", "overlay"];

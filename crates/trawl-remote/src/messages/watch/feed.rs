@@ -8,7 +8,7 @@ use trawl_sys::SysError;
 use trawl_sys::wait::Waker;
 
 /// The batch of directories that waits for the thread that watches them.
-pub(super) struct Feed {
+pub(crate) struct Feed {
     waker: Waker,
     state: Mutex<State>,
 }
@@ -21,10 +21,10 @@ struct State {
 
 /// The client sent a batch before the last one was answered.
 #[derive(Debug)]
-pub(super) struct TooEarly;
+pub(crate) struct TooEarly;
 
 impl Feed {
-    pub(super) fn new() -> Result<Feed, SysError> {
+    pub(crate) fn new() -> Result<Feed, SysError> {
         Ok(Feed {
             waker: Waker::new()?,
             state: Mutex::new(State {
@@ -39,7 +39,7 @@ impl Feed {
     }
 
     /// Adds a batch.
-    pub(super) fn put(&self, dirs: Vec<Vec<u8>>) -> Result<(), TooEarly> {
+    pub(crate) fn put(&self, dirs: Vec<Vec<u8>>) -> Result<(), TooEarly> {
         let mut state = self.state();
         if !std::mem::take(&mut state.is_answered) {
             return Err(TooEarly);
@@ -51,26 +51,26 @@ impl Feed {
     }
 
     /// Takes the waiting batch.
-    pub(super) fn take(&self) -> Option<Vec<Vec<u8>>> {
+    pub(crate) fn take(&self) -> Option<Vec<Vec<u8>>> {
         self.state().dirs.take()
     }
 
     /// Allows the next batch.
-    pub(super) fn answered(&self) {
+    pub(crate) fn answered(&self) {
         self.state().is_answered = true;
     }
 
     /// Wakes the waiting thread.
-    pub(super) fn wake(&self) {
+    pub(crate) fn wake(&self) {
         self.waker.wake();
     }
 
     /// Clears the wake-up.
-    pub(super) fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.waker.reset();
     }
 
-    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
         self.waker.as_fd()
     }
 }

@@ -6,13 +6,14 @@ use trawl_call::options::Flags;
 use trawl_call::packed::decode;
 use trawl_call::{Block, CallError, Cookie, Request, ServedBy, Stream};
 
-use super::Inner;
-use super::connection::Connection;
+use super::{Question, QuestionRoot};
+use crate::client::{Connection, Inner};
 use crate::error::RemoteError;
-use crate::wire::{Answerer, BadFrame, Ending, Message, Question, QuestionRoot};
+use crate::messages::{Answerer, Block as Records, Credit, End, Ending, Interrupt, Message};
+use crate::wire::BadFrame;
 
 /// The answer to a search.
-pub(super) struct RemoteStream {
+pub(crate) struct RemoteStream {
     remote: Arc<Inner>,
     request: Request,
     /// The connection; `None` at the end.
@@ -38,7 +39,7 @@ impl From<RemoteError> for CallError {
 }
 
 impl RemoteStream {
-    pub(super) fn begin(remote: Arc<Inner>, request: Request) -> Result<RemoteStream, CallError> {
+    pub(super) fn begin(remote: Arc<Inner>, request: Request) -> Result<RemoteStream, RemoteError> {
         let place = match request.resume() {
             Some(cookie) => cookie.clone(),
             None => Cookie::begin(&request),
@@ -66,7 +67,7 @@ impl RemoteStream {
         self.taken = 0;
         self.served_by = ServedBy::Remote;
         let question = self.question();
-        self.id = connection.request(&Message::Search(question))?;
+        self.id = connection.request(&question)?;
         self.connection = Some(connection);
         Ok(())
     }
@@ -130,7 +131,7 @@ impl RemoteStream {
     /// Cancels the work on the server.
     fn interrupt(&mut self) {
         if let Some(mut connection) = self.connection.take() {
-            let _ = connection.say(self.id, &Message::Interrupt);
+            let _ = connection.say(self.id, &Interrupt);
         }
     }
 
@@ -165,7 +166,7 @@ impl RemoteStream {
         {
             let more = std::mem::take(&mut self.taken);
             // If this cannot be sent, receiving the next message fails, too.
-            let _ = connection.say(self.id, &Message::Credit(more));
+            let _ = connection.say(self.id, &Credit(more));
         }
     }
 
@@ -209,7 +210,7 @@ impl Stream for RemoteStream {
             match message {
                 Message::ServedBy(Answerer::Live) => self.served_by = ServedBy::RemoteLive,
                 Message::ServedBy(Answerer::Index) => self.served_by = ServedBy::RemoteIndex,
-                Message::Block(packed) => {
+                Message::Block(Records(packed)) => {
                     if let Err(bad) = self.take(&packed) {
                         self.connection = None;
                         return Err(self.nonsense(bad));
@@ -218,7 +219,7 @@ impl Stream for RemoteStream {
                     let served_by = self.served_by;
                     return Ok(Some(Block { served_by, packed }));
                 }
-                Message::End { records, ending } if records == self.records => {
+                Message::End(End { records, ending }) if records == self.records => {
                     let connection = self.connection.take();
                     match (ending, connection) {
                         (Ending::Whole, Some(connection)) => self.remote.keep(connection),

@@ -1,7 +1,27 @@
-//! The news that a server sends about watched directories.
+//! `news`: what happened in the directories that a server watches for a client.
 
-use super::BadFrame;
-use super::fields::{Fields, Reader};
+use super::Body;
+use crate::wire::BadFrame;
+use crate::wire::fields::{Fields, Reader};
+
+/// Items of news; none: nothing changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewsItems(pub Vec<News>);
+
+impl Body for NewsItems {
+    fn write(&self, out: &mut Fields) {
+        out.count(self.0.len());
+        for one in &self.0 {
+            one.write(out);
+        }
+    }
+
+    fn read(body: &mut Reader<'_>) -> Result<NewsItems, BadFrame> {
+        let count = body.count(NEWS_BYTES, "number of news")?;
+        let news = (0..count).map(|_| News::read(body));
+        news.collect::<Result<_, _>>().map(NewsItems)
+    }
+}
 
 /// The change of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +62,7 @@ pub enum News {
 }
 
 /// Minimum length of an encoded item in bytes.
-pub(super) const NEWS_BYTES: usize = 8;
+const NEWS_BYTES: usize = 8;
 
 impl News {
     fn how(&self) -> u8 {
@@ -66,7 +86,7 @@ impl News {
             }
     }
 
-    pub(super) fn write(&self, out: &mut Fields) {
+    fn write(&self, out: &mut Fields) {
         out.put(&[self.how(), 0, 0, 0]);
         match self {
             News::Watched(path) | News::Unwatched(path) | News::Lost(path) => {
@@ -81,7 +101,7 @@ impl News {
         }
     }
 
-    pub(super) fn read(body: &mut Reader<'_>) -> Result<News, BadFrame> {
+    fn read(body: &mut Reader<'_>) -> Result<News, BadFrame> {
         let how = body.u8("kind of news")?;
         body.exactly(&[0; 3], "padding")?;
         let path = body.bytes("path")?.to_vec();
@@ -110,5 +130,42 @@ impl NewsName {
         body.exactly(&[0; 3], "padding")?;
         let name = body.bytes("name")?.to_vec();
         Ok(NewsName { happened, name })
+    }
+}
+
+#[cfg(test)]
+impl super::Sample for NewsItems {
+    fn example() -> NewsItems {
+        let name = |happened, name: &[u8]| NewsName {
+            happened,
+            name: name.to_vec(),
+        };
+        NewsItems(vec![
+            News::Watched(b"w".to_vec()),
+            News::Unwatched(b"u".to_vec()),
+            News::Changed {
+                dir: b"d".to_vec(),
+                names: vec![
+                    name(Happened::Changed, b"n"),
+                    name(Happened::Replaced, b"."),
+                ],
+            },
+            News::Lost(b"l".to_vec()),
+        ])
+    }
+
+    fn any() -> proptest::strategy::BoxedStrategy<NewsItems> {
+        use super::tests::bytes;
+        use proptest::collection::vec;
+        use proptest::prelude::*;
+        let happened = prop_oneof![Just(Happened::Changed), Just(Happened::Replaced)];
+        let name = (happened, bytes()).prop_map(|(happened, name)| NewsName { happened, name });
+        let news = prop_oneof![
+            bytes().prop_map(News::Watched),
+            bytes().prop_map(News::Unwatched),
+            (bytes(), vec(name, 0..4)).prop_map(|(dir, names)| News::Changed { dir, names }),
+            bytes().prop_map(News::Lost),
+        ];
+        vec(news, 0..4).prop_map(NewsItems).boxed()
     }
 }

@@ -18,8 +18,8 @@
 use trawl_sys::Errno;
 use trawl_sys::xattr::SIZE_MAX_BYTES;
 
-use super::BadFrame;
-use super::fields::{Fields, Reader};
+use crate::wire::BadFrame;
+use crate::wire::fields::{Fields, Reader};
 
 /// The kernel's limit on the length of a name (`XATTR_NAME_MAX`).
 const NAME_MAX_BYTES: usize = 255;

@@ -16,50 +16,37 @@ use trawl_sys::stat::stat_fd;
 use trawl_sys::xattr::{self, Reader};
 use trawl_sys::{Errno, Op, SysError};
 
-use super::Serving;
-use super::answer::{BLOCK_BYTES, PATH_MAX_BYTES, bad, no, of_one, whole};
-use super::outlet::{Outlet, Task};
+use super::AttributesRequest;
+use super::items::{ExtendedAttributes, Item};
 use crate::exports::{Place, Places};
-use crate::wire::attributes::{ExtendedAttributes, Item};
-use crate::wire::{ATTRIBUTES_MAX_BYTES, Message};
+use crate::messages::search::serving::of_one;
+use crate::messages::{Data, End, Refusal};
+use crate::server::{BLOCK_BYTES, Job, PATH_MAX_BYTES};
+use crate::wire::ATTRIBUTES_MAX_BYTES;
 
 const TYPE_MASK: u32 = 0o170_000;
 const DIRECTORY: u32 = 0o040_000;
 
-/// The request.
-pub(super) struct Asked {
-    /// Maximum number of objects after the first one.
-    pub(super) entries: u32,
-    pub(super) top: Vec<u8>,
-    /// Path of the first object below the top.
-    pub(super) from: Vec<u8>,
-}
-
 /// Sends the attributes of the first object and of the objects after it.
-pub(super) fn attributes(
-    serving: &Serving,
-    outlet: &Outlet,
-    id: u32,
-    task: &Task,
-    asked: &Asked,
-) -> Result<Message, Message> {
+pub(super) fn attributes(job: &Job<'_>, asked: &AttributesRequest) -> Result<End, Refusal> {
     let is_path = |path: &[u8]| path.len() <= PATH_MAX_BYTES && !path.contains(&0);
     let is_below = |path: &[u8]| {
         let mut names = path.split(|byte| *byte == b'/');
         path.is_empty() || names.all(|name| !matches!(name, b"" | b"." | b".."))
     };
     if !is_path(&asked.top) || !is_path(&asked.from) || !is_below(&asked.from) {
-        return Err(bad("a path is too long, has a NUL byte, or is invalid"));
+        return Err(Refusal::bad(
+            "a path is too long, has a NUL byte, or is invalid",
+        ));
     }
-    let place = Places::new(&serving.exports).find(&asked.top);
+    let place = Places::new(job.exports()).find(&asked.top);
     let links = match &asked.from[..] {
         b"" => Links::Followed,
         _ => Links::Refused,
     };
     let first = place.look(&asked.from, links).and_then(of_object);
     let mut items = Items {
-        outlet,
-        id,
+        job,
         data: Vec::new(),
         sent: 0,
         // Where a file system has no attributes at all, that is not repeated for each object.
@@ -80,19 +67,18 @@ pub(super) fn attributes(
                 items.put(&Item::LeftOut { dir });
                 Some(asked.from.clone())
             }
-            None => search(serving, task, asked, &place, &mut items)?,
+            None => search(job, asked, &place, &mut items)?,
         },
     };
     let others = items.others;
     items.put(&Item::End { behind, others });
     items.send();
-    Ok(whole(items.sent))
+    Ok(End::whole(items.sent))
 }
 
 /// Items that wait to be sent.
 struct Items<'a> {
-    outlet: &'a Outlet,
-    id: u32,
+    job: &'a Job<'a>,
     data: Vec<u8>,
     sent: u64,
     /// The result for all objects that the answer does not name.
@@ -109,8 +95,7 @@ impl Items<'_> {
 
     fn send(&mut self) {
         self.sent += self.data.len() as u64;
-        let data = Message::Data(std::mem::take(&mut self.data));
-        self.outlet.say(self.id, &data);
+        self.job.say(&Data(std::mem::take(&mut self.data)));
     }
 
     /// Adds an object, unless its result is that of objects that are not named.
@@ -163,9 +148,9 @@ fn is_directory(of: &Attributes) -> bool {
 }
 
 /// Returns the search request for everything in a directory and below, after an object.
-fn behind(top: &[u8], from: &[u8], serving: &Serving) -> Result<Request, Message> {
+fn behind(top: &[u8], from: &[u8], job: &Job<'_>) -> Result<Request, Refusal> {
     let flags = Flags(Flags::METADATA | Flags::NOFOLLOW | Flags::XDEV);
-    let request = of_one(top, b"*", flags, &serving.exports)?;
+    let request = of_one(top, b"*", flags, job.exports())?;
     if from.is_empty() {
         return Ok(request);
     }
@@ -176,23 +161,22 @@ fn behind(top: &[u8], from: &[u8], serving: &Serving) -> Result<Request, Message
         outcome: Outcome::Match(None),
     };
     cookie.advance(&request, &from);
-    request.resume_at(cookie).map_err(no)
+    request.resume_at(cookie).map_err(Refusal::of_call)
 }
 
 /// Adds the items after the first object. Returns the path of the last object if there are more.
 fn search(
-    serving: &Serving,
-    task: &Task,
-    asked: &Asked,
+    job: &Job<'_>,
+    asked: &AttributesRequest,
     place: &Place,
     items: &mut Items<'_>,
-) -> Result<Option<Vec<u8>>, Message> {
-    let request = behind(&asked.top, &asked.from, serving)?;
-    let request = request.cancelled_by(task.cancel.clone());
-    let mut search = Search::open(&*serving.executor, request).map_err(no)?;
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let request = behind(&asked.top, &asked.from, job)?;
+    let request = request.cancelled_by(job.task.cancel.clone());
+    let mut search = Search::open(&*job.serving.executor, request).map_err(Refusal::of_call)?;
     let mut looker = Looker::new(place);
     let (mut count, mut last) = (0, asked.from.clone());
-    while let Some(record) = search.next_record().map_err(no)? {
+    while let Some(record) = search.next_record().map_err(Refusal::of_call)? {
         let path = match record.path {
             b"." => b"",
             path => path,
@@ -222,8 +206,8 @@ fn search(
         if items.is_overfull() {
             return Ok(Some(last));
         }
-        if items.outlet.is_broken() {
-            return Err(no(CallError::Cancelled));
+        if job.outlet.is_broken() {
+            return Err(Refusal::of_call(CallError::Cancelled));
         }
     }
     Ok(None)

@@ -5,16 +5,18 @@
 //! all events that the kernel has reported. So the last news about a directory is never older than
 //! its mark. Some time passes between rounds, in which repeated events are merged.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use trawl_sys::wait::readable;
 
+use super::feed::Feed;
 use super::marks::Marks;
-use super::outlet::{Outlet, Task, refusal};
-use super::{Serving, feed::Feed};
 use crate::exports::Places;
-use crate::wire::{Code, Message, News, WATCH_MAX};
+use crate::messages::{Code, News, NewsItems, Refusal};
+use crate::server::{Job, Task};
+use crate::wire::WATCH_MAX;
 
 /// Minimum time between two rounds of news.
 const ROUND: Duration = Duration::from_millis(100);
@@ -46,36 +48,35 @@ impl Drop for Turn {
     }
 }
 
-/// Answers until the request is interrupted, and returns the final message.
-pub(super) fn watch(
-    serving: &Serving,
-    outlet: &Outlet,
-    id: u32,
-    task: &Task,
-    (top, dirs): (&[u8], Vec<Vec<u8>>),
-) -> Result<Message, Message> {
-    let most = serving.limits.directories;
+/// Answers until the request is interrupted.
+pub(super) fn watch(job: &Job<'_>, top: &[u8], dirs: Vec<Vec<u8>>) -> Result<Infallible, Refusal> {
+    let task = job.task;
+    let most = job.serving.limits.directories;
     if most == 0 {
         let text = "this server does not watch directories";
-        return Err(refusal(Code::System, 0, text));
+        return Err(Refusal::new(Code::System, 0, text));
     }
-    let busy = || refusal(Code::Busy, 0, "too many clients watch directories");
+    let busy = || Refusal::new(Code::Busy, 0, "too many clients watch directories");
     let _turn = Turn::take().ok_or_else(busy)?;
     let cannot = |error: trawl_sys::SysError| {
         let text = format!("cannot watch directories: {error}");
-        refusal(Code::System, error.errno.0, &text)
+        Refusal::new(Code::System, error.errno.0, &text)
     };
     let feed = task.feed().ok_or_else(busy)?;
-    let mut marks = Marks::new(&serving.exports, top, most).map_err(cannot)?;
+    let mut marks = Marks::new(job.exports(), top, most).map_err(cannot)?;
     feed.put(dirs).map_err(|_| busy())?;
     let mut beat = Instant::now();
     loop {
         let mut news = Vec::new();
         if let Some(dirs) = feed.take() {
             if dirs.len() > WATCH_MAX {
-                return Err(refusal(Code::Question, 0, "there are too many directories"));
+                return Err(Refusal::new(
+                    Code::Question,
+                    0,
+                    "there are too many directories",
+                ));
             }
-            let mut places = Places::new(&serving.exports);
+            let mut places = Places::new(job.exports());
             news.extend(dirs.into_iter().map(|dir| marks.add(&mut places, dir)));
             feed.answered();
         }
@@ -86,11 +87,11 @@ pub(super) fn watch(
         }
         if is_time || !news.is_empty() {
             beat = Instant::now();
-            tell(outlet, id, news);
+            tell(job, news);
         }
         wait(feed, task, &marks, BEAT.saturating_sub(beat.elapsed())).map_err(cannot)?;
-        if task.cancel.is_cancelled() || outlet.is_broken() {
-            return Err(refusal(Code::Interrupted, 0, "it was interrupted"));
+        if job.is_over() {
+            return Err(Refusal::new(Code::Interrupted, 0, "it was interrupted"));
         }
     }
 }
@@ -112,15 +113,15 @@ fn wait(
     Ok(())
 }
 
-fn tell(outlet: &Outlet, id: u32, news: Vec<News>) {
+fn tell(job: &Job<'_>, news: Vec<News>) {
     let (mut frame, mut bytes) = (Vec::new(), 0);
     for one in news {
         bytes += one.length();
         frame.push(one);
         if bytes >= FRAME_BYTES {
-            outlet.say(id, &Message::News(std::mem::take(&mut frame)));
+            job.say(&NewsItems(std::mem::take(&mut frame)));
             bytes = 0;
         }
     }
-    outlet.say(id, &Message::News(frame));
+    job.say(&NewsItems(frame));
 }
