@@ -1,0 +1,3 @@
+//! Makes indexes: runs scans, keeps snapshots, and checks who may see what.
+
+#![forbid(unsafe_code)]

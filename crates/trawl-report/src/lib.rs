@@ -1,0 +1,3 @@
+//! Reports: a schema and rows, rendered as text, JSON, CSV or NUL-separated lines.
+
+#![forbid(unsafe_code)]

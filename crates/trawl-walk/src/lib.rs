@@ -1,0 +1,3 @@
+//! What the live walks share: opening directories, an ordered pool of workers, a budget for nodes.
+
+#![forbid(unsafe_code)]
