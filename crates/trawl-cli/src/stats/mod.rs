@@ -21,10 +21,10 @@ use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
-use crate::index::scan::now;
 use crate::output::{Device, Output};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
+use trawl_session::now;
 use trawl_text::json::Object;
 
 use self::groups::{Group, combined, groups};
