@@ -118,7 +118,7 @@ impl Manner {
     /// Applies the options that hold for all output of this process from now on.
     pub(crate) fn prepare(self) {
         if self.spreadsheet {
-            crate::csv::protect();
+            crate::output::protect();
         }
     }
 

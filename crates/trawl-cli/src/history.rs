@@ -14,7 +14,7 @@ use crate::csv::Line;
 use crate::diff::lines::{Words, state_object};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Output, say};
+use crate::output::{Output, cells, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
 use crate::scope::{Follow, Session, outside, row_of};
@@ -302,7 +302,7 @@ fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
         Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
         _ => Vec::new(),
     };
-    let line = Line::new()
+    let line = Line::new(cells())
         .path(path)
         .time(Some(info.started))
         .value(info.id)

@@ -17,7 +17,7 @@
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `expression` | find expressions that select the entries of a question |
-//! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | formats of answers |
+//! | `rows` | formats of answers, besides those of `trawl-report` |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
 //! Invariants: results go to standard output, everything else to standard error; every command ends
@@ -28,8 +28,6 @@
 mod again;
 mod arguments;
 mod at;
-mod block_size;
-mod csv;
 mod diff;
 mod du;
 mod duplicates;
@@ -59,15 +57,13 @@ mod sources;
 pub mod sql;
 mod stat;
 mod stats;
-mod table;
-mod time_look;
 mod top;
 mod watch;
-mod width;
 
 use std::ffi::OsString;
 
 use trawl_find::resolve;
+use trawl_report::{block_size, csv, table, time_look, width};
 
 use arguments::{Arguments, Command};
 use exit::Exit;

@@ -26,7 +26,7 @@ use crate::arguments::Manner;
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Device, Output, say};
+use crate::output::{Device, Output, cells, say};
 use crate::rows::Form;
 use crate::scope::{self, Depth, Follow, Session, printed_path, row_of};
 use trawl_text::json::Object;
@@ -365,7 +365,7 @@ impl Meter<'_> {
                 let object = object.number("size", usage.size_bytes);
                 (object.number("inodes", usage.inodes).close() + "\n").into_bytes()
             }
-            Form::Csv => Line::new()
+            Form::Csv => Line::new(cells())
                 .path(path)
                 .value(disk_bytes)
                 .value(usage.size_bytes)

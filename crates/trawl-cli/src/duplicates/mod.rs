@@ -18,7 +18,7 @@ use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::index::progress::counted;
-use crate::output::{Device, Output, say};
+use crate::output::{Device, Output, cells, say};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session, printed_path};
 use trawl_text::json::Object;
@@ -216,7 +216,7 @@ impl<'a> Writer<'a> {
             }
             Writing::Rows(Form::Csv) => {
                 for (entry, path) in group.iter().zip(paths) {
-                    let line = Line::new()
+                    let line = Line::new(cells())
                         .value(self.groups)
                         .value(size)
                         .value(entry.row().blocks().saturating_mul(512))

@@ -22,7 +22,7 @@ use crate::expression::Expression;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::index::scan::now;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, cells};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
 use trawl_text::json::Object;
@@ -217,7 +217,7 @@ pub(crate) fn json(given: &OsStr, row: &Group) -> String {
 }
 
 pub(crate) fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
-    Line::new()
+    Line::new(cells())
         .path(given.as_bytes())
         .field(&row.by)
         .path(row.key.as_deref().unwrap_or(&row.label))

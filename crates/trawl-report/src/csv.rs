@@ -5,46 +5,51 @@
 //! next to the path holds them in hexadecimal. With `--spreadsheet` no text begins like a formula.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use trawl_model::Timestamp;
 use trawl_text::json::{hex, rfc3339};
 
-/// Whether texts are protected from being read as formulas.
-static IS_FOR_SPREADSHEETS: AtomicBool = AtomicBool::new(false);
-
-/// Protects all texts from now on, so that spreadsheets take none for a formula.
-pub(crate) fn protect() {
-    IS_FOR_SPREADSHEETS.store(true, Ordering::Relaxed);
+/// How texts are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cells {
+    /// Unchanged.
+    #[default]
+    AsTheyAre,
+    /// So that no spreadsheet takes them for formulas.
+    Protected,
 }
 
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
+pub struct Line {
+    cells: Cells,
     bytes: Vec<u8>,
     fields: usize,
 }
 
 impl Line {
     /// A line without fields.
-    pub(crate) fn new() -> Line {
-        Line::default()
+    pub fn new(cells: Cells) -> Line {
+        Line {
+            cells,
+            ..Line::default()
+        }
     }
 
     /// Adds a field with text.
     #[must_use]
-    pub(crate) fn field(self, value: impl AsRef<[u8]>) -> Line {
+    pub fn field(self, value: impl AsRef<[u8]>) -> Line {
         let text = trawl_model::escape::escape(value.as_ref());
-        match IS_FOR_SPREADSHEETS.load(Ordering::Relaxed) {
-            true => self.push(protected(&text).as_bytes()),
-            false => self.push(text.as_bytes()),
+        match self.cells {
+            Cells::Protected => self.push(protected(&text).as_bytes()),
+            Cells::AsTheyAre => self.push(text.as_bytes()),
         }
     }
 
     /// Adds two fields: a byte string as text, and its bytes in hexadecimal if they are not valid
     /// UTF-8.
     #[must_use]
-    pub(crate) fn path(self, value: impl AsRef<[u8]>) -> Line {
+    pub fn path(self, value: impl AsRef<[u8]>) -> Line {
         let value = value.as_ref();
         let line = self.field(value);
         match std::str::from_utf8(value) {
@@ -55,7 +60,7 @@ impl Line {
 
     /// Adds a field with a time; the field is empty if there is no time.
     #[must_use]
-    pub(crate) fn time(self, time: Option<Timestamp>) -> Line {
+    pub fn time(self, time: Option<Timestamp>) -> Line {
         self.field(time.map(rfc3339).unwrap_or_default())
     }
 
@@ -84,12 +89,12 @@ impl Line {
 
     /// Adds a field with a number or anything else that prints.
     #[must_use]
-    pub(crate) fn value(self, value: impl std::fmt::Display) -> Line {
+    pub fn value(self, value: impl std::fmt::Display) -> Line {
         self.push(value.to_string().as_bytes())
     }
 
     /// Returns the line with its line end.
-    pub(crate) fn close(mut self) -> Vec<u8> {
+    pub fn close(mut self) -> Vec<u8> {
         self.bytes.push(b'\n');
         self.bytes
     }
@@ -121,13 +126,13 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_in_hex_beside_it() {
-        let line = Line::new().path(b"a\xff").path("b").close();
+        let line = Line::new(Cells::AsTheyAre).path(b"a\xff").path("b").close();
         assert_eq!(line, b"a\\xff,61ff,b,\n");
     }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {
-        let line = Line::new()
+        let line = Line::new(Cells::AsTheyAre)
             .field("plain")
             .field("a,b")
             .field("say \"x\"")
