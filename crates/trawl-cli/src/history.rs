@@ -10,6 +10,7 @@ use trawl_text::json::Object;
 
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::diff::lines::{Words, state_object};
 use crate::exit::Exit;
@@ -44,6 +45,25 @@ pub(crate) struct HistoryArgs {
     csv: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for HistoryArgs {
+    const ABOUT: &'static str = "Show the state of a path in every snapshot";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        (
+            "trawl history notes.txt",
+            "show when it appeared, changed and went",
+        ),
+        (
+            "trawl history --all --json .",
+            "print every snapshot, for programs",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-diff(1)", "trawl-growth(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// State of the path in a snapshot, compared with the snapshot before.
@@ -92,11 +112,7 @@ enum Last {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &HistoryArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &HistoryArgs, manner: Manner) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "history is about all snapshots: --at has no meaning here";

@@ -19,6 +19,7 @@ use trawl_query::{AsOf, Index, QueryError};
 
 use crate::arguments::{self, Manner};
 pub use crate::at::why_none;
+use crate::commands::{Command, Setting, Spec};
 pub use crate::csv::protected;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -120,6 +121,15 @@ pub struct SqlArgs {
     pub(crate) manner: Manner,
 }
 
+impl Spec for SqlArgs {
+    const ABOUT: &'static str = "Query the index with SQL";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-export(1)", "trawl-stats(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Err(hand_over(setting.words))
+    }
+}
+
 // Options of `trawl export`.
 #[allow(missing_docs, reason = "it would be the command's text")]
 #[derive(Debug, clap::Args)]
@@ -152,6 +162,15 @@ pub struct ExportArgs {
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for ExportArgs {
+    const ABOUT: &'static str = "Write the index's content to files for other programs";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-sql(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Err(hand_over(setting.words))
+    }
 }
 
 /// Table that can be exported.
@@ -242,11 +261,11 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
         }
     })?;
     let (task, manner) = match arguments.command {
-        arguments::Command::Sql(args) => {
+        Command::Sql(args) => {
             let manner = arguments.manner.then(args.manner);
             (Task::Sql(args), manner)
         }
-        arguments::Command::Export(args) => {
+        Command::Export(args) => {
             let manner = arguments.manner.then(args.manner);
             (Task::Export(args), manner)
         }

@@ -5,9 +5,16 @@
 //! next to the path holds them in hexadecimal. With `--spreadsheet` no text begins like a formula.
 
 use std::borrow::Cow;
+use std::fmt::Display;
+use std::io::{self, Write};
 
 use trawl_model::Timestamp;
+use trawl_model::escape::escape;
 use trawl_text::json::{hex, rfc3339};
+
+use crate::row::{Nest, Renderer};
+use crate::schema::{Columns, Field};
+use crate::value::Value;
 
 /// How texts are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,43 +26,174 @@ pub enum Cells {
     Protected,
 }
 
+/// Renders rows as lines of CSV. The buffer of a line serves the next one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Csv {
+    cells: Cells,
+    line: Vec<u8>,
+    fields: usize,
+    /// Elements of the list that is open, if they do not come first.
+    is_in_list: bool,
+    list: String,
+}
+
+impl Csv {
+    /// Returns a renderer that writes texts in this way.
+    pub(crate) fn new(cells: Cells) -> Csv {
+        Csv {
+            cells,
+            ..Csv::default()
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        match self.cells {
+            Cells::Protected => self.push(protected(text).as_bytes()),
+            Cells::AsTheyAre => self.push(text.as_bytes()),
+        }
+    }
+
+    fn bytes(&mut self, value: &[u8], columns: Columns) {
+        self.text(&escape(value));
+        if columns == Columns::WithRaw {
+            match std::str::from_utf8(value) {
+                Ok(_) => self.push(b""),
+                Err(_) => self.push(hex(value).as_bytes()),
+            }
+        }
+    }
+
+    fn number(&mut self, number: impl Display) {
+        self.separate();
+        let _ = write!(self.line, "{number}");
+    }
+
+    fn separate(&mut self) {
+        if self.fields > 0 {
+            self.line.push(b',');
+        }
+        self.fields += 1;
+    }
+
+    fn push(&mut self, value: &[u8]) {
+        self.separate();
+        let is_plain = |byte: &u8| !matches!(byte, b',' | b'"' | b'\n' | b'\r');
+        if value.iter().all(is_plain) {
+            return self.line.extend_from_slice(value);
+        }
+        self.line.push(b'"');
+        for byte in value {
+            if *byte == b'"' {
+                self.line.push(b'"');
+            }
+            self.line.push(*byte);
+        }
+        self.line.push(b'"');
+    }
+
+    /// Ends the line and returns it with its line end.
+    pub(crate) fn close_row(mut self) -> Vec<u8> {
+        self.line.push(b'\n');
+        self.line
+    }
+}
+
+impl Renderer for Csv {
+    fn begin(&mut self, fields: &[Field], out: &mut dyn Write) -> io::Result<()> {
+        let mut names: Vec<String> = Vec::new();
+        for field in fields {
+            let raw = || format!("{}_raw", field.name);
+            match field.forms.csv {
+                Columns::None => {}
+                Columns::One => names.push(field.name.to_owned()),
+                Columns::WithRaw => names.extend([field.name.to_owned(), raw()]),
+            }
+        }
+        writeln!(out, "{}", names.join(","))
+    }
+
+    fn wants(&self, field: &Field) -> bool {
+        field.forms.csv != Columns::None
+    }
+
+    fn value(&mut self, field: &Field, value: Value<'_>) {
+        match value {
+            Value::Null => self.absent(field),
+            Value::Text(text) => self.text(text),
+            Value::Letter(letter) => self.text(letter.encode_utf8(&mut [0; 4])),
+            Value::Bytes(bytes) => self.bytes(bytes, field.forms.csv),
+            Value::Integer(number) => self.number(number),
+            Value::Rounded(number) => self.number(format_args!("{number:.0}")),
+            Value::Flag(flag) => self.number(flag),
+            Value::Time(time) => self.text(&rfc3339(time)),
+        }
+    }
+
+    fn absent(&mut self, field: &Field) {
+        self.push(b"");
+        if field.forms.csv == Columns::WithRaw {
+            self.push(b"");
+        }
+    }
+
+    fn open(&mut self, _: Option<&Field>, _: Nest) {
+        self.list.clear();
+        self.is_in_list = false;
+    }
+
+    fn element(&mut self, text: &str) {
+        if std::mem::replace(&mut self.is_in_list, true) {
+            self.list.push('+');
+        }
+        self.list.push_str(text);
+    }
+
+    fn member(&mut self, _: &str, _: &str) {}
+
+    fn close(&mut self, nest: Nest) {
+        if nest == Nest::List {
+            let list = std::mem::take(&mut self.list);
+            self.text(&list);
+            self.list = list;
+        }
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.line.push(b'\n');
+        let done = out.write_all(&self.line);
+        self.line.clear();
+        self.fields = 0;
+        done
+    }
+}
+
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    cells: Cells,
-    bytes: Vec<u8>,
-    fields: usize,
+    csv: Csv,
 }
 
 impl Line {
     /// A line without fields.
     pub fn new(cells: Cells) -> Line {
         Line {
-            cells,
-            ..Line::default()
+            csv: Csv::new(cells),
         }
     }
 
     /// Adds a field with text.
     #[must_use]
-    pub fn field(self, value: impl AsRef<[u8]>) -> Line {
-        let text = trawl_model::escape::escape(value.as_ref());
-        match self.cells {
-            Cells::Protected => self.push(protected(&text).as_bytes()),
-            Cells::AsTheyAre => self.push(text.as_bytes()),
-        }
+    pub fn field(mut self, value: impl AsRef<[u8]>) -> Line {
+        self.csv.bytes(value.as_ref(), Columns::One);
+        self
     }
 
     /// Adds two fields: a byte string as text, and its bytes in hexadecimal if they are not valid
     /// UTF-8.
     #[must_use]
-    pub fn path(self, value: impl AsRef<[u8]>) -> Line {
-        let value = value.as_ref();
-        let line = self.field(value);
-        match std::str::from_utf8(value) {
-            Ok(_) => line.field(""),
-            Err(_) => line.field(hex(value)),
-        }
+    pub fn path(mut self, value: impl AsRef<[u8]>) -> Line {
+        self.csv.bytes(value.as_ref(), Columns::WithRaw);
+        self
     }
 
     /// Adds a field with a time; the field is empty if there is no time.
@@ -64,39 +202,16 @@ impl Line {
         self.field(time.map(rfc3339).unwrap_or_default())
     }
 
-    fn push(mut self, value: &[u8]) -> Line {
-        if self.fields > 0 {
-            self.bytes.push(b',');
-        }
-        self.fields += 1;
-        if !value
-            .iter()
-            .any(|b| matches!(b, b',' | b'"' | b'\n' | b'\r'))
-        {
-            self.bytes.extend_from_slice(value);
-            return self;
-        }
-        self.bytes.push(b'"');
-        for byte in value {
-            if *byte == b'"' {
-                self.bytes.push(b'"');
-            }
-            self.bytes.push(*byte);
-        }
-        self.bytes.push(b'"');
+    /// Adds a field with a number or anything else that prints.
+    #[must_use]
+    pub fn value(mut self, value: impl Display) -> Line {
+        self.csv.push(value.to_string().as_bytes());
         self
     }
 
-    /// Adds a field with a number or anything else that prints.
-    #[must_use]
-    pub fn value(self, value: impl std::fmt::Display) -> Line {
-        self.push(value.to_string().as_bytes())
-    }
-
     /// Returns the line with its line end.
-    pub fn close(mut self) -> Vec<u8> {
-        self.bytes.push(b'\n');
-        self.bytes
+    pub fn close(self) -> Vec<u8> {
+        self.csv.close_row()
     }
 }
 

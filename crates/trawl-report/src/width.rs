@@ -27,8 +27,14 @@ pub fn width(text: &[u8]) -> usize {
 }
 
 fn of_char(c: char) -> usize {
-    UnicodeWidthChar::width(c).unwrap_or(0)
+    match c {
+        // Terminals and wcwidth(3) show it, although Unicode lets text leave it out.
+        SOFT_HYPHEN => 1,
+        c => UnicodeWidthChar::width(c).unwrap_or(0),
+    }
 }
+
+const SOFT_HYPHEN: char = '\u{ad}';
 
 #[cfg(test)]
 mod tests {
@@ -41,6 +47,8 @@ mod tests {
             ("caf\u{e9}".as_bytes(), 4),
             ("cafe\u{301}".as_bytes(), 4),
             ("\u{6f22}\u{5b57}".as_bytes(), 4),
+            ("\u{1f600}\u{231a}".as_bytes(), 4),
+            ("so\u{ad}ft\u{200b}\u{1b}".as_bytes(), 5),
             (b"\xff\xfe", 2),
             (b"", 0),
         ] {

@@ -17,6 +17,7 @@ use trawl_query::{AsOf, Located, Start};
 
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::index::progress::counted;
@@ -96,6 +97,15 @@ pub(crate) struct DiffArgs {
     exit_code: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for DiffArgs {
+    const ABOUT: &'static str = "Show the differences between two snapshots";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-growth(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Kind of difference.
@@ -180,11 +190,7 @@ impl Asked {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &DiffArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &DiffArgs, manner: Manner) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "diff takes its times as words: trawl diff TIME TIME PATH";

@@ -14,6 +14,7 @@ use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -68,6 +69,15 @@ pub(crate) struct DuplicatesArgs {
     pub(crate) manner: Manner,
 }
 
+impl Spec for DuplicatesArgs {
+    const ABOUT: &'static str = "Find files that may be duplicates";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "cmp(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
+
 fn size(text: &str) -> Result<u64, String> {
     if let Ok(bytes) = text.parse() {
         return Ok(bytes);
@@ -79,11 +89,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &DuplicatesArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &DuplicatesArgs, manner: Manner) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let given = args.path.clone().unwrap_or_else(|| OsString::from("."));
     let Some(start) = session.locate(&given, Follow::Last)? else {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use trawl_query::{AsOf, Located, SnapshotInfo};
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::{Output, say};
@@ -79,12 +80,17 @@ pub(crate) struct GrowthArgs {
     pub(crate) manner: Manner,
 }
 
+impl Spec for GrowthArgs {
+    const ABOUT: &'static str = "Show the size of a tree in each snapshot";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-du(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
+
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &GrowthArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &GrowthArgs, manner: Manner) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "growth is about all snapshots: --at has no meaning here";

@@ -20,6 +20,7 @@ use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use crate::arguments::Manner;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::scope::{Depth, Session};
@@ -116,15 +117,21 @@ pub(crate) struct LocateArgs {
     pub(crate) manner: Manner,
 }
 
+impl Spec for LocateArgs {
+    const ABOUT: &'static str = "Find entries by name, as plocate does";
+    const INDEX: IndexOption = IndexOption::Long;
+    const SEE_ALSO: &'static [&'static str] = &["locate(1)", "trawl-find(1)", "trawl-search(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
+
 /// Maximum number of fuzzy answers if the output is not a terminal.
 const GUESSES: usize = 100;
 
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &LocateArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &LocateArgs, manner: Manner) -> Result<Exit, Failure> {
     if args.database.is_some() {
         let text = "trawl locate reads no other program's databases: name an index before the \
                     command, as in trawl --index DIR locate PATTERN";

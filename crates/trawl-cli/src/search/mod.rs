@@ -17,6 +17,7 @@ use trawl_remote::{Address, Remote};
 
 use self::answer::Answer;
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::fresh::{DEADLINE, Freshness};
@@ -133,6 +134,16 @@ pub(crate) struct SearchArgs {
     pub(crate) manner: Manner,
 }
 
+impl Spec for SearchArgs {
+    const ABOUT: &'static str =
+        "Search directories for a pattern, live or from an up-to-date index";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
+
 /// Source that is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Who {
@@ -142,11 +153,7 @@ enum Who {
 }
 
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &SearchArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &SearchArgs, manner: Manner) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "trawl search answers only about now: use trawl find with --at for the past";

@@ -16,6 +16,7 @@ use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::expression::Expression;
@@ -77,12 +78,19 @@ pub(crate) struct StatsArgs {
     expression: Vec<OsString>,
 }
 
+impl Spec for StatsArgs {
+    const ABOUT: &'static str =
+        "Count entries and bytes by type, extension, size, age, owner and more";
+    const TAKES_EXPRESSION: bool = true;
+    const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "trawl-sql(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
+
 /// Runs the command.
-pub(crate) fn run(
-    index: Option<PathBuf>,
-    args: &StatsArgs,
-    manner: Manner,
-) -> Result<Exit, Failure> {
+pub(crate) fn run(index: Option<PathBuf>, args: &StatsArgs, manner: Manner) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let here = [OsString::from(".")];
     let paths = if args.paths.is_empty() {
