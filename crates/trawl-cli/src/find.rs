@@ -26,6 +26,7 @@ use trawl_text::quote::Terminal;
 use crate::again;
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::live;
@@ -107,6 +108,49 @@ struct Ours {
     source: Source,
     called: Called,
     manner: Manner,
+}
+
+// Arguments of `find`, which parses them itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FindArgs {
+    /// Search these start points with this expression, as find(1) does
+    ///
+    /// trawl find --help lists the words of the expression.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
+    pub(crate) arguments: Vec<OsString>,
+    /// Name under which the program was called.
+    #[arg(skip)]
+    pub(crate) called: Called,
+}
+
+impl Spec for FindArgs {
+    const ABOUT: &'static str = "Find entries with GNU find's language";
+    const INDEX: IndexOption = IndexOption::None;
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        (
+            "trawl find /home -name '*.c'",
+            "print the paths that find would print",
+        ),
+        ("trawl find . -type f -size +1G -mtime +90", ""),
+        (
+            "trawl find /srv -name '*.tmp' -delete",
+            "delete files, after checking each again",
+        ),
+        (
+            "trawl find --live . -newer stamp",
+            "walk the file system instead",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["find(1)", "trawl-locate(1)", "trawl-search(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, &self.arguments, self.called, setting.manner)
+    }
 }
 
 /// Runs the command. Exit codes are those of GNU find.

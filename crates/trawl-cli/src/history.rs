@@ -10,11 +10,12 @@ use trawl_text::json::Object;
 
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::diff::lines::{Words, state_object};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Output, say};
+use crate::output::{Output, cells, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
 use crate::scope::{Follow, Session, outside, row_of};
@@ -44,6 +45,25 @@ pub(crate) struct HistoryArgs {
     csv: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for HistoryArgs {
+    const ABOUT: &'static str = "Show the state of a path in every snapshot";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        (
+            "trawl history notes.txt",
+            "show when it appeared, changed and went",
+        ),
+        (
+            "trawl history --all --json .",
+            "print every snapshot, for programs",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-diff(1)", "trawl-growth(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// State of the path in a snapshot, compared with the snapshot before.
@@ -302,7 +322,7 @@ fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
         Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
         _ => Vec::new(),
     };
-    let line = Line::new()
+    let line = Line::new(cells())
         .path(path)
         .time(Some(info.started))
         .value(info.id)

@@ -6,29 +6,10 @@ use trawl_text::owners::Owners;
 
 use crate::csv::Line;
 use crate::ls::item::Item;
+use crate::output::cells;
 use trawl_text::json::Object;
 
-/// Format of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Text for people.
-    Text,
-    /// One JSON object per line.
-    Json,
-    /// Comma-separated values below a header.
-    Csv,
-}
-
-impl Form {
-    /// Returns the format that the options ask for; clap allows only one of them to be set.
-    pub(crate) fn new(json: bool, csv: bool) -> Form {
-        match (json, csv) {
-            (true, _) => Form::Json,
-            (_, true) => Form::Csv,
-            _ => Form::Text,
-        }
-    }
-}
+pub(crate) use trawl_report::Form;
 
 /// Header of the lines of [`csv`].
 pub(crate) const CSV_HEADER: &str = "path,path_raw,type,size,blocks,mode,permissions,nlink,uid,\
@@ -42,7 +23,7 @@ pub(crate) fn json(path: &[u8], item: &Item, owners: &Owners) -> Object {
 
 /// Returns an item as a line below [`CSV_HEADER`].
 pub(crate) fn csv(path: &[u8], item: &Item, owners: &Owners) -> Vec<u8> {
-    let line = Line::new().path(display(path));
+    let line = Line::new(cells()).path(display(path));
     let Some(meta) = item.meta else {
         return (0..19).fold(line, |line, _| line.field("")).close();
     };

@@ -11,6 +11,7 @@ use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::left_out::listed;
@@ -33,6 +34,24 @@ pub(crate) struct SourcesArgs {
     snapshots: bool,
     #[command(subcommand)]
     action: Option<Action>,
+}
+
+impl Spec for SourcesArgs {
+    const ABOUT: &'static str = "List the indexed trees, or remove some";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl sources", "list the indexed trees and their age"),
+        ("trawl sources --snapshots", "list all snapshots"),
+        (
+            "trawl sources remove /srv/old",
+            "remove a tree from the index",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-history(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]

@@ -20,6 +20,7 @@ pub use trawl_session::shown_index;
 
 use crate::arguments::{self, Manner};
 pub use crate::at::why_none;
+use crate::commands::{Command, Setting, Spec};
 pub use crate::csv::protected;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -121,6 +122,15 @@ pub struct SqlArgs {
     pub(crate) manner: Manner,
 }
 
+impl Spec for SqlArgs {
+    const ABOUT: &'static str = "Query the index with SQL";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-export(1)", "trawl-stats(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Err(hand_over(setting.words))
+    }
+}
+
 // Options of `trawl export`.
 #[allow(missing_docs, reason = "it would be the command's text")]
 #[derive(Debug, clap::Args)]
@@ -153,6 +163,15 @@ pub struct ExportArgs {
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for ExportArgs {
+    const ABOUT: &'static str = "Write the index's content to files for other programs";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-sql(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Err(hand_over(setting.words))
+    }
 }
 
 /// Table that can be exported.
@@ -243,11 +262,11 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
         }
     })?;
     let (task, manner) = match arguments.command {
-        arguments::Command::Sql(args) => {
+        Command::Sql(args) => {
             let manner = arguments.manner.then(args.manner);
             (Task::Sql(args), manner)
         }
-        arguments::Command::Export(args) => {
+        Command::Export(args) => {
             let manner = arguments.manner.then(args.manner);
             (Task::Export(args), manner)
         }

@@ -12,7 +12,7 @@ use trawl_text::zone::Zone;
 
 use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, cells};
 use crate::scope::printed_path;
 
 /// Format of differences.
@@ -285,7 +285,7 @@ impl<'a> Lines<'a> {
         let from = difference.from.as_ref().map(|from| self.named(from));
         let kind = difference.after.as_ref().or(difference.before.as_ref());
         let kind = kind.map(|state| char::from(state.meta.file_type().letter()).to_string());
-        let line = Line::new()
+        let line = Line::new(cells())
             .field(kind_name(difference.kind))
             .path(self.named(&difference.path))
             .path(from.unwrap_or_default())

@@ -17,6 +17,7 @@ use trawl_query::{AsOf, Located, Start};
 
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::index::progress::counted;
@@ -96,6 +97,15 @@ pub(crate) struct DiffArgs {
     exit_code: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for DiffArgs {
+    const ABOUT: &'static str = "Show the differences between two snapshots";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-growth(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Kind of difference.

@@ -16,7 +16,7 @@ use crate::csv::Line;
 use crate::diff::lines::Writing;
 use crate::failure::Failure;
 use crate::index::progress::grouped;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, cells};
 use crate::scope::printed_path;
 use crate::table::{Align, signed_size, table};
 
@@ -187,7 +187,7 @@ impl<'a> Summary<'a> {
     }
 
     fn csv(&self, (label, key, sums): &(Vec<u8>, Vec<u8>, Sums)) -> Vec<u8> {
-        let line = Line::new()
+        let line = Line::new(cells())
             .field(self.grouping.name())
             .path(key)
             .field(label);

@@ -23,10 +23,11 @@ use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Device, Output, say};
+use crate::output::{Device, Output, cells, say};
 use crate::rows::Form;
 use crate::scope::{self, Depth, Follow, Session, printed_path, row_of};
 use trawl_text::json::Object;
@@ -36,6 +37,23 @@ use self::excluded::contents;
 pub(crate) use self::options::DuArgs;
 use self::options::{Flags, Links, Measure, Plan, Shown};
 use self::tally::{Amount, Counted, Tally};
+
+impl Spec for DuArgs {
+    const ABOUT: &'static str = "Sum up disk usage, as du does";
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl du -sh /home/*", "show the sizes of directories"),
+        (
+            "trawl du -d 1 --inodes .",
+            "show the number of entries in each",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["du(1)", "trawl-top(1)", "trawl-growth(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Result<Exit, Failure> {
@@ -365,7 +383,7 @@ impl Meter<'_> {
                 let object = object.number("size", usage.size_bytes);
                 (object.number("inodes", usage.inodes).close() + "\n").into_bytes()
             }
-            Form::Csv => Line::new()
+            Form::Csv => Line::new(cells())
                 .path(path)
                 .value(disk_bytes)
                 .value(usage.size_bytes)

@@ -14,11 +14,12 @@ use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::index::progress::counted;
-use crate::output::{Device, Output, say};
+use crate::output::{Device, Output, cells, say};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session, printed_path};
 use trawl_text::json::Object;
@@ -66,6 +67,15 @@ pub(crate) struct DuplicatesArgs {
     null: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for DuplicatesArgs {
+    const ABOUT: &'static str = "Find files that may be duplicates";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "cmp(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -216,7 +226,7 @@ impl<'a> Writer<'a> {
             }
             Writing::Rows(Form::Csv) => {
                 for (entry, path) in group.iter().zip(paths) {
-                    let line = Line::new()
+                    let line = Line::new(cells())
                         .value(self.groups)
                         .value(size)
                         .value(entry.row().blocks().saturating_mul(512))

@@ -19,6 +19,7 @@ use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::getfattr::encode::Encoding;
@@ -86,6 +87,20 @@ pub(crate) struct GetfattrArgs {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+}
+
+impl Spec for GetfattrArgs {
+    const ABOUT: &'static str = "Show extended attributes, as getfattr does";
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl getfattr -d README", "show names and values"),
+        ("trawl getfattr -R -n user.note .", ""),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["getfattr(1)", "xattr(7)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.

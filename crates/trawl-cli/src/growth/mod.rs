@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use trawl_query::{AsOf, Located, SnapshotInfo};
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::{Output, say};
@@ -77,6 +78,15 @@ pub(crate) struct GrowthArgs {
     csv: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for GrowthArgs {
+    const ABOUT: &'static str = "Show the size of a tree in each snapshot";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-du(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.

@@ -17,7 +17,7 @@ use super::{By, KEYS_SHOWN};
 use crate::csv::Line;
 use crate::failure::Failure;
 use crate::index::progress::grouped;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, cells};
 use crate::rows::Form;
 use crate::table::{Align, signed_size, table};
 
@@ -177,7 +177,7 @@ impl<'a> Series<'a> {
 
     fn csv(&self, key: &[u8], at: usize) -> Vec<u8> {
         let (time, count) = self.point(key, at);
-        let line = Line::new()
+        let line = Line::new(cells())
             .path(self.given)
             .field(self.by.name())
             .path(key)

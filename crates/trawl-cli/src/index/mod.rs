@@ -21,6 +21,7 @@ use std::path::PathBuf;
 use trawl_index::Writing;
 use trawl_scan::trace::STANDARD_INPUT;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{Output, say};
@@ -139,6 +140,21 @@ pub(crate) struct IndexArgs {
     /// Print the summary as one JSON object per line
     #[arg(long)]
     json: bool,
+}
+
+impl Spec for IndexArgs {
+    const ABOUT: &'static str = "Scan trees and write them into the index";
+    const CLASS: Class = Class::Writer;
+    const SEE_ALSO: &'static [&'static str] = &[
+        "trawl-sources(1)",
+        "trawl-watch(1)",
+        "trawl-gc(1)",
+        "trawl-verify(1)",
+    ];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 /// Issues that are listed at the end.

@@ -16,10 +16,12 @@ use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::{counted, event};
 use crate::output::{Output, say};
+use crate::settings;
 use trawl_session::now;
 use trawl_text::json::Object;
 
@@ -35,6 +37,20 @@ pub(crate) struct VerifyArgs {
     pub(crate) json: bool,
 }
 
+impl Spec for VerifyArgs {
+    const ABOUT: &'static str = "Check every byte of the index (index --verify)";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl verify", "check every byte of the index"),
+        ("trawl verify --json", "print the result for programs"),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-gc(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        verify(&settings::index_dir(setting.index)?, self.json)
+    }
+}
+
 // Options of `trawl gc`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GcArgs {
@@ -46,6 +62,29 @@ pub(crate) struct GcArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl Spec for GcArgs {
+    const ABOUT: &'static str = "Remove snapshots and files that are no longer kept (index --gc)";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl gc --dry-run", "show what would be removed, and why"),
+        ("trawl gc --keep 1", "keep only the current snapshot"),
+        (
+            "trawl gc --keep daily=7",
+            "keep one snapshot for each of seven days, too",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-history(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        let dir = settings::index_dir(setting.index)?;
+        let act = match self.dry_run {
+            true => tell_all,
+            false => collect_all,
+        };
+        act(&dir, &self.retention, self.json)
+    }
 }
 
 // Options about snapshots to keep.

@@ -11,7 +11,7 @@ use trawl_text::quote::{Quoting, Terminal};
 use super::LocateArgs;
 use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, cells};
 use crate::rows::Form;
 
 /// Format of a path.
@@ -111,7 +111,7 @@ impl Answer {
                 let object = Object::new().bytes("path", path::display(path));
                 self.output.put(object.close() + "\n")
             }
-            Writing::Csv => self.output.put(Line::new().path(path).close()),
+            Writing::Csv => self.output.put(Line::new(cells()).path(path).close()),
         }
     }
 

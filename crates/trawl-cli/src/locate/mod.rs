@@ -20,6 +20,7 @@ use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use crate::arguments::Manner;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::scope::{Depth, Session};
@@ -114,6 +115,16 @@ pub(crate) struct LocateArgs {
     database: Option<OsString>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for LocateArgs {
+    const ABOUT: &'static str = "Find entries by name, as plocate does";
+    const INDEX: IndexOption = IndexOption::Long;
+    const SEE_ALSO: &'static [&'static str] = &["locate(1)", "trawl-find(1)", "trawl-search(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Maximum number of fuzzy answers if the output is not a terminal.

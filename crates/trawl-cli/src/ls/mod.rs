@@ -28,6 +28,7 @@ use trawl_text::owners::Owners;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::{Device, Output, say};
@@ -43,6 +44,24 @@ use self::plan::{Hidden, Layout, Links, Plan, Surroundings};
 use self::render::Renderer;
 use self::targets::Child;
 use self::tree::{Directory, Found, Reach, Reader};
+
+impl Spec for LsArgs {
+    const ABOUT: &'static str = "List directories, as ls does";
+    const INDEX: IndexOption = IndexOption::Long;
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl ls -l /srv/data", "list a directory"),
+        (
+            "trawl ls -lR --status .",
+            "list a tree and report how fresh the list is",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["ls(1)", "trawl-stat(1)", "trawl-find(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Result<Exit, Failure> {

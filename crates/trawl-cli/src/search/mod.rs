@@ -17,6 +17,7 @@ use trawl_remote::{Address, Remote};
 
 use self::answer::Answer;
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::fresh::{DEADLINE, Freshness};
@@ -132,6 +133,16 @@ pub(crate) struct SearchArgs {
     json: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for SearchArgs {
+    const ABOUT: &'static str =
+        "Search directories for a pattern, live or from an up-to-date index";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Source that is asked.

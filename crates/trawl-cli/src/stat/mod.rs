@@ -24,6 +24,7 @@ use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::getfattr::Slash;
@@ -81,6 +82,23 @@ pub(crate) struct StatArgs {
     json: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for StatArgs {
+    const ABOUT: &'static str = "Show attributes of files, as stat does";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl stat README", "show every attribute"),
+        ("trawl stat -c '%n %s' *.c", "show names and sizes"),
+        (
+            "trawl stat --at yesterday .",
+            "show the attributes of yesterday",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["stat(1)", "trawl-ls(1)", "trawl-history(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 const TERSE: &str = "%n %s %b %f %u %g %D %i %h %t %T %X %Y %Z %W %o\n";

@@ -16,12 +16,13 @@ use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, cells};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
 use trawl_session::now;
@@ -75,6 +76,17 @@ pub(crate) struct StatsArgs {
     /// Count only entries that match this find expression
     #[arg(last = true, value_name = "EXPRESSION")]
     expression: Vec<OsString>,
+}
+
+impl Spec for StatsArgs {
+    const ABOUT: &'static str =
+        "Count entries and bytes by type, extension, size, age, owner and more";
+    const TAKES_EXPRESSION: bool = true;
+    const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "trawl-sql(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.
@@ -217,7 +229,7 @@ pub(crate) fn json(given: &OsStr, row: &Group) -> String {
 }
 
 pub(crate) fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
-    Line::new()
+    Line::new(cells())
         .path(given.as_bytes())
         .field(&row.by)
         .path(row.key.as_deref().unwrap_or(&row.label))

@@ -11,7 +11,7 @@ use super::render::{Amount, Style, lines};
 use super::{Ask, Measure, Place, Subject, Writing};
 use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, cells};
 use crate::rows::Form;
 use crate::scope::{Session, printed_path};
 use trawl_text::json::Object;
@@ -168,7 +168,7 @@ fn json(held: &Held) -> Object {
 }
 
 fn csv(held: &Held) -> Vec<u8> {
-    Line::new()
+    Line::new(cells())
         .path(&held.path)
         .value(held.entries)
         .value(held.size_bytes)

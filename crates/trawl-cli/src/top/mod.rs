@@ -20,6 +20,7 @@ use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::Failure;
@@ -77,6 +78,17 @@ pub(crate) struct TopArgs {
     /// Rank only entries that match this find expression; not directories
     #[arg(last = true, value_name = "EXPRESSION")]
     expression: Vec<OsString>,
+}
+
+impl Spec for TopArgs {
+    const ABOUT: &'static str = "Rank files, directories or owners by size, time or number";
+    const TAKES_EXPRESSION: bool = true;
+    const SEE_ALSO: &'static [&'static str] =
+        &["trawl-stats(1)", "trawl-du(1)", "trawl-duplicates(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 // The subject that is ranked.

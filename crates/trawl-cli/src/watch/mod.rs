@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -85,6 +86,21 @@ pub(crate) struct WatchArgs {
     /// With --status, print the text format that Prometheus reads
     #[arg(long, requires = "status")]
     prometheus: bool,
+}
+
+impl Spec for WatchArgs {
+    const ABOUT: &'static str = "Watch trees and keep their index up to date";
+    const CLASS: Class = Class::Writer;
+    const SEE_ALSO: &'static [&'static str] = &[
+        "trawl-index(1)",
+        "trawl-sources(1)",
+        "fanotify(7)",
+        "systemd.service(5)",
+    ];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 /// Runs the command.
