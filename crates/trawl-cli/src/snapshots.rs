@@ -1,6 +1,7 @@
 //! `trawl sources --snapshots`: lists the snapshots that `--at` can ask about.
 
 use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
+use trawl_indexer::sources::in_all;
 use trawl_text::json::Object;
 use trawl_text::units::{Scale, format};
 
@@ -10,7 +11,7 @@ use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::output::{Output, say};
 use crate::rows::Form;
-use crate::sources::{held_by, in_all};
+use crate::sources::held_by;
 
 /// Lists all snapshots of all sources; for each source the oldest comes first.
 pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
