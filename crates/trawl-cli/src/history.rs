@@ -15,6 +15,7 @@ use crate::csv::Line;
 use crate::diff::lines::{Words, state_object};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::forms::{FormArgs, Rows};
 use crate::output::{Output, cells, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
@@ -37,12 +38,8 @@ pub(crate) struct HistoryArgs {
     /// Print a line for every snapshot, even if nothing changed
     #[arg(long)]
     all: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -112,14 +109,18 @@ enum Last {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &HistoryArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &HistoryArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "history is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
     let mut writer = Writer {
-        form: Form::new(args.json, args.csv),
+        form: args.form.form(),
         is_all: args.all,
         words: Words::new(),
         output: Output::stdout(),
@@ -261,7 +262,7 @@ impl Writer {
                 self.output.put(text)
             }
             Form::Csv => self.output.put(csv(path, info, said)),
-            Form::Text => {
+            Form::Text | Form::Null => {
                 let text = self.text(info, said);
                 self.output.put(text)
             }

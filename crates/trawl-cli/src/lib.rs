@@ -36,6 +36,7 @@ pub mod exit;
 mod expression;
 mod failure;
 mod find;
+mod forms;
 mod fresh;
 pub mod generate;
 mod getfattr;

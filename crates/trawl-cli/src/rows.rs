@@ -9,7 +9,7 @@ use crate::ls::item::Item;
 use crate::output::cells;
 use trawl_text::json::Object;
 
-pub(crate) use trawl_report::Form;
+pub use trawl_report::Form;
 
 /// Header of the lines of [`csv`].
 pub(crate) const CSV_HEADER: &str = "path,path_raw,type,size,blocks,mode,permissions,nlink,uid,\

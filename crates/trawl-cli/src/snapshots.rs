@@ -34,7 +34,7 @@ pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
                 }
             };
             output.put(match form {
-                Form::Text => text(info, snapshot.as_ref()),
+                Form::Text | Form::Null => text(info, snapshot.as_ref()),
                 Form::Json | Form::Csv => object(source, info, snapshot.as_ref()),
             })?;
         }

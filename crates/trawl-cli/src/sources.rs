@@ -14,6 +14,7 @@ use trawl_text::zone::Zone;
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Objects};
 use crate::index::left_out::listed;
 use crate::index::progress::counted;
 use crate::index::scan::ID_MAP;
@@ -26,9 +27,8 @@ use trawl_text::json::Object;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SourcesArgs {
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
     /// List every snapshot of each source: its id, start time and size
     #[arg(long)]
     snapshots: bool,
@@ -70,8 +70,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Fa
         Some(Action::Remove { roots }) => {
             remove(&IndexDir::open(&settings::index_dir(index)?)?, roots)
         }
-        None if args.snapshots => snapshots::list(&opened(index)?, Form::new(args.json, false)),
-        None => list(&opened(index)?, args.json),
+        None if args.snapshots => snapshots::list(&opened(index)?, args.form.form()),
+        None => list(&opened(index)?, args.form.form()),
     }
 }
 
@@ -101,11 +101,11 @@ pub(crate) fn held_by(indexes: &[IndexDir], index: &IndexDir) -> String {
 }
 
 /// Lists the indexed trees.
-pub(crate) fn list(indexes: &[IndexDir], json: bool) -> Result<Exit, Failure> {
+pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
     let sources = in_all(indexes)?;
-    if sources.is_empty() && !json {
+    if sources.is_empty() && form != Form::Json {
         say(
             "the index is empty, or has nothing that you may see: add a tree with trawl index PATH",
         );
@@ -117,7 +117,7 @@ pub(crate) fn list(indexes: &[IndexDir], json: bool) -> Result<Exit, Failure> {
             exit = Exit::Fatal;
             None
         });
-        let line = match json {
+        let line = match form == Form::Json {
             true => {
                 let object = object(source, snapshot.as_ref());
                 object

@@ -22,6 +22,7 @@ pub mod csv;
 pub mod fields;
 mod form;
 mod json;
+mod null;
 mod report;
 mod row;
 pub mod schema;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::csv::{Cells, Csv};
 use crate::form::Form;
 use crate::json::Json;
+use crate::null::Null;
 use crate::row::{Renderer, Row};
 use crate::schema::{Field, Schema};
 
@@ -35,6 +36,7 @@ impl<W: Write> Report<W> {
             renderer: match form {
                 Form::Text => None,
                 Form::Json => Some(Box::new(Json::default())),
+                Form::Null => Some(Box::new(Null::default())),
                 Form::Csv => Some(Box::new(Csv::new(cells))),
             },
             has_begun: false,

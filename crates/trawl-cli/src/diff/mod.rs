@@ -20,9 +20,11 @@ use crate::at;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
 use crate::output::{Output, say};
 use crate::resolve::Resolved;
+use crate::rows::Form;
 use crate::scope::{Denials, Depth, Follow, Session, not_indexed};
 
 use self::lines::{Lines, Writing};
@@ -86,12 +88,8 @@ pub(crate) struct DiffArgs {
     /// Print only paths, each terminated by a NUL byte
     #[arg(short = '0', long = "null", conflicts_with = "summary")]
     null: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     /// Exit with 1 if anything differs
     #[arg(long)]
     exit_code: bool,
@@ -190,7 +188,11 @@ impl Asked {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &DiffArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &DiffArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "diff takes its times as words: trawl diff TIME TIME PATH";
@@ -399,9 +401,9 @@ impl DiffArgs {
         if self.summary.is_some() {
             return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
         }
-        match self.json || self.csv {
-            true => AttributeSet::all(),
-            false => AttributeSet::EMPTY,
+        match self.form.form() {
+            Form::Json | Form::Csv => AttributeSet::all(),
+            Form::Text | Form::Null => AttributeSet::EMPTY,
         }
     }
 }
@@ -418,9 +420,9 @@ struct Taker<'a> {
 
 impl<'a> Taker<'a> {
     fn new(args: &'a DiffArgs, asked: &'a Asked, top: &'a [u8]) -> Taker<'a> {
-        let writing = match (args.json, args.csv) {
-            (true, _) => Writing::Json,
-            (_, true) => Writing::Csv,
+        let writing = match args.form.form() {
+            Form::Json => Writing::Json,
+            Form::Csv => Writing::Csv,
             _ if args.is_null() => Writing::Null,
             _ if args.name_only => Writing::Names,
             _ => Writing::Text,

@@ -364,7 +364,7 @@ impl Meter<'_> {
             Measure::Inodes => u128::from(usage.inodes),
         };
         let line = match self.plan.form {
-            Form::Text => {
+            Form::Text | Form::Null => {
                 let mut line = self.plan.format.show(amount).into_bytes();
                 line.push(b'\t');
                 if let Some((_, look)) = &self.plan.time {

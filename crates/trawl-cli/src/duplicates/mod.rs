@@ -18,6 +18,7 @@ use crate::commands::{Setting, Spec};
 use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::index::progress::counted;
 use crate::output::{Device, Output, cells, say};
 use crate::rows::Form;
@@ -34,6 +35,19 @@ Examples:
   trawl duplicates /srv --min-size 1M           find files of the same size
   trawl duplicates /srv --name                  find same size and same name
   trawl duplicates ~ --min-size 1M --verify     find files of the same content";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per group";
+    const CSV: Option<&'static str> =
+        Some("Print comma-separated values with a header, one file per line");
+    const NULL: Option<&'static str> = Some(
+        "Print only paths, each terminated by a NUL byte\n\nAnother NUL byte follows each group.",
+    );
+}
 
 // Options of `trawl duplicates`.
 #[derive(Debug, clap::Args)]
@@ -54,17 +68,8 @@ pub(crate) struct DuplicatesArgs {
     /// Stop after N groups
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
-    /// Print one JSON object per group
-    #[arg(long, overrides_with_all = ["csv", "null"])]
-    json: bool,
-    /// Print comma-separated values with a header, one file per line
-    #[arg(long, overrides_with_all = ["json", "null"])]
-    csv: bool,
-    /// Print only paths, each terminated by a NUL byte
-    ///
-    /// Another NUL byte follows each group.
-    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
-    null: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -89,7 +94,11 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &DuplicatesArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &DuplicatesArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let given = args.path.clone().unwrap_or_else(|| OsString::from("."));
     let Some(start) = session.locate(&given, Follow::Last)? else {
@@ -146,16 +155,9 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuplicatesArgs, manner: Manner)
     session.finish()
 }
 
-/// Format of groups.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Writing {
-    Rows(Form),
-    Null,
-}
-
 struct Writer<'a> {
     args: &'a DuplicatesArgs,
-    writing: Writing,
+    form: Form,
     output: Output,
     terminal: Terminal,
     groups: usize,
@@ -167,10 +169,7 @@ impl<'a> Writer<'a> {
     fn new(args: &'a DuplicatesArgs) -> Writer<'a> {
         Writer {
             args,
-            writing: match args.null {
-                true => Writing::Null,
-                false => Writing::Rows(Form::new(args.json, args.csv)),
-            },
+            form: args.form.form(),
             output: Output::stdout(),
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(Locale::from_env()),
@@ -187,8 +186,8 @@ impl<'a> Writer<'a> {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        match self.writing {
-            Writing::Rows(Form::Csv) => self.output.put("group,size,disk_bytes,path,path_raw\n"),
+        match self.form {
+            Form::Csv => self.output.put("group,size,disk_bytes,path,path_raw\n"),
             _ => Ok(()),
         }
     }
@@ -202,15 +201,15 @@ impl<'a> Writer<'a> {
         let reclaimable = reclaimable(group);
         self.reclaimable = self.reclaimable.saturating_add(reclaimable);
         let size = group.first().map_or(0, |entry| entry.row().size());
-        match self.writing {
-            Writing::Null => {
+        match self.form {
+            Form::Null => {
                 for path in paths {
                     self.output.put(path)?;
                     self.output.put(b"\0")?;
                 }
                 self.output.put(b"\0")
             }
-            Writing::Rows(Form::Json) => {
+            Form::Json => {
                 let object = Object::new()
                     .number("size", size)
                     .number("reclaimable_bytes", reclaimable)
@@ -220,7 +219,7 @@ impl<'a> Writer<'a> {
                     .map(|path| Object::new().bytes("path", path).close());
                 self.output.put(object.array("files", each).close() + "\n")
             }
-            Writing::Rows(Form::Csv) => {
+            Form::Csv => {
                 for (entry, path) in group.iter().zip(paths) {
                     let line = Line::new(cells())
                         .value(self.groups)
@@ -231,7 +230,7 @@ impl<'a> Writer<'a> {
                 }
                 Ok(())
             }
-            Writing::Rows(Form::Text) => self.text(size, reclaimable, paths),
+            Form::Text => self.text(size, reclaimable, paths),
         }
     }
 
@@ -253,7 +252,7 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        if self.writing == Writing::Rows(Form::Text) {
+        if self.form == Form::Text {
             let line = format!(
                 "{} in {}, {} to gain\n",
                 counted(self.files, "file"),

@@ -22,11 +22,22 @@ use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::getfattr::encode::Encoding;
 use crate::output::Output;
 use crate::resolve::Resolved;
 use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
 use trawl_text::json::Object;
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    fn restricted(json: clap::Arg) -> clap::Arg {
+        json.conflicts_with("null")
+    }
+}
 
 // Options of `trawl getfattr`.
 #[derive(Debug, clap::Args)]
@@ -76,9 +87,8 @@ pub(crate) struct GetfattrArgs {
     /// Keep the slash at the beginning of paths
     #[arg(long)]
     absolute_names: bool,
-    /// Print one JSON object per line
-    #[arg(long, conflicts_with = "null")]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     /// Print only the paths that have such an attribute, NUL-terminated
     #[arg(short = '0', long)]
     null: bool,
@@ -104,7 +114,11 @@ impl Spec for GetfattrArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &GetfattrArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &GetfattrArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let Some(names) = Names::new(args) else {
         let pattern = args.pattern.to_string_lossy();
         complain(
@@ -349,7 +363,7 @@ impl Printer<'_> {
         if self.args.null {
             return self.output.put([path, b"\0"].concat());
         }
-        if self.args.json {
+        if self.args.form.is_json() {
             return self.output.put(self.object(path, &wanted).close() + "\n");
         }
         self.lines(path, &wanted)

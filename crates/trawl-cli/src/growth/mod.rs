@@ -13,6 +13,7 @@ use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::forms::{FormArgs, Offer, Rows};
 use crate::output::{Output, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
@@ -60,6 +61,15 @@ impl By {
     }
 }
 
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per line, for each key in each snapshot";
+    const CSV: Option<&'static str> = Rows::CSV;
+}
+
 // Options of `trawl growth`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -70,12 +80,8 @@ pub(crate) struct GrowthArgs {
     /// Measure separately by this kind of key
     #[arg(long, value_name = "KIND", value_enum, default_value_t)]
     by: By,
-    /// Print one JSON object per line, for each key in each snapshot
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -90,13 +96,17 @@ impl Spec for GrowthArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &GrowthArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &GrowthArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "growth is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
-    let form = Form::new(args.json, args.csv);
+    let form = args.form.form();
     let mut output = Output::stdout();
     if form == Form::Csv {
         output.put(CSV_HEADER)?;

@@ -88,8 +88,8 @@ impl<'a> Series<'a> {
         match form {
             Form::Json => self.each(|key, at| output.put(self.json(key, at))),
             Form::Csv => self.each(|key, at| output.put(self.csv(key, at))),
-            Form::Text if self.by == By::Total => output.put(self.over_time()),
-            Form::Text => output.put(self.by_key()),
+            Form::Text | Form::Null if self.by == By::Total => output.put(self.over_time()),
+            Form::Text | Form::Null => output.put(self.by_key()),
         }
     }
 

@@ -43,7 +43,7 @@ impl Answer {
     pub(super) fn begin(args: &LocateArgs) -> Result<Answer, Failure> {
         let device = Device::of_stdout();
         let locale = Locale::from_env();
-        let writing = match (Form::new(args.json, args.csv), device) {
+        let writing = match (args.form.form(), device) {
             (Form::Json, _) => Writing::Json,
             (Form::Csv, _) => Writing::Csv,
             _ if args.null => Writing::Bytes(0),
@@ -62,7 +62,7 @@ impl Answer {
             path: Vec::new(),
             waits: false,
         };
-        if args.csv {
+        if args.form.form() == Form::Csv {
             answer.output.put("path,path_raw\n")?;
         }
         Ok(answer)

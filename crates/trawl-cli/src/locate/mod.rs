@@ -23,6 +23,7 @@ use crate::arguments::Manner;
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Rows};
 use crate::scope::{Depth, Session};
 
 use self::answer::Answer;
@@ -95,12 +96,8 @@ pub(crate) struct LocateArgs {
     /// Print paths on a terminal without quotes
     #[arg(short = 'N', long)]
     literal: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     /// List the indexed trees instead, as trawl sources does
     #[arg(short = 'S', long)]
     statistics: bool,
@@ -131,14 +128,18 @@ impl Spec for LocateArgs {
 const GUESSES: usize = 100;
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &LocateArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &LocateArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     if args.database.is_some() {
         let text = "trawl locate reads no other program's databases: name an index before the \
                     command, as in trawl --index DIR locate PATTERN";
         return Err(Failure::Usage(text.into()));
     }
     if args.statistics {
-        return crate::sources::list(&crate::sources::opened(index)?, args.json);
+        return crate::sources::list(&crate::sources::opened(index)?, args.form.form());
     }
     let words: Vec<&[u8]> = args.patterns.iter().map(|word| word.as_bytes()).collect();
     let manner = manner.then(args.manner);

@@ -331,8 +331,8 @@ impl Lister<'_> {
         };
         let (renderer, output) = (&self.renderer, &mut self.output);
         match renderer.plan.form {
-            Form::Text if shown == 0 => Ok(()),
-            Form::Text => renderer.listing(items, shown, |bytes| output.put(bytes)),
+            Form::Text | Form::Null if shown == 0 => Ok(()),
+            Form::Text | Form::Null => renderer.listing(items, shown, |bytes| output.put(bytes)),
             Form::Json => items.iter().take(shown).try_for_each(|item| {
                 output.put(rows::json(&path(item), item, owners).close() + "\n")
             }),

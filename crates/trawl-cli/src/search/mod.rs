@@ -20,6 +20,7 @@ use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::fresh::{DEADLINE, Freshness};
 use crate::output::say;
 use crate::settings;
@@ -42,6 +43,14 @@ Examples:
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
 or a fatal error.";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per line, including errors";
+}
 
 // Options of `trawl search`.
 #[derive(Debug, clap::Args)]
@@ -127,9 +136,8 @@ pub(crate) struct SearchArgs {
     /// End each path with a NUL byte instead of a newline
     #[arg(short = '0', long, conflicts_with = "json")]
     null: bool,
-    /// Print one JSON object per line, including errors
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -153,7 +161,11 @@ enum Who {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &SearchArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &SearchArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let manner = manner.then(args.manner);
     if manner.at.is_some() {
         let text = "trawl search answers only about now: use trawl find with --at for the past";
@@ -164,7 +176,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SearchArgs, manner: Manner) -> 
         Some(address) => (remote(address, args)?, None),
         None => executor(index, args.served_by, manner)?,
     };
-    let mut answer = Answer::begin(args.json, args.null, &request);
+    let mut answer = Answer::begin(args.form.is_json(), args.null, &request);
     let search = Search::open(&*executor, request)?;
     let search = match args.depth16 {
         true => search.ending_where_too_deep(),

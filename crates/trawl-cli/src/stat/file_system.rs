@@ -44,7 +44,7 @@ pub(crate) fn show(args: &StatArgs) -> Result<Exit, Failure> {
             }
         };
         let mut bytes = Vec::new();
-        match args.json {
+        match args.form.is_json() {
             true => bytes = (json(given.as_bytes(), &details).close() + "\n").into_bytes(),
             false => {
                 let name = terminal.show(given.as_bytes());

@@ -27,6 +27,7 @@ use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Objects};
 use crate::getfattr::Slash;
 use crate::ls::item::Item;
 use crate::output::{Device, Output};
@@ -77,9 +78,8 @@ pub(crate) struct StatArgs {
     /// With --acl, print numbers of users and groups instead of names
     #[arg(short, long, requires = "acl")]
     numeric: bool,
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -117,7 +117,11 @@ struct Formats {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &StatArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &StatArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     if args.cached.as_deref() == Some("never") {
         let text = "--cached=never needs the live attributes: use stat itself";
         return Err(Failure::Usage(text.into()));
@@ -129,7 +133,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &StatArgs, manner: Manner) -> Re
     if args.file_system {
         return file_system::show(args);
     }
-    if args.acl && !args.json {
+    if args.acl && !args.form.is_json() {
         return show_lists(index, args, manner);
     }
     let formats = args.formats()?;
@@ -161,7 +165,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &StatArgs, manner: Manner) -> Re
         };
         let item = Item::from_row(&row_of(&start), given.as_bytes());
         session.note(&start, Depth::Itself)?;
-        if args.json {
+        if args.form.is_json() {
             let object = rows::json(given.as_bytes(), &item, &owners);
             output.put(with_lists(object, &row_of(&start)).close() + "\n")?;
             continue;

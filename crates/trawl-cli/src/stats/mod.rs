@@ -21,6 +21,7 @@ use crate::csv::Line;
 use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
 use crate::index::scan::now;
 use crate::output::{Device, Output, cells};
@@ -65,12 +66,8 @@ pub(crate) struct StatsArgs {
     /// Show shares and bars of this quantity
     #[arg(long, value_name = "WHAT", value_enum, default_value = "entries")]
     share: Weight,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
     /// Count only entries that match this find expression
@@ -90,7 +87,11 @@ impl Spec for StatsArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(index: Option<PathBuf>, args: &StatsArgs, manner: Manner) -> Result<Exit, Failure> {
+pub(crate) fn run(
+    index: Option<PathBuf>,
+    args: &StatsArgs,
+    manner: Manner,
+) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let here = [OsString::from(".")];
     let paths = if args.paths.is_empty() {
@@ -104,7 +105,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &StatsArgs, manner: Manner) -> R
         false => &args.by[..],
     };
     let expression = Expression::read(&args.expression)?;
-    let form = Form::new(args.json, args.csv);
+    let form = args.form.form();
     let (owners, mut output) = (Owners::default(), Output::stdout().with_own_controls());
     if form == Form::Csv {
         output.put(CSV_HEADER)?;
@@ -129,7 +130,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &StatsArgs, manner: Manner) -> R
             Form::Csv => answer
                 .rows()
                 .try_for_each(|row| output.put(csv(given, row)))?,
-            Form::Text => output.put(text(given, &answer, args))?,
+            Form::Text | Form::Null => output.put(text(given, &answer, args))?,
         }
     }
     output.finish()?;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use trawl_query::{Detail, SeenLinks, UsageRequest};
 
 use super::render::{Amount, Style, lines};
-use super::{Ask, Measure, Place, Subject, Writing};
+use super::{Ask, Measure, Place, Subject};
 use crate::csv::Line;
 use crate::failure::Failure;
 use crate::output::{Output, cells};
@@ -65,19 +65,19 @@ pub(super) fn write(
         }
     }
     let found = best.heap.into_sorted_vec();
-    match ask.writing {
-        Writing::Null => found.iter().try_for_each(|held| {
+    match ask.form {
+        Form::Null => found.iter().try_for_each(|held| {
             output.put(&held.path)?;
             output.put(b"\0")
         }),
-        Writing::Rows(Form::Json) => found
+        Form::Json => found
             .iter()
             .try_for_each(|held| output.put(json(held).close() + "\n")),
-        Writing::Rows(Form::Csv) => {
+        Form::Csv => {
             output.put("path,path_raw,entries,size,disk_bytes\n")?;
             found.iter().try_for_each(|held| output.put(csv(held)))
         }
-        Writing::Rows(Form::Text) => {
+        Form::Text => {
             let is_number = ask.subject == Subject::Fullest || ask.by == Measure::Entries;
             let amount = |held: &Held| match is_number {
                 true => Amount::Number(held.entries),

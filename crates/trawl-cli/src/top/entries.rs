@@ -5,7 +5,7 @@ use trawl_query::{Entry, RankBy, RankEnd, RankRequest, Ranked, RowTest};
 use trawl_text::time_style::long_iso;
 
 use super::render::{Amount, Style, lines};
-use super::{Ask, Clock, Place, SizeKind, Subject, Writing};
+use super::{Ask, Clock, Place, SizeKind, Subject};
 use crate::failure::Failure;
 use crate::ls::item::{COLUMNS, Item};
 use crate::output::Output;
@@ -33,23 +33,23 @@ pub(super) fn write(
         });
         found.truncate(ask.limit);
     }
-    match ask.writing {
-        Writing::Null => found.iter().try_for_each(|(path, _)| {
+    match ask.form {
+        Form::Null => found.iter().try_for_each(|(path, _)| {
             output.put(path)?;
             output.put(b"\0")
         }),
-        Writing::Rows(Form::Json) => found.iter().try_for_each(|(path, entry)| {
+        Form::Json => found.iter().try_for_each(|(path, entry)| {
             let item = Item::from_row(&entry.row(), path);
             output.put(rows::json(path, &item, &ask.owners).close() + "\n")
         }),
-        Writing::Rows(Form::Csv) => {
+        Form::Csv => {
             output.put(CSV_HEADER)?;
             found.iter().try_for_each(|(path, entry)| {
                 let item = Item::from_row(&entry.row(), path);
                 output.put(rows::csv(path, &item, &ask.owners))
             })
         }
-        Writing::Rows(Form::Text) => {
+        Form::Text => {
             let rows: Vec<(Amount, Vec<u8>)> = found
                 .into_iter()
                 .map(|(path, entry)| (amount(ask, &entry), path))

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use trawl_model::Timestamp;
 use trawl_query::{Count, LinkCount, RowTest, Stats, StatsRequest, Trait};
 
-use super::{Ask, Measure, Place, SizeKind, Writing};
+use super::{Ask, Measure, Place, SizeKind};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::rows::Form;
@@ -52,17 +52,17 @@ pub(super) fn write(
         _ => OsStr::new(""),
     };
     let limited = || rows.iter().take(ask.limit);
-    match ask.writing {
-        Writing::Null => limited().try_for_each(|row| {
+    match ask.form {
+        Form::Null => limited().try_for_each(|row| {
             output.put(row.key.as_ref().unwrap_or(&row.label))?;
             output.put(b"\0")
         }),
-        Writing::Rows(Form::Json) => limited().try_for_each(|row| output.put(json(given, row))),
-        Writing::Rows(Form::Csv) => {
+        Form::Json => limited().try_for_each(|row| output.put(json(given, row))),
+        Form::Csv => {
             output.put(crate::stats::CSV_HEADER)?;
             limited().try_for_each(|row| output.put(csv(given, row)))
         }
-        Writing::Rows(Form::Text) => {
+        Form::Text => {
             let whole = match by.of_index().is_of_files() {
                 true => sum(&rows),
                 false => all.whole,

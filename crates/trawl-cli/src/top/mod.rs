@@ -24,6 +24,7 @@ use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer, Rows};
 use crate::index::scan::now;
 use crate::output::{Device, Output};
 use crate::rows::Form;
@@ -42,6 +43,16 @@ Examples:
   trawl top --oldest=atime /scratch      show files not read for longest
   trawl top --owners --by files /scratch
   trawl top /srv -- -user ann -name '*.bam'";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const CSV: Option<&'static str> = Rows::CSV;
+    const NULL: Option<&'static str> =
+        Some("Print only paths or names, each terminated by a NUL byte");
+}
 
 // Options of `trawl top`.
 #[derive(Debug, clap::Args)]
@@ -64,15 +75,8 @@ pub(crate) struct TopArgs {
     /// Print sizes in bytes, without units
     #[arg(short = 'b', long)]
     bytes: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with_all = ["csv", "null"])]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with_all = ["json", "null"])]
-    csv: bool,
-    /// Print only paths or names, each terminated by a NUL byte
-    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
-    null: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
     /// Rank only entries that match this find expression; not directories
@@ -199,13 +203,6 @@ enum SizeKind {
     Apparent,
 }
 
-/// Format of answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writing {
-    Rows(Form),
-    Null,
-}
-
 /// A place that a question is about.
 struct Place {
     /// Path as the user spelled it.
@@ -220,7 +217,7 @@ struct Ask<'a> {
     limit: usize,
     size: SizeKind,
     exact: render::Units,
-    writing: Writing,
+    form: Form,
     expression: &'a Expression,
     terminal: Terminal,
     ink: Ink,
@@ -257,10 +254,7 @@ impl TopArgs {
                 true => render::Units::Bytes,
                 false => render::Units::Human,
             },
-            writing: match self.null {
-                true => Writing::Null,
-                false => Writing::Rows(Form::new(self.json, self.csv)),
-            },
+            form: self.form.form(),
             expression,
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(locale),

@@ -54,7 +54,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
         if args.prometheus {
             known.add(source, status.is_some())?;
         }
-        match (args.prometheus, args.json) {
+        match (args.prometheus, args.form.is_json()) {
             (true, _) => watched.extend(status.map(|status| (shown(source.root()), status))),
             (_, true) => output.put(object(source, status.as_ref()).close() + "\n")?,
             _ => output.put(text(source, status.as_ref()))?,
