@@ -4,12 +4,10 @@
 //! |---|---|
 //! | [`exit`] | exit codes and how they combine |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
-//! | `settings`, `output`, `failure` | the index to use, standard output, error messages |
-//! | `at` | the moment in the past that a question is about |
-//! | `fresh` | asking daemons to bring the index up to date |
+//! | `output`, `failure` | standard output, error messages |
 //! | `again` | asking again when index files disappear |
-//! | `scope` | from the paths of a question to places in the index |
-//! | `live` | parts of an answer that come from the live file system |
+//! | `scope` | sessions of questions ([`trawl_session`]) that report on standard error and end in an exit code |
+//! | `live` | signals of questions |
 //! | `serve` | answering searches from other machines |
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
@@ -27,7 +25,6 @@
 
 mod again;
 mod arguments;
-mod at;
 mod commands;
 mod diff;
 mod du;
@@ -37,7 +34,6 @@ mod expression;
 mod failure;
 mod find;
 mod forms;
-mod fresh;
 pub mod generate;
 mod getfattr;
 mod growth;
@@ -53,7 +49,6 @@ mod run;
 mod scope;
 mod search;
 mod serve;
-mod settings;
 mod snapshots;
 mod sources;
 pub mod sql;
@@ -66,6 +61,7 @@ use std::ffi::OsString;
 
 use trawl_find::resolve;
 use trawl_report::{block_size, csv, table, time_look, width};
+use trawl_session::{at, freshness as fresh, settings};
 
 use arguments::Arguments;
 use commands::{Class, Setting};

@@ -25,7 +25,7 @@ use crate::index::progress::counted;
 use crate::output::{Output, say};
 use crate::resolve::Resolved;
 use crate::rows::Form;
-use crate::scope::{Denials, Depth, Follow, Session, not_indexed};
+use crate::scope::{Denials, Depth, Follow, Session};
 
 use self::lines::{Lines, Writing};
 use self::summary::{Grouping, Summary};
@@ -369,8 +369,7 @@ fn place(session: &Session, wanted: &[u8]) -> Result<Option<Option<Start>>, Fail
         Located::Found(start) => Some(Some(*start)),
         Located::Missing { .. } | Located::NotDirectory { .. } => Some(None),
         Located::NotIndexed { nearest } => {
-            let why = session.why_not_then(wanted)?;
-            say(why.unwrap_or_else(|| not_indexed(wanted, nearest.as_deref())));
+            say(session.why_not_indexed(wanted, nearest)?);
             None
         }
         _ => {

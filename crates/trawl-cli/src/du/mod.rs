@@ -167,13 +167,13 @@ impl Meter<'_> {
         let mut part = scope::Part::whole(Depth::All);
         if self.plan.wants_one_sum() {
             self.one_sum(session, given, start)?;
-            return session.note_part(start, one_slash(given), &part);
+            return Ok(session.note_part(start, one_slash(given), &part)?);
         }
         let excluded = self.excluded(session, start)?;
         let mut correction = Correction::new(excluded, self.plan.separate);
         part.skip = correction.excluded_paths();
         self.lines(session, given, start, &mut correction)?;
-        session.note_part(start, one_slash(given), &part)
+        Ok(session.note_part(start, one_slash(given), &part)?)
     }
 
     /// Counts an argument entry by entry.
@@ -204,7 +204,7 @@ impl Meter<'_> {
             skip: Subtrees::new(),
             hides: &hides,
         };
-        session.note_part(start, name, &part)
+        Ok(session.note_part(start, name, &part)?)
     }
 
     /// Prints a counted entry if it is to be shown.

@@ -14,9 +14,10 @@ use trawl_index::{
     write_list,
 };
 use trawl_model::sink::SourceRoot;
-use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
+use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
+use trawl_session::now;
 
 use crate::failure::{Failure, shown};
 use crate::index::left_out::{self, LeftOut};
@@ -336,15 +337,6 @@ pub(crate) fn say_forgotten(root: &[u8], tightened: &Tightened) {
         say(format_args!(
             "{root}: removed snapshot {id}: it is damaged, and might show more than is allowed now"
         ));
-    }
-}
-
-/// Returns the current time.
-pub(crate) fn now() -> Timestamp {
-    let now = trawl_sys::process::now();
-    Timestamp {
-        secs: now.secs,
-        nanos: now.nanos,
     }
 }
 

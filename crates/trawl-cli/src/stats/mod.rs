@@ -23,10 +23,10 @@ use crate::expression::Expression;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
-use crate::index::scan::now;
 use crate::output::{Device, Output, cells};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
+use trawl_session::now;
 use trawl_text::json::Object;
 
 use self::groups::{Group, combined, groups};

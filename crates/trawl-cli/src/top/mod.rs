@@ -25,12 +25,12 @@ use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer, Rows};
-use crate::index::scan::now;
 use crate::output::{Device, Output};
 use crate::rows::Form;
 use crate::scope::{Depth, Follow, Part, Session};
 use crate::stats::By;
 use crate::stats::render::Ink;
+use trawl_session::now;
 
 const EXAMPLES: &str = "\
 Sizes are allocated space, as in du, unless --apparent-size is given. A file
