@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use trawl_ask::AskError;
+use trawl_report::ReportError;
 use trawl_session::SessionError;
 
 use crate::exit::Exit;
@@ -72,6 +73,15 @@ pub(crate) enum Failure {
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Failure {
+        match error {
+            ReportError::Write(error) => Failure::Write(error),
+            other => Failure::Usage(other.to_string()),
+        }
+    }
 }
 
 impl Failure {

@@ -14,6 +14,7 @@ use trawl_diff::{
 };
 use trawl_model::path;
 use trawl_query::{AsOf, Located, Start};
+use trawl_report::Schema;
 
 use crate::arguments::Manner;
 use crate::at;
@@ -22,12 +23,12 @@ use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
-use crate::output::{Output, say};
+use crate::output::say;
 use crate::resolve::Resolved;
-use crate::rows::Form;
+use crate::rows::{self, Form, Report};
 use crate::scope::{Denials, Depth, Follow, Session};
 
-use self::lines::{Lines, Writing};
+use self::lines::{Lines, Style};
 use self::summary::{Grouping, Summary};
 
 const EXAMPLES: &str = "\
@@ -100,6 +101,7 @@ pub(crate) struct DiffArgs {
 impl Spec for DiffArgs {
     const ABOUT: &'static str = "Show the differences between two snapshots";
     const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&lines::SCHEMA, &summary::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -206,11 +208,15 @@ pub(crate) fn run(
     if pair.is_one_snapshot() {
         say("both times mean the same snapshot: there are no differences");
     }
-    let mut output = Output::stdout();
+    let schema = match args.summary {
+        Some(_) => &summary::SCHEMA,
+        None => &lines::SCHEMA,
+    };
+    let mut report = rows::report(schema, args.form());
     let mut taker = Taker::new(args, &asked, &path);
-    let outcome = pair.compare(args, &mut |difference| taker.take(&difference, &mut output))?;
-    let some = taker.finish(&mut output)?;
-    output.finish()?;
+    let outcome = pair.compare(args, &mut |difference| taker.take(&difference, &mut report))?;
+    let some = taker.finish(&mut report)?;
+    rows::finish(report)?;
     let exit = pair.finish(&outcome, &path, asked.path.as_bytes())?;
     Ok(match args.exit_code && some {
         true => exit.and(Exit::Issues),
@@ -396,11 +402,19 @@ impl DiffArgs {
         self.null || self.words.iter().any(|word| word == NULL)
     }
 
+    /// Returns the form of the answer. `-0` counts only beside no other.
+    fn form(&self) -> Form {
+        match self.form.form() {
+            Form::Text if self.is_null() && self.summary.is_none() => Form::Null,
+            form => form,
+        }
+    }
+
     fn read(&self) -> AttributeSet {
         if self.summary.is_some() {
             return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
         }
-        match self.form.form() {
+        match self.form() {
             Form::Json | Form::Csv => AttributeSet::all(),
             Form::Text | Form::Null => AttributeSet::EMPTY,
         }
@@ -419,15 +433,12 @@ struct Taker<'a> {
 
 impl<'a> Taker<'a> {
     fn new(args: &'a DiffArgs, asked: &'a Asked, top: &'a [u8]) -> Taker<'a> {
-        let writing = match args.form.form() {
-            Form::Json => Writing::Json,
-            Form::Csv => Writing::Csv,
-            _ if args.is_null() => Writing::Null,
-            _ if args.name_only => Writing::Names,
-            _ => Writing::Text,
+        let style = match args.name_only {
+            true => Style::Names,
+            false => Style::Changes,
         };
         let given = asked.path.as_bytes();
-        let lines = Lines::new(writing, given, top);
+        let lines = Lines::new(style, given, top);
         let summary = |grouping| Summary::new(grouping, args.depth, given, top);
         Taker {
             args,
@@ -439,7 +450,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn take(&mut self, difference: &Difference, output: &mut Output) -> ControlFlow<()> {
+    fn take(&mut self, difference: &Difference, report: &mut Report) -> ControlFlow<()> {
         let is_hidden = self
             .collapse
             .as_mut()
@@ -449,13 +460,13 @@ impl<'a> Taker<'a> {
         if is_hidden || !is_wanted {
             return ControlFlow::Continue(());
         }
-        let is_first = !std::mem::replace(&mut self.some, true);
+        self.some = true;
         let done = match &mut self.summary {
             Some(summary) => {
                 summary.add(difference);
                 Ok(())
             }
-            None => self.lines.put(difference, is_first, output),
+            None => self.lines.put(difference, report),
         };
         match done {
             Ok(()) => ControlFlow::Continue(()),
@@ -467,13 +478,13 @@ impl<'a> Taker<'a> {
     }
 
     /// Writes the rest; returns true if anything differed.
-    fn finish(self, output: &mut Output) -> Result<bool, Failure> {
+    fn finish(self, report: &mut Report) -> Result<bool, Failure> {
         if let Some(failure) = self.failed {
             return Err(failure);
         }
         match self.summary {
-            Some(summary) => summary.put(self.lines.writing(), output)?,
-            None => self.lines.end(self.some, output)?,
+            Some(summary) => summary.put(report)?,
+            None => report.begin()?,
         }
         Ok(self.some)
     }

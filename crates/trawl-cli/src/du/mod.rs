@@ -18,25 +18,33 @@ use std::path::{Path, PathBuf};
 use trawl_model::path::{is_within, split};
 use trawl_model::{Subtrees, Timestamp};
 use trawl_query::{Detail, SeenLinks, Start, Usage, UsageOf, UsageRequest};
+use trawl_report::{Field, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
-use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Device, Output, cells, say};
-use crate::rows::Form;
+use crate::output::{Device, say};
+use crate::rows::{self, Report};
 use crate::scope::{self, Depth, Follow, Session, printed_path, row_of};
-use trawl_text::json::Object;
 
 use self::correction::{Corrected, Correction, Part, elsewhere};
 use self::excluded::contents;
 pub(crate) use self::options::DuArgs;
 use self::options::{Flags, Links, Measure, Plan, Shown};
 use self::tally::{Amount, Counted, Tally};
+
+const INODES: Field = Field::integer("inodes", "number of objects that `du` counted");
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a directory with everything below it, or a file",
+    fields: &[fields::PATH, fields::DISK_BYTES, fields::SIZE, INODES],
+    samples: &["du -a"],
+};
 
 impl Spec for DuArgs {
     const ABOUT: &'static str = "Sum up disk usage, as du does";
@@ -49,6 +57,7 @@ impl Spec for DuArgs {
         ),
     ];
     const SEE_ALSO: &'static [&'static str] = &["du(1)", "trawl-top(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -68,7 +77,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
             Device::Terminal => Terminal::Watched(Locale::from_env()),
             Device::Other => Terminal::Absent,
         },
-        output: Output::stdout(),
+        report: rows::report(&SCHEMA, plan.form),
         seen: match plan.count_links {
             true => SeenLinks::counting_each_name(),
             false => SeenLinks::new(),
@@ -81,9 +90,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
         },
         zone: Zone::local(),
     };
-    if plan.form == Form::Csv {
-        meter.output.put("path,path_raw,disk_bytes,size,inodes\n")?;
-    }
+    meter.report.begin()?;
     let follow = match plan.links {
         Links::Themselves => Follow::Never,
         Links::Arguments | Links::Targets => Follow::Last,
@@ -109,7 +116,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
         let total = meter.total;
         meter.write(b"total", &total)?;
     }
-    meter.output.finish()?;
+    rows::finish(meter.report)?;
     session.finish()
 }
 
@@ -144,7 +151,7 @@ fn arguments(flags: &Flags) -> Result<(Vec<OsString>, Exit), Failure> {
 struct Meter<'a> {
     plan: &'a Plan,
     terminal: Terminal,
-    output: Output,
+    report: Report,
     /// Files with several names that were already counted.
     seen: SeenLinks,
     /// Earlier arguments. Paths within them are not counted again.
@@ -363,34 +370,26 @@ impl Meter<'_> {
             Measure::Apparent => u128::from(usage.size_bytes),
             Measure::Inodes => u128::from(usage.inodes),
         };
-        let line = match self.plan.form {
-            Form::Text | Form::Null => {
-                let mut line = self.plan.format.show(amount).into_bytes();
+        let plan = self.plan;
+        let text = || {
+            let mut line = plan.format.show(amount).into_bytes();
+            line.push(b'\t');
+            if let Some((_, look)) = &plan.time {
+                let now = Timestamp::default();
+                line.extend(look.show(shown.time, now, &self.zone).bytes());
                 line.push(b'\t');
-                if let Some((_, look)) = &self.plan.time {
-                    let now = Timestamp::default();
-                    line.extend(look.show(shown.time, now, &self.zone).bytes());
-                    line.push(b'\t');
-                }
-                line.extend_from_slice(&self.terminal.show(path));
-                line.push(self.plan.ending);
-                line
             }
-            Form::Json => {
-                let object = Object::new()
-                    .bytes("path", path)
-                    .number("disk_bytes", disk_bytes);
-                let object = object.number("size", usage.size_bytes);
-                (object.number("inodes", usage.inodes).close() + "\n").into_bytes()
-            }
-            Form::Csv => Line::new(cells())
-                .path(path)
-                .value(disk_bytes)
-                .value(usage.size_bytes)
-                .value(usage.inodes)
-                .close(),
+            line.extend_from_slice(&self.terminal.show(path));
+            line.push(plan.ending);
+            line
         };
-        self.output.put(line)
+        let done = self.report.line(text, |row| {
+            row.put(&fields::PATH, path)
+                .put(&fields::DISK_BYTES, disk_bytes)
+                .put(&fields::SIZE, usage.size_bytes)
+                .put(&INODES, usage.inodes);
+        });
+        Ok(done?)
     }
 }
 

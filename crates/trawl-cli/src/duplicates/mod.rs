@@ -9,21 +9,20 @@ use std::path::PathBuf;
 
 use trawl_model::column::{Column, ColumnSet};
 use trawl_query::{Alike, DuplicateRequest, Entry};
+use trawl_report::{Field, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
 
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
-use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
 use crate::index::progress::counted;
-use crate::output::{Device, Output, cells, say};
-use crate::rows::Form;
+use crate::output::{Device, say};
+use crate::rows::{self, Form, Report};
 use crate::scope::{Depth, Follow, Part, Session, printed_path};
-use trawl_text::json::Object;
 
 use self::verify::Verifier;
 
@@ -48,6 +47,33 @@ impl Offer for Offered {
         "Print only paths, each terminated by a NUL byte\n\nAnother NUL byte follows each group.",
     );
 }
+
+const RECLAIMABLE_BYTES: Field = Field::integer(
+    "reclaimable_bytes",
+    "space that all but one of the files take",
+);
+const VERIFIED: Field = Field::flag("verified", "whether the files were compared byte by byte");
+const FILES: Field = Field::objects(
+    "files",
+    &[fields::PATH],
+    "identical files, each an object with `path`",
+);
+const GROUP: Field = Field::integer("group", "number of the group").without_json();
+const PATH: Field = fields::PATH.with_null();
+
+/// Rows for programs: groups.
+static SCHEMA: Schema = Schema {
+    row: "a group of files that may be duplicates",
+    fields: &[fields::SIZE, RECLAIMABLE_BYTES, VERIFIED, FILES],
+    samples: &["duplicates --min-size 1"],
+};
+
+/// Rows for programs that want a row for each file: CSV, and paths before a NUL.
+static FILE: Schema = Schema {
+    row: "a file that may be a duplicate",
+    fields: &[GROUP, fields::SIZE, fields::DISK_BYTES, PATH],
+    samples: &[],
+};
 
 // Options of `trawl duplicates`.
 #[derive(Debug, clap::Args)]
@@ -77,6 +103,7 @@ pub(crate) struct DuplicatesArgs {
 impl Spec for DuplicatesArgs {
     const ABOUT: &'static str = "Find files that may be duplicates";
     const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "cmp(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -127,7 +154,7 @@ pub(crate) fn run(
     let mut writer = Writer::new(args);
     let mut verifier = args.verify.then(Verifier::default);
     let mut done = Ok(());
-    writer.begin()?;
+    writer.report.begin()?;
     session.index().duplicates(&start, &request, |group| {
         let groups = match &mut verifier {
             Some(verifier) => verifier.same(group, crate::live::cancel()),
@@ -157,8 +184,7 @@ pub(crate) fn run(
 
 struct Writer<'a> {
     args: &'a DuplicatesArgs,
-    form: Form,
-    output: Output,
+    report: Report,
     terminal: Terminal,
     groups: usize,
     files: u64,
@@ -167,10 +193,13 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(args: &'a DuplicatesArgs) -> Writer<'a> {
+        let schema = match args.form.form() {
+            Form::Csv | Form::Null => &FILE,
+            Form::Text | Form::Json => &SCHEMA,
+        };
         Writer {
             args,
-            form: args.form.form(),
-            output: Output::stdout(),
+            report: rows::report(schema, args.form.form()),
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(Locale::from_env()),
                 Device::Other => Terminal::Absent,
@@ -185,13 +214,6 @@ impl<'a> Writer<'a> {
         self.args.limit.is_some_and(|limit| self.groups >= limit)
     }
 
-    fn begin(&mut self) -> Result<(), Failure> {
-        match self.form {
-            Form::Csv => self.output.put("group,size,disk_bytes,path,path_raw\n"),
-            _ => Ok(()),
-        }
-    }
-
     fn write(&mut self, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
         if self.is_full() {
             return Ok(());
@@ -201,36 +223,36 @@ impl<'a> Writer<'a> {
         let reclaimable = reclaimable(group);
         self.reclaimable = self.reclaimable.saturating_add(reclaimable);
         let size = group.first().map_or(0, |entry| entry.row().size());
-        match self.form {
-            Form::Null => {
-                for path in paths {
-                    self.output.put(path)?;
-                    self.output.put(b"\0")?;
-                }
-                self.output.put(b"\0")
-            }
-            Form::Json => {
-                let object = Object::new()
-                    .number("size", size)
-                    .number("reclaimable_bytes", reclaimable)
-                    .flag("verified", self.args.verify);
-                let each = paths
-                    .iter()
-                    .map(|path| Object::new().bytes("path", path).close());
-                self.output.put(object.array("files", each).close() + "\n")
-            }
-            Form::Csv => {
-                for (entry, path) in group.iter().zip(paths) {
-                    let line = Line::new(cells())
-                        .value(self.groups)
-                        .value(size)
-                        .value(entry.row().blocks().saturating_mul(512))
-                        .path(path);
-                    self.output.put(line.close())?;
-                }
-                Ok(())
-            }
+        match self.report.form() {
             Form::Text => self.text(size, reclaimable, paths),
+            Form::Json => Ok(self.report.row(|row| {
+                row.put(&fields::SIZE, size)
+                    .put(&RECLAIMABLE_BYTES, reclaimable)
+                    .put(&VERIFIED, self.args.verify)
+                    .objects(&FILES, paths, |row, path| {
+                        row.put(&fields::PATH, path);
+                    });
+            })?),
+            Form::Csv | Form::Null => self.files(size, group, paths),
+        }
+    }
+
+    /// Writes a row for each file.
+    fn files(&mut self, size: u64, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
+        for (entry, path) in group.iter().zip(paths) {
+            self.report.row(|row| {
+                row.put(&GROUP, self.groups)
+                    .put(&fields::SIZE, size)
+                    .put(
+                        &fields::DISK_BYTES,
+                        entry.row().blocks().saturating_mul(512),
+                    )
+                    .put(&PATH, path);
+            })?;
+        }
+        match self.report.form() {
+            Form::Null => Ok(self.report.put(b"\0")?),
+            _ => Ok(()),
         }
     }
 
@@ -242,26 +264,26 @@ impl<'a> Writer<'a> {
             human(size),
             human(reclaimable)
         );
-        self.output.put(head)?;
+        self.report.put(head)?;
         for path in paths {
-            self.output.put(b"  ")?;
-            self.output.put(self.terminal.show(path))?;
-            self.output.put(b"\n")?;
+            self.report.put(b"  ")?;
+            self.report.put(self.terminal.show(path))?;
+            self.report.put(b"\n")?;
         }
-        self.output.put(b"\n")
+        Ok(self.report.put(b"\n")?)
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        if self.form == Form::Text {
+        if self.report.form() == Form::Text {
             let line = format!(
                 "{} in {}, {} to gain\n",
                 counted(self.files, "file"),
                 counted(self.groups as u64, "group"),
                 format(u128::from(self.reclaimable), Scale::Binary)
             );
-            self.output.put(line)?;
+            self.report.put(line)?;
         }
-        self.output.finish()
+        rows::finish(self.report)
     }
 }
 

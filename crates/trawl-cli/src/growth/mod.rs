@@ -8,19 +8,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_query::{AsOf, Located, SnapshotInfo};
+use trawl_report::Schema;
 
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::forms::{FormArgs, Offer, Rows};
-use crate::output::{Output, say};
+use crate::output::say;
 use crate::resolve::Resolved;
-use crate::rows::Form;
+use crate::rows::{self, Report};
 use crate::scope::{Follow, Session, outside};
 
 use self::measure::{Measured, measure};
-use self::render::{CSV_HEADER, Series};
+use self::render::{SCHEMA, Series};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -89,6 +90,7 @@ pub(crate) struct GrowthArgs {
 impl Spec for GrowthArgs {
     const ABOUT: &'static str = "Show the size of a tree in each snapshot";
     const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-du(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -106,11 +108,8 @@ pub(crate) fn run(
         let text = "growth is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
-    let form = args.form.form();
-    let mut output = Output::stdout();
-    if form == Form::Csv {
-        output.put(CSV_HEADER)?;
-    }
+    let mut report = rows::report(&SCHEMA, args.form.form());
+    report.begin()?;
     let mut exit = Exit::Complete;
     for given in &args.paths {
         let asked = Asked {
@@ -119,9 +118,9 @@ pub(crate) fn run(
             manner,
             by: args.by,
         };
-        exit = exit.and(asked.one(form, &mut output)?);
+        exit = exit.and(asked.one(&mut report)?);
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(exit)
 }
 
@@ -140,7 +139,7 @@ impl Asked<'_> {
         Session::open(self.index.clone(), manner, Exit::Fatal)
     }
 
-    fn one(&self, form: Form, output: &mut Output) -> Result<Exit, Failure> {
+    fn one(&self, report: &mut Report) -> Result<Exit, Failure> {
         let shown = quoted(self.given.as_bytes());
         let mut session = self.open(AsOf::Back(0))?;
         let path = match session.resolve(self.given.as_bytes(), Follow::Last)? {
@@ -168,7 +167,7 @@ impl Asked<'_> {
             ));
             return Ok(Exit::Fatal);
         }
-        series.put(form, output)?;
+        series.put(report)?;
         Ok(exit)
     }
 

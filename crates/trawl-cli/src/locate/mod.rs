@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use trawl_model::need::Within;
 use trawl_model::path;
 use trawl_query::{Event, Hit, Matcher, NameRequest};
+use trawl_report::Schema;
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
@@ -24,6 +25,7 @@ use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Rows};
+use crate::rows::Form;
 use crate::scope::{Depth, Session};
 
 use self::answer::Answer;
@@ -118,6 +120,7 @@ impl Spec for LocateArgs {
     const ABOUT: &'static str = "Find entries by name, as plocate does";
     const INDEX: IndexOption = IndexOption::Long;
     const SEE_ALSO: &'static [&'static str] = &["locate(1)", "trawl-find(1)", "trawl-search(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&answer::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -139,7 +142,11 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     if args.statistics {
-        return crate::sources::list(&crate::sources::opened(index)?, args.form.form());
+        let form = match args.form.is_json() {
+            true => Form::Json,
+            false => Form::Text,
+        };
+        return crate::sources::list(&crate::sources::opened(index)?, form);
     }
     let words: Vec<&[u8]> = args.patterns.iter().map(|word| word.as_bytes()).collect();
     let manner = manner.then(args.manner);

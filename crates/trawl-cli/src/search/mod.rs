@@ -14,6 +14,7 @@ use trawl_call::options::{DEPTH_DEFAULT, DEPTH_PAPER, Flags, Options};
 use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
 use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
+use trawl_report::Schema;
 
 use self::answer::Answer;
 use crate::arguments::Manner;
@@ -147,6 +148,7 @@ impl Spec for SearchArgs {
     const ABOUT: &'static str =
         "Search directories for a pattern, live or from an up-to-date index";
     const SEE_ALSO: &'static [&'static str] = &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"];
+    const REPORTS: &'static [&'static Schema] = &[&answer::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -177,7 +179,7 @@ pub(crate) fn run(
         Some(address) => (remote(address, args)?, None),
         None => executor(index, args.served_by, manner)?,
     };
-    let mut answer = Answer::begin(args.form.is_json(), args.null, &request);
+    let mut answer = Answer::begin(args.form.form(), args.null, &request);
     let search = Search::open(&*executor, request)?;
     let search = match args.depth16 {
         true => search.ending_where_too_deep(),

@@ -9,12 +9,22 @@ use trawl_query::{Detail, SeenLinks, UsageRequest};
 
 use super::render::{Amount, Style, lines};
 use super::{Ask, Measure, Place, Subject};
-use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::{Output, cells};
-use crate::rows::Form;
+use crate::rows::{Form, Report};
 use crate::scope::{Session, printed_path};
-use trawl_text::json::Object;
+use trawl_report::{Row, Schema, fields};
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a directory with everything below it",
+    fields: &[
+        fields::PATH.with_null(),
+        fields::ENTRIES,
+        fields::SIZE,
+        fields::DISK_BYTES,
+    ],
+    samples: &["top --dirs", "top --fullest"],
+};
 
 /// Sums of a directory, ordered by rank and then by path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +34,15 @@ struct Held {
     size_bytes: u64,
     blocks: u64,
     entries: u64,
+}
+
+impl Held {
+    fn fill(&self, row: &mut Row<'_>) {
+        row.put(&fields::PATH, &self.path)
+            .put(&fields::ENTRIES, self.entries)
+            .put(&fields::SIZE, self.size_bytes)
+            .put(&fields::DISK_BYTES, self.blocks.saturating_mul(512));
+    }
 }
 
 /// The best directories so far; the last of them is on top of the heap.
@@ -51,7 +70,7 @@ pub(super) fn write(
     ask: &Ask<'_>,
     session: &Session,
     places: &[Place],
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     let mut best = Best {
         heap: BinaryHeap::new(),
@@ -65,40 +84,31 @@ pub(super) fn write(
         }
     }
     let found = best.heap.into_sorted_vec();
-    match ask.form {
-        Form::Null => found.iter().try_for_each(|held| {
-            output.put(&held.path)?;
-            output.put(b"\0")
-        }),
-        Form::Json => found
+    if report.form() != Form::Text {
+        report.begin()?;
+        return Ok(found
             .iter()
-            .try_for_each(|held| output.put(json(held).close() + "\n")),
-        Form::Csv => {
-            output.put("path,path_raw,entries,size,disk_bytes\n")?;
-            found.iter().try_for_each(|held| output.put(csv(held)))
-        }
-        Form::Text => {
-            let is_number = ask.subject == Subject::Fullest || ask.by == Measure::Entries;
-            let amount = |held: &Held| match is_number {
-                true => Amount::Number(held.entries),
-                false => Amount::Size(ask.bytes(held.size_bytes, held.blocks)),
-            };
-            let rows: Vec<(Amount, Vec<u8>)> = found
-                .iter()
-                .map(|held| (amount(held), held.path.clone()))
-                .collect();
-            let whole = match is_number {
-                true => ask.whole.sums.entries(),
-                false => ask.whole_bytes(),
-            };
-            let style = Style {
-                units: ask.exact,
-                terminal: ask.terminal,
-                ink: ask.ink,
-            };
-            output.put(lines(&rows, whole, style))
-        }
+            .try_for_each(|held| report.row(|row| held.fill(row)))?);
     }
+    let is_number = ask.subject == Subject::Fullest || ask.by == Measure::Entries;
+    let amount = |held: &Held| match is_number {
+        true => Amount::Number(held.entries),
+        false => Amount::Size(ask.bytes(held.size_bytes, held.blocks)),
+    };
+    let rows: Vec<(Amount, Vec<u8>)> = found
+        .iter()
+        .map(|held| (amount(held), held.path.clone()))
+        .collect();
+    let whole = match is_number {
+        true => ask.whole.sums.entries(),
+        false => ask.whole_bytes(),
+    };
+    let style = Style {
+        units: ask.exact,
+        terminal: ask.terminal,
+        ink: ask.ink,
+    };
+    Ok(report.put(lines(&rows, whole, style))?)
 }
 
 fn add_subtrees(
@@ -157,21 +167,4 @@ fn add_fullest(
         }
     }
     Ok(())
-}
-
-fn json(held: &Held) -> Object {
-    Object::new()
-        .bytes("path", &held.path)
-        .number("entries", held.entries)
-        .number("size", held.size_bytes)
-        .number("disk_bytes", held.blocks.saturating_mul(512))
-}
-
-fn csv(held: &Held) -> Vec<u8> {
-    Line::new(cells())
-        .path(&held.path)
-        .value(held.entries)
-        .value(held.size_bytes)
-        .value(held.blocks.saturating_mul(512))
-        .close()
 }

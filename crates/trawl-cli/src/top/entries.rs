@@ -1,23 +1,31 @@
 //! Ranks files by size or time.
 
+use trawl_find::record;
 use trawl_model::path;
 use trawl_query::{Entry, RankBy, RankEnd, RankRequest, Ranked, RowTest};
+use trawl_report::Schema;
 use trawl_text::time_style::long_iso;
 
 use super::render::{Amount, Style, lines};
 use super::{Ask, Clock, Place, SizeKind, Subject};
 use crate::failure::Failure;
 use crate::ls::item::{COLUMNS, Item};
-use crate::output::Output;
-use crate::rows::{self, CSV_HEADER, Form};
+use crate::rows::{self, Form, Report};
 use crate::scope::{Session, printed_path};
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a file",
+    fields: &record::FIELDS,
+    samples: &["top"],
+};
 
 /// Writes the first entries at and below the places.
 pub(super) fn write(
     ask: &Ask<'_>,
     session: &Session,
     places: &[Place],
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     let mut found: Vec<(Vec<u8>, Entry)> = Vec::new();
     for place in places {
@@ -33,35 +41,24 @@ pub(super) fn write(
         });
         found.truncate(ask.limit);
     }
-    match ask.form {
-        Form::Null => found.iter().try_for_each(|(path, _)| {
-            output.put(path)?;
-            output.put(b"\0")
-        }),
-        Form::Json => found.iter().try_for_each(|(path, entry)| {
+    if report.form() != Form::Text {
+        report.begin()?;
+        for (path, entry) in &found {
             let item = Item::from_row(&entry.row(), path);
-            output.put(rows::json(path, &item, &ask.owners).close() + "\n")
-        }),
-        Form::Csv => {
-            output.put(CSV_HEADER)?;
-            found.iter().try_for_each(|(path, entry)| {
-                let item = Item::from_row(&entry.row(), path);
-                output.put(rows::csv(path, &item, &ask.owners))
-            })
+            report.row(|row| rows::fill(row, path, &item, &ask.owners))?;
         }
-        Form::Text => {
-            let rows: Vec<(Amount, Vec<u8>)> = found
-                .into_iter()
-                .map(|(path, entry)| (amount(ask, &entry), path))
-                .collect();
-            let style = Style {
-                units: ask.exact,
-                terminal: ask.terminal,
-                ink: ask.ink,
-            };
-            output.put(lines(&rows, ask.whole_bytes(), style))
-        }
+        return Ok(());
     }
+    let rows: Vec<(Amount, Vec<u8>)> = found
+        .into_iter()
+        .map(|(path, entry)| (amount(ask, &entry), path))
+        .collect();
+    let style = Style {
+        units: ask.exact,
+        terminal: ask.terminal,
+        ink: ask.ink,
+    };
+    Ok(report.put(lines(&rows, ask.whole_bytes(), style))?)
 }
 
 fn by(ask: &Ask<'_>) -> (RankBy, RankEnd) {

@@ -9,12 +9,19 @@ use trawl_query::{Count, LinkCount, RowTest, Stats, StatsRequest, Trait};
 
 use super::{Ask, Measure, Place, SizeKind};
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::rows::Form;
+use crate::rows::{Form, Report};
 use crate::scope::Session;
 use crate::stats::groups::{Group, groups};
 use crate::stats::render::{Weight, section};
-use crate::stats::{By, csv, json, shortened};
+use crate::stats::{By, fill, shortened};
+use trawl_report::Schema;
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a group of entries",
+    fields: &crate::stats::FIELDS,
+    samples: &["top --owners", "top --extensions"],
+};
 
 /// Writes the first groups of entries at and below the places.
 pub(super) fn write(
@@ -23,7 +30,7 @@ pub(super) fn write(
     session: &Session,
     places: &[Place],
     now: Timestamp,
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     let mut all = Stats::default();
     for place in places {
@@ -51,32 +58,20 @@ pub(super) fn write(
         [only] => OsStr::from_bytes(&only.given),
         _ => OsStr::new(""),
     };
-    let limited = || rows.iter().take(ask.limit);
-    match ask.form {
-        Form::Null => limited().try_for_each(|row| {
-            output.put(row.key.as_ref().unwrap_or(&row.label))?;
-            output.put(b"\0")
-        }),
-        Form::Json => limited().try_for_each(|row| output.put(json(given, row))),
-        Form::Csv => {
-            output.put(crate::stats::CSV_HEADER)?;
-            limited().try_for_each(|row| output.put(csv(given, row)))
+    if report.form() != Form::Text {
+        report.begin()?;
+        for row in rows.iter().take(ask.limit) {
+            report.row(|printed| fill(printed, given, row))?;
         }
-        Form::Text => {
-            let whole = match by.of_index().is_of_files() {
-                true => sum(&rows),
-                false => all.whole,
-            };
-            let rows = shortened(rows, ask.limit);
-            output.put(section(
-                by.name(),
-                &rows,
-                (whole, weight),
-                ask.terminal,
-                ask.ink,
-            ))
-        }
+        return Ok(());
     }
+    let whole = match by.of_index().is_of_files() {
+        true => sum(&rows),
+        false => all.whole,
+    };
+    let rows = shortened(rows, ask.limit);
+    let text = section(by.name(), &rows, (whole, weight), ask.terminal, ask.ink);
+    Ok(report.put(text)?)
 }
 
 fn sum(rows: &[Group]) -> Count {

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_query::{RankBy, Start, Totals};
+use trawl_report::Schema;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -25,8 +26,8 @@ use crate::exit::Exit;
 use crate::expression::Expression;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer, Rows};
-use crate::output::{Device, Output};
-use crate::rows::Form;
+use crate::output::{Device, Output, cells};
+use crate::rows::{self, Form, Report};
 use crate::scope::{Depth, Follow, Part, Session};
 use crate::stats::By;
 use crate::stats::render::Ink;
@@ -89,6 +90,8 @@ impl Spec for TopArgs {
     const TAKES_EXPRESSION: bool = true;
     const SEE_ALSO: &'static [&'static str] =
         &["trawl-stats(1)", "trawl-du(1)", "trawl-duplicates(1)"];
+    const REPORTS: &'static [&'static Schema] =
+        &[&entries::SCHEMA, &directories::SCHEMA, &groups::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -269,6 +272,17 @@ impl TopArgs {
     }
 }
 
+impl Subject {
+    /// Returns the rows for programs.
+    fn schema(self) -> &'static Schema {
+        match self {
+            Subject::Largest | Subject::Oldest(_) | Subject::Newest(_) => &entries::SCHEMA,
+            Subject::Directories | Subject::Fullest => &directories::SCHEMA,
+            Subject::Groups(_) => &groups::SCHEMA,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Result<Exit, Failure> {
     let expression = Expression::read(&args.expression)?;
@@ -278,17 +292,18 @@ pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Res
     for place in &places {
         ask.note(&session, &place.start)?;
     }
-    let mut output = Output::stdout().with_own_controls();
+    let output = Output::stdout().with_own_controls();
+    let mut report = Report::new(ask.subject.schema(), ask.form, cells(), output);
     match ask.subject {
         Subject::Largest | Subject::Oldest(_) | Subject::Newest(_) => {
-            entries::write(&ask, &session, &places, &mut output)?;
+            entries::write(&ask, &session, &places, &mut report)?;
         }
         Subject::Directories | Subject::Fullest => {
-            directories::write(&ask, &session, &places, &mut output)?;
+            directories::write(&ask, &session, &places, &mut report)?;
         }
-        Subject::Groups(by) => groups::write(&ask, by, &session, &places, now(), &mut output)?,
+        Subject::Groups(by) => groups::write(&ask, by, &session, &places, now(), &mut report)?,
     }
-    output.finish()?;
+    rows::finish(report)?;
     session.finish()
 }
 

@@ -16,6 +16,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trawl_report::Schema;
+
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -109,6 +111,7 @@ impl Spec for WatchArgs {
         "fanotify(7)",
         "systemd.service(5)",
     ];
+    const REPORTS: &'static [&'static Schema] = &[&status::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self)
