@@ -68,8 +68,8 @@ impl DerefMut for Session {
 }
 
 /// Returns how a command ends whose answer lacks this.
-fn exit_of(lacking: &Completeness, if_missing: Exit) -> Exit {
-    let issues = lacking.unlisted + lacking.behind + lacking.unread;
+pub(crate) fn exit_of(lacking: &Completeness, if_missing: Exit) -> Exit {
+    let issues = lacking.unreachable + lacking.behind + lacking.unread;
     match lacking.missing {
         0 => Exit::from_issues(issues),
         _ => Exit::from_issues(issues).and(if_missing),
