@@ -5,10 +5,13 @@
 //!
 //! | module | question |
 //! |---|---|
+//! | [`find`] | entries that a find expression selects |
 //! | [`du`] | space used by each directory, as du counts it |
 //! | [`top`] | the largest, oldest or fullest files, directories or groups |
 //! | [`stats`] | entries and bytes by type, owner, age and other kinds |
 //! | [`duplicates`] | files that may be the same, or are |
+//! | [`diff`] | the differences between two snapshots |
+//! | [`history`] | the state of a path in each snapshot |
 //! | [`growth`] | the size of a tree in each snapshot |
 //!
 //! [`expression`] selects the entries that a question is about.
@@ -17,11 +20,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod diff;
 pub mod du;
 pub mod duplicates;
 mod error;
 pub mod expression;
+pub mod find;
 pub mod growth;
+pub mod history;
 mod no_answer;
 mod past;
 pub mod stats;

@@ -38,7 +38,12 @@ impl Failing {
 /// Reports why a question about several snapshots has no answer.
 pub(crate) fn say_no_answer(given: &OsStr, why: &NoAnswer) -> Exit {
     match why {
+        NoAnswer::Reported => {}
         NoAnswer::NotIndexed(outside) => say(outside),
+        NoAnswer::InNone(count) => say(format_args!(
+            "{} is not in any of {count} snapshots",
+            quoted(given.as_bytes())
+        )),
         why => say(format_args!(
             "cannot access {}: {why}",
             quoted(given.as_bytes())
