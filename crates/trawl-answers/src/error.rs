@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use trawl_query::QueryError;
 use trawl_session::SessionError;
+use trawl_text::words::quoted;
 
 /// Why a question was not answered to its end.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +16,14 @@ pub enum AnswerError {
     /// A find expression is invalid.
     #[error("{0}")]
     Expression(String),
+    /// A pattern is invalid.
+    #[error("the pattern {} cannot be used: {why}", quoted(pattern))]
+    Pattern {
+        /// The pattern.
+        pattern: Vec<u8>,
+        /// The reason.
+        why: String,
+    },
     /// Files were to be read, but the question is about the past.
     #[error("the files of the past cannot be read")]
     FilesOfPast,

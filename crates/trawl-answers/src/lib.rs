@@ -6,6 +6,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`find`] | entries that a find expression selects |
+//! | [`locate`] | names and paths that match a pattern |
 //! | [`du`] | space used by each directory, as du counts it |
 //! | [`top`] | the largest, oldest or fullest files, directories or groups |
 //! | [`stats`] | entries and bytes by type, owner, age and other kinds |
@@ -28,6 +29,7 @@ pub mod expression;
 pub mod find;
 pub mod growth;
 pub mod history;
+pub mod locate;
 mod no_answer;
 mod past;
 pub mod stats;
