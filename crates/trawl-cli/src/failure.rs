@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use trawl_answers::AnswerError;
 use trawl_ask::AskError;
 use trawl_report::ReportError;
 use trawl_session::SessionError;
@@ -118,6 +119,22 @@ impl From<AskError> for Failure {
         match error {
             AskError::NoHome => Failure::NoHome,
             AskError::Query(error) => Failure::Query(error),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<AnswerError> for Failure {
+    fn from(error: AnswerError) -> Failure {
+        match error {
+            AnswerError::Session(error) => Failure::from(error),
+            AnswerError::FilesOfPast => {
+                Failure::Usage("--verify reads the files of now: leave out --verify or --at".into())
+            }
+            AnswerError::FilesOfRecording => Failure::Usage(
+                "--verify reads files, but the index holds only a recording of them: leave it out"
+                    .into(),
+            ),
             error => Failure::Usage(error.to_string()),
         }
     }

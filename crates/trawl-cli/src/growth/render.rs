@@ -12,13 +12,13 @@ use trawl_text::strftime;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
 
-use super::measure::{Measured, base};
 use super::{By, KEYS_SHOWN};
 use crate::failure::Failure;
 use crate::index::progress::grouped;
 use crate::output::Device;
 use crate::rows::{Form, Report};
 use crate::table::{Align, signed_size, table};
+use trawl_answers::growth::{Measured, base};
 
 const DAY_NS: f64 = 86_400e9;
 

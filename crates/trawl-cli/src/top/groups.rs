@@ -1,19 +1,17 @@
-//! Ranks owners, groups, extensions and projects by the sums of their entries.
+//! Writes ranked owners, groups, extensions and projects.
 
-use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_model::Timestamp;
-use trawl_query::{Count, LinkCount, RowTest, Stats, StatsRequest, Trait};
+use trawl_answers::stats::{Group, shortened};
+use trawl_answers::top::{Measure, SizeKind, Subject, Top};
+use trawl_query::Count;
 
-use super::{Ask, Measure, Place, SizeKind};
+use super::Ask;
 use crate::failure::Failure;
 use crate::rows::{Form, Report};
-use crate::scope::Session;
-use crate::stats::groups::{Group, groups};
+use crate::stats::fill;
 use crate::stats::render::{Weight, section};
-use crate::stats::{By, fill, shortened};
 use trawl_report::Schema;
 
 /// Rows for programs.
@@ -23,59 +21,36 @@ pub(super) static SCHEMA: Schema = Schema {
     samples: &["top --owners", "top --extensions"],
 };
 
-/// Writes the first groups of entries at and below the places.
+/// Writes the first groups; shares are of `whole`.
 pub(super) fn write(
     ask: &Ask<'_>,
-    by: By,
-    session: &Session,
-    places: &[Place],
-    now: Timestamp,
+    top: &Top,
+    rows: &[Group],
+    whole: Count,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let mut all = Stats::default();
-    for place in places {
-        let sieve = ask
-            .expression
-            .at(session.index(), &place.start, &place.given);
-        let request = StatsRequest {
-            now,
-            traits: &[by.of_index(), Trait::Type],
-            links: LinkCount::Once,
-            test: sieve.as_ref().map(|sieve| sieve as &dyn RowTest),
-            cancel: crate::live::cancel(),
-            ..StatsRequest::default()
-        };
-        all.merge(session.index().stats(&place.start, &request)?);
-    }
-    let weight = match (ask.by, ask.size) {
+    let limit = ask.options.limit;
+    let weight = match (ask.options.by, ask.options.size) {
         (Measure::Entries, _) => Weight::Entries,
         (_, SizeKind::Apparent) => Weight::Content,
         (_, SizeKind::Allocated) => Weight::Disk,
     };
-    let mut rows = groups(by, &all, &ask.owners, usize::MAX);
-    rows.sort_by_key(|row| (row.key.is_none(), Reverse(weight.of(&row.count))));
-    let given = match places {
+    let given = match &top.places[..] {
         [only] => OsStr::from_bytes(&only.given),
         _ => OsStr::new(""),
     };
     if report.form() != Form::Text {
         report.begin()?;
-        for row in rows.iter().take(ask.limit) {
+        for row in rows.iter().take(limit) {
             report.row(|printed| fill(printed, given, row))?;
         }
         return Ok(());
     }
-    let whole = match by.of_index().is_of_files() {
-        true => sum(&rows),
-        false => all.whole,
+    let title = match ask.options.subject {
+        Subject::Groups(by) => by.name(),
+        _ => "",
     };
-    let rows = shortened(rows, ask.limit);
-    let text = section(by.name(), &rows, (whole, weight), ask.terminal, ask.ink);
+    let rows = shortened(rows.to_vec(), limit);
+    let text = section(title, &rows, (whole, weight), ask.terminal, ask.ink);
     Ok(report.put(text)?)
-}
-
-fn sum(rows: &[Group]) -> Count {
-    let mut sum = Count::default();
-    rows.iter().for_each(|row| sum.add(&row.count));
-    sum
 }
