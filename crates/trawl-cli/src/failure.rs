@@ -3,9 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
+use trawl_answers::AnswerError;
 use trawl_ask::AskError;
 use trawl_daemon::DaemonError;
 use trawl_indexer::IndexerError;
+use trawl_report::ReportError;
 use trawl_session::SessionError;
 
 use crate::exit::Exit;
@@ -68,6 +70,15 @@ pub(crate) enum Failure {
     Interrupted,
 }
 
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Failure {
+        match error {
+            ReportError::Write(error) => Failure::Write(error),
+            other => Failure::Usage(other.to_string()),
+        }
+    }
+}
+
 impl Failure {
     /// Returns true if the reader of the output has closed the pipe.
     pub(crate) fn is_closed_pipe(&self) -> bool {
@@ -125,6 +136,22 @@ impl From<IndexerError> for Failure {
             IndexerError::Query(error) => Failure::Query(error),
             IndexerError::Interrupted => Failure::Interrupted,
             error => Failure::Indexer(error),
+        }
+    }
+}
+
+impl From<AnswerError> for Failure {
+    fn from(error: AnswerError) -> Failure {
+        match error {
+            AnswerError::Session(error) => Failure::from(error),
+            AnswerError::FilesOfPast => {
+                Failure::Usage("--verify reads the files of now: leave out --verify or --at".into())
+            }
+            AnswerError::FilesOfRecording => Failure::Usage(
+                "--verify reads files, but the index holds only a recording of them: leave it out"
+                    .into(),
+            ),
+            error => Failure::Usage(error.to_string()),
         }
     }
 }

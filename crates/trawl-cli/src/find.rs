@@ -20,6 +20,7 @@ use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::rows::Row;
 use trawl_query::{AsOf, Index, Located};
+use trawl_report::{Schema, csv_header, csv_line};
 use trawl_session::{AsOfWhen, LiveReason, Notice};
 use trawl_text::quote::Terminal;
 
@@ -30,10 +31,9 @@ use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::live;
-use crate::ls::item::{COLUMNS, Item};
-use crate::output::{Output, say};
+use crate::ls::item::COLUMNS;
+use crate::output::{Output, cells, say};
 use crate::resolve::{Resolved, is_recorded};
-use crate::rows;
 use crate::scope::{Denials, Depth, Follow, Session};
 use crate::settings;
 use trawl_session::now;
@@ -127,6 +127,13 @@ pub(crate) struct FindArgs {
     pub(crate) called: Called,
 }
 
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "an entry that the expression selects",
+    fields: &record::FIELDS,
+    samples: &["find", "find --live ."],
+};
+
 impl Spec for FindArgs {
     const ABOUT: &'static str = "Find entries with GNU find's language";
     const INDEX: IndexOption = IndexOption::None;
@@ -147,6 +154,7 @@ impl Spec for FindArgs {
         ),
     ];
     const SEE_ALSO: &'static [&'static str] = &["find(1)", "trawl-locate(1)", "trawl-search(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, &self.arguments, self.called, setting.manner)
@@ -381,7 +389,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     let shared = session.as_ref().map(|session| session.share_index());
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
     if ours.writing == Writing::Csv {
-        output.put(rows::CSV_HEADER)?;
+        output.put(csv_header(&record::FIELDS))?;
     }
     let streams = Streams {
         out: &mut output,
@@ -640,9 +648,11 @@ impl Leaf for Written {
             return true;
         }
         let path = cx.path(row).to_vec();
-        let item = Item::from_row(row, &path);
-        let owners = &cx.world.owners;
-        cx.out.bytes.extend(rows::csv(&path, &item, owners));
+        let (meta, target) = (row.meta(), row.link_target());
+        let line = csv_line(&record::FIELDS, cells(), |printed| {
+            record::fill(printed, &path, Some(&meta), target, &cx.world.owners);
+        });
+        cx.out.bytes.extend(line);
         true
     }
 

@@ -4,21 +4,23 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_diff::{Attribute, AttributeSet, State, changed};
-use trawl_query::{AsOf, Located, SnapshotInfo, Start};
-use trawl_text::json::Object;
+use trawl_answers::history::{Change as Said, history};
+use trawl_diff::{Attribute, AttributeSet};
+use trawl_find::record;
+use trawl_query::SnapshotInfo;
+use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_session::Sessions;
 
+use crate::answer::{Failing, say_no_answer};
 use crate::arguments::Manner;
 use crate::at;
 use crate::commands::{Setting, Spec};
-use crate::csv::Line;
-use crate::diff::lines::{Words, state_object};
+use crate::diff::lines::{STATE_FIELDS, Words, fill_state};
 use crate::exit::Exit;
-use crate::failure::{Failure, quoted};
-use crate::output::{Output, cells, say};
-use crate::resolve::Resolved;
-use crate::rows::Form;
-use crate::scope::{Follow, Session, outside, row_of};
+use crate::failure::Failure;
+use crate::forms::{FormArgs, Rows};
+use crate::rows::{self, Report};
+use crate::settings;
 
 const EXAMPLES: &str = "\
 Prints a line for each snapshot in which the path differs from the snapshot
@@ -26,6 +28,40 @@ before: time, snapshot and changes. A history follows the path, not the object,
 so an object that was moved away is gone from its old path. Times of access and
 device numbers are not compared. The state of a path is unknown where the
 permissions of that snapshot or of a later one hide it from you.";
+
+const ENTRY: Field = Field::object(
+    "entry",
+    &STATE_FIELDS,
+    "an entry's fields at that time; `null` if it did not exist",
+);
+const TYPE: Field = fields::TYPE.without_json();
+const SIZE: Field = fields::SIZE.without_json();
+const MODE: Field = fields::MODE.without_json();
+const PERMISSIONS: Field = fields::PERMISSIONS.without_json();
+const UID: Field = fields::UID.without_json();
+const GID: Field = fields::GID.without_json();
+const MTIME: Field = fields::MTIME.without_json();
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a path in a snapshot",
+    fields: &[
+        fields::PATH,
+        fields::STARTED,
+        fields::SNAPSHOT,
+        fields::STATE,
+        fields::CHANGED,
+        ENTRY,
+        TYPE,
+        SIZE,
+        MODE,
+        PERMISSIONS,
+        UID,
+        GID,
+        MTIME,
+    ],
+    samples: &["history odd ."],
+};
 
 // Options of `trawl history`.
 #[derive(Debug, clap::Args)]
@@ -37,12 +73,8 @@ pub(crate) struct HistoryArgs {
     /// Print a line for every snapshot, even if nothing changed
     #[arg(long)]
     all: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -60,55 +92,11 @@ impl Spec for HistoryArgs {
         ),
     ];
     const SEE_ALSO: &'static [&'static str] = &["trawl-diff(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
     }
-}
-
-/// State of the path in a snapshot, compared with the snapshot before.
-enum Said {
-    /// It exists; before, it did not exist or its state was unknown.
-    Created(State),
-    /// It is unchanged.
-    Same(State),
-    /// Its attributes changed.
-    Changed(Box<(State, State)>, AttributeSet),
-    /// It does not exist.
-    Gone,
-    /// It is hidden from the user.
-    Unknown,
-}
-
-impl Said {
-    fn name(&self) -> &'static str {
-        match self {
-            Said::Created(_) => "present",
-            Said::Same(_) => "same",
-            Said::Changed(..) => "changed",
-            Said::Gone => "absent",
-            Said::Unknown => "unknown",
-        }
-    }
-
-    fn state(&self) -> Option<&State> {
-        match self {
-            Said::Created(state) | Said::Same(state) => Some(state),
-            Said::Changed(states, _) => Some(&states.1),
-            Said::Gone | Said::Unknown => None,
-        }
-    }
-}
-
-/// State of the path in the snapshot before.
-#[derive(Default)]
-enum Last {
-    /// There is no snapshot before.
-    #[default]
-    Nothing,
-    Present(Box<Start>),
-    Absent,
-    Unknown,
 }
 
 /// Runs the command.
@@ -122,221 +110,100 @@ pub(crate) fn run(
         let text = "history is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
+    manner.prepare();
     let mut writer = Writer {
-        form: Form::new(args.json, args.csv),
         is_all: args.all,
         words: Words::new(),
-        output: Output::stdout(),
+        report: rows::report(&SCHEMA, args.form.form()),
     };
-    if writer.form == Form::Csv {
-        writer.output.put(CSV_HEADER)?;
-    }
+    writer.report.begin()?;
+    let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
-        exit = exit.and(one(index.clone(), given, manner, &mut writer)?);
+        exit = exit.and(one(&sessions, given, &mut writer)?);
     }
-    writer.output.finish()?;
+    rows::finish(writer.report)?;
     Ok(exit)
 }
 
 /// Shows the history of one path.
-fn one(
-    index: Option<PathBuf>,
-    given: &OsStr,
-    manner: Manner,
-    writer: &mut Writer,
-) -> Result<Exit, Failure> {
-    let shown = quoted(given.as_bytes());
-    let Some(path) = absolute(index.clone(), given, manner)? else {
-        say(format_args!("cannot access {shown}: no such path"));
-        return Ok(Exit::Fatal);
-    };
-    let session = open(index.clone(), manner, AsOf::Back(0))?;
-    let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
-        say(outside(&session, &path)?);
-        return Ok(Exit::Fatal);
-    };
-    drop(session);
-    let seen = go_through(&index, &path, given, manner, &snapshots, writer)?;
-    if seen == Seen::default() {
-        say(format_args!(
-            "{shown} is not in any of {} snapshots",
-            snapshots.len()
-        ));
-        return Ok(Exit::Fatal);
-    }
-    Ok(match seen.hidden {
-        true => Exit::Issues,
-        false => Exit::Complete,
+fn one(sessions: &Sessions<'_>, given: &OsStr, writer: &mut Writer) -> Result<Exit, Failure> {
+    let path = given.as_bytes();
+    let mut failing = Failing::default();
+    let seen = history(sessions, path, &mut |moment| {
+        failing.check(match moment.is_news || writer.is_all {
+            true => writer.put(path, &moment.info, &moment.change),
+            false => Ok(()),
+        })
+    });
+    Ok(match failing.end(seen)? {
+        Err(why) => say_no_answer(given, &why),
+        Ok(seen) if seen.hidden => Exit::Issues,
+        Ok(_) => Exit::Complete,
     })
 }
 
-/// Which states were seen in all snapshots together.
-#[derive(Default, PartialEq, Eq)]
-struct Seen {
-    present: bool,
-    hidden: bool,
-}
-
-/// Asks one snapshot after the other and writes the changes in each.
-fn go_through(
-    index: &Option<PathBuf>,
-    path: &[u8],
-    given: &OsStr,
-    manner: Manner,
-    snapshots: &[SnapshotInfo],
-    writer: &mut Writer,
-) -> Result<Seen, Failure> {
-    let mut last = Last::Nothing;
-    let mut seen = Seen::default();
-    for info in snapshots {
-        let session = open(index.clone(), manner, AsOf::Snapshot(info.id))?;
-        let now = match session.index().locate(path)? {
-            Located::Found(start) => Last::Present(start),
-            Located::Missing { .. } | Located::NotDirectory { .. } => Last::Absent,
-            _ => Last::Unknown,
-        };
-        seen.present |= matches!(now, Last::Present(_));
-        seen.hidden |= matches!(now, Last::Unknown);
-        let said = compared(&last, &now);
-        let is_old = match (&said, &last) {
-            // Until the path exists for the first time there is nothing to report.
-            (Said::Gone, Last::Absent | Last::Nothing) => true,
-            (Said::Same(_), _) | (Said::Unknown, Last::Unknown) => true,
-            _ => false,
-        };
-        if !is_old || writer.is_all {
-            writer.put(given.as_bytes(), info, &said)?;
-        }
-        last = now;
-    }
-    Ok(seen)
-}
-
-fn open(index: Option<PathBuf>, manner: Manner, as_of: AsOf) -> Result<Session, Failure> {
-    let at = Some(as_of);
-    Session::open(index, Manner { at, ..manner }, Exit::Fatal)
-}
-
-/// Returns the absolute path that is meant. Links above it are followed as they are now.
-fn absolute(
-    index: Option<PathBuf>,
-    given: &OsStr,
-    manner: Manner,
-) -> Result<Option<Vec<u8>>, Failure> {
-    let mut session = open(index, manner, AsOf::Back(0))?;
-    Ok(match session.resolve(given.as_bytes(), Follow::Never)? {
-        Some(Resolved::To(_, path)) => Some(path),
-        _ => None,
-    })
-}
-
-fn compared(last: &Last, now: &Last) -> Said {
-    match (last, now) {
-        (_, Last::Nothing | Last::Unknown) => Said::Unknown,
-        (_, Last::Absent) => Said::Gone,
-        (Last::Present(before), Last::Present(after)) => {
-            let (before, after) = (row_of(before), row_of(after));
-            let ignored = AttributeSet::of(&[Attribute::Atime, Attribute::Device]);
-            let which = changed(&before, &after, AttributeSet::all().minus(ignored), true);
-            let states = (State::of(&before), State::of(&after));
-            match which.is_empty() {
-                true => Said::Same(states.1),
-                false => Said::Changed(Box::new(states), which),
-            }
-        }
-        (_, Last::Present(after)) => Said::Created(State::of(&row_of(after))),
-    }
-}
-
-/// Writer of the states in a format.
+/// Writer of the states.
 struct Writer {
-    form: Form,
     is_all: bool,
     words: Words,
-    output: Output,
+    report: Report,
 }
 
 impl Writer {
     fn put(&mut self, path: &[u8], info: &SnapshotInfo, said: &Said) -> Result<(), Failure> {
-        match self.form {
-            Form::Json => {
-                let text = self.json(path, info, said);
-                self.output.put(text)
-            }
-            Form::Csv => self.output.put(csv(path, info, said)),
-            Form::Text => {
-                let text = self.text(info, said);
-                self.output.put(text)
-            }
-        }
-    }
-
-    fn json(&self, path: &[u8], info: &SnapshotInfo, said: &Said) -> String {
-        let object = Object::new()
-            .bytes("path", path)
-            .time("started", Some(info.started))
-            .text("snapshot", &info.id.to_string())
-            .text("state", said.name());
-        let which = match said {
-            Said::Changed(_, which) => *which,
-            _ => AttributeSet::EMPTY,
-        };
-        let names = which.iter().map(|one| format!("\"{}\"", one.name()));
-        let object = object.array("changed", names);
-        let object = match said.state() {
-            Some(state) => object.object("entry", state_object(path, state, self.words.owners())),
-            None => object.null("entry"),
-        };
-        object.close() + "\n"
-    }
-
-    fn text(&self, info: &SnapshotInfo, said: &Said) -> String {
-        let what = match said {
-            Said::Created(state) => format!(
-                "present  type {}, size {}, mode {:04o}",
-                char::from(state.meta.file_type().letter()),
-                state.meta.size,
-                state.meta.mode & 0o7777
-            ),
-            Said::Same(_) => "as before".to_owned(),
-            Said::Changed(states, which) => {
-                let changes = self.words.changes(&states.0, &states.1, *which);
-                let changes = trawl_text::quote::Terminal::Absent
-                    .show(changes.as_bytes())
-                    .to_vec();
-                format!("changed  {}", String::from_utf8_lossy(&changes))
-            }
-            Said::Gone => "absent".to_owned(),
-            Said::Unknown => "hidden from you".to_owned(),
-        };
-        format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
+        let words = &self.words;
+        let done = self.report.line(
+            || text(words, info, said),
+            |row| fill(row, words, path, info, said),
+        );
+        Ok(done?)
     }
 }
 
-const CSV_HEADER: &str =
-    "path,path_raw,started,snapshot,state,changed,type,size,mode,permissions,uid,gid,mtime\n";
-
-fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
+fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, said: &Said) {
     let which = match said {
-        Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
-        _ => Vec::new(),
+        Said::Changed(_, which) => *which,
+        _ => AttributeSet::EMPTY,
     };
-    let line = Line::new(cells())
-        .path(path)
-        .time(Some(info.started))
-        .value(info.id)
-        .field(said.name())
-        .field(which.join("+"));
+    row.put(&fields::PATH, path)
+        .put(&fields::STARTED, info.started)
+        .put(&fields::SNAPSHOT, &info.id.to_string())
+        .put(&fields::STATE, said.name())
+        .texts(&fields::CHANGED, which.iter().map(Attribute::name));
     let Some(state) = said.state() else {
-        return (0..7).fold(line, |line, _| line.field("")).close();
+        row.put(&ENTRY, Value::Null);
+        return;
     };
-    line.value(char::from(state.meta.file_type().letter()))
-        .value(state.meta.size)
-        .value(state.meta.mode)
-        .value(trawl_find::record::permissions(state.meta.mode))
-        .value(state.meta.uid)
-        .value(state.meta.gid)
-        .time(Some(state.meta.mtime))
-        .close()
+    let meta = &state.meta;
+    row.object(&ENTRY, |row| fill_state(row, path, state, words.owners()))
+        .put(&TYPE, char::from(meta.file_type().letter()))
+        .put(&SIZE, meta.size)
+        .put(&MODE, meta.mode)
+        .put(&PERMISSIONS, &record::permissions(meta.mode))
+        .put(&UID, meta.uid)
+        .put(&GID, meta.gid)
+        .put(&MTIME, meta.mtime);
+}
+
+fn text(words: &Words, info: &SnapshotInfo, said: &Said) -> String {
+    let what = match said {
+        Said::Created(state) => format!(
+            "present  type {}, size {}, mode {:04o}",
+            char::from(state.meta.file_type().letter()),
+            state.meta.size,
+            state.meta.mode & 0o7777
+        ),
+        Said::Same(_) => "as before".to_owned(),
+        Said::Changed(states, which) => {
+            let changes = words.changes(&states.0, &states.1, *which);
+            let changes = trawl_text::quote::Terminal::Absent
+                .show(changes.as_bytes())
+                .to_vec();
+            format!("changed  {}", String::from_utf8_lossy(&changes))
+        }
+        Said::Gone => "absent".to_owned(),
+        Said::Unknown => "hidden from you".to_owned(),
+    };
+    format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
 }

@@ -8,13 +8,13 @@
 //! | `again` | asking again when index files disappear |
 //! | `scope` | sessions of questions ([`trawl_session`]) that report on standard error and end in an exit code |
 //! | `live` | signals of questions |
+//! | `answer` | receiving typed answers ([`trawl_answers`]) |
 //! | `serve` | answering searches from other machines |
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
-//! | `expression` | find expressions that select the entries of a question |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
@@ -24,15 +24,16 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod answer;
 mod arguments;
 mod commands;
 mod diff;
 mod du;
 mod duplicates;
 pub mod exit;
-mod expression;
 mod failure;
 mod find;
+mod forms;
 pub mod generate;
 mod getfattr;
 mod growth;

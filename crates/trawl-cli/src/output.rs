@@ -45,10 +45,7 @@ pub(crate) fn protect() {
 
 /// Returns how texts of comma-separated values are written.
 pub(crate) fn cells() -> Cells {
-    match IS_FOR_SPREADSHEETS.load(Ordering::Relaxed) {
-        true => Cells::Protected,
-        false => Cells::AsTheyAre,
-    }
+    Cells::of(IS_FOR_SPREADSHEETS.load(Ordering::Relaxed))
 }
 
 /// When colours are used.

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
 use trawl_model::rows::Row;
-use trawl_query::{Located, Start};
+use trawl_query::Start;
 use trawl_session::{Completeness, NotIndexed, Notice, Options, Report, settings};
 
 pub(crate) use trawl_session::spelling::{join_printed, printed_path};
@@ -68,8 +68,8 @@ impl DerefMut for Session {
 }
 
 /// Returns how a command ends whose answer lacks this.
-fn exit_of(lacking: &Completeness, if_missing: Exit) -> Exit {
-    let issues = lacking.unlisted + lacking.behind + lacking.unread;
+pub(crate) fn exit_of(lacking: &Completeness, if_missing: Exit) -> Exit {
+    let issues = lacking.unreachable + lacking.behind + lacking.unread;
     match lacking.missing {
         0 => Exit::from_issues(issues),
         _ => Exit::from_issues(issues).and(if_missing),
@@ -104,15 +104,6 @@ pub(crate) fn not_indexed(path: &[u8], nearest: Option<&[u8]>) -> String {
         nearest: nearest.map(<[u8]>::to_vec),
     };
     outside.to_string()
-}
-
-/// Returns the message of [`not_indexed`] for a path that lies in no source of this index.
-pub(crate) fn outside(session: &Session, path: &[u8]) -> Result<String, Failure> {
-    let nearest = match session.index().locate(path)? {
-        Located::NotIndexed { nearest } => nearest,
-        _ => None,
-    };
-    Ok(not_indexed(path, nearest.as_deref()))
 }
 
 /// Returns the row of the start itself.

@@ -1,14 +1,14 @@
-//! An entry as a JSON object, with the same keys in every command.
+//! An entry as a row for programs, with the same fields in every command.
 
 use trawl_model::path::display;
 use trawl_model::{Column, ColumnSet, Dev, Meta};
-use trawl_text::json::Object;
+use trawl_report::{Field, Row, Value, fields};
 use trawl_text::owners::Owners;
 
 use crate::expr::Node;
 use crate::predicates::json;
 
-/// All columns that an object is made from.
+/// All columns that a row is made from.
 pub const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Ino,
@@ -38,43 +38,58 @@ pub fn node() -> Node {
     json::node()
 }
 
-/// Returns an entry as an object. `path` is the path as the user would name it.
-/// Without `meta`, the only other key is `type`, which is `null`. An empty
-/// `target` omits `link_target`. An unknown time of birth is `null`, and so is
-/// the name of an owner without one.
-pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) -> Object {
-    let object = Object::new().bytes("path", display(path));
-    let Some(meta) = meta else {
-        return object.null("type");
-    };
-    let object = object
-        .text("type", &char::from(meta.file_type().letter()).to_string())
-        .number("size", meta.size)
-        .number("blocks", meta.blocks)
-        .number("mode", meta.mode)
-        .text("permissions", &permissions(meta.mode))
-        .number("nlink", meta.nlink)
-        .number("uid", meta.uid.0);
-    let object = named(object, "user", owners.user(meta.uid).as_deref()).number("gid", meta.gid.0);
-    let object = named(object, "group", owners.group(meta.gid).as_deref())
-        .number("ino", meta.ino)
-        .number("dev", meta.dev.as_u64())
-        .number("rdev", meta.rdev.as_u64())
-        .number("blksize", meta.blksize)
-        .time("atime", Some(meta.atime))
-        .time("mtime", Some(meta.mtime))
-        .time("ctime", Some(meta.ctime))
-        .time("btime", meta.btime);
-    match target {
-        [] => object,
-        target => object.bytes("link_target", target),
-    }
-}
+/// The fields of an entry.
+pub const FIELDS: [Field; 20] = [
+    fields::PATH.with_null(),
+    fields::TYPE,
+    fields::SIZE,
+    fields::BLOCKS,
+    fields::MODE,
+    fields::PERMISSIONS,
+    fields::NLINK,
+    fields::UID,
+    fields::USER.without_raw(),
+    fields::GID,
+    fields::GROUP.without_raw(),
+    fields::INO,
+    fields::DEV,
+    fields::RDEV,
+    fields::BLKSIZE.without_csv(),
+    fields::ATIME,
+    fields::MTIME,
+    fields::CTIME,
+    fields::BTIME,
+    fields::LINK_TARGET,
+];
 
-fn named(object: Object, key: &str, name: Option<&[u8]>) -> Object {
-    match name {
-        Some(name) => object.bytes(key, name),
-        None => object.null(key),
+/// Fills a row with an entry. `path` is the path as the user would name it. Without `meta`, the only
+/// other field is `type`, which is null. An empty `target` leaves out `link_target`.
+pub fn fill(row: &mut Row<'_>, path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) {
+    row.put(&fields::PATH, display(path));
+    let Some(meta) = meta else {
+        row.put(&fields::TYPE, Value::Null);
+        return;
+    };
+    row.put(&fields::TYPE, char::from(meta.file_type().letter()))
+        .put(&fields::SIZE, meta.size)
+        .put(&fields::BLOCKS, meta.blocks)
+        .put(&fields::MODE, meta.mode)
+        .put(&fields::PERMISSIONS, &permissions(meta.mode))
+        .put(&fields::NLINK, meta.nlink)
+        .put(&fields::UID, meta.uid)
+        .put(&fields::USER, owners.user(meta.uid).as_deref())
+        .put(&fields::GID, meta.gid)
+        .put(&fields::GROUP, owners.group(meta.gid).as_deref())
+        .put(&fields::INO, meta.ino)
+        .put(&fields::DEV, meta.dev.as_u64())
+        .put(&fields::RDEV, meta.rdev.as_u64())
+        .put(&fields::BLKSIZE, meta.blksize)
+        .put(&fields::ATIME, meta.atime)
+        .put(&fields::MTIME, meta.mtime)
+        .put(&fields::CTIME, meta.ctime)
+        .put(&fields::BTIME, meta.btime);
+    if !target.is_empty() {
+        row.put(&fields::LINK_TARGET, target);
     }
 }
 

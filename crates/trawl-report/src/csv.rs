@@ -26,6 +26,16 @@ pub enum Cells {
     Protected,
 }
 
+impl Cells {
+    /// Returns the way that the option `--spreadsheet` chooses.
+    pub fn of(is_protected: bool) -> Cells {
+        match is_protected {
+            true => Cells::Protected,
+            false => Cells::AsTheyAre,
+        }
+    }
+}
+
 /// Renders rows as lines of CSV. The buffer of a line serves the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Csv {

@@ -35,6 +35,10 @@ fields! {
     CTIME = time "ctime" "last change of the inode";
     BTIME = time "btime" "creation; `null` where the file system does not keep it";
     LINK_TARGET = bytes "link_target" "target of a symbolic link; left out for other types";
+    ID = text "id" "id of a source";
+    INDEX = bytes "index" "path of the index";
+    STATE = text "state" "what a snapshot says about a path: `present`, `same`, `changed`, `absent`, `unknown`";
+    CHANGED = texts "changed" "names of the changed attributes";
     ENTRIES = integer "entries" "number of entries";
     DIRECTORIES = integer "directories" "number of directories";
     ISSUES = integer "issues" "number of paths that could not be read";
@@ -47,5 +51,6 @@ fields! {
     SIZE_DELTA = integer "size_delta" "bytes more than in the previous snapshot, apparent";
     DISK_DELTA = integer "disk_delta" "bytes more than in the previous snapshot, allocated";
     INDEX_BYTES = integer "index_bytes" "bytes of a snapshot in the index";
+    ERRNO = integer "errno" "number of errno(3)";
     EVENT = text "event" "kind of the line";
 }

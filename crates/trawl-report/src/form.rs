@@ -9,15 +9,6 @@ pub enum Form {
     Json,
     /// Comma-separated values below a header.
     Csv,
-}
-
-impl Form {
-    /// Returns the form that the options ask for; clap allows only one of them to be set.
-    pub fn new(json: bool, csv: bool) -> Form {
-        match (json, csv) {
-            (true, _) => Form::Json,
-            (_, true) => Form::Csv,
-            _ => Form::Text,
-        }
-    }
+    /// Values that end with a NUL byte.
+    Null,
 }

@@ -22,6 +22,7 @@ pub mod csv;
 pub mod fields;
 mod form;
 mod json;
+mod null;
 mod report;
 mod row;
 pub mod schema;
@@ -31,7 +32,7 @@ mod value;
 pub mod width;
 
 pub use form::Form;
-pub use report::{Report, ReportError, csv_line, json_object};
+pub use report::{Report, ReportError, csv_header, csv_line, json_object};
 pub use row::{Nest, Renderer, Row};
 pub use schema::{Field, Schema};
 pub use value::Value;

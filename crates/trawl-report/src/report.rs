@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::csv::{Cells, Csv};
 use crate::form::Form;
 use crate::json::Json;
+use crate::null::Null;
 use crate::row::{Renderer, Row};
 use crate::schema::{Field, Schema};
 
@@ -35,6 +36,7 @@ impl<W: Write> Report<W> {
             renderer: match form {
                 Form::Text => None,
                 Form::Json => Some(Box::new(Json::default())),
+                Form::Null => Some(Box::new(Null::default())),
                 Form::Csv => Some(Box::new(Csv::new(cells))),
             },
             has_begun: false,
@@ -88,6 +90,21 @@ impl<W: Write> Report<W> {
         renderer.end(&mut self.output).map_err(ReportError::Write)
     }
 
+    /// Writes a row, or the text in its place in [`Form::Text`].
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn line<T: AsRef<[u8]>>(
+        &mut self,
+        text: impl FnOnce() -> T,
+        fill: impl FnOnce(&mut Row<'_>),
+    ) -> Result<(), ReportError> {
+        match self.form {
+            Form::Text => self.put(text()),
+            _ => self.row(fill),
+        }
+    }
+
     /// Writes bytes: the caller's own text in [`Form::Text`].
     ///
     /// # Errors
@@ -124,6 +141,14 @@ pub fn csv_line(
     let mut csv = Csv::new(cells);
     filled(fields, &mut csv, fill);
     csv.close_row()
+}
+
+/// Returns the header of lines of CSV.
+pub fn csv_header(fields: &[Field]) -> String {
+    let mut header = Vec::new();
+    // Memory can always be written.
+    let _ = Csv::default().begin(fields, &mut header);
+    String::from_utf8(header).unwrap_or_default()
 }
 
 fn filled(fields: &'static [Field], renderer: &mut dyn Renderer, fill: impl FnOnce(&mut Row<'_>)) {

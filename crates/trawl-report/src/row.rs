@@ -70,9 +70,14 @@ impl Row<'_> {
         }
     }
 
+    /// Returns true if the form has the field: a value that takes work need not be made otherwise.
+    pub fn wants(&self, field: &Field) -> bool {
+        self.renderer.wants(field)
+    }
+
     /// Sets a field.
     pub fn put<'v>(&mut self, field: &Field, value: impl Into<Value<'v>>) -> &mut Self {
-        if self.reach(field) {
+        if let Some(field) = self.reach(field) {
             let value = value.into();
             debug_assert!(value.is_of(field.kind), "{}: {value:?}", field.name);
             self.renderer.value(field, value);
@@ -86,7 +91,7 @@ impl Row<'_> {
         field: &Field,
         texts: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> &mut Self {
-        if self.reach(field) {
+        if let Some(field) = self.reach(field) {
             self.renderer.open(Some(field), Nest::List);
             for text in texts {
                 self.renderer.element(text.as_ref());
@@ -98,7 +103,7 @@ impl Row<'_> {
 
     /// Sets a field to an object.
     pub fn object(&mut self, field: &Field, fill: impl FnOnce(&mut Row<'_>)) -> &mut Self {
-        if self.reach(field) {
+        if let Some(field) = self.reach(field) {
             self.renderer.open(Some(field), Nest::Object);
             self.nested(field, fill);
         }
@@ -112,7 +117,7 @@ impl Row<'_> {
         items: impl IntoIterator<Item = I>,
         mut fill: impl FnMut(&mut Row<'_>, I),
     ) -> &mut Self {
-        if self.reach(field) {
+        if let Some(field) = self.reach(field) {
             self.renderer.open(Some(field), Nest::List);
             for item in items {
                 self.renderer.open(None, Nest::Object);
@@ -129,7 +134,7 @@ impl Row<'_> {
         field: &Field,
         members: impl IntoIterator<Item = (&'v str, &'v str)>,
     ) -> &mut Self {
-        if self.reach(field) {
+        if let Some(field) = self.reach(field) {
             self.renderer.open(Some(field), Nest::Object);
             for (key, text) in members {
                 self.renderer.member(key, text);
@@ -146,16 +151,17 @@ impl Row<'_> {
         self.renderer.close(Nest::Object);
     }
 
-    /// Goes on to a field; returns true if the form has it.
-    fn reach(&mut self, field: &Field) -> bool {
+    /// Goes on to a field; returns it if the form has it.
+    fn reach(&mut self, field: &Field) -> Option<&'static Field> {
         let rest = self.fields.get(self.at..).unwrap_or_default();
         let Some(skipped) = rest.iter().position(|one| one.name == field.name) else {
             debug_assert!(false, "{} is not the next field of its row", field.name);
-            return false;
+            return None;
         };
         self.leave_out(skipped);
         self.at += 1;
-        self.renderer.wants(field)
+        let found = rest.get(skipped)?;
+        self.renderer.wants(found).then_some(found)
     }
 
     /// Leaves out the next `count` fields.

@@ -97,6 +97,25 @@ pub enum Columns {
     WithRaw,
 }
 
+/// Returns the fields of both lists, one list after the other. `ALL` must be the sum of the lengths.
+pub const fn joined<const FIRST: usize, const THEN: usize, const ALL: usize>(
+    first: [Field; FIRST],
+    then: [Field; THEN],
+) -> [Field; ALL] {
+    assert!(FIRST + THEN == ALL && FIRST > 0);
+    let mut all = [first[0]; ALL];
+    let mut at = 1;
+    while at < ALL {
+        all[at] = if at < FIRST {
+            first[at]
+        } else {
+            then[at - FIRST]
+        };
+        at += 1;
+    }
+    all
+}
+
 impl Field {
     const fn new(name: &'static str, kind: Kind, meaning: &'static str, csv: Columns) -> Field {
         let forms = Forms {

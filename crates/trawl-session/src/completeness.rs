@@ -5,9 +5,9 @@
 pub struct Completeness {
     /// Number of paths of the question that do not exist, or that cannot be looked up or listed.
     pub missing: u64,
-    /// Number of directories below the paths that the user may not list, as far as the session
-    /// reported them.
-    pub unlisted: u64,
+    /// Number of entries below the paths that were reported because the user may not list them, or
+    /// because they lead to nothing that can be looked up.
+    pub unreachable: u64,
     /// Number of sources that may be out of date.
     pub behind: u64,
     /// Number of parts that the index lacks because they could not be read.
@@ -23,7 +23,7 @@ impl Completeness {
     /// Adds what another part of the answer lacks.
     pub fn add(&mut self, other: &Completeness) {
         self.missing += other.missing;
-        self.unlisted += other.unlisted;
+        self.unreachable += other.unreachable;
         self.behind += other.behind;
         self.unread += other.unread;
     }

@@ -3,6 +3,7 @@
 //!
 //! - [`Session`]: from the paths of a question to places in the index, and how complete the answer
 //!   is ([`Completeness`]).
+//! - [`Sessions`]: sessions about several times.
 //! - [`Options`]: what a caller chooses. [`Notice`]: what a session reports on the way, in order.
 //! - [`freshness`]: asks daemons to bring an index up to date.
 //! - [`live_part`]: parts of an answer that come from the live file system.
@@ -25,6 +26,7 @@ pub mod live_part;
 mod notice;
 mod options;
 mod session;
+mod sessions;
 pub mod settings;
 pub mod spelling;
 
@@ -33,6 +35,7 @@ pub use error::{SessionError, is_superseded};
 pub use notice::{AsOfWhen, Behind, LiveReason, Missing, NoneThen, NotIndexed, Notice};
 pub use options::{Interrupts, Options, Report, Wait, When, silent};
 pub use session::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, shown_index};
+pub use sessions::Sessions;
 
 use trawl_model::Timestamp;
 

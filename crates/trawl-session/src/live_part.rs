@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +19,7 @@ use trawl_index::{
     DEFAULT_MEMORY_BYTES, IndexDir, IndexError, Readers, SnapshotWriter, WriterOptions,
 };
 use trawl_model::guard::Credentials;
-use trawl_model::path;
+use trawl_model::{Dev, Gid, Meta, Timestamp, Uid, path};
 use trawl_query::{SnapshotInfo, View};
 use trawl_scan::{Mounts, ScanError, ScanProgress, WalkOptions, Xattrs, look, walk};
 use trawl_sys::far::Far;
@@ -185,6 +185,39 @@ pub fn itself(path: &[u8]) -> std::io::Result<Metadata> {
 pub fn target(path: &[u8]) -> std::io::Result<Metadata> {
     let far = Far::at(path::display(path))?;
     std::fs::metadata(OsStr::from_bytes(far.short_path().to_bytes()))
+}
+
+/// Returns the attributes of an entry of the live file system.
+pub fn meta_of(live: &Metadata) -> Meta {
+    let time = |secs, nanos: i64| Timestamp {
+        secs,
+        nanos: u32::try_from(nanos).unwrap_or_default(),
+    };
+    Meta {
+        ino: live.ino(),
+        dev: Dev::from_u64(live.dev()),
+        rdev: Dev::from_u64(live.rdev()),
+        mode: live.mode(),
+        nlink: u32::try_from(live.nlink()).unwrap_or(u32::MAX),
+        uid: Uid(live.uid()),
+        gid: Gid(live.gid()),
+        size: live.size(),
+        blocks: live.blocks(),
+        atime: time(live.atime(), live.atime_nsec()),
+        mtime: time(live.mtime(), live.mtime_nsec()),
+        ctime: time(live.ctime(), live.ctime_nsec()),
+        btime: live.created().ok().map(since_epoch),
+        ..Meta::default()
+    }
+}
+
+fn since_epoch(time: std::time::SystemTime) -> Timestamp {
+    let after = time.duration_since(std::time::UNIX_EPOCH);
+    let after = after.unwrap_or_default();
+    Timestamp {
+        secs: i64::try_from(after.as_secs()).unwrap_or_default(),
+        nanos: after.subsec_nanos(),
+    }
 }
 
 /// A directory that only this process uses. It is removed when dropped.

@@ -121,8 +121,8 @@ pub enum Missing {
     Loop,
     /// The live file system cannot read it.
     Unread(io::Error),
-    /// It is empty.
-    Empty,
+    /// It is empty, or a link leads to nothing.
+    NotFound,
     /// It asks for a directory, and is none.
     NotDirectory,
     /// The user may not look it up.
@@ -133,6 +133,10 @@ pub enum Missing {
     LeftOut(Vec<u8>),
     /// The index does not have it.
     NotInIndex,
+    /// It is a link to a directory that is not indexed.
+    TargetNotIndexed,
+    /// It is a link to something that cannot be read.
+    TargetUnread,
 }
 
 /// The snapshots of a source, none of which answers about a time.
@@ -253,7 +257,7 @@ impl fmt::Display for Missing {
         match self {
             Missing::Loop => f.write_str("too many levels of symbolic links"),
             Missing::Unread(error) => f.write_str(&cause(error)),
-            Missing::Empty => f.write_str("no such file or directory"),
+            Missing::NotFound => f.write_str("no such file or directory"),
             Missing::NotDirectory => f.write_str("not a directory"),
             Missing::Denied => f.write_str("permission denied"),
             Missing::NotRead(issue) => write!(f, "it was not read ({})", described(issue)),
@@ -263,6 +267,10 @@ impl fmt::Display for Missing {
                 quoted(pattern)
             ),
             Missing::NotInIndex => f.write_str("no such file or directory in the index"),
+            Missing::TargetNotIndexed => {
+                f.write_str("its target is a directory that is not indexed: index that, too")
+            }
+            Missing::TargetUnread => f.write_str("its target cannot be read"),
         }
     }
 }

@@ -134,6 +134,17 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// Returns the listener, for answers that have notices of their own.
+    pub fn listener(&self) -> &'a dyn Fn(Notice) {
+        self.options.listener
+    }
+
+    /// Records that this number of entries below the paths could not be looked up. They were
+    /// already reported.
+    pub fn note_unreachable(&mut self, count: u64) {
+        self.completeness.unreachable += count;
+    }
+
     fn say(&self, notice: Notice) {
         (self.options.listener)(notice);
     }
@@ -202,7 +213,7 @@ impl<'a> Session<'a> {
             Some(Resolved::Unread(error)) => {
                 return Ok(self.missing(given, Missing::Unread(error)));
             }
-            None => return Ok(self.missing(given, Missing::Empty)),
+            None => return Ok(self.missing(given, Missing::NotFound)),
         };
         match located {
             Located::Found(start) if start.is_dir || !given.ends_with(b"/") => Ok(Some(*start)),
@@ -301,6 +312,21 @@ impl<'a> Session<'a> {
                 why: NoneThen { as_of, snapshots },
             },
             None => Notice::NotIndexed(NotIndexed { path, nearest }),
+        })
+    }
+
+    /// Describes a path that lies in no source of this index.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn outside(&self, path: &[u8]) -> Result<NotIndexed, SessionError> {
+        let nearest = match self.index.locate(path)? {
+            Located::NotIndexed { nearest } => nearest,
+            _ => None,
+        };
+        Ok(NotIndexed {
+            path: path.to_vec(),
+            nearest,
         })
     }
 
@@ -502,7 +528,7 @@ impl<'a> Session<'a> {
         })?;
         self.denied += denied;
         self.completeness.missing += missing;
-        self.completeness.unlisted += unlisted_below;
+        self.completeness.unreachable += unlisted_below;
         Ok(told)
     }
 

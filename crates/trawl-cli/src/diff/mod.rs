@@ -3,29 +3,33 @@
 pub(crate) mod lines;
 mod summary;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_answers::diff::{DiffOptions, Lacking, Pair};
 use trawl_diff::{
-    ALL_ATTRIBUTES, Attribute, AttributeSet, BUFFER_BYTES, Collapse, Difference, Kind, Moves,
-    Outcome, Question, Which, differences,
+    ALL_ATTRIBUTES, Attribute, AttributeSet, Difference, Kind, Moves, Outcome, Which,
 };
-use trawl_model::path;
-use trawl_query::{AsOf, Located, Start};
+use trawl_query::AsOf;
+use trawl_report::Schema;
+use trawl_session::Sessions;
 
+use crate::answer::say_no_answer;
 use crate::arguments::Manner;
 use crate::at;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
-use crate::output::{Output, say};
-use crate::resolve::Resolved;
-use crate::scope::{Denials, Depth, Follow, Session};
+use crate::output::say;
+use crate::rows::{self, Form, Report};
+use crate::scope::{exit_of, printed_path};
+use crate::settings;
 
-use self::lines::{Lines, Writing};
+use self::lines::{Lines, Style};
 use self::summary::{Grouping, Summary};
 
 const EXAMPLES: &str = "\
@@ -86,12 +90,8 @@ pub(crate) struct DiffArgs {
     /// Print only paths, each terminated by a NUL byte
     #[arg(short = '0', long = "null", conflicts_with = "summary")]
     null: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     /// Exit with 1 if anything differs
     #[arg(long)]
     exit_code: bool,
@@ -102,6 +102,7 @@ pub(crate) struct DiffArgs {
 impl Spec for DiffArgs {
     const ABOUT: &'static str = "Show the differences between two snapshots";
     const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&lines::SCHEMA, &summary::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -201,147 +202,59 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     let asked = Asked::of(&args.words)?;
-    let mut pair = Pair::open(index, manner, &asked)?;
-    let Some(path) = pair.locate(&asked.path)? else {
-        return Ok(Exit::Fatal);
+    manner.prepare();
+    let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
+    let mut pair = Pair::open(&sessions, asked.before, asked.after)?;
+    let path = match pair.locate(&asked.path)? {
+        Ok(path) => path,
+        Err(why) => return Ok(say_no_answer(&asked.path, &why)),
     };
     if pair.is_one_snapshot() {
         say("both times mean the same snapshot: there are no differences");
     }
-    let mut output = Output::stdout();
+    let schema = match args.summary {
+        Some(_) => &summary::SCHEMA,
+        None => &lines::SCHEMA,
+    };
+    let mut report = rows::report(schema, args.form());
     let mut taker = Taker::new(args, &asked, &path);
-    let outcome = pair.compare(args, &mut |difference| taker.take(&difference, &mut output))?;
-    let some = taker.finish(&mut output)?;
-    output.finish()?;
-    let exit = pair.finish(&outcome, &path, asked.path.as_bytes())?;
+    let outcome = pair.compare(&args.options(), &mut |difference| {
+        taker.take(difference, &mut report)
+    })?;
+    let some = taker.finish(&mut report)?;
+    rows::finish(report)?;
+    let exit = say_gaps(pair, &outcome, &path, asked.path.as_bytes())?;
     Ok(match args.exit_code && some {
         true => exit.and(Exit::Issues),
         false => exit,
     })
 }
 
-/// The index as of two times.
-struct Pair {
-    before: Session,
-    after: Session,
-    starts: (Option<Start>, Option<Start>),
-}
-
-impl Pair {
-    fn open(index: Option<PathBuf>, manner: Manner, asked: &Asked) -> Result<Pair, Failure> {
-        let open = |as_of| {
-            let at = Some(as_of);
-            let mut session = Session::open(index.clone(), Manner { at, ..manner }, Exit::Fatal)?;
-            session.tell_denials(Denials::Counted);
-            Ok::<_, Failure>(session)
-        };
-        Ok(Pair {
-            before: open(asked.before)?,
-            after: open(asked.after)?,
-            starts: (None, None),
-        })
+/// Reports the gaps in the answer.
+fn say_gaps(pair: Pair<'_>, outcome: &Outcome, top: &[u8], given: &[u8]) -> Result<Exit, Failure> {
+    let Lacking {
+        denied,
+        completeness,
+    } = pair.finish()?;
+    let mut exit = exit_of(&completeness, Exit::Fatal);
+    if denied > 0 {
+        let count = counted(denied, "directory");
+        say(format_args!(
+            "the content of {count} that you may not list is not compared"
+        ));
+        exit = exit.and(Exit::Issues);
     }
-
-    /// Finds the path in both snapshots; links are followed as they are in the newer one. Returns
-    /// `None`, after reporting why, if there is nothing to compare.
-    fn locate(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
-        let Some(path) = self.path_of(given)? else {
-            say(format_args!(
-                "cannot access {}: no such path",
-                quoted(given.as_bytes())
-            ));
-            return Ok(None);
-        };
-        let (Some(before), Some(after)) = (place(&self.before, &path)?, place(&self.after, &path)?)
-        else {
-            return Ok(None);
-        };
-        if before.is_none() && after.is_none() {
-            let shown = quoted(given.as_bytes());
-            say(format_args!(
-                "cannot access {shown}: it is in neither snapshot"
-            ));
-            return Ok(None);
-        }
-        self.starts = (before, after);
-        Ok(Some(path))
-    }
-
-    /// Returns the path that `given` leads to in the second snapshot, else in the first.
-    fn path_of(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
-        let given = given.as_bytes();
-        let mut path = None;
-        for session in [&mut self.after, &mut self.before] {
-            match session.resolve(given, Follow::Last)? {
-                Some(Resolved::To(Located::Found(_), found)) => return Ok(Some(found)),
-                Some(Resolved::To(_, found)) => path = path.or(Some(found)),
-                _ => {}
-            }
-        }
-        Ok(path)
-    }
-
-    fn is_one_snapshot(&self) -> bool {
-        match &self.starts {
-            (Some(before), Some(after)) => {
-                let info = |start: &Start| (start.view.root().to_vec(), start.view.info().id);
-                info(before) == info(after)
-            }
-            _ => false,
-        }
-    }
-
-    fn compare(
-        &self,
-        args: &DiffArgs,
-        emit: &mut dyn FnMut(Difference) -> ControlFlow<()>,
-    ) -> Result<Outcome, Failure> {
-        let question = Question {
-            before: self.starts.0.as_ref(),
-            after: self.starts.1.as_ref(),
-            compare: args.compared(),
-            read: args.read(),
-            moves: match args.no_moves {
-                true => Moves::Ignore,
-                false => Moves::Find,
-            },
-            buffer_bytes: BUFFER_BYTES,
-            cancel: crate::live::cancel(),
-        };
-        Ok(differences(&question, emit)?)
-    }
-
-    /// Reports the gaps in the answer.
-    fn finish(mut self, outcome: &Outcome, top: &[u8], given: &[u8]) -> Result<Exit, Failure> {
-        let mut denied = 0;
-        let (before, after) = std::mem::take(&mut self.starts);
-        let mut exit = Exit::Complete;
-        for (mut session, start) in [(self.before, before), (self.after, after)] {
-            if let Some(start) = &start {
-                session.note(start, Depth::All)?;
-            }
-            denied = denied.max(session.denied());
-            exit = exit.and(session.finish()?);
-        }
-        if denied > 0 {
-            let count = counted(denied, "directory");
-            say(format_args!(
-                "the content of {count} that you may not list is not compared"
-            ));
-            exit = exit.and(Exit::Issues);
-        }
-        say_not_compared(outcome, top, given);
-        Ok(match outcome.not_compared.is_empty() {
-            true => exit,
-            false => exit.and(Exit::Issues),
-        })
-    }
+    say_not_compared(outcome, top, given);
+    Ok(match outcome.not_compared.is_empty() {
+        true => exit,
+        false => exit.and(Exit::Issues),
+    })
 }
 
 /// Reports the directories that were not compared, and other gaps in the answer.
 fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
     for (dir, which) in outcome.not_compared.iter().take(NAMED) {
-        let name = quoted(&crate::scope::printed_path(given, top, dir));
+        let name = quoted(&printed_path(given, top, dir));
         let lacking = match which {
             Which::Before => "second",
             Which::After => "first",
@@ -363,25 +276,20 @@ fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
     }
 }
 
-/// Looks up a path in a snapshot: `Some(None)` means that nothing is there; `None`, after reporting
-/// why, that nothing is known about it.
-fn place(session: &Session, wanted: &[u8]) -> Result<Option<Option<Start>>, Failure> {
-    let shown = || quoted(path::display(wanted));
-    Ok(match session.index().locate(wanted)? {
-        Located::Found(start) => Some(Some(*start)),
-        Located::Missing { .. } | Located::NotDirectory { .. } => Some(None),
-        Located::NotIndexed { nearest } => {
-            say(session.why_not_indexed(wanted, nearest)?);
-            None
-        }
-        _ => {
-            say(format_args!("cannot access {}: permission denied", shown()));
-            None
-        }
-    })
-}
-
 impl DiffArgs {
+    fn options(&self) -> DiffOptions {
+        DiffOptions {
+            compare: self.compared(),
+            read: self.read(),
+            moves: match self.no_moves {
+                true => Moves::Ignore,
+                false => Moves::Find,
+            },
+            collapse_moves: self.collapse_moves,
+            only: self.only.iter().map(|one| one.kind()).collect(),
+        }
+    }
+
     fn compared(&self) -> AttributeSet {
         let named = self.ignore.iter().filter_map(|one| match one {
             Ignored::Nothing => None,
@@ -398,21 +306,27 @@ impl DiffArgs {
         self.null || self.words.iter().any(|word| word == NULL)
     }
 
+    /// Returns the form of the answer. `-0` counts only beside no other.
+    fn form(&self) -> Form {
+        match self.form.form() {
+            Form::Text if self.is_null() && self.summary.is_none() => Form::Null,
+            form => form,
+        }
+    }
+
     fn read(&self) -> AttributeSet {
         if self.summary.is_some() {
             return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
         }
-        match self.json || self.csv {
-            true => AttributeSet::all(),
-            false => AttributeSet::EMPTY,
+        match self.form() {
+            Form::Json | Form::Csv => AttributeSet::all(),
+            Form::Text | Form::Null => AttributeSet::EMPTY,
         }
     }
 }
 
 /// Receiver of the differences.
 struct Taker<'a> {
-    args: &'a DiffArgs,
-    collapse: Option<Collapse>,
     lines: Lines<'a>,
     summary: Option<Summary<'a>>,
     some: bool,
@@ -421,19 +335,14 @@ struct Taker<'a> {
 
 impl<'a> Taker<'a> {
     fn new(args: &'a DiffArgs, asked: &'a Asked, top: &'a [u8]) -> Taker<'a> {
-        let writing = match (args.json, args.csv) {
-            (true, _) => Writing::Json,
-            (_, true) => Writing::Csv,
-            _ if args.is_null() => Writing::Null,
-            _ if args.name_only => Writing::Names,
-            _ => Writing::Text,
+        let style = match args.name_only {
+            true => Style::Names,
+            false => Style::Changes,
         };
         let given = asked.path.as_bytes();
-        let lines = Lines::new(writing, given, top);
+        let lines = Lines::new(style, given, top);
         let summary = |grouping| Summary::new(grouping, args.depth, given, top);
         Taker {
-            args,
-            collapse: args.collapse_moves.then(Collapse::default),
             lines,
             summary: args.summary.map(summary),
             some: false,
@@ -441,23 +350,14 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn take(&mut self, difference: &Difference, output: &mut Output) -> ControlFlow<()> {
-        let is_hidden = self
-            .collapse
-            .as_mut()
-            .is_some_and(|collapse| collapse.hides(difference));
-        let only = &self.args.only;
-        let is_wanted = only.is_empty() || only.iter().any(|one| one.kind() == difference.kind);
-        if is_hidden || !is_wanted {
-            return ControlFlow::Continue(());
-        }
-        let is_first = !std::mem::replace(&mut self.some, true);
+    fn take(&mut self, difference: &Difference, report: &mut Report) -> ControlFlow<()> {
+        self.some = true;
         let done = match &mut self.summary {
             Some(summary) => {
                 summary.add(difference);
                 Ok(())
             }
-            None => self.lines.put(difference, is_first, output),
+            None => self.lines.put(difference, report),
         };
         match done {
             Ok(()) => ControlFlow::Continue(()),
@@ -469,13 +369,13 @@ impl<'a> Taker<'a> {
     }
 
     /// Writes the rest; returns true if anything differed.
-    fn finish(self, output: &mut Output) -> Result<bool, Failure> {
+    fn finish(self, report: &mut Report) -> Result<bool, Failure> {
         if let Some(failure) = self.failed {
             return Err(failure);
         }
         match self.summary {
-            Some(summary) => summary.put(self.lines.writing(), output)?,
-            None => self.lines.end(self.some, output)?,
+            Some(summary) => summary.put(report)?,
+            None => report.begin()?,
         }
         Ok(self.some)
     }

@@ -1,22 +1,17 @@
 //! Differences counted by directory, owner or extension.
-//!
-//! The old state of an entry counts in its old group, the new state in its new group: a file that
-//! changed its owner is taken from one owner and given to the other. Every name of a file counts.
 
-use std::collections::HashMap;
-
-use trawl_diff::{Difference, Kind, State};
-use trawl_model::{FileType, Uid, path};
-use trawl_text::json::Object;
+use trawl_answers::diff::{self, Sums, Tally};
+use trawl_diff::Difference;
+use trawl_model::Uid;
+use trawl_report::{Field, Row, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 
-use crate::csv::Line;
-use crate::diff::lines::Writing;
 use crate::failure::Failure;
 use crate::index::progress::grouped;
-use crate::output::{Device, Output, cells};
+use crate::output::Device;
+use crate::rows::{Form, Report};
 use crate::scope::printed_path;
 use crate::table::{Align, signed_size, table};
 
@@ -39,51 +34,45 @@ impl Grouping {
             Grouping::Ext => "ext",
         }
     }
-}
 
-/// Sums of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    created: u64,
-    deleted: u64,
-    changed: u64,
-    moved: u64,
-    size_delta: i128,
-    disk_delta: i128,
-}
-
-impl Sums {
-    fn add(&mut self, other: &Sums) {
-        self.created += other.created;
-        self.deleted += other.deleted;
-        self.changed += other.changed;
-        self.moved += other.moved;
-        self.size_delta += other.size_delta;
-        self.disk_delta += other.disk_delta;
-    }
-
-    fn count(&mut self, kind: Kind) {
-        match kind {
-            Kind::Created => self.created += 1,
-            Kind::Deleted => self.deleted += 1,
-            Kind::Changed => self.changed += 1,
-            Kind::Moved => self.moved += 1,
+    fn key(self, depth: usize) -> diff::Grouping {
+        match self {
+            Grouping::Dir => diff::Grouping::Directory(depth),
+            Grouping::Owner => diff::Grouping::Owner,
+            Grouping::Ext => diff::Grouping::Extension,
         }
     }
-
-    fn put(&mut self, state: &State, sign: i128) {
-        self.size_delta += sign * i128::from(state.meta.size);
-        self.disk_delta += sign * i128::from(state.meta.blocks) * 512;
-    }
 }
+
+const LABEL: Field = fields::LABEL.without_raw();
+const CREATED: Field = Field::integer("created", "number of new entries");
+const DELETED: Field = Field::integer("deleted", "number of deleted entries");
+const CHANGED: Field = Field::integer("changed", "number of changed entries");
+const MOVED: Field = Field::integer("moved", "number of moved entries");
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a group of differences",
+    fields: &[
+        fields::BY,
+        fields::KEY,
+        LABEL,
+        CREATED,
+        DELETED,
+        CHANGED,
+        MOVED,
+        fields::SIZE_DELTA,
+        fields::DISK_DELTA,
+    ],
+    samples: &["diff --summary"],
+};
 
 /// Counter of differences.
 pub(super) struct Summary<'a> {
     grouping: Grouping,
-    depth: usize,
     given: &'a [u8],
     top: &'a [u8],
-    groups: HashMap<Vec<u8>, Sums>,
+    tally: Tally<'a>,
     owners: Owners,
 }
 
@@ -96,43 +85,15 @@ impl<'a> Summary<'a> {
     ) -> Summary<'a> {
         Summary {
             grouping,
-            depth,
             given,
             top,
-            groups: HashMap::new(),
+            tally: Tally::new(grouping.key(depth), top),
             owners: Owners::default(),
         }
     }
 
     pub(super) fn add(&mut self, difference: &Difference) {
-        let from = difference.from.as_ref().unwrap_or(&difference.path);
-        let before = difference.before.as_ref().map(|state| (state, from, -1));
-        let after = difference
-            .after
-            .as_ref()
-            .map(|state| (state, &difference.path, 1));
-        let is_counted_at = after
-            .or(before)
-            .map(|(state, path, _)| self.key(path, state));
-        for (state, path, sign) in [before, after].into_iter().flatten() {
-            let key = self.key(path, state);
-            self.groups.entry(key).or_default().put(state, sign);
-        }
-        if let Some(key) = is_counted_at {
-            self.groups.entry(key).or_default().count(difference.kind);
-        }
-    }
-
-    fn key(&self, path: &[u8], state: &State) -> Vec<u8> {
-        match self.grouping {
-            Grouping::Owner => state.meta.uid.0.to_string().into_bytes(),
-            Grouping::Dir => directory(path, self.top, self.depth).to_vec(),
-            Grouping::Ext if state.meta.file_type() == FileType::Regular => {
-                let (_, name) = path::split(path).unwrap_or_default();
-                trawl_query::extension(name).to_vec()
-            }
-            Grouping::Ext => Vec::new(),
-        }
+        self.tally.add(difference);
     }
 
     /// Returns a key as people read it.
@@ -150,9 +111,10 @@ impl<'a> Summary<'a> {
     }
 
     /// Writes all groups, the one with the largest change first.
-    pub(super) fn put(self, writing: Writing, output: &mut Output) -> Result<(), Failure> {
+    pub(super) fn put(self, report: &mut Report) -> Result<(), Failure> {
         let mut rows: Vec<(Vec<u8>, Vec<u8>, Sums)> = self
-            .groups
+            .tally
+            .groups()
             .iter()
             .map(|(key, sums)| (self.label(key), key.clone(), *sums))
             .collect();
@@ -160,40 +122,26 @@ impl<'a> Summary<'a> {
             let size = |sums: &Sums| std::cmp::Reverse(sums.size_delta.unsigned_abs());
             size(a).cmp(&size(b)).then_with(|| a_label.cmp(b_label))
         });
-        match writing {
-            Writing::Json => rows.iter().try_for_each(|row| output.put(self.json(row))),
-            Writing::Csv => {
-                output.put(
-                    "by,key,key_raw,label,created,deleted,changed,moved,size_delta,disk_delta\n",
-                )?;
-                rows.iter().try_for_each(|row| output.put(self.csv(row)))
-            }
-            Writing::Text | Writing::Names | Writing::Null => output.put(self.text(&rows)),
+        if report.form() == Form::Text {
+            return Ok(report.put(self.text(&rows))?);
         }
+        report.begin()?;
+        for (label, key, sums) in &rows {
+            report.row(|row| self.fill(row, (label, key), sums))?;
+        }
+        Ok(())
     }
 
-    fn json(&self, (label, key, sums): &(Vec<u8>, Vec<u8>, Sums)) -> String {
-        let object = Object::new()
-            .text("by", self.grouping.name())
-            .bytes("key", key)
-            .bytes("label", label)
-            .number("created", sums.created)
-            .number("deleted", sums.deleted)
-            .number("changed", sums.changed)
-            .number("moved", sums.moved)
-            .number("size_delta", clamp(sums.size_delta))
-            .number("disk_delta", clamp(sums.disk_delta));
-        object.close() + "\n"
-    }
-
-    fn csv(&self, (label, key, sums): &(Vec<u8>, Vec<u8>, Sums)) -> Vec<u8> {
-        let line = Line::new(cells())
-            .field(self.grouping.name())
-            .path(key)
-            .field(label);
-        let counts = [sums.created, sums.deleted, sums.changed, sums.moved];
-        let line = counts.into_iter().fold(line, Line::value);
-        line.value(sums.size_delta).value(sums.disk_delta).close()
+    fn fill(&self, row: &mut Row<'_>, (label, key): (&[u8], &[u8]), sums: &Sums) {
+        row.put(&fields::BY, self.grouping.name())
+            .put(&fields::KEY, key)
+            .put(&LABEL, label)
+            .put(&CREATED, sums.created)
+            .put(&DELETED, sums.deleted)
+            .put(&CHANGED, sums.changed)
+            .put(&MOVED, sums.moved)
+            .put(&fields::SIZE_DELTA, sums.size_delta)
+            .put(&fields::DISK_DELTA, sums.disk_delta);
     }
 
     fn text(&self, rows: &[(Vec<u8>, Vec<u8>, Sums)]) -> Vec<u8> {
@@ -223,44 +171,5 @@ impl<'a> Summary<'a> {
         }
         lines.push(cells(b"total", &whole));
         table(&lines, Align::FirstLeft)
-    }
-}
-
-fn clamp(number: i128) -> i64 {
-    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
-
-/// Returns the directory that holds `entry`, or its ancestor that is `depth` levels below `top`.
-fn directory<'p>(entry: &'p [u8], top: &[u8], depth: usize) -> &'p [u8] {
-    let dir = path::split(entry).map_or(&b""[..], |(dir, _)| dir);
-    if !path::is_within(dir, top) {
-        return entry;
-    }
-    let rest = dir.get(top.len()..).unwrap_or_default();
-    let slashes = rest.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    match slashes.map(|(at, _)| at).nth(depth) {
-        Some(end) => &dir[..top.len() + end],
-        None => dir,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn directories_are_told_apart_to_a_depth() {
-        for (entry, depth, expected) in [
-            ("/t/a/b/c/f", 1, "/t/a"),
-            ("/t/a/b/c/f", 2, "/t/a/b"),
-            ("/t/a/b/c/f", 9, "/t/a/b/c"),
-            ("/t/f", 1, "/t"),
-            ("/t/a", 1, "/t"),
-            ("/t/a/f", 0, "/t"),
-            ("/t", 1, "/t"),
-        ] {
-            let found = directory(entry.as_bytes(), b"/t", depth);
-            assert_eq!(found, expected.as_bytes(), "{entry} {depth}");
-        }
     }
 }

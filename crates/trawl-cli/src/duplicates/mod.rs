@@ -1,30 +1,26 @@
 //! `trawl duplicates`: files that may be duplicates, and with `--verify` those that are.
 
-mod verify;
-
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_model::column::{Column, ColumnSet};
-use trawl_query::{Alike, DuplicateRequest, Entry};
+use trawl_answers::duplicates::{DuplicatesOptions, Set, Verify, duplicates};
+use trawl_query::Alike;
+use trawl_report::{Field, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
 
+use crate::answer::Failing;
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
-use crate::csv::Line;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::index::progress::counted;
-use crate::output::{Device, Output, cells, say};
-use crate::rows::Form;
-use crate::scope::{Depth, Follow, Part, Session, printed_path};
-use trawl_text::json::Object;
-
-use self::verify::Verifier;
+use crate::output::{Device, say};
+use crate::rows::{self, Form, Report};
+use crate::scope::Session;
 
 const EXAMPLES: &str = "\
 Without --verify the files are candidates: they have the same size. Several
@@ -34,6 +30,46 @@ Examples:
   trawl duplicates /srv --min-size 1M           find files of the same size
   trawl duplicates /srv --name                  find same size and same name
   trawl duplicates ~ --min-size 1M --verify     find files of the same content";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per group";
+    const CSV: Option<&'static str> =
+        Some("Print comma-separated values with a header, one file per line");
+    const NULL: Option<&'static str> = Some(
+        "Print only paths, each terminated by a NUL byte\n\nAnother NUL byte follows each group.",
+    );
+}
+
+const RECLAIMABLE_BYTES: Field = Field::integer(
+    "reclaimable_bytes",
+    "space that all but one of the files take",
+);
+const VERIFIED: Field = Field::flag("verified", "whether the files were compared byte by byte");
+const FILES: Field = Field::objects(
+    "files",
+    &[fields::PATH],
+    "identical files, each an object with `path`",
+);
+const GROUP: Field = Field::integer("group", "number of the group").without_json();
+const PATH: Field = fields::PATH.with_null();
+
+/// Rows for programs: groups.
+static SCHEMA: Schema = Schema {
+    row: "a group of files that may be duplicates",
+    fields: &[fields::SIZE, RECLAIMABLE_BYTES, VERIFIED, FILES],
+    samples: &["duplicates --min-size 1"],
+};
+
+/// Rows for programs that want a row for each file: CSV, and paths before a NUL.
+static FILE: Schema = Schema {
+    row: "a file that may be a duplicate",
+    fields: &[GROUP, fields::SIZE, fields::DISK_BYTES, PATH],
+    samples: &[],
+};
 
 // Options of `trawl duplicates`.
 #[derive(Debug, clap::Args)]
@@ -54,17 +90,8 @@ pub(crate) struct DuplicatesArgs {
     /// Stop after N groups
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
-    /// Print one JSON object per group
-    #[arg(long, overrides_with_all = ["csv", "null"])]
-    json: bool,
-    /// Print comma-separated values with a header, one file per line
-    #[arg(long, overrides_with_all = ["json", "null"])]
-    csv: bool,
-    /// Print only paths, each terminated by a NUL byte
-    ///
-    /// Another NUL byte follows each group.
-    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
-    null: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
 }
@@ -72,6 +99,7 @@ pub(crate) struct DuplicatesArgs {
 impl Spec for DuplicatesArgs {
     const ABOUT: &'static str = "Find files that may be duplicates";
     const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "cmp(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -96,52 +124,32 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let given = args.path.clone().unwrap_or_else(|| OsString::from("."));
-    let Some(start) = session.locate(&given, Follow::Last)? else {
-        return session.finish();
-    };
-    session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-    if args.verify && !session.is_live() {
-        let why = match session.is_past() {
-            true => "--verify reads the files of now: leave out --verify or --at",
-            false => {
-                "--verify reads files, but the index holds only a recording of them: leave it out"
-            }
-        };
-        return Err(Failure::Usage(why.into()));
-    }
-    let request = DuplicateRequest {
+    let options = DuplicatesOptions {
         alike: match args.name {
             true => Alike::SizeAndName,
             false => Alike::Size,
         },
         least_bytes: args.min_size,
-        columns: ColumnSet::of(&[Column::Size, Column::Blocks, Column::Dev, Column::Ino]),
-        threads: None,
-        cancel: crate::live::cancel(),
+        verify: match args.verify {
+            true => Verify::Content,
+            false => Verify::No,
+        },
     };
     let mut writer = Writer::new(args);
-    let mut verifier = args.verify.then(Verifier::default);
-    let mut done = Ok(());
-    writer.begin()?;
-    session.index().duplicates(&start, &request, |group| {
-        let groups = match &mut verifier {
-            Some(verifier) => verifier.same(group, crate::live::cancel()),
-            None => vec![group.iter().collect()],
-        };
-        for group in groups {
-            let path = |entry: &&Entry| printed_path(given.as_bytes(), &start.path, &entry.path);
-            let paths: Vec<Vec<u8>> = group.iter().map(path).collect();
-            done = writer.write(&group, &paths);
-            if done.is_err() || writer.is_full() {
-                return ControlFlow::Break(());
-            }
+    let mut failing = Failing::default();
+    let searched = duplicates(&mut session, &given, &options, &mut |set| {
+        failing.check(writer.write(set))?;
+        match writer.is_full() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-        ControlFlow::Continue(())
-    })?;
-    done?;
+    });
+    let Some(searched) = failing.end(searched)? else {
+        return session.finish();
+    };
     writer.finish()?;
-    if let Some(verifier) = verifier.filter(|verifier| verifier.unread > 0) {
-        let files = counted(verifier.unread, "file");
+    if searched.unread > 0 {
+        let files = counted(searched.unread, "file");
         say(format_args!(
             "left out {files} that could not be read or changed since they were indexed"
         ));
@@ -150,17 +158,9 @@ pub(crate) fn run(
     session.finish()
 }
 
-/// Format of groups.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Writing {
-    Rows(Form),
-    Null,
-}
-
 struct Writer<'a> {
     args: &'a DuplicatesArgs,
-    writing: Writing,
-    output: Output,
+    report: Report,
     terminal: Terminal,
     groups: usize,
     files: u64,
@@ -169,13 +169,13 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(args: &'a DuplicatesArgs) -> Writer<'a> {
+        let schema = match args.form.form() {
+            Form::Csv | Form::Null => &FILE,
+            Form::Text | Form::Json => &SCHEMA,
+        };
         Writer {
             args,
-            writing: match args.null {
-                true => Writing::Null,
-                false => Writing::Rows(Form::new(args.json, args.csv)),
-            },
-            output: Output::stdout(),
+            report: rows::report(schema, args.form.form()),
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(Locale::from_env()),
                 Device::Other => Terminal::Absent,
@@ -190,52 +190,44 @@ impl<'a> Writer<'a> {
         self.args.limit.is_some_and(|limit| self.groups >= limit)
     }
 
-    fn begin(&mut self) -> Result<(), Failure> {
-        match self.writing {
-            Writing::Rows(Form::Csv) => self.output.put("group,size,disk_bytes,path,path_raw\n"),
-            _ => Ok(()),
-        }
-    }
-
-    fn write(&mut self, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
+    fn write(&mut self, set: &Set<'_>) -> Result<(), Failure> {
         if self.is_full() {
             return Ok(());
         }
+        self.report.begin()?;
         self.groups += 1;
-        self.files += group.len() as u64;
-        let reclaimable = reclaimable(group);
+        self.files += set.files.len() as u64;
+        let (size, reclaimable) = (set.size_bytes(), set.reclaimable_bytes());
         self.reclaimable = self.reclaimable.saturating_add(reclaimable);
-        let size = group.first().map_or(0, |entry| entry.row().size());
-        match self.writing {
-            Writing::Null => {
-                for path in paths {
-                    self.output.put(path)?;
-                    self.output.put(b"\0")?;
-                }
-                self.output.put(b"\0")
-            }
-            Writing::Rows(Form::Json) => {
-                let object = Object::new()
-                    .number("size", size)
-                    .number("reclaimable_bytes", reclaimable)
-                    .flag("verified", self.args.verify);
-                let each = paths
-                    .iter()
-                    .map(|path| Object::new().bytes("path", path).close());
-                self.output.put(object.array("files", each).close() + "\n")
-            }
-            Writing::Rows(Form::Csv) => {
-                for (entry, path) in group.iter().zip(paths) {
-                    let line = Line::new(cells())
-                        .value(self.groups)
-                        .value(size)
-                        .value(entry.row().blocks().saturating_mul(512))
-                        .path(path);
-                    self.output.put(line.close())?;
-                }
-                Ok(())
-            }
-            Writing::Rows(Form::Text) => self.text(size, reclaimable, paths),
+        let paths = set.paths;
+        match self.report.form() {
+            Form::Text => self.text(size, reclaimable, paths),
+            Form::Json => Ok(self.report.row(|row| {
+                row.put(&fields::SIZE, size)
+                    .put(&RECLAIMABLE_BYTES, reclaimable)
+                    .put(&VERIFIED, self.args.verify)
+                    .objects(&FILES, paths, |row, path| {
+                        row.put(&fields::PATH, path);
+                    });
+            })?),
+            Form::Csv | Form::Null => self.files(size, set),
+        }
+    }
+
+    /// Writes a row for each file.
+    fn files(&mut self, size: u64, set: &Set<'_>) -> Result<(), Failure> {
+        for (entry, path) in set.files.iter().zip(set.paths) {
+            let disk_bytes = entry.row().blocks().saturating_mul(512);
+            self.report.row(|row| {
+                row.put(&GROUP, self.groups)
+                    .put(&fields::SIZE, size)
+                    .put(&fields::DISK_BYTES, disk_bytes)
+                    .put(&PATH, path);
+            })?;
+        }
+        match self.report.form() {
+            Form::Null => Ok(self.report.put(b"\0")?),
+            _ => Ok(()),
         }
     }
 
@@ -247,33 +239,26 @@ impl<'a> Writer<'a> {
             human(size),
             human(reclaimable)
         );
-        self.output.put(head)?;
+        self.report.put(head)?;
         for path in paths {
-            self.output.put(b"  ")?;
-            self.output.put(self.terminal.show(path))?;
-            self.output.put(b"\n")?;
+            self.report.put(b"  ")?;
+            self.report.put(self.terminal.show(path))?;
+            self.report.put(b"\n")?;
         }
-        self.output.put(b"\n")
+        Ok(self.report.put(b"\n")?)
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        if self.writing == Writing::Rows(Form::Text) {
+        self.report.begin()?;
+        if self.report.form() == Form::Text {
             let line = format!(
                 "{} in {}, {} to gain\n",
                 counted(self.files, "file"),
                 counted(self.groups as u64, "group"),
                 format(u128::from(self.reclaimable), Scale::Binary)
             );
-            self.output.put(line)?;
+            self.report.put(line)?;
         }
-        self.output.finish()
+        rows::finish(self.report)
     }
-}
-
-/// Returns the space that is freed if all files but the one that takes most are removed.
-fn reclaimable(group: &[&Entry]) -> u64 {
-    let disk = |entry: &&Entry| entry.row().blocks().saturating_mul(512);
-    let most = group.iter().map(disk).max().unwrap_or(0);
-    let all = group.iter().map(disk).fold(0, u64::saturating_add);
-    all.saturating_sub(most)
 }

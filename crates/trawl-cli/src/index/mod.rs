@@ -21,6 +21,7 @@ use trawl_scan::{Mounts, Xattrs};
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::settings;
 
 use self::progress::{ProgressWhen, Style};
@@ -41,6 +42,14 @@ Examples:
   trawl index --check-permissions --user ann /home
 
 An interrupted scan leaves the previous snapshot unchanged and exits with 130.";
+
+/// The forms of the summary.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print the summary as one JSON object per line";
+}
 
 // Options of `trawl index`.
 #[derive(Debug, clap::Args)]
@@ -133,9 +142,8 @@ pub(crate) struct IndexArgs {
     refresh: Vec<OsString>,
     #[command(flatten)]
     check: check::CheckArgs,
-    /// Print the summary as one JSON object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
 }
 
 impl Spec for IndexArgs {
@@ -172,7 +180,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     }
     let dir = settings::index_dir(index.clone())?;
     if args.check.check_permissions {
-        let form = match args.json {
+        let form = match args.form.is_json() {
             true => check::Form::Json,
             false => check::Form::Text,
         };
@@ -192,13 +200,13 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
             true => upkeep::tell_all,
             false => upkeep::collect_all,
         };
-        exit = exit.and(act(&dir, &args.retention.retention(), args.json)?);
+        exit = exit.and(act(&dir, &args.retention.retention(), args.form.is_json())?);
     }
     if exit != Exit::Interrupted && args.rebuild_names {
-        exit = exit.and(upkeep::rebuild_names(&dir, args.json)?);
+        exit = exit.and(upkeep::rebuild_names(&dir, args.form.is_json())?);
     }
     if exit != Exit::Interrupted && args.verify {
-        exit = exit.and(upkeep::verify(&dir, args.json)?);
+        exit = exit.and(upkeep::verify(&dir, args.form.is_json())?);
     }
     Ok(exit)
 }
@@ -270,7 +278,7 @@ impl IndexArgs {
             style: self.style(),
             issues: self.issues,
             is_quiet: self.quiet,
-            is_json: self.json,
+            is_json: self.form.is_json(),
             readers: self.private.then_some(trawl_index::Readers::Owner),
         }
     }

@@ -15,6 +15,7 @@ use trawl_text::zone::Zone;
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Objects};
 use crate::index::progress::{counted, event};
 use crate::output::{Output, say};
 use crate::settings;
@@ -24,9 +25,8 @@ use trawl_text::json::Object;
 // Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Objects>,
 }
 
 impl Spec for VerifyArgs {
@@ -39,7 +39,7 @@ impl Spec for VerifyArgs {
     const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-gc(1)"];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        verify(&settings::index_dir(setting.index)?, self.json)
+        verify(&settings::index_dir(setting.index)?, self.form.is_json())
     }
 }
 
@@ -51,9 +51,8 @@ pub(crate) struct GcArgs {
     /// Only show which snapshots would stay or go, and why
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Objects>,
 }
 
 impl Spec for GcArgs {
@@ -75,7 +74,7 @@ impl Spec for GcArgs {
             true => tell_all,
             false => collect_all,
         };
-        act(&dir, &self.retention.retention(), self.json)
+        act(&dir, &self.retention.retention(), self.form.is_json())
     }
 }
 

@@ -1,7 +1,6 @@
 //! `trawl stats`: the number of entries and bytes, by type, extension, size, age, owner and other
 //! attributes.
 
-pub(crate) mod groups;
 mod kinds;
 pub(crate) mod render;
 
@@ -9,7 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_query::{Count, Repeats, RowTest, Start, Stats, StatsRequest, Trait};
+use trawl_answers::expression::Expression;
+use trawl_answers::stats::{Counts, Group, Kinds, Section, StatsOptions, shortened, stats};
+use trawl_query::{Count, Repeats};
+use trawl_report::{Field, Row, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -17,20 +19,16 @@ use trawl_text::units::{Scale, format};
 
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
-use crate::csv::Line;
 use crate::exit::Exit;
-use crate::expression::Expression;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
 use crate::output::{Device, Output, cells};
-use crate::rows::Form;
-use crate::scope::{Depth, Follow, Part, Session};
+use crate::rows::{self, Form, Report};
+use crate::scope::Session;
 use trawl_session::now;
-use trawl_text::json::Object;
 
-use self::groups::{Group, combined, groups};
-pub(crate) use self::kinds::By;
-use self::kinds::{Kinds, KindsParser};
+use self::kinds::KindsParser;
 use self::render::{Ink, Weight, section};
 
 const EXAMPLES: &str = "\
@@ -65,12 +63,8 @@ pub(crate) struct StatsArgs {
     /// Show shares and bars of this quantity
     #[arg(long, value_name = "WHAT", value_enum, default_value = "entries")]
     share: Weight,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
     /// Count only entries that match this find expression
@@ -83,6 +77,7 @@ impl Spec for StatsArgs {
         "Count entries and bytes by type, extension, size, age, owner and more";
     const TAKES_EXPRESSION: bool = true;
     const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "trawl-sql(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)
@@ -102,141 +97,79 @@ pub(crate) fn run(
     } else {
         &args.paths[..]
     };
-    let usual: Vec<Kinds> = By::USUAL.iter().map(|by| Kinds(vec![*by])).collect();
+    let usual = Kinds::usual();
     let kinds = match args.by.is_empty() {
         true => &usual[..],
         false => &args.by[..],
     };
     let expression = Expression::read(&args.expression)?;
-    let form = Form::new(args.json, args.csv);
-    let (owners, mut output) = (Owners::default(), Output::stdout().with_own_controls());
-    if form == Form::Csv {
-        output.put(CSV_HEADER)?;
-    }
+    let owners = Owners::default();
+    let output = Output::stdout().with_own_controls();
+    let mut report = Report::new(&SCHEMA, args.form.form(), cells(), output);
+    report.begin()?;
+    let options = StatsOptions {
+        kinds,
+        expression: &expression,
+        limit: args.limit,
+        now: now(),
+    };
     for given in paths {
-        let Some(start) = session.locate(given, Follow::Last)? else {
+        let Some(counts) = stats(&mut session, given, &options, &owners)? else {
             continue;
         };
-        let sieve = expression.at(session.index(), &start, given.as_bytes());
-        let question = Question {
-            kinds,
-            test: sieve.as_ref().map(|sieve| sieve as &dyn RowTest),
-            limit: args.limit,
-        };
-        let answer = question.ask(&session, &start, &owners)?;
-        drop(sieve);
-        session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-        match form {
-            Form::Json => answer
-                .rows()
-                .try_for_each(|row| output.put(json(given, row)))?,
-            Form::Csv => answer
-                .rows()
-                .try_for_each(|row| output.put(csv(given, row)))?,
-            Form::Text => output.put(text(given, &answer, args))?,
+        if report.form() == Form::Text {
+            report.put(text(given, &counts, args))?;
+            continue;
+        }
+        for group in counts.sections.iter().flat_map(|section| &section.groups) {
+            report.row(|row| fill(row, given, group))?;
         }
     }
-    output.finish()?;
+    rows::finish(report)?;
     session.finish()
 }
 
-/// The question: kinds, expression and limit.
-struct Question<'a> {
-    kinds: &'a [Kinds],
-    test: Option<&'a dyn RowTest>,
-    limit: usize,
-}
+const KEY: Field = fields::KEY.without_csv();
+const KEY_OR_LABEL: Field = fields::KEY.without_json().with_null();
+const LABEL: Field = fields::LABEL.without_csv();
+const DIRECTORIES: Field = fields::DIRECTORIES.without_csv();
 
-/// The counts.
-#[derive(Default)]
-struct Answer {
-    stats: Stats,
-    repeats: Repeats,
-    /// For each of the kinds, its name and rows.
-    sections: Vec<(String, Vec<Group>)>,
-}
+/// The fields of a group. In CSV and before a NUL, the label takes the place of a missing key.
+pub(crate) const FIELDS: [Field; 9] = [
+    fields::PATH,
+    fields::BY,
+    KEY,
+    KEY_OR_LABEL,
+    LABEL,
+    fields::ENTRIES,
+    fields::SIZE,
+    fields::DISK_BYTES,
+    DIRECTORIES,
+];
 
-impl Answer {
-    fn rows(&self) -> impl Iterator<Item = &Group> {
-        self.sections.iter().flat_map(|(_, rows)| rows)
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a group of entries",
+    fields: &FIELDS,
+    samples: &[
+        "stats",
+        "stats --by type --by extension --by owner --by age",
+    ],
+};
+
+/// Fills a row with a group.
+pub(crate) fn fill(row: &mut Row<'_>, given: &OsStr, group: &Group) {
+    row.put(&fields::PATH, given.as_bytes())
+        .put(&fields::BY, &group.by)
+        .put(&KEY, group.key.as_ref())
+        .put(&KEY_OR_LABEL, group.key.as_ref().unwrap_or(&group.label))
+        .put(&LABEL, &group.label)
+        .put(&fields::ENTRIES, group.count.entries)
+        .put(&fields::SIZE, group.count.size_bytes)
+        .put(&fields::DISK_BYTES, disk_bytes(&group.count));
+    if let Some(directories) = group.directories {
+        row.put(&DIRECTORIES, directories);
     }
-}
-
-impl Question<'_> {
-    /// Counts all single kinds in one pass, and each combination in another.
-    fn ask(&self, session: &Session, start: &Start, owners: &Owners) -> Result<Answer, Failure> {
-        // The type gives the total of regular files.
-        let mut traits = vec![Trait::Type];
-        let single = self.kinds.iter().filter(|kinds| kinds.0.len() == 1);
-        traits.extend(single.map(|kinds| kinds.0[0].of_index()));
-        traits.sort_unstable();
-        traits.dedup();
-        let request = StatsRequest {
-            now: now(),
-            traits: &traits,
-            test: self.test,
-            cancel: crate::live::cancel(),
-            ..StatsRequest::default()
-        };
-        let mut answer = Answer {
-            stats: session.index().stats(start, &request)?,
-            ..Answer::default()
-        };
-        if self.test.is_none() {
-            answer.repeats = session.index().totals(start)?.repeats;
-        }
-        for kinds in self.kinds {
-            let rows = match &kinds.0[..] {
-                [by] => groups(*by, &answer.stats, owners, self.limit),
-                several => {
-                    let together: Vec<Trait> = several.iter().map(|by| by.of_index()).collect();
-                    let request = StatsRequest {
-                        traits: &[],
-                        combined: &together,
-                        ..request
-                    };
-                    let stats = session.index().stats(start, &request)?;
-                    combined(several, &stats, owners, self.limit)
-                }
-            };
-            answer.sections.push((kinds.name(), rows));
-        }
-        Ok(answer)
-    }
-}
-
-/// Header of the lines of [`csv`].
-pub(crate) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,entries,size,disk_bytes\n";
-
-pub(crate) fn json(given: &OsStr, row: &Group) -> String {
-    let object = Object::new()
-        .bytes("path", given.as_bytes())
-        .text("by", &row.by);
-    let object = match &row.key {
-        Some(key) => object.bytes("key", key),
-        None => object.null("key"),
-    };
-    let object = object
-        .bytes("label", &row.label)
-        .number("entries", row.count.entries)
-        .number("size", row.count.size_bytes)
-        .number("disk_bytes", disk_bytes(&row.count));
-    let object = match row.directories {
-        Some(directories) => object.number("directories", directories),
-        None => object,
-    };
-    object.close() + "\n"
-}
-
-pub(crate) fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
-    Line::new(cells())
-        .path(given.as_bytes())
-        .field(&row.by)
-        .path(row.key.as_deref().unwrap_or(&row.label))
-        .value(row.count.entries)
-        .value(row.count.size_bytes)
-        .value(disk_bytes(&row.count))
-        .close()
 }
 
 pub(crate) fn disk_bytes(count: &Count) -> u64 {
@@ -244,21 +177,22 @@ pub(crate) fn disk_bytes(count: &Count) -> u64 {
 }
 
 /// Formats a line about everything, then a section for each kind.
-fn text(given: &OsStr, answer: &Answer, args: &StatsArgs) -> Vec<u8> {
+fn text(given: &OsStr, counts: &Counts, args: &StatsArgs) -> Vec<u8> {
     let locale = Locale::from_env();
     let terminal = match Device::of_stdout() {
         Device::Terminal => Terminal::Watched(locale),
         Device::Other => Terminal::Absent,
     };
-    let stats = &answer.stats;
-    let files = stats.types.get(&trawl_model::FileType::Regular);
-    let files = files.copied().unwrap_or_default();
-    let mut out = headline(given, &stats.whole, &answer.repeats).into_bytes();
-    for (name, rows) in &answer.sections {
-        let is_of_files = rows.iter().all(|row| row.is_of_files);
-        let whole = if is_of_files { files } else { stats.whole };
+    let mut out = headline(given, &counts.whole, &counts.repeats).into_bytes();
+    for Section { name, groups } in &counts.sections {
+        let is_of_files = groups.iter().all(|row| row.is_of_files);
+        let whole = if is_of_files {
+            counts.files
+        } else {
+            counts.whole
+        };
         out.push(b'\n');
-        let rows = shortened(rows.clone(), args.limit);
+        let rows = shortened(groups.clone(), args.limit);
         let whole = (whole, args.share);
         out.extend(section(name, &rows, whole, terminal, Ink::of(locale)));
     }
@@ -281,26 +215,4 @@ fn headline(given: &OsStr, whole: &Count, repeats: &Repeats) -> String {
     }
     line.push('\n');
     line
-}
-
-/// Limits the rows to a number that people can read.
-pub(crate) fn shortened(mut rows: Vec<Group>, limit: usize) -> Vec<Group> {
-    const MANY: [&str; 4] = ["owner", "group", "project", "extension"];
-    let is_many = rows.first().is_some_and(|row| MANY.contains(&&row.by[..]));
-    if !is_many || rows.len() <= limit {
-        return rows;
-    }
-    let mut rest = Count::default();
-    for row in rows.iter().skip(limit) {
-        rest.add(&row.count);
-    }
-    let others = rows.first().cloned().map(|first| Group {
-        key: None,
-        label: b"(others)".to_vec(),
-        count: rest,
-        ..first
-    });
-    rows.truncate(limit);
-    rows.extend(others);
-    rows
 }

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use trawl_daemon::{Daemon, Host, Level, Options, Wish};
 use trawl_indexer::Control;
+use trawl_report::Schema;
 use trawl_scan::Xattrs;
 use trawl_session::{now, settings};
 use trawl_sys::SysError;
@@ -25,6 +26,7 @@ use self::journal::Journal;
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::output::Output;
 
 const EXAMPLES: &str = "\
@@ -38,6 +40,18 @@ Examples:
 The daemon answers no questions: users read the index themselves, with their
 own permissions. Under systemd, the daemon reports when it is ready, and its
 queue of changes survives a restart (contrib/systemd/trawld.service).";
+
+/// The forms of `--status`.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "With --status, print one JSON object per line";
+
+    fn restricted(json: clap::Arg) -> clap::Arg {
+        json.requires("status").conflicts_with("prometheus")
+    }
+}
 
 // Options of `trawl watch`.
 #[derive(Debug, clap::Args)]
@@ -87,9 +101,8 @@ pub(crate) struct WatchArgs {
     /// Show the state of the daemons of all sources, or of these
     #[arg(long)]
     status: bool,
-    /// With --status, print one JSON object per line
-    #[arg(long, requires = "status", conflicts_with = "prometheus")]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     /// With --status, print the text format that Prometheus reads
     #[arg(long, requires = "status")]
     prometheus: bool,
@@ -104,6 +117,7 @@ impl Spec for WatchArgs {
         "fanotify(7)",
         "systemd.service(5)",
     ];
+    const REPORTS: &'static [&'static Schema] = &[&status::SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self)
