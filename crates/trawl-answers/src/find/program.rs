@@ -112,67 +112,88 @@ impl<'a, 's> ProgramSearch<'a, 's> {
 
     /// Searches a start point in the index, or live if it is not indexed.
     fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), AnswerError> {
-        let Some(session) = &mut self.session else {
+        let Some(session) = &self.session else {
             return Ok(());
         };
         let is_past = session.is_past();
-        if self.follow == Links::Always && self.needs_turns && !is_past {
-            let why = "commands run on the targets of links";
+        if let Some(why) = self.why_never_indexed().filter(|_| !is_past) {
             return self.visit_live(spelled, None, why);
         }
-        if self.needs_empty_directories && self.needs_turns && !is_past {
-            let why = "commands may empty directories";
-            return self.visit_live(spelled, None, why);
-        }
-        let resolve = |follow| -> Result<Option<Resolved>, SessionError> {
-            let resolved = session.resolve_in_index(spelled, follow)?;
-            let told_apart = |resolved| told_apart(index, resolved);
-            Ok(resolved.map(told_apart).transpose()?)
-        };
-        let resolved = match self.follow {
-            Links::Never => resolve(Follow::Never),
-            Links::Arguments | Links::Always => match resolve(Follow::Last) {
-                // A dangling link stands for itself.
-                Ok(Some(Resolved::To(Located::Missing { .. }, _))) => resolve(Follow::Never),
-                other => other,
-            },
-        };
-        let resolved = match resolved {
+        let resolved = match self.resolve(session, index, spelled) {
             Err(SessionError::NoWorkingDirectory(_)) if !is_past => {
                 let why = "the working directory was removed";
                 return self.visit_live(spelled, None, why);
             }
             other => other?,
         };
-        let located = match resolved {
+        match resolved {
             Some(Resolved::To(Located::NotIndexed { nearest }, path)) if is_past => {
                 let why = session.why_not_indexed(&path, nearest)?.to_string();
-                return self.tell(&why);
+                self.tell(&why)
             }
             Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
                 let why = session.why_left_out(&path)?;
                 let why = why.map_or("it is not indexed".to_owned(), |why| why.to_string());
-                return self.visit_live(spelled, Some(&path), &why);
+                self.visit_live(spelled, Some(&path), &why)
             }
             Some(Resolved::To(Located::Hidden { dir, view }, path)) if !is_recorded(&view) => {
                 let why = LiveReason::Hidden(dir).to_string();
-                return self.visit_live(spelled, Some(&path), &why);
+                self.visit_live(spelled, Some(&path), &why)
             }
             Some(Resolved::To(Located::Missing { root }, path)) => {
-                return Ok(self.search.visit_missing(index, spelled, &root, &path)?);
+                Ok(self.search.visit_missing(index, spelled, &root, &path)?)
             }
             Some(Resolved::Unread(error)) => {
-                return Ok(self.search.complain(spelled, &error_text(&error))?);
+                Ok(self.search.complain(spelled, &error_text(&error))?)
             }
             Some(Resolved::Loop) => {
                 let why = "Too many levels of symbolic links";
-                return Ok(self.search.complain(spelled, why)?);
+                Ok(self.search.complain(spelled, why)?)
             }
-            Some(Resolved::To(located, _)) => Some(located),
-            None => None,
+            Some(Resolved::To(located, _)) => self.visit_indexed(index, spelled, Some(located)),
+            None => self.visit_indexed(index, spelled, None),
+        }
+    }
+
+    /// Returns why no start point can be searched in the current index, whatever it has.
+    fn why_never_indexed(&self) -> Option<&'static str> {
+        if self.follow == Links::Always && self.needs_turns {
+            return Some("commands run on the targets of links");
+        }
+        let empties = self.needs_empty_directories && self.needs_turns;
+        empties.then_some("commands may empty directories")
+    }
+
+    fn resolve(
+        &self,
+        session: &Session<'_>,
+        index: &Index,
+        spelled: &[u8],
+    ) -> Result<Option<Resolved>, SessionError> {
+        let resolve = |follow| -> Result<Option<Resolved>, SessionError> {
+            let resolved = session.resolve_in_index(spelled, follow)?;
+            let told_apart = |resolved| told_apart(index, resolved);
+            Ok(resolved.map(told_apart).transpose()?)
         };
+        match self.follow {
+            Links::Never => resolve(Follow::Never),
+            Links::Arguments | Links::Always => match resolve(Follow::Last) {
+                // A dangling link stands for itself.
+                Ok(Some(Resolved::To(Located::Missing { .. }, _))) => resolve(Follow::Never),
+                other => other,
+            },
+        }
+    }
+
+    fn visit_indexed(
+        &mut self,
+        index: &Index,
+        spelled: &[u8],
+        located: Option<Located>,
+    ) -> Result<(), AnswerError> {
         if self.remarks.of_places
             && let Some(Located::Found(start)) = &located
+            && let Some(session) = &mut self.session
         {
             session.note(start, Depth::All)?;
         }
