@@ -37,7 +37,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
-    Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-index", "trawl-query", "trawl-serve", "trawl-call", "trawl-remote"], may_use_in_tests: &[] },
+    Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-index", "trawl-query", "trawl-serve", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-index"] },
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },

@@ -7,6 +7,7 @@ use std::time::Duration;
 use trawl_ask::search::{Choice, Who, is_quick};
 use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::{CallError, Cancel, Cookie, Executor, Options, Pattern, Request, Search};
+use trawl_remote::mounts::with_servers;
 use trawl_remote::{Address, Remote};
 
 use crate::failure::Failure;
@@ -79,7 +80,7 @@ impl Question {
         let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
         // A server has to be waited for.
         let is_here = matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice));
-        is_here && !trawl_ask::mounts::are_there()
+        is_here && !trawl_remote::mounts::are_there()
     }
 
     pub(crate) fn cancel(&self) -> Cancel {
@@ -95,7 +96,7 @@ impl Question {
     /// Begins the search.
     pub(crate) fn ask(self) -> Result<Search, Failure> {
         let executor: Box<dyn Executor> = match self.asked {
-            Asked::Here(choice) => choice.executor(&self.pattern)?,
+            Asked::Here(choice) => choice.executor(&self.pattern, with_servers)?,
             Asked::There(address) => Box::new(Remote::new(address)),
         };
         let search = Search::open(&*executor, self.request)?;

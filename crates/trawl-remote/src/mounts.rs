@@ -12,9 +12,10 @@ use std::sync::Arc;
 use trawl_call::Executor;
 use trawl_call::spread::{self, Ids, Server, Spread};
 use trawl_model::path;
-use trawl_remote::{Address, Remote};
 use trawl_sys::identity::effective_uid;
 use trawl_sys::mount_table::{self, Mount};
+
+use crate::client::{Address, Remote};
 
 /// File system type of Trawl's mounts.
 const KIND: &[u8] = b"fuse.trawl";
