@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use trawl_ask::place::asker;
-use trawl_bulk::{Name, Sign, Stat, Time, Wanted};
+use trawl_bulk::{Name, Sign, Stat, Time, WantedDirectory};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{FileType, path};
@@ -92,7 +92,7 @@ impl Reading {
     /// Returns the names in a directory, if they are known and at most `names_max`.
     pub(crate) fn names(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedDirectory<'_>,
         decoded: &mut Option<DecodedListings>,
         names_max: u64,
     ) -> Option<Vec<Name>> {
@@ -123,7 +123,7 @@ impl Reading {
     fn listing(
         &self,
         dir: &[u8],
-        wanted: &Wanted<'_>,
+        wanted: &WantedDirectory<'_>,
         listings: &mut Listings<'_>,
         names_max: u64,
     ) -> Option<Vec<Name>> {

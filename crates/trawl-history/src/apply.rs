@@ -5,7 +5,7 @@ use trawl_index::revision::{Revision, Stored};
 use trawl_index::{ListingKind, SegmentInfo, Shard, Table};
 use trawl_model::{DirBatch, Entry, FileType, path};
 use trawl_query::View;
-use trawl_query::stored::Place;
+use trawl_query::stored::RowAddress;
 
 use crate::error::{HistoryError, Result};
 use crate::now::Now;
@@ -64,7 +64,7 @@ impl Mover<'_, '_> {
         let (then, segment, dirs) = (self.then, self.segment, self.info.dirs);
         then.stored_listings::<HistoryError>(segment, 0..dirs, |stored, mut batch| {
             let row = stored.row;
-            if self.plan.continued.contains(&Place { segment, row }) {
+            if self.plan.continued.contains(&RowAddress { segment, row }) {
                 batch.fragment += 1;
             }
             let target = self.moves.dirs.get(row);

@@ -32,11 +32,11 @@ pub(crate) struct Given {
 pub(crate) struct Question {
     request: Request,
     pattern: Pattern,
-    asked: Asked,
+    asked: Answerer,
     ends_where_deep: bool,
 }
 
-enum Asked {
+enum Answerer {
     Here(Choice),
     There(Address),
 }
@@ -58,8 +58,8 @@ impl Given {
             request = request.resume_at(Cookie::from_bytes(cookie)?)?;
         }
         let asked = match &self.remote {
-            Some(address) => Asked::There(Address::parse(OsStr::from_bytes(address))?),
-            None => Asked::Here(Choice {
+            Some(address) => Answerer::There(Address::parse(OsStr::from_bytes(address))?),
+            None => Answerer::Here(Choice {
                 who: who(&self.served_by)?,
                 index: self.index.map(|index| OsStr::from_bytes(&index).into()),
                 wait: self.wait.map(seconds).transpose()?,
@@ -79,7 +79,7 @@ impl Question {
     pub(crate) fn is_quick(&self) -> bool {
         let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
         // A server has to be waited for.
-        let is_here = matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice));
+        let is_here = matches!(&self.asked, Answerer::Here(choice) if is_looked_for(choice));
         is_here && !trawl_remote::mounts::are_there()
     }
 
@@ -96,8 +96,8 @@ impl Question {
     /// Begins the search.
     pub(crate) fn ask(self) -> Result<Search, Failure> {
         let executor: Box<dyn Executor> = match self.asked {
-            Asked::Here(choice) => choice.executor(&self.pattern, with_servers)?,
-            Asked::There(address) => Box::new(Remote::new(address)),
+            Answerer::Here(choice) => choice.executor(&self.pattern, with_servers)?,
+            Answerer::There(address) => Box::new(Remote::new(address)),
         };
         let search = Search::open(&*executor, self.request)?;
         Ok(match self.ends_where_deep {

@@ -328,7 +328,7 @@ impl Decoded {
         mut path_of: impl FnMut(&Item) -> Result<&'m [u8]>,
         mut visit: impl FnMut(&Listing<'_>),
     ) -> Result<()> {
-        let mut places = Places::new(self, request.order);
+        let mut places = ItemPositions::new(self, request.order);
         let filter = &request.filter;
         let is_filtered = !filter.clauses.is_empty() || !filter.need.is_nothing();
         let give_empty = !is_filtered && request.rows.is_none();
@@ -356,7 +356,7 @@ impl Decoded {
 
 /// Tracks the position of a morsel's items in the batches, where they follow
 /// each other.
-struct Places<'d> {
+struct ItemPositions<'d> {
     decoded: &'d Decoded,
     order: Order,
     /// For each part, the start of its remaining rows; in backward order, their
@@ -364,13 +364,13 @@ struct Places<'d> {
     next: Vec<usize>,
 }
 
-impl<'d> Places<'d> {
-    fn new(decoded: &'d Decoded, order: Order) -> Places<'d> {
+impl<'d> ItemPositions<'d> {
+    fn new(decoded: &'d Decoded, order: Order) -> ItemPositions<'d> {
         let next = |part: &DecodedPart| match order {
             Order::Forward => 0,
             Order::Backward => part.batch.len,
         };
-        Places {
+        ItemPositions {
             decoded,
             order,
             next: decoded.parts.iter().map(next).collect(),

@@ -12,7 +12,7 @@ use crate::locate::{Located, has_root, locate};
 use crate::permission::{Access, Judge};
 use crate::promise::Promises;
 use crate::segment::Scratch;
-use crate::together::{Held, Places, UNKNOWN, merge};
+use crate::together::{HeldSource, Places, UNKNOWN, merge};
 pub(crate) use crate::view::SegmentAt;
 pub use crate::view::View;
 use std::cmp::Reverse;
@@ -374,7 +374,7 @@ impl Index {
     }
 }
 
-fn sources_of(held: Vec<Held>) -> Vec<Source> {
+fn sources_of(held: Vec<HeldSource>) -> Vec<Source> {
     held.into_iter().map(|held| held.source).collect()
 }
 

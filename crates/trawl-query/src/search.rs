@@ -27,7 +27,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::need::{Literal, Need, Within};
 use trawl_model::{Subtrees, path};
-use trawl_names::{Found, Matcher, Pattern, Subject};
+use trawl_names::{Matcher, NameMatch, Pattern, Subject};
 use workers::Workers;
 
 pub(crate) use candidates::{candidates, holders};
@@ -216,8 +216,8 @@ fn search_sidecar(
         }
     };
     let mut found = 0u32;
-    let mut give = |entry: Found<'_>| {
-        let Found { dir, name, .. } = entry;
+    let mut give = |entry: NameMatch<'_>| {
+        let NameMatch { dir, name, .. } = entry;
         if request.keeps(Hit { dir, name }) {
             give(Hit { dir, name });
         }

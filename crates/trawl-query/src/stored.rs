@@ -1,7 +1,7 @@
 //! Reads the contents of a snapshot's shards as they are stored, for code that
 //! moves rows between shards.
 //!
-//! A [`Place`] locates a row: a segment of the view and a row of one of its
+//! A [`RowAddress`] locates a row: a segment of the view and a row of one of its
 //! tables. [`Listings`] and [`Values`] iterate over all segments in path order
 //! and read only keys; the functions of [`View`] here return the full contents
 //! of given rows.
@@ -35,7 +35,7 @@ const VALUE_ROWS: u64 = 1024;
 
 /// A segment of a view, and a row of one of its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct RowAddress {
     /// Number of the segment: see [`View::stored_segment`].
     pub segment: usize,
     /// Number of the row.
@@ -232,9 +232,9 @@ impl Listings<'_> {
     }
 
     /// The current directory's place.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RowAddress {
         let first = self.merge.given_chunk().map_or(0, |chunk| chunk.rows.start);
-        Place {
+        RowAddress {
             segment: self.segment,
             row: first + self.run.start as u64,
         }
@@ -502,7 +502,7 @@ pub struct Value {
     /// The attribute's full name.
     pub attr: Vec<u8>,
     /// Where the value is stored.
-    pub place: Place,
+    pub place: RowAddress,
 }
 
 impl Value {
@@ -621,7 +621,7 @@ impl Cursor {
             dir: chunk.dir.get(at).to_vec(),
             name: chunk.name.get(at).to_vec(),
             attr: chunk.attr.get(at).to_vec(),
-            place: Place {
+            place: RowAddress {
                 segment: self.segment,
                 row: self.next + at as u64,
             },

@@ -6,7 +6,7 @@ use crate::error::{QueryError, Result};
 use crate::holders::InodeFilters;
 use crate::locate::{Located, Reach, Span, locate};
 use crate::open_sidecars::{self, Sidecar, Sidecars};
-use crate::places::{Having, Places};
+use crate::places::{Having, SegmentIndex};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
@@ -47,7 +47,7 @@ pub struct View {
     sidecars: Mutex<Sidecars>,
     /// An index of the first segments, for callers that ask for many
     /// directories.
-    places: Option<Arc<Places>>,
+    places: Option<Arc<SegmentIndex>>,
     /// Filters of inode numbers on pages of these segments, as far as they are
     /// known.
     inodes: Arc<Mutex<InodeFilters>>,
@@ -180,7 +180,7 @@ impl View {
     /// Prepares the view for repeated queries about many single directories.
     #[must_use]
     pub fn with_places(mut self) -> View {
-        self.places = Some(Arc::new(Places::of(&self)));
+        self.places = Some(Arc::new(SegmentIndex::of(&self)));
         self
     }
 
