@@ -303,7 +303,7 @@ fn lists(op: Op) -> bool {
     matches!(op, Op::OpenDir | Op::ReadDir)
 }
 
-/// What a scan by the asker would have noted of a directory.
+/// The issue that a scan by the asker would have recorded about a directory.
 fn denied_issue(path: &[u8]) -> Issue {
     Issue {
         path: path.to_vec(),

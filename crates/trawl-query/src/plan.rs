@@ -470,7 +470,7 @@ fn keep_selected(rows: &DirRows, selected: &[Range<u64>], picked: &mut Vec<u32>)
     });
 }
 
-/// What a directory's smallest and largest value of a column must fulfil.
+/// The condition on the smallest and the largest value of a column in a directory.
 struct Bounds {
     /// The place of the smallest among what is asked of the merge; the
     /// largest comes after it.

@@ -39,12 +39,12 @@ pub enum Order {
     Backward,
 }
 
-/// What a walk reads and in which order.
+/// The rows that a walk reads, and their order.
 #[derive(Clone, Debug, Default)]
 pub struct Request<'a> {
     /// Columns that the work looks at; others are empty.
     pub columns: ColumnSet,
-    /// What rows must fulfil; others are left out.
+    /// The condition that rows must meet; others are left out.
     pub filter: Filter,
     /// Entries nearer to the start are left out. The start itself is at
     /// depth 0 (and is never part of a walk), what it holds at depth 1.

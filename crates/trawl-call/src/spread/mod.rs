@@ -166,7 +166,7 @@ fn is_visible(mount: &Mount) -> bool {
     stat.is_ok_and(|stat| stat.dev.as_u64() == mount.device)
 }
 
-/// Who answers about a root.
+/// The executors that answer about a root.
 enum Answerer {
     Here,
     /// The server of this mount alone.

@@ -31,7 +31,7 @@ const CROSSES: &str = "cross-file-systems";
 
 /// A row that has to wait for its turn.
 pub(super) struct Waiting {
-    /// What it waits for.
+    /// The event that it waits for.
     pub(super) stop: Stop,
     /// The row alone.
     pub(super) batch: RowBatch,
@@ -41,7 +41,7 @@ pub(super) struct Waiting {
     pub(super) dir_depth: usize,
 }
 
-/// What a worker hands over: what some listings came to.
+/// The result of some listings, as a worker hands it over.
 #[derive(Default)]
 struct Found {
     part: Part,
