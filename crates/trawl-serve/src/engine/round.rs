@@ -140,7 +140,7 @@ impl Inner {
         };
         let as_of = match self.read(How::Barrier) {
             Ok(read) => match read.as_of {
-                AsOf::Now | AsOf::Record(_) => Some(now),
+                AsOf::Now => Some(now),
                 AsOf::Pass(time) => time,
             },
             Err(why) => {
