@@ -5,6 +5,7 @@
 //! this workspace is valid whenever a lock can be released, so the poison is ignored.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Locks a mutex.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -14,6 +15,26 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Waits until the condition may have changed; it may also return for no reason.
 pub fn wait<'a, T>(changed: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
     changed.wait(guard).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Like [`wait`], but for no longer than `limit`.
+pub fn wait_for<'a, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'a, T>,
+    limit: Duration,
+) -> MutexGuard<'a, T> {
+    let waited = changed.wait_timeout(guard, limit);
+    waited.unwrap_or_else(PoisonError::into_inner).0
+}
+
+/// Waits as long as the condition is true.
+pub fn wait_while<'a, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'a, T>,
+    condition: impl FnMut(&mut T) -> bool,
+) -> MutexGuard<'a, T> {
+    let waited = changed.wait_while(guard, condition);
+    waited.unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
