@@ -26,6 +26,7 @@ pub mod relative_path;
 pub mod rows;
 pub mod sink;
 mod subtrees;
+pub mod sync;
 pub mod time;
 
 pub use acl::Acl;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
@@ -21,6 +21,7 @@ use fuser::{
 };
 use trawl_call::Attributes;
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::lock;
 use trawl_sys::stat::Time;
 
 use crate::files::{Files, Handle, Reading};
@@ -62,10 +63,6 @@ pub(crate) struct RemoteFiles {
     next_handle: AtomicU64,
     /// Whether files may be read with `FOPEN_DIRECT_IO` and still be mapped.
     may_be_direct: bool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn errno(errno: trawl_sys::Errno) -> Errno {

@@ -15,12 +15,13 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::{INodeNo, Notifier};
 use trawl_call::Attributes;
 use trawl_model::relative_path::split;
+use trawl_model::sync::lock;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
 
@@ -116,10 +117,6 @@ pub(crate) struct Files {
     /// Contents of small files that are not open.
     kept: Mutex<HashMap<u64, Content>>,
     way: OnceLock<Channels>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl File {

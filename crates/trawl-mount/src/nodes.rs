@@ -17,10 +17,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use trawl_call::Attributes;
 use trawl_model::relative_path::is_within;
+use trawl_model::sync::lock;
 
 use crate::tree::is_directory;
 
@@ -89,7 +90,7 @@ impl Nodes {
     }
 
     fn told(&self) -> MutexGuard<'_, ToldDirectories> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.told)
     }
 
     /// Returns the path for a number that the kernel was told.

@@ -18,10 +18,11 @@ pub use crate::view::View;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::sync::lock;
 use trawl_model::{Uid, path};
 
 /// An open index, or several that are queried as one ([`crate::together`]).
@@ -376,9 +377,4 @@ impl Index {
 
 fn sources_of(held: Vec<HeldSource>) -> Vec<Source> {
     held.into_iter().map(|held| held.source).collect()
-}
-
-/// Ignores poisoning: no code panics halfway through an update of these values.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

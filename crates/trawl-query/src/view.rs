@@ -13,11 +13,12 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use trawl_index::schema::Table;
 use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
+use trawl_model::sync::lock;
 
 /// Maximum number of files kept open; fewer if the process has a low descriptor
 /// limit.
@@ -212,7 +213,7 @@ impl View {
     /// views, otherwise `None`.
     pub(crate) fn inode_filters(&self, at: SegmentAt) -> Option<MutexGuard<'_, InodeFilters>> {
         let lasting = self.places.as_ref().map_or(0, |places| places.segments());
-        let filters = || self.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let filters = || lock(&self.inodes);
         (at < lasting).then(filters)
     }
 
@@ -287,16 +288,14 @@ impl View {
 
     /// Returns the cached places of a subtree's listings.
     pub(crate) fn known_subtree(&self, dir: &[u8]) -> Option<Vec<Span>> {
-        let subtrees = self.subtrees.lock();
-        let subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
+        let subtrees = lock(&self.subtrees);
         let known = subtrees.iter().find(|(path, _)| path == dir);
         known.map(|(_, spans)| spans.clone())
     }
 
     /// Caches the places of a subtree's listings in place of the oldest.
     pub(crate) fn keep_subtree(&self, dir: &[u8], spans: &[Span]) {
-        let subtrees = self.subtrees.lock();
-        let mut subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
+        let mut subtrees = lock(&self.subtrees);
         if subtrees.len() >= SUBTREES {
             subtrees.pop_front();
         }
@@ -314,7 +313,7 @@ impl View {
             return Ok(Arc::clone(self));
         }
         let places: Vec<PathBuf> = behind.iter().map(Shard::dir_path).collect();
-        let mut wider = self.wider.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wider = lock(&self.wider);
         if let Some(known) = wider.as_ref().filter(|known| known.shards == places) {
             return Ok(Arc::clone(&known.view));
         }
@@ -458,8 +457,8 @@ impl View {
 
     /// Returns a segment's name sidecar; `None` if it has no readable one.
     pub(crate) fn names(&self, at: SegmentAt) -> Option<Arc<Sidecar>> {
-        let lock = || self.sidecars.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().known(at) {
+        let sidecars = || lock(&self.sidecars);
+        if let Some(known) = sidecars().known(at) {
             return known;
         }
         let (shard, segment) = self.segment(at)?;
@@ -467,7 +466,7 @@ impl View {
             Some((length, sidecar)) => (length, Some(Arc::new(sidecar))),
             None => (0, None),
         };
-        lock().keep(at, length, sidecar.clone());
+        sidecars().keep(at, length, sidecar.clone());
         sidecar
     }
 
@@ -492,7 +491,6 @@ impl View {
     }
 
     fn lock_open(&self) -> MutexGuard<'_, OpenFiles> {
-        // Ignores poisoning: no code panics halfway through an update.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }

@@ -13,9 +13,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
+use trawl_model::sync::{lock, wait};
 use trawl_mount::Tree;
 use trawl_mount::tree::{Content, FileAnswer, OpenFile};
 use trawl_sys::Errno;
@@ -138,7 +139,7 @@ impl Contents {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns the contents of a file, if it has been filled. The caller must then fill it, or find
@@ -147,8 +148,7 @@ impl Contents {
     pub(crate) fn begin(&self, path: &[u8]) -> Option<Filled> {
         let mut state = self.state();
         while state.filling.contains_key(path) {
-            let waited = self.changed.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.changed, state);
         }
         state.filling.insert(path.to_vec(), FileAtPath::Same);
         state.filled.get(path).cloned()

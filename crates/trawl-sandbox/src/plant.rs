@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use rustix::fs::{
@@ -20,6 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::lock;
 use trawl_mount::tree::{Entry, Listing, is_directory, is_link};
 use trawl_mount::{Asking, ExtendedAttributes, Tree};
 use trawl_sys::Errno;
@@ -113,7 +114,7 @@ impl Plant {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Plants all names on the way to a path, and the entries of the path if it is a directory.

@@ -3,10 +3,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use trawl_call::Attributes;
+use trawl_model::sync::lock;
 use trawl_mount::Tree;
 use trawl_sys::Errno;
 use trawl_sys::seccomp::{InterceptedCall, Listener, Verdict, write_memory};
@@ -108,7 +109,7 @@ impl Shared {
     /// longer than such an answer.
     fn work(&self) {
         loop {
-            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = lock(&self.turn);
             let (asked, named, place) = loop {
                 let Ok(asked) = self.next() else {
                     return;

@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::sync::lock;
 use trawl_model::{Column, ColumnSet, FileType, Subtrees, path};
 use trawl_query::{
     Asker, Batch, DeniedRequest, DirRequest, Index, Listing, Order, QueryError, Request, Start,
@@ -570,11 +571,6 @@ impl Scope<'_> {
             }
         }
     }
-}
-
-/// Nothing is left half done by a panic while it is locked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn rows_of<'l>(

@@ -18,6 +18,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use trawl_model::sync::lock;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// Maximum bytes of text in a row group (one directory's path may exceed it).
@@ -198,7 +199,7 @@ impl TableWriter {
                 inputs.get(at).map(|input| (at, input))
             } {
                 let chunk = chunk::encode(input, compressor);
-                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut done = lock(&done);
                 done.push((at, chunk));
             }
         };

@@ -16,10 +16,11 @@ mod walk;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_bulk::{ATTRIBUTE_NAMES, Begun, Builder, Demand, Extent, Source};
+use trawl_model::sync::lock;
 use trawl_sys::Errno;
 use trawl_sys::enclosure::{Top, View};
 
@@ -88,20 +89,17 @@ impl Tables {
             mounts: MountTable::new(view.mounts),
             reader,
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(open));
+        *lock(&self.0) = Some(Arc::new(open));
         Ok(())
     }
 
     /// Stops answering, and releases the mounts.
     pub fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.0) = None;
     }
 
     fn now(&self) -> Option<Arc<Open>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0).clone()
     }
 }
 

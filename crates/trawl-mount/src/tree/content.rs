@@ -6,9 +6,10 @@
 //! Invariant: a chunk is used only as long as the file is known to have the chunk's version.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use trawl_model::sync::{lock, wait};
 use trawl_sys::Errno;
 
 use super::held::{FileAnswer, OpenFile};
@@ -62,7 +63,7 @@ impl std::fmt::Debug for Content {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn fetch(&self, number: u64) -> Result<Piece, Errno> {
@@ -210,8 +211,7 @@ impl Content {
                     return Err(errno);
                 }
                 Some(Chunk::Coming) => {
-                    let waited = shared.changed.wait(state);
-                    drop(waited.unwrap_or_else(PoisonError::into_inner));
+                    drop(wait(&shared.changed, state));
                 }
                 Some(Chunk::Here(_)) | None => {
                     state.chunks.insert(number, Chunk::Coming);

@@ -7,11 +7,12 @@
 //!
 //! Invariant: bytes always come with the version of the file that they belong to.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use trawl_call::Attributes;
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::lock;
 use trawl_remote::client::Fetched;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
@@ -164,7 +165,7 @@ impl Inner {
 
 impl OpenFile {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     /// Returns whether both are the same open file.

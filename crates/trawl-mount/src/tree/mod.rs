@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use trawl_call::{Attributes, Outcome};
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::{lock, wait_for};
 use trawl_remote::client::ExtendedAttributes;
 use trawl_remote::{Remote, RemoteError};
 use trawl_sys::Errno;
@@ -190,8 +191,7 @@ impl Drop for Life {
             if left.is_zero() {
                 break;
             }
-            let waited = self.0.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_for(&self.0.changed, state, left);
         }
     }
 }
@@ -428,7 +428,7 @@ impl Tree {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn server_path(&self, below: &[u8]) -> Vec<u8> {
@@ -533,8 +533,7 @@ impl Inner {
             };
             bulk.wait();
             self.changed.notify_all();
-            let waited = self.changed.wait_timeout(state, OVERTAKE);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_for(&self.changed, state, OVERTAKE);
             bulk.wait_no_more();
             last = Some(bulk);
         }

@@ -12,10 +12,11 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering as Atomic};
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use trawl_model::relative_path::{is_within, join, split};
+use trawl_model::sync::wait_for;
 use trawl_remote::RemoteError;
 use trawl_remote::client::{AttributesBelow, ExtendedAttributes};
 use trawl_sys::Errno;
@@ -423,8 +424,7 @@ impl Inner {
             last = last.or_else(|| state.xattrs.coming(path));
             match last.as_ref().map(|asked| asked.ended.get()) {
                 Some(None) => {
-                    let waited = self.changed.wait_timeout(state, OVERTAKE);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    state = wait_for(&self.changed, state, OVERTAKE);
                     continue;
                 }
                 Some(Some(Err(errno))) => return Err(*errno),

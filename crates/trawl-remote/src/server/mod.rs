@@ -11,11 +11,12 @@ mod outlet;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trawl_call::Executor;
+use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
 use crate::exports::Exports;
@@ -176,7 +177,7 @@ impl From<BadFrame> for RemoteError {
 
 impl Connection {
     fn tasks(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Arc<Task>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tasks)
     }
 
     fn serve(
@@ -293,7 +294,7 @@ impl Connection {
         let serving = self.serving.clone();
         let work = move || {
             let last = answer(&serving, &outlet, &task, (id, request));
-            let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = lock(&tasks);
             tasks.remove(&id);
             drop(tasks);
             match last {
