@@ -48,7 +48,7 @@ impl Serve for StatRequest {
         let links = [Links::Followed, Links::Refused][usize::from(self.of_link)];
         let found = Places::new(job.exports()).find(&self.path).look(b"", links);
         let outcome = match found.and_then(stat_fd) {
-            Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+            Ok(stat) => Outcome::Match(Some(Attributes::of(&stat))),
             Err(error) => Outcome::Error(Trouble {
                 source: Source::Stat,
                 errno: error.errno.0,
