@@ -24,7 +24,7 @@ const TEST_KIT: &str = "trawl-testkit";
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     Rule { name: "trawl-model", may_use: &[], may_use_in_tests: &[] },
-    Rule { name: "trawl-sys", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-sys", may_use: &["trawl-model"], may_use_in_tests: &[] },
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-names", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },

@@ -335,7 +335,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     let shared = session.as_ref().map(Session::share_index);
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
     if ours.writing == Writing::Csv {
-        output.put(rows::CSV_HEADER)?;
+        output.put(rows::csv_header())?;
     }
     let streams = Streams {
         out: &mut output,

@@ -4,7 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_diff::{Attribute, AttributeSet, State, changed};
+use trawl_diff::{AttributeSet, changed};
+use trawl_model::Column;
+use trawl_model::rows::OwnedRow;
 use trawl_query::{AsOf, Located, SnapshotInfo, Start};
 use trawl_text::json::Object;
 
@@ -49,11 +51,11 @@ pub(crate) struct HistoryArgs {
 /// State of the path in a snapshot, compared with the snapshot before.
 enum Said {
     /// It exists; before, it did not exist or its state was unknown.
-    Created(State),
+    Created(OwnedRow),
     /// It is unchanged.
-    Same(State),
+    Same(OwnedRow),
     /// Its attributes changed.
-    Changed(Box<(State, State)>, AttributeSet),
+    Changed(Box<(OwnedRow, OwnedRow)>, AttributeSet),
     /// It does not exist.
     Gone,
     /// It is hidden from the user.
@@ -71,7 +73,7 @@ impl Said {
         }
     }
 
-    fn state(&self) -> Option<&State> {
+    fn state(&self) -> Option<&OwnedRow> {
         match self {
             Said::Created(state) | Said::Same(state) => Some(state),
             Said::Changed(states, _) => Some(&states.1),
@@ -217,15 +219,15 @@ fn compared(last: &Last, now: &Last) -> Said {
         (_, Last::Absent) => Said::Gone,
         (Last::Present(before), Last::Present(after)) => {
             let (before, after) = (row_of(before), row_of(after));
-            let ignored = AttributeSet::of(&[Attribute::Atime, Attribute::Device]);
+            let ignored = AttributeSet::of(&[Column::Atime, Column::Dev]);
             let which = changed(&before, &after, AttributeSet::all().minus(ignored), true);
-            let states = (State::of(&before), State::of(&after));
+            let states = (before.owned(), after.owned());
             match which.is_empty() {
                 true => Said::Same(states.1),
                 false => Said::Changed(Box::new(states), which),
             }
         }
-        (_, Last::Present(after)) => Said::Created(State::of(&row_of(after))),
+        (_, Last::Present(after)) => Said::Created(row_of(after).owned()),
     }
 }
 
@@ -262,7 +264,7 @@ impl Writer {
             Said::Changed(_, which) => *which,
             _ => AttributeSet::EMPTY,
         };
-        let names = which.iter().map(|one| format!("\"{}\"", one.name()));
+        let names = which.names().map(|name| format!("\"{name}\""));
         let object = object.array("changed", names);
         let object = match said.state() {
             Some(state) => object.object("entry", state_object(path, state, self.words.owners())),
@@ -299,7 +301,7 @@ const CSV_HEADER: &str =
 
 fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
     let which = match said {
-        Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
+        Said::Changed(_, which) => which.names().collect(),
         _ => Vec::new(),
     };
     let line = Line::new()

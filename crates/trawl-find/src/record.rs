@@ -1,7 +1,8 @@
 //! An entry as a JSON object, with the same keys in every command.
 
+use trawl_model::column::REPORTED;
 use trawl_model::path::display;
-use trawl_model::{Column, ColumnSet, Dev, Meta};
+use trawl_model::{Column, ColumnSet, Dev, Meta, Value};
 use trawl_text::json::Object;
 use trawl_text::owners::Owners;
 
@@ -9,28 +10,8 @@ use crate::expr::Node;
 use crate::predicates::json;
 
 /// All columns that an object is made from.
-pub const COLUMNS: ColumnSet = ColumnSet::of(&[
-    Column::Name,
-    Column::Ino,
-    Column::Dev,
-    Column::Mode,
-    Column::Nlink,
-    Column::Uid,
-    Column::Gid,
-    Column::Rdev,
-    Column::Size,
-    Column::Blocks,
-    Column::Blksize,
-    Column::Atime,
-    Column::AtimeNs,
-    Column::Mtime,
-    Column::MtimeNs,
-    Column::Ctime,
-    Column::CtimeNs,
-    Column::Btime,
-    Column::BtimeNs,
-    Column::LinkTarget,
-]);
+pub const COLUMNS: ColumnSet =
+    ColumnSet::of(&[Column::Name]).union(ColumnSet::sources_of(REPORTED));
 
 /// Returns a node whose action prints entries as JSON, for
 /// [`Program::print_with`](crate::Program::print_with).
@@ -47,27 +28,34 @@ pub fn object(path: &[u8], meta: Option<&Meta>, target: &[u8], owners: &Owners) 
     let Some(meta) = meta else {
         return object.null("type");
     };
-    let object = object
-        .text("type", &char::from(meta.file_type().letter()).to_string())
-        .number("size", meta.size)
-        .number("blocks", meta.blocks)
-        .number("mode", meta.mode)
-        .text("permissions", &permissions(meta.mode))
-        .number("nlink", meta.nlink)
-        .number("uid", meta.uid.0);
-    let object = named(object, "user", owners.user(meta.uid).as_deref()).number("gid", meta.gid.0);
-    let object = named(object, "group", owners.group(meta.gid).as_deref())
-        .number("ino", meta.ino)
-        .number("dev", meta.dev.as_u64())
-        .number("rdev", meta.rdev.as_u64())
-        .number("blksize", meta.blksize)
-        .time("atime", Some(meta.atime))
-        .time("mtime", Some(meta.mtime))
-        .time("ctime", Some(meta.ctime))
-        .time("btime", meta.btime);
-    match target {
-        [] => object,
-        target => object.bytes("link_target", target),
+    let add = |object, column: &Column| field(object, *column, meta, target, owners);
+    REPORTED.iter().fold(object, add)
+}
+
+/// Returns a column's value in a record. Of the byte strings, records have only a link's `target`.
+pub fn value<'a>(column: Column, meta: &Meta, target: &'a [u8]) -> Value<'a> {
+    match column {
+        Column::LinkTarget => Value::Bytes(target),
+        other => meta.value(other),
+    }
+}
+
+/// Adds a column's value, and what explains it.
+fn field(object: Object, column: Column, meta: &Meta, target: &[u8], owners: &Owners) -> Object {
+    let key = column.info().name;
+    let object = match value(column, meta, target) {
+        Value::Number(number) => object.number(key, number),
+        Value::Time(time) => object.time(key, Some(time)),
+        Value::Type(kind) => object.text(key, &char::from(kind.letter()).to_string()),
+        Value::Bytes([]) => return object,
+        Value::Bytes(bytes) => object.bytes(key, bytes),
+        Value::Null => object.null(key),
+    };
+    match column {
+        Column::Mode => object.text("permissions", &permissions(meta.mode)),
+        Column::Uid => named(object, "user", owners.user(meta.uid).as_deref()),
+        Column::Gid => named(object, "group", owners.group(meta.gid).as_deref()),
+        _ => object,
     }
 }
 

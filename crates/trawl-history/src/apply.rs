@@ -143,15 +143,7 @@ fn own_row(batch: &DirBatch, entry: &Entry) -> DirBatch {
         path: batch.path.clone(),
         ..DirBatch::default()
     };
-    let mut copied = |span| own.push_bytes(batch.bytes(span));
-    let copy = Entry {
-        meta: entry.meta,
-        name: copied(entry.name),
-        link_target: copied(entry.link_target),
-        xattr_names: copied(entry.xattr_names),
-        acl: copied(entry.acl),
-        acl_default: copied(entry.acl_default),
-    };
+    let copy = entry.with_spans(|span| own.push_bytes(batch.bytes(span)));
     own.entries.push(copy);
     own
 }

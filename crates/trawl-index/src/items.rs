@@ -248,60 +248,11 @@ fn known_access(meta: &Meta) -> Timestamp {
 }
 
 fn push_entry(out: &mut Vec<u8>, batch: &DirBatch, entry: &Entry) {
-    // Names every field, so that a new column cannot be forgotten.
-    let Entry {
-        meta,
-        name,
-        link_target,
-        xattr_names,
-        acl,
-        acl_default,
-    } = entry;
-    let Meta {
-        ino,
-        dev,
-        rdev,
-        mode,
-        nlink,
-        uid,
-        gid,
-        size,
-        blocks,
-        blksize,
-        atime: _,
-        mtime,
-        ctime,
-        btime: _,
-        attributes,
-        project,
-    } = meta;
-    let born = known_birth(meta);
-    let birth = born.unwrap_or_default();
-    let access = known_access(meta);
-    let known = u32::from(born.is_some()) | u32::from(project.is_some()) << 1;
-    let words = [
-        *ino,
-        dev.as_u64(),
-        rdev.as_u64(),
-        pair(*mode, *nlink),
-        pair(uid.0, gid.0),
-        *size,
-        *blocks,
-        pair(*blksize, known),
-        access.secs as u64,
-        mtime.secs as u64,
-        ctime.secs as u64,
-        birth.secs as u64,
-        pair(access.nanos, mtime.nanos),
-        pair(ctime.nanos, birth.nanos),
-        *attributes,
-        pair(project.unwrap_or_default(), name.len),
-        pair(link_target.len, xattr_names.len),
-        pair(acl.len, acl_default.len),
-    ];
-    push_words(out, words);
-    let spans = [*name, *link_target, *xattr_names, *acl, *acl_default];
-    for span in spans.iter().filter(|span| !span.is_empty()) {
+    let mut known = *entry;
+    known.meta.btime = known_birth(&entry.meta);
+    known.meta.atime = known_access(&entry.meta);
+    push_words(out, known.words());
+    for span in entry.spans().iter().filter(|span| !span.is_empty()) {
         out.extend_from_slice(batch.bytes(*span));
     }
 }

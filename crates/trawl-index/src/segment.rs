@@ -13,8 +13,10 @@ use crate::store::Dir;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::iter::once;
-use trawl_model::column::Column;
-use trawl_model::{DirBatch, Entry, FileType, Issue, Meta, Span, Timestamp, escape, path};
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::{
+    DirBatch, Entry, FileType, Issue, Meta, NumberVisitor, Span, StringVisitor, escape, path,
+};
 use trawl_names::NamesWriter;
 
 /// Number of rows transposed at a time, small enough for the first-level cache.
@@ -159,15 +161,10 @@ fn merge_fragments(mut fragments: Vec<DirBatch>) -> DirBatch {
             },
         };
         merged.heap.extend_from_slice(&fragment.heap);
-        let entries = fragment.entries.iter().map(|entry| Entry {
-            meta: entry.meta,
-            name: moved(entry.name),
-            link_target: moved(entry.link_target),
-            xattr_names: moved(entry.xattr_names),
-            acl: moved(entry.acl),
-            acl_default: moved(entry.acl_default),
-        });
-        merged.entries.extend(entries);
+        let entries = fragment.entries.iter();
+        merged
+            .entries
+            .extend(entries.map(|entry| entry.with_spans(moved)));
     }
     merged
 }
@@ -372,8 +369,7 @@ impl SegmentWriter<'_> {
             let code = *dir_code.get_or_insert_with(|| dirs.add_code(dir.as_bytes()));
             dirs.repeat_code(code, block.len());
             push_types(&mut columns[Column::Type as usize], block, &mut type_codes);
-            push_numbers(columns, block);
-            push_times(columns, block);
+            Meta::visit_numbers(&mut NumberColumns { columns, block });
             push_strings(columns, batch, block, &facts);
             self.type_codes = type_codes;
             self.filled(Table::Entries, block.len())?;
@@ -516,62 +512,78 @@ fn push_types(column: &mut ColumnData, block: &[Entry], codes: &mut [Option<u32>
     );
 }
 
-fn push_numbers(columns: &mut [ColumnData], block: &[Entry]) {
-    macro_rules! fill {
-        ($($column:ident $extend:ident $value:expr;)*) => {
-            $(columns[Column::$column as usize].$extend(block.iter().map($value));)*
-        };
-    }
-    fill! {
-        Ino extend_u64 |e| e.meta.ino;
-        Dev extend_u64 |e| e.meta.dev.as_u64();
-        Mode extend_u32 |e| e.meta.mode;
-        Nlink extend_u32 |e| e.meta.nlink;
-        Uid extend_u32 |e| e.meta.uid.0;
-        Gid extend_u32 |e| e.meta.gid.0;
-        Rdev extend_u64 |e| e.meta.rdev.as_u64();
-        Size extend_u64 |e| e.meta.size;
-        Blocks extend_u64 |e| e.meta.blocks;
-        Blksize extend_u32 |e| e.meta.blksize;
-        Attributes extend_u64 |e| e.meta.attributes;
-        Project extend_optional_u32 |e| e.meta.project;
-    }
+/// Appends every number column of a block of entries.
+struct NumberColumns<'a> {
+    columns: &'a mut [ColumnData],
+    block: &'a [Entry],
 }
 
-fn push_times(columns: &mut [ColumnData], block: &[Entry]) {
-    let mut fill = |secs: Column, nanos: Column, time: fn(&Entry) -> Timestamp| {
-        let all = block.iter().map(time);
-        columns[secs as usize].extend_u64(all.clone().map(|t| t.secs as u64));
-        columns[nanos as usize].extend_u32(all.map(|t| t.nanos));
+macro_rules! extend_numbers {
+    ($($visit:ident $ty:ty, $extend:ident $convert:expr;)*) => {
+        impl NumberVisitor for NumberColumns<'_> {
+            $(#[inline]
+            fn $visit(&mut self, column: Column, of: impl Fn(&Meta) -> $ty + Copy) {
+                let values = self.block.iter().map(|entry| $convert(of(&entry.meta)));
+                self.columns[column as usize].$extend(values);
+            })*
+        }
     };
-    fill(Column::Atime, Column::AtimeNs, |e| e.meta.atime);
-    fill(Column::Mtime, Column::MtimeNs, |e| e.meta.mtime);
-    fill(Column::Ctime, Column::CtimeNs, |e| e.meta.ctime);
-    let births = block.iter().map(|e| e.meta.btime);
-    columns[Column::Btime as usize]
-        .extend_optional_u64(births.clone().map(|t| t.map(|t| t.secs as u64)));
-    columns[Column::BtimeNs as usize].extend_optional_u32(births.map(|t| t.map(|t| t.nanos)));
+}
+
+extend_numbers! {
+    u32 u32, extend_u32 |number| number;
+    u64 u64, extend_u64 |number| number;
+    i64 i64, extend_u64 |number| number as u64;
+    optional_u32 Option<u32>, extend_optional_u32 |number| number;
+    optional_u64 Option<u64>, extend_optional_u64 |number| number;
+    optional_i64 Option<i64>, extend_optional_u64 |number: Option<i64>| number.map(|n| n as u64);
 }
 
 /// Whether a batch has rare features, determined once per batch.
 struct BatchFacts {
     names_are_text: bool,
-    has_links: bool,
-    has_xattrs: bool,
-    has_acls: bool,
-    has_default_acls: bool,
+    /// Columns of byte strings in which an entry has a value.
+    held: ColumnSet,
 }
 
 impl BatchFacts {
     fn of(batch: &DirBatch) -> BatchFacts {
-        let any = |span: fn(&Entry) -> Span| batch.entries.iter().any(|e| !span(e).is_empty());
+        let mut held = HeldStrings(&batch.entries, ColumnSet::EMPTY);
+        Entry::visit_strings(&mut held);
         BatchFacts {
             names_are_text: batch.heap.is_ascii(),
-            has_links: any(|e| e.link_target),
-            has_xattrs: any(|e| e.xattr_names),
-            has_acls: any(|e| e.acl),
-            has_default_acls: any(|e| e.acl_default),
+            held: held.1,
         }
+    }
+}
+
+/// Finds the columns of byte strings in which one of some entries has a value.
+struct HeldStrings<'a>(&'a [Entry], ColumnSet);
+
+impl StringVisitor for HeldStrings<'_> {
+    fn string(&mut self, column: Column, of: impl Fn(&Entry) -> Span + Copy) {
+        if self.0.iter().any(|entry| !of(entry).is_empty()) {
+            self.1 = self.1.union(ColumnSet::of(&[column]));
+        }
+    }
+}
+
+/// Appends every column of byte strings of a block of entries, except the names.
+struct StringColumns<'a> {
+    columns: &'a mut [ColumnData],
+    batch: &'a DirBatch,
+    block: &'a [Entry],
+    held: ColumnSet,
+}
+
+impl StringVisitor for StringColumns<'_> {
+    fn string(&mut self, column: Column, of: impl Fn(&Entry) -> Span + Copy) {
+        let values = &mut self.columns[column as usize];
+        if !self.held.contains(column) {
+            return values.extend_nulls(self.block.len());
+        }
+        let value = |span: Span| (!span.is_empty()).then(|| self.batch.bytes(span));
+        values.extend_optional_bytes(self.block.iter().map(|entry| value(of(entry))));
     }
 }
 
@@ -585,19 +597,11 @@ fn push_strings(columns: &mut [ColumnData], batch: &DirBatch, block: &[Entry], f
             push_text(columns, name_at, raw_at, batch.bytes(entry.name));
         }
     }
-    let mut fill = |column: Column, any: bool, span: fn(&Entry) -> Span| {
-        let column = &mut columns[column as usize];
-        if !any {
-            return column.extend_nulls(block.len());
-        }
-        let value = |span: Span| (!span.is_empty()).then(|| batch.bytes(span));
-        column.extend_optional_bytes(block.iter().map(|e| value(span(e))));
-    };
-    fill(Column::LinkTarget, facts.has_links, |e| e.link_target);
-    fill(Column::XattrNames, facts.has_xattrs, |e| e.xattr_names);
-    fill(Column::Acl, facts.has_acls, |e| e.acl);
-    fill(Column::AclDefault, facts.has_default_acls, |e| {
-        e.acl_default
+    Entry::visit_strings(&mut StringColumns {
+        columns,
+        batch,
+        block,
+        held: facts.held,
     });
 }
 

@@ -18,7 +18,7 @@ use trawl_index::schema::Table;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::Clause;
 use trawl_model::need::Need;
-use trawl_model::rows::RowBatch;
+use trawl_model::rows::{RowBatch, Values};
 
 /// The decoded rows of a morsel.
 pub(crate) struct Decoded {
@@ -169,35 +169,11 @@ impl PartOf<'_> {
 /// necessary conditions.
 fn admitted(clause: &Clause, batch: &RowBatch, rows: usize, places: &mut Vec<u32>) {
     places.clear();
-    match clause.column {
-        Column::Ino => unsigned(clause, &batch.ino, places),
-        Column::Dev => unsigned(clause, &batch.dev, places),
-        Column::Rdev => unsigned(clause, &batch.rdev, places),
-        Column::Size => unsigned(clause, &batch.size, places),
-        Column::Blocks => unsigned(clause, &batch.blocks, places),
-        Column::Attributes => unsigned(clause, &batch.attributes, places),
-        Column::Mode => small(clause, &batch.mode, places),
-        Column::Nlink => small(clause, &batch.nlink, places),
-        Column::Uid => small(clause, &batch.uid, places),
-        Column::Gid => small(clause, &batch.gid, places),
-        Column::Blksize => small(clause, &batch.blksize, places),
-        Column::AtimeNs => small(clause, &batch.atime_ns, places),
-        Column::MtimeNs => small(clause, &batch.mtime_ns, places),
-        Column::CtimeNs => small(clause, &batch.ctime_ns, places),
-        Column::BtimeNs => small(clause, &batch.btime_ns, places),
-        Column::Project => small(clause, &batch.project, places),
-        Column::Atime => signed(clause, &batch.atime, places),
-        Column::Mtime => signed(clause, &batch.mtime, places),
-        Column::Ctime => signed(clause, &batch.ctime, places),
-        Column::Btime => signed(clause, &batch.btime, places),
-        Column::Dir
-        | Column::Name
-        | Column::NameRaw
-        | Column::Type
-        | Column::LinkTarget
-        | Column::XattrNames
-        | Column::Acl
-        | Column::AclDefault => places.extend((0u32..).take(rows)),
+    match batch.values(clause.column) {
+        Values::U32(numbers, _) => small(clause, numbers, places),
+        Values::U64(numbers, _) => unsigned(clause, numbers, places),
+        Values::I64(numbers, _) => signed(clause, numbers, places),
+        Values::Bytes(_) | Values::Derived => places.extend((0u32..).take(rows)),
     }
 }
 

@@ -405,14 +405,12 @@ impl<'a> Reader<'a> {
         };
         for row in rows {
             let at = (row - from) as usize;
-            push_entry(
-                &mut out,
-                &Row {
-                    batch,
-                    at,
-                    dir: b"",
-                },
-            );
+            let row = Row {
+                batch,
+                at,
+                dir: b"",
+            };
+            row.push_to(&mut out);
         }
         let kind = self.kind(dir.row, &out);
         let is_odd = |entry: &Entry| {
@@ -467,20 +465,6 @@ fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
         btime: (birth != NO_BIRTH).then(|| time(16)),
         ..Meta::default()
     }
-}
-
-/// Appends a row with all columns to a batch. Attribute values have rows of
-/// their own.
-pub fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
-    let entry = Entry {
-        meta: row.meta(),
-        name: out.push_bytes(row.name()),
-        link_target: out.push_bytes(row.link_target()),
-        xattr_names: out.push_bytes(row.xattr_names()),
-        acl: out.push_bytes(row.acl()),
-        acl_default: out.push_bytes(row.acl_default()),
-    };
-    out.entries.push(entry);
 }
 
 /// Iterates over the keys of all attribute values of a view in the order of

@@ -301,7 +301,7 @@ fn look_at_root(root: &Root, access: Access) -> Result<(Attributes, bool), SysEr
         let fd = confined.look(b"", OpenLinks::Followed)?;
         let mut wishes = access.wishes();
         let is_allowed = wishes.all(|wish| check_open(&fd, wish).is_ok());
-        return Ok((Attributes::from(&stat_fd(&fd)?), is_allowed));
+        return Ok((Attributes::of(&stat_fd(&fd)?.meta), is_allowed));
     }
     let name = CString::new(root.path()).unwrap_or_default();
     let stat = match stat_at_followed(CWD, &name) {
@@ -312,7 +312,7 @@ fn look_at_root(root: &Root, access: Access) -> Result<(Attributes, bool), SysEr
     }?;
     let mut wishes = access.wishes();
     let is_allowed = wishes.all(|wish| check(CWD, &name, wish).is_ok());
-    Ok((Attributes::from(&stat), is_allowed))
+    Ok((Attributes::of(&stat), is_allowed))
 }
 
 fn is_gone(error: &SysError) -> bool {

@@ -9,9 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_diff::{
-    ALL_ATTRIBUTES, Attribute, AttributeSet, BUFFER_BYTES, Collapse, Difference, Kind, Moves,
-    Outcome, Question, Which, differences,
+    AttributeSet, BUFFER_BYTES, Collapse, Difference, Kind, Moves, Outcome, Question, Which,
+    differences,
 };
+use trawl_model::column::{COMPARED, Column};
 use trawl_model::path;
 use trawl_query::{AsOf, Located, Start};
 
@@ -126,16 +127,16 @@ impl Only {
 #[derive(Clone, Copy, Debug)]
 enum Ignored {
     Nothing,
-    One(Attribute),
+    One(Column),
 }
 
 fn ignored(text: &str) -> Result<Ignored, String> {
     if text == "none" {
         return Ok(Ignored::Nothing);
     }
-    let found = ALL_ATTRIBUTES.iter().find(|one| one.name() == text);
+    let found = COMPARED.iter().find(|one| one.compared_as() == Some(text));
     found.copied().map(Ignored::One).ok_or_else(|| {
-        let names: Vec<&str> = ALL_ATTRIBUTES.iter().map(|one| one.name()).collect();
+        let names: Vec<&str> = AttributeSet::all().names().collect();
         format!("use none, or some of {}", names.join(", "))
     })
 }
@@ -378,8 +379,8 @@ impl DiffArgs {
             Ignored::Nothing => None,
             Ignored::One(attribute) => Some(*attribute),
         });
-        let ignored: Vec<Attribute> = match self.ignore.is_empty() {
-            true => vec![Attribute::Atime, Attribute::Device],
+        let ignored: Vec<Column> = match self.ignore.is_empty() {
+            true => vec![Column::Atime, Column::Dev],
             false => named.collect(),
         };
         AttributeSet::all().minus(AttributeSet::of(&ignored))
@@ -391,7 +392,7 @@ impl DiffArgs {
 
     fn read(&self) -> AttributeSet {
         if self.summary.is_some() {
-            return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
+            return AttributeSet::of(&[Column::Uid, Column::Size, Column::Blocks]);
         }
         match self.json || self.csv {
             true => AttributeSet::all(),

@@ -64,7 +64,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
         written: Written::Nothing,
     };
     if plan.form == Form::Csv {
-        lister.output.put(rows::CSV_HEADER)?;
+        lister.output.put(rows::csv_header())?;
     }
     let here = [OsString::from(".")];
     let paths = if args.flags.paths.is_empty() {

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use trawl_call::{Attributes, Outcome, RecordRef, Request, ServedBy, Trouble};
-use trawl_model::Timestamp;
 use trawl_text::json::{Object, decimal};
 use trawl_text::locale::Locale;
 use trawl_text::mode;
@@ -111,9 +110,9 @@ impl Answer {
                 .number("dev", of.dev)
                 .number("ino", of.ino)
                 .number("rdev", of.rdev)
-                .time("atime", Some(time(of.atime)))
-                .time("mtime", Some(time(of.mtime)))
-                .time("ctime", Some(time(of.ctime))),
+                .time("atime", Some(of.atime))
+                .time("mtime", Some(of.mtime))
+                .time("ctime", Some(of.ctime)),
             Outcome::Error(trouble) => object
                 .text("error", trouble.source.name())
                 .number("errno", trouble.errno)
@@ -136,18 +135,11 @@ impl Answer {
     }
 }
 
-fn time(time: trawl_sys::stat::Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
-    }
-}
-
 /// Writes the columns before a path: mode, links, owner, group, size, time of last change.
 fn columns(output: &mut Output, of: &Attributes) -> io::Result<()> {
     output.write_all(&mode::render(of.mode))?;
     let (nlink, uid, gid, size) = (of.nlink, of.uid, of.gid, of.size);
-    let mtime = decimal(time(of.mtime));
+    let mtime = decimal(of.mtime);
     write!(output, " {nlink} {uid} {gid} {size} {mtime} ")
 }
 

@@ -9,7 +9,7 @@ use super::{Ask, Clock, Place, SizeKind, Subject, Writing};
 use crate::failure::Failure;
 use crate::ls::item::{COLUMNS, Item};
 use crate::output::Output;
-use crate::rows::{self, CSV_HEADER, Form};
+use crate::rows::{self, Form};
 use crate::scope::{Session, printed_path};
 
 /// Writes the first entries at and below the places.
@@ -43,7 +43,7 @@ pub(super) fn write(
             output.put(rows::json(path, &item, &ask.owners).close() + "\n")
         }),
         Writing::Rows(Form::Csv) => {
-            output.put(CSV_HEADER)?;
+            output.put(rows::csv_header())?;
             found.iter().try_for_each(|(path, entry)| {
                 let item = Item::from_row(&entry.row(), path);
                 output.put(rows::csv(path, &item, &ask.owners))

@@ -338,24 +338,7 @@ impl Tree {
 pub fn made_of(row: &Row<'_>) -> Made {
     Made {
         name: row.name().to_vec(),
-        meta: Meta {
-            ino: row.ino(),
-            dev: row.dev(),
-            rdev: row.rdev(),
-            mode: row.mode(),
-            nlink: row.nlink(),
-            uid: row.uid(),
-            gid: row.gid(),
-            size: row.size(),
-            blocks: row.blocks(),
-            blksize: row.blksize(),
-            atime: row.atime(),
-            mtime: row.mtime(),
-            ctime: row.ctime(),
-            btime: row.btime(),
-            attributes: row.attributes(),
-            project: row.project(),
-        },
+        meta: row.meta(),
         link_target: row.link_target().to_vec(),
         xattr_names: row.xattr_names().to_vec(),
     }

@@ -50,7 +50,7 @@ impl Serve for StatRequest {
             .find(&self.path)
             .look(b"", links);
         let outcome = match found.and_then(stat_fd) {
-            Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+            Ok(stat) => Outcome::Match(Some(Attributes::of(&stat))),
             Err(error) => Outcome::Error(Trouble {
                 source: Source::Stat,
                 errno: error.errno.0,

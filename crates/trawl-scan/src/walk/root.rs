@@ -12,7 +12,7 @@ use trawl_sys::directory::{Purpose, open_at, open_root};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{AsFd, Errno, SysError, project, xattr};
 
-use super::lister::{access, meta};
+use super::lister::access;
 use super::stack::LIST;
 use crate::error::ScanError;
 use crate::options::Xattrs;
@@ -118,7 +118,7 @@ impl Descent {
         let stat = stat_fd(&fd)?;
         let mut heap = DirBatch::default();
         let mut entry = Entry {
-            meta: meta(&stat),
+            meta: stat.meta,
             ..Entry::default()
         };
         if !path.is_empty() {

@@ -134,7 +134,7 @@ fn off_the_way<'a>(place: &ExportedPath, from: &'a [u8]) -> Option<&'a [u8]> {
             b"" => Links::Followed,
             _ => Links::Refused,
         };
-        let stat = Attributes::from(&place.look(dir, links).and_then(stat_fd).ok()?);
+        let stat = Attributes::of(&place.look(dir, links).and_then(stat_fd).ok()?.meta);
         is_directory(&stat).then_some(stat.dev)
     };
     let top = device(b"");
@@ -230,7 +230,7 @@ impl Looker<'_> {
         Looker {
             place,
             reader: Reader::for_any_thread(),
-            device: stat.map(|stat| Attributes::from(&stat).dev),
+            device: stat.map(|stat| Attributes::of(&stat).dev),
             dir: Vec::new(),
             opened,
         }
