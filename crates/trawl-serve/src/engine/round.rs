@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached, WriterSearch};
 use trawl_model::Timestamp;
 
