@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
 use trawl_query::{Promise, Promises};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use trawl_call::auto::IsFresh;
 use trawl_call::index::IndexRead;
 use trawl_call::{Auto, Executor, LiveWalk, Pattern};
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_model::guard::Credentials;
 use trawl_query::{AsOf, Index, IndexPlaces, Promises, QueryError};
 

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_query::QueryError;
 
 use crate::failure::Failure;

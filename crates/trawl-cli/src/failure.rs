@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     },
     /// The index could not be read or written.
     #[error(transparent)]
-    Index(#[from] trawl_index::IndexError),
+    Index(#[from] trawl_format::IndexError),
     /// A source could not be watched, or its daemon could not be asked.
     #[error(transparent)]
     Watch(#[from] trawl_serve::ServeError),
@@ -56,7 +56,7 @@ pub(crate) enum Failure {
     History(#[from] trawl_history::HistoryError),
     /// A scan did not finish.
     #[error(transparent)]
-    Scan(trawl_scan::ScanError<trawl_index::IndexError>),
+    Scan(trawl_scan::ScanError<trawl_format::IndexError>),
     /// A search could not be started, or ended early.
     #[error(transparent)]
     Call(#[from] trawl_call::CallError),
@@ -79,7 +79,7 @@ impl Failure {
 
     /// Returns true if no index exists at the expected place.
     pub(crate) fn is_missing_index(&self) -> bool {
-        use trawl_index::IndexError;
+        use trawl_format::IndexError;
         use trawl_query::QueryError;
         matches!(
             self,

@@ -14,14 +14,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_index::{
-    DEFAULT_MEMORY_BYTES, IndexDir, IndexError, Readers, SnapshotWriter, WriterOptions,
-};
+use trawl_format::{IndexError, Readers};
 use trawl_model::guard::Credentials;
 use trawl_model::path;
 use trawl_query::{SnapshotInfo, View};
 use trawl_scan::{Mounts, ScanError, ScanProgress, WalkOptions, Xattrs, look, walk};
 use trawl_sys::far::Far;
+use trawl_writer::{DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};
 
 use crate::failure::Failure;
 use crate::index::scan::now;
@@ -132,7 +131,7 @@ fn write(
     who: &Arc<Credentials>,
     read: impl FnOnce(&mut SnapshotWriter) -> Result<(), ScanError<IndexError>>,
 ) -> Result<Arc<View>, Failure> {
-    let index = IndexDir::create(&folder.path.join(name), Some(Readers::Owner))?;
+    let index = trawl_writer::create_index(&folder.path.join(name), Some(Readers::Owner))?;
     let options = WriterOptions {
         memory_bytes: DEFAULT_MEMORY_BYTES,
         started: now(),

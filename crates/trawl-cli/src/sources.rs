@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::usage::{Usage, usage};
-use trawl_index::{IndexDir, Snapshot, Source};
+use trawl_format::usage::{Usage, usage};
+use trawl_format::{IndexDir, Snapshot, Source};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
@@ -204,7 +204,7 @@ fn remove(index: &IndexDir, roots: &[OsString]) -> Result<Exit, Failure> {
             }
         }
         match known {
-            Some(root) => trawl_index::gc::remove_source(index, root)?,
+            Some(root) => trawl_writer::gc::remove_source(index, root)?,
             None => {
                 say(format_args!(
                     "{} is not a source of this index: trawl sources lists the sources",

@@ -1,11 +1,11 @@
 //! Moves rows as planned: reads the affected segments in full, and puts their rows where they
 //! belong now.
 
-use trawl_index::revision::{Revision, Stored};
-use trawl_index::{ListingKind, SegmentInfo, Shard, Table};
+use trawl_format::{ListingKind, SegmentInfo, Shard, Table};
 use trawl_model::{DirBatch, Entry, FileType, path};
 use trawl_query::View;
 use trawl_query::stored::RowAddress;
+use trawl_writer::revision::{Revision, Stored};
 
 use crate::error::{HistoryError, Result};
 use crate::now::Now;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::{GuardStep, Snapshot, Table};
+use trawl_format::{GuardStep, Snapshot, Table};
 use trawl_model::path;
 use trawl_query::View;
 use trawl_query::stored::{RowAddress, Value, Values};

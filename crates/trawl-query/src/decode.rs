@@ -14,7 +14,7 @@ use crate::segment::{
 };
 use crate::walk::{DirInfo, Listing, Order, Request};
 use std::ops::Range;
-use trawl_index::schema::Table;
+use trawl_format::schema::Table;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::Clause;
 use trawl_model::need::Need;

@@ -19,7 +19,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
-use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
+use trawl_format::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::sync::lock;
@@ -120,7 +120,7 @@ impl Index {
     /// If any of them cannot be opened.
     pub fn open_all(places: &Places<'_>, who: Credentials, as_of: AsOf) -> Result<Index> {
         let opened = places.dirs.iter().map(|path| IndexDir::open(path));
-        let dirs = opened.collect::<trawl_index::Result<Vec<IndexDir>>>()?;
+        let dirs = opened.collect::<trawl_format::Result<Vec<IndexDir>>>()?;
         let merged = merge(&dirs, as_of, places)?;
         Ok(Index {
             dirs,

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
-use trawl_index::schema::{DirColumn, IssueColumn, Table};
+use trawl_format::schema::{DirColumn, IssueColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{ByteColumn, Row};

@@ -19,8 +19,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::DirKey;
-use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_format::DirKey;
+use trawl_format::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
@@ -155,7 +155,7 @@ fn is_open_directory(view: &View, row: &RowBatch, dir: &[u8]) -> bool {
 
 /// True if the row of the entry at `path` may be stored apart from a listing.
 fn has_own_row(view: &View, path: &[u8]) -> bool {
-    let behind = |shard: &trawl_index::Shard| shard.barrier() == Some(path);
+    let behind = |shard: &trawl_format::Shard| shard.barrier() == Some(path);
     path == view.root() || view.shards().iter().any(behind)
 }
 

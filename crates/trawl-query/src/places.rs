@@ -6,8 +6,8 @@ use crate::index::{SegmentAt, View};
 use crate::locate::Reach;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use trawl_index::Glance;
-use trawl_index::schema::Table;
+use trawl_format::Glance;
+use trawl_format::schema::Table;
 use trawl_model::path;
 
 /// Contents that few segments have.

@@ -12,7 +12,7 @@ use crate::walk::{Order, Request};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::schema::{DirColumn, PAGE_ROWS, Table};
+use trawl_format::schema::{DirColumn, PAGE_ROWS, Table};
 use trawl_model::column::Column;
 use trawl_model::filter::Clause;
 use trawl_model::{Subtrees, path};

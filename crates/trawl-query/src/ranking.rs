@@ -21,7 +21,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
-use trawl_index::schema::{DirColumn, SMALL_ROW_GROUP_ROWS, Table};
+use trawl_format::schema::{DirColumn, SMALL_ROW_GROUP_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{NO_BTIME, Row, RowBatch};
 use trawl_model::sync::lock;

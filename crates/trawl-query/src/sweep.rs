@@ -17,7 +17,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use trawl_index::schema::{DirColumn, ROW_GROUP_ROWS, Table};
+use trawl_format::schema::{DirColumn, ROW_GROUP_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::RowBatch;
 use trawl_model::sync::lock;

@@ -10,7 +10,7 @@ use crate::as_of::AsOf;
 use crate::error::Result;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_model::{Timestamp, path};
 
 /// The indexes to query, and what daemons say about them.

@@ -14,8 +14,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
-use trawl_index::schema::Table;
-use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
+use trawl_format::schema::Table;
+use trawl_format::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_model::sync::lock;
@@ -471,7 +471,7 @@ impl View {
     }
 
     /// Returns the dead rows of a segment's table, as in
-    /// [`trawl_index::live::Dead`].
+    /// [`trawl_format::live::Dead`].
     pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {
         let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
             return &[];

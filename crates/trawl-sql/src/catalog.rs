@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use trawl_cli::sql::{Indexes, shown_index, why_none};
-use trawl_index::{Snapshot, SnapshotId, SnapshotInfo, Source};
+use trawl_format::{Snapshot, SnapshotId, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
 use trawl_model::sync::lock;
 use trawl_model::{Issue, Timestamp, path};

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use trawl_index::{IndexError, Table};
+use trawl_format::{IndexError, Table};
 use trawl_model::{Dev, DirBatch, Xattr};
 use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View};
 use trawl_scan::SomeNames;

@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_query::SnapshotInfo;
 use trawl_scan::Excludes;
 

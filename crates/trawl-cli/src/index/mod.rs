@@ -18,8 +18,8 @@ pub(crate) mod upkeep;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use trawl_index::Writing;
 use trawl_scan::trace::STANDARD_INPUT;
+use trawl_writer::Writing;
 
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -195,9 +195,9 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     if jobs.is_empty() {
         return Ok(handed_over);
     }
-    let readers = args.private.then_some(trawl_index::Readers::Owner);
-    let index = trawl_index::IndexDir::create(dir, readers)?;
-    if index.readers() == trawl_index::Readers::Everyone && !args.quiet {
+    let readers = args.private.then_some(trawl_format::Readers::Owner);
+    let index = trawl_writer::create_index(dir, readers)?;
+    if index.readers() == trawl_format::Readers::Everyone && !args.quiet {
         surroundings::warnings(dir).iter().for_each(say);
     }
     let scanner = Scanner::new(&index, args)?;

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use trawl_format::retention::{Rule, RuleAt, Verdict, parse_age};
+use trawl_format::usage::usage;
+use trawl_format::{IndexDir, SnapshotId, Source};
 use trawl_history::SegmentReader;
-use trawl_index::gc::{Collected, collect};
-use trawl_index::retention::{Rule, RuleAt, Verdict, parse_age};
-use trawl_index::usage::usage;
-use trawl_index::verify::Scope;
-use trawl_index::{IndexDir, SnapshotId, Source, check_bundles};
 use trawl_model::Timestamp;
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
+use trawl_writer::check_bundles;
+use trawl_writer::gc::{Collected, collect};
+use trawl_writer::verify::Scope;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
@@ -224,7 +225,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     for source in index.sources()? {
-        let done = trawl_query::rebuild_names(&source, Some(&mut SegmentReader))?;
+        let done = trawl_writer::rebuild_names(&source, Some(&mut SegmentReader))?;
         output.put(if json {
             let object = event("rebuilt-names", source.root());
             let object = object.number("sound", done.sound);
@@ -246,7 +247,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
 /// that do not belong there.
 pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut done = trawl_index::verify::verify(&index, Scope::All)?;
+    let mut done = trawl_writer::verify::verify(&index, Scope::All)?;
     // The rows of a damaged index cannot be checked further.
     if !done.has_damage() {
         for source in index.sources()? {

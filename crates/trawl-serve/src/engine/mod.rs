@@ -26,7 +26,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trawl_index::{SnapshotId, Watching};
+use trawl_format::{SnapshotId, Watching};
 use trawl_live::{ChangeSource, Description, Limits, LiveError, Places, Searched};
 use trawl_live::{Names, ObjectKey, ObjectPlace, ObjectRef, Place};
 use trawl_model::Timestamp;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached, WriterSearch};
 use trawl_model::Timestamp;
 use trawl_model::sync::{wait, wait_for};
