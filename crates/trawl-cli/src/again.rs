@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use trawl_format::IndexError;
 use trawl_query::QueryError;
+use trawl_session::is_superseded;
 
 use crate::failure::Failure;
 
@@ -56,8 +56,9 @@ pub(crate) fn is_possible(failure: &Failure) -> bool {
         Failure::Index(error) | Failure::Query(QueryError::Index(error)) => error,
         _ => return false,
     };
-    let is_gone = error.is_missing() || matches!(error, IndexError::NoSnapshot { .. });
-    is_gone && !HAS_BEGUN.load(Ordering::Relaxed) && TRIED.load(Ordering::Relaxed) < TRIES
+    is_superseded(error)
+        && !HAS_BEGUN.load(Ordering::Relaxed)
+        && TRIED.load(Ordering::Relaxed) < TRIES
 }
 
 /// Counts another try and drops the output of the failed question.

@@ -12,6 +12,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use trawl_query::AsOf;
+use trawl_session::{Wait, When};
 
 use crate::find::Called;
 use crate::generate::{ManArgs, Shell};
@@ -115,6 +116,19 @@ impl FreshArgs {
 }
 
 impl Manner {
+    /// Returns the time that a question is about, and how fresh its answer must be.
+    pub(crate) fn when(self) -> When {
+        When {
+            at: self.at,
+            wait: match self.fresh.fresh {
+                _ if self.fresh.no_wait => Wait::Never,
+                Some(time) => Wait::UpTo(time),
+                None => Wait::IfWatched,
+            },
+            max_age: self.fresh.max_age,
+        }
+    }
+
     /// Applies the options that hold for all output of this process from now on.
     pub(crate) fn prepare(self) {
         if self.spreadsheet {

@@ -3,10 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use trawl_text::locale::Locale;
-use trawl_text::quote::message;
+use trawl_answers::AnswerError;
+use trawl_ask::AskError;
+use trawl_session::SessionError;
 
 use crate::exit::Exit;
+
+pub use trawl_text::words::cause;
+pub(crate) use trawl_text::words::{quoted, shown};
 
 /// An error, with the text that the user reads.
 #[derive(Debug, thiserror::Error)]
@@ -100,38 +104,52 @@ impl Failure {
     }
 }
 
-/// Returns a path as messages show it: escaped, `/` for the root.
-pub(crate) fn shown(path: &[u8]) -> String {
-    without_controls(&trawl_model::escape::escape(trawl_model::path::display(
-        path,
-    )))
-}
-
-/// Returns a path in quotes, for messages like those of the GNU tools.
-pub(crate) fn quoted(path: &[u8]) -> String {
-    message(path, Locale::from_env())
-}
-
-/// Escapes control characters as `\n` or `\u{1b}`, so that a path cannot move a terminal's cursor.
-fn without_controls(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c.is_control() {
-            true => out.extend(c.escape_default()),
-            false => out.push(c),
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Failure {
+        match error {
+            AskError::NoHome => Failure::NoHome,
+            AskError::Query(error) => Failure::Query(error),
+            error => Failure::Usage(error.to_string()),
         }
     }
-    out
 }
 
-/// Returns the system's error text in lower case, without the error number.
-pub fn cause(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => "unknown error".into(),
+impl From<AnswerError> for Failure {
+    fn from(error: AnswerError) -> Failure {
+        match error {
+            AnswerError::Session(error) => Failure::from(error),
+            AnswerError::FilesOfPast => {
+                Failure::Usage("--verify reads the files of now: leave out --verify or --at".into())
+            }
+            AnswerError::FilesOfRecording => Failure::Usage(
+                "--verify reads files, but the index holds only a recording of them: leave it out"
+                    .into(),
+            ),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Failure {
+        match error {
+            SessionError::Ask(error) => Failure::from(error),
+            SessionError::NoWorkingDirectory(error) => Failure::NoWorkingDirectory(error),
+            SessionError::File {
+                action,
+                path,
+                source,
+            } => Failure::File {
+                action,
+                path,
+                source,
+            },
+            SessionError::Index(error) => Failure::Index(error),
+            SessionError::Query(error) => Failure::Query(error),
+            SessionError::Scan(error) => Failure::Scan(error),
+            SessionError::Interrupted => Failure::Interrupted,
+            error => Failure::Usage(error.to_string()),
+        }
     }
 }
 
@@ -140,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_lower_case_and_harmless() {
+    fn messages_are_lower_case() {
         let full = Failure::Write(io::Error::from_raw_os_error(28));
         assert_eq!(
             full.to_string(),
@@ -148,8 +166,5 @@ mod tests {
         );
         assert_eq!(full.exit(), Exit::Fatal);
         assert_eq!(Failure::Interrupted.exit(), Exit::Interrupted);
-        assert_eq!(shown(b""), "/");
-        assert_eq!(shown(b"/a\x1b[m\n"), "/a\\u{1b}[m\\n");
-        assert_eq!(shown(b"/\xff"), "/\\xff");
     }
 }

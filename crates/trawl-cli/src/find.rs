@@ -6,6 +6,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use trawl_find::context::Context;
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
@@ -19,6 +20,7 @@ use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::rows::Row;
 use trawl_query::{AsOf, Index, Located};
+use trawl_session::{AsOfWhen, LiveReason, Notice};
 use trawl_text::quote::Terminal;
 
 use crate::again;
@@ -26,14 +28,14 @@ use crate::arguments::Manner;
 use crate::at;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::index::scan::now;
 use crate::live;
 use crate::ls::item::{COLUMNS, Item};
 use crate::output::{Output, say};
 use crate::resolve::{Resolved, is_recorded};
 use crate::rows;
-use crate::scope::{Denials, Depth, Follow, Session, as_of_live, not_indexed};
+use crate::scope::{Denials, Depth, Follow, Session};
 use crate::settings;
+use trawl_session::now;
 
 /// Format of matches where the words contain no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -274,8 +276,8 @@ impl Ours {
         let fresh = &mut self.manner.fresh;
         match option {
             b"--at" => self.manner.at = Some(time_of(value)?),
-            b"--fresh" => fresh.fresh = Some(crate::fresh::parse_word(value)?),
-            b"--max-age" => fresh.max_age = Some(crate::fresh::parse_word(value)?),
+            b"--fresh" => fresh.fresh = Some(duration_of(value)?),
+            b"--max-age" => fresh.max_age = Some(duration_of(value)?),
             b"-i" | b"--index" => self.index = Some(value.into()),
             _ => return Ok(false),
         }
@@ -332,7 +334,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     ours.check(&program)?;
     ours.manner.prepare();
     let session = ours.open(&program)?;
-    let shared = session.as_ref().map(Session::share_index);
+    let shared = session.as_ref().map(|session| session.share_index());
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
     if ours.writing == Writing::Csv {
         output.put(rows::csv_header())?;
@@ -369,8 +371,8 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     output.finish()?;
     let behind = session
         .as_mut()
-        .map(|session| session.say_if_behind(|line| complain(&line)));
-    if behind.is_some_and(|exit| exit != Exit::Complete) {
+        .map(|session| session.say_if_behind(&|notice| complain(&notice)));
+    if behind == Some(true) {
         code = code.max(1);
     }
     if ours.manner.status {
@@ -448,20 +450,16 @@ impl Asked<'_> {
         };
         let located = match resolved {
             Some(Resolved::To(Located::NotIndexed { nearest }, path)) if is_past => {
-                let why = session.why_not_then(&path)?;
-                let why = why.unwrap_or_else(|| not_indexed(&path, nearest.as_deref()));
+                let why = session.why_not_indexed(&path, nearest)?.to_string();
                 return self.search.tell(&why).map_err(failure);
             }
             Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
                 let why = session.why_left_out(&path)?;
-                let why = why.as_deref().unwrap_or("it is not indexed");
-                return self.visit_live(spelled, Some(&path), why);
+                let why = why.map_or("it is not indexed".to_owned(), |why| why.to_string());
+                return self.visit_live(spelled, Some(&path), &why);
             }
             Some(Resolved::To(Located::Hidden { dir, view }, path)) if !is_recorded(&view) => {
-                let why = format!(
-                    "the index shows it only to users who may list {}",
-                    quoted(trawl_model::path::display(&dir))
-                );
+                let why = LiveReason::Hidden(dir).to_string();
                 return self.visit_live(spelled, Some(&path), &why);
             }
             Some(Resolved::To(Located::Missing { root }, path)) => {
@@ -530,11 +528,18 @@ fn finish_status(
         }
         None => {
             for (place, time) in live {
-                say(as_of_live(&place, time));
+                let when = AsOfWhen::Live;
+                say(Notice::AsOf { place, time, when });
             }
             Ok(())
         }
     }
+}
+
+/// Parses a word that is an age or a waiting time.
+fn duration_of(word: &OsStr) -> Result<Duration, String> {
+    let text = word.to_string_lossy();
+    crate::fresh::parse_time(&text).map_err(|why| format!("cannot read the time {text}: {why}"))
 }
 
 fn time_of(word: &OsStr) -> Result<AsOf, String> {

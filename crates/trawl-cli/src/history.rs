@@ -4,22 +4,22 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_diff::{AttributeSet, changed};
-use trawl_model::Column;
-use trawl_model::rows::OwnedRow;
-use trawl_query::{AsOf, Located, SnapshotInfo, Start};
+use trawl_answers::history::{Change as Said, history};
+use trawl_diff::AttributeSet;
+use trawl_query::SnapshotInfo;
+use trawl_session::Sessions;
 use trawl_text::json::Object;
 
+use crate::answer::{Failing, say_no_answer};
 use crate::arguments::Manner;
 use crate::at;
 use crate::csv::Line;
 use crate::diff::lines::{Words, state_object};
 use crate::exit::Exit;
-use crate::failure::{Failure, quoted};
-use crate::output::{Output, say};
-use crate::resolve::Resolved;
+use crate::failure::Failure;
+use crate::output::Output;
 use crate::rows::Form;
-use crate::scope::{Follow, Session, outside, row_of};
+use crate::settings;
 
 const EXAMPLES: &str = "\
 Prints a line for each snapshot in which the path differs from the snapshot
@@ -48,51 +48,6 @@ pub(crate) struct HistoryArgs {
     pub(crate) manner: Manner,
 }
 
-/// State of the path in a snapshot, compared with the snapshot before.
-enum Said {
-    /// It exists; before, it did not exist or its state was unknown.
-    Created(OwnedRow),
-    /// It is unchanged.
-    Same(OwnedRow),
-    /// Its attributes changed.
-    Changed(Box<(OwnedRow, OwnedRow)>, AttributeSet),
-    /// It does not exist.
-    Gone,
-    /// It is hidden from the user.
-    Unknown,
-}
-
-impl Said {
-    fn name(&self) -> &'static str {
-        match self {
-            Said::Created(_) => "present",
-            Said::Same(_) => "same",
-            Said::Changed(..) => "changed",
-            Said::Gone => "absent",
-            Said::Unknown => "unknown",
-        }
-    }
-
-    fn state(&self) -> Option<&OwnedRow> {
-        match self {
-            Said::Created(state) | Said::Same(state) => Some(state),
-            Said::Changed(states, _) => Some(&states.1),
-            Said::Gone | Said::Unknown => None,
-        }
-    }
-}
-
-/// State of the path in the snapshot before.
-#[derive(Default)]
-enum Last {
-    /// There is no snapshot before.
-    #[default]
-    Nothing,
-    Present(Box<Start>),
-    Absent,
-    Unknown,
-}
-
 /// Runs the command.
 pub(crate) fn run(
     index: Option<PathBuf>,
@@ -113,122 +68,31 @@ pub(crate) fn run(
     if writer.form == Form::Csv {
         writer.output.put(CSV_HEADER)?;
     }
+    manner.prepare();
+    let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
-        exit = exit.and(one(index.clone(), given, manner, &mut writer)?);
+        exit = exit.and(one(&sessions, given, &mut writer)?);
     }
     writer.output.finish()?;
     Ok(exit)
 }
 
 /// Shows the history of one path.
-fn one(
-    index: Option<PathBuf>,
-    given: &OsStr,
-    manner: Manner,
-    writer: &mut Writer,
-) -> Result<Exit, Failure> {
-    let shown = quoted(given.as_bytes());
-    let Some(path) = absolute(index.clone(), given, manner)? else {
-        say(format_args!("cannot access {shown}: no such path"));
-        return Ok(Exit::Fatal);
-    };
-    let session = open(index.clone(), manner, AsOf::Back(0))?;
-    let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
-        say(outside(&session, &path)?);
-        return Ok(Exit::Fatal);
-    };
-    drop(session);
-    let seen = go_through(&index, &path, given, manner, &snapshots, writer)?;
-    if seen == Seen::default() {
-        say(format_args!(
-            "{shown} is not in any of {} snapshots",
-            snapshots.len()
-        ));
-        return Ok(Exit::Fatal);
-    }
-    Ok(match seen.hidden {
-        true => Exit::Issues,
-        false => Exit::Complete,
+fn one(sessions: &Sessions<'_>, given: &OsStr, writer: &mut Writer) -> Result<Exit, Failure> {
+    let path = given.as_bytes();
+    let mut failing = Failing::default();
+    let seen = history(sessions, path, &mut |moment| {
+        failing.check(match moment.is_news || writer.is_all {
+            true => writer.put(path, &moment.info, &moment.change),
+            false => Ok(()),
+        })
+    });
+    Ok(match failing.end(seen)? {
+        Err(why) => say_no_answer(given, &why),
+        Ok(seen) if seen.hidden => Exit::Issues,
+        Ok(_) => Exit::Complete,
     })
-}
-
-/// Which states were seen in all snapshots together.
-#[derive(Default, PartialEq, Eq)]
-struct Seen {
-    present: bool,
-    hidden: bool,
-}
-
-/// Asks one snapshot after the other and writes the changes in each.
-fn go_through(
-    index: &Option<PathBuf>,
-    path: &[u8],
-    given: &OsStr,
-    manner: Manner,
-    snapshots: &[SnapshotInfo],
-    writer: &mut Writer,
-) -> Result<Seen, Failure> {
-    let mut last = Last::Nothing;
-    let mut seen = Seen::default();
-    for info in snapshots {
-        let session = open(index.clone(), manner, AsOf::Snapshot(info.id))?;
-        let now = match session.index().locate(path)? {
-            Located::Found(start) => Last::Present(start),
-            Located::Missing { .. } | Located::NotDirectory { .. } => Last::Absent,
-            _ => Last::Unknown,
-        };
-        seen.present |= matches!(now, Last::Present(_));
-        seen.hidden |= matches!(now, Last::Unknown);
-        let said = compared(&last, &now);
-        let is_old = match (&said, &last) {
-            // Until the path exists for the first time there is nothing to report.
-            (Said::Gone, Last::Absent | Last::Nothing) => true,
-            (Said::Same(_), _) | (Said::Unknown, Last::Unknown) => true,
-            _ => false,
-        };
-        if !is_old || writer.is_all {
-            writer.put(given.as_bytes(), info, &said)?;
-        }
-        last = now;
-    }
-    Ok(seen)
-}
-
-fn open(index: Option<PathBuf>, manner: Manner, as_of: AsOf) -> Result<Session, Failure> {
-    let at = Some(as_of);
-    Session::open(index, Manner { at, ..manner }, Exit::Fatal)
-}
-
-/// Returns the absolute path that is meant. Links above it are followed as they are now.
-fn absolute(
-    index: Option<PathBuf>,
-    given: &OsStr,
-    manner: Manner,
-) -> Result<Option<Vec<u8>>, Failure> {
-    let mut session = open(index, manner, AsOf::Back(0))?;
-    Ok(match session.resolve(given.as_bytes(), Follow::Never)? {
-        Some(Resolved::To(_, path)) => Some(path),
-        _ => None,
-    })
-}
-
-fn compared(last: &Last, now: &Last) -> Said {
-    match (last, now) {
-        (_, Last::Nothing | Last::Unknown) => Said::Unknown,
-        (_, Last::Absent) => Said::Gone,
-        (Last::Present(before), Last::Present(after)) => {
-            let (before, after) = (row_of(before), row_of(after));
-            let ignored = AttributeSet::of(&[Column::Atime, Column::Dev]);
-            let which = changed(&before, &after, AttributeSet::all().minus(ignored), true);
-            let states = (before.owned(), after.owned());
-            match which.is_empty() {
-                true => Said::Same(states.1),
-                false => Said::Changed(Box::new(states), which),
-            }
-        }
-        (_, Last::Present(after)) => Said::Created(row_of(after).owned()),
-    }
 }
 
 /// Writer of the states in a format.

@@ -4,19 +4,17 @@
 //! |---|---|
 //! | [`exit`] | exit codes and how they combine |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
-//! | `settings`, `output`, `failure` | the index to use, standard output, error messages |
-//! | `at` | the moment in the past that a question is about |
-//! | `fresh` | asking daemons to bring the index up to date |
+//! | `output`, `failure` | standard output, error messages |
 //! | `again` | asking again when index files disappear |
-//! | `scope` | from the paths of a question to places in the index |
-//! | `live` | parts of an answer that come from the live file system |
+//! | `scope` | sessions of questions ([`trawl_session`]) that report on standard error and end in an exit code |
+//! | `live` | signals of questions |
+//! | `answer` | receiving typed answers ([`trawl_answers`]) |
 //! | `serve` | answering searches from other machines |
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
-//! | `expression` | find expressions that select the entries of a question |
 //! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | formats of answers |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
@@ -26,18 +24,16 @@
 #![forbid(unsafe_code)]
 
 mod again;
+mod answer;
 mod arguments;
-mod at;
 mod block_size;
 mod csv;
 mod diff;
 mod du;
 mod duplicates;
 pub mod exit;
-mod expression;
 mod failure;
 mod find;
-mod fresh;
 pub mod generate;
 mod getfattr;
 mod growth;
@@ -53,7 +49,6 @@ mod run;
 mod scope;
 mod search;
 mod serve;
-mod settings;
 mod snapshots;
 mod sources;
 pub mod sql;
@@ -68,6 +63,7 @@ mod width;
 use std::ffi::OsString;
 
 use trawl_find::resolve;
+use trawl_session::{at, freshness as fresh, settings};
 
 use arguments::{Arguments, Command};
 use exit::Exit;

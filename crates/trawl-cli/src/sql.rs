@@ -16,6 +16,7 @@ use std::time::Duration;
 use trawl_ask::barrier::Daemons;
 use trawl_model::guard::Credentials;
 use trawl_query::{AsOf, Index, QueryError};
+pub use trawl_session::shown_index;
 
 use crate::arguments::{self, Manner};
 pub use crate::at::why_none;
@@ -25,7 +26,7 @@ use crate::failure::Failure;
 pub use crate::failure::cause;
 use crate::fresh::Freshness;
 use crate::output::{print_about_words, say};
-pub use crate::scope::shown_index;
+use crate::scope::say_notice;
 use crate::settings;
 
 /// Name of the program.
@@ -215,7 +216,7 @@ pub struct Order {
 impl Order {
     /// Reports sources that may be out of date and were not reported before.
     pub fn say_if_behind(&self) {
-        self.fresh().tell(|line| say(line));
+        self.fresh().tell(&say_notice);
     }
 
     fn fresh(&self) -> MutexGuard<'_, Freshness> {
@@ -266,7 +267,7 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
 fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Failure> {
     let dirs = settings::indexes_to_ask(index)?;
     // Later statements of a shell see the index as it is then.
-    let mut fresh = Freshness::ask(&dirs, manner);
+    let mut fresh = Freshness::ask(&dirs, manner.when());
     let indexes = Indexes {
         dirs,
         daemons: fresh.daemons(),
@@ -276,7 +277,7 @@ fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Fa
     if indexes.dirs.len() > 1 {
         fresh.is_about(&Arc::new(indexes.open(as_of)?));
     }
-    fresh.tell(|line| say(line));
+    fresh.tell(&say_notice);
     Ok(Order {
         fresh: Mutex::new(fresh),
         indexes,

@@ -12,6 +12,7 @@
 //! - [`glob`]: shell patterns with the meaning of fnmatch(3).
 //! - [`float`]: C's `%g`.
 //! - [`json`]: JSON objects, one per line.
+//! - [`words`]: paths, causes and counts in messages.
 //!
 //! This crate prints nothing, does not read the clock, and knows nothing of
 //! rows.
@@ -30,4 +31,5 @@ pub mod quote;
 pub mod strftime;
 pub mod time_style;
 pub mod units;
+pub mod words;
 pub mod zone;

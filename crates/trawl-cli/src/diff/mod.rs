@@ -3,27 +3,26 @@
 pub(crate) mod lines;
 mod summary;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_diff::{
-    AttributeSet, BUFFER_BYTES, Collapse, Difference, Kind, Moves, Outcome, Question, Which,
-    differences,
-};
+use trawl_answers::diff::{DiffOptions, Lacking, Pair};
+use trawl_diff::{AttributeSet, Difference, Kind, Moves, Outcome, Which};
 use trawl_model::column::{COMPARED, Column};
-use trawl_model::path;
-use trawl_query::{AsOf, Located, Start};
+use trawl_query::AsOf;
+use trawl_session::Sessions;
 
+use crate::answer::say_no_answer;
 use crate::arguments::Manner;
 use crate::at;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::index::progress::counted;
 use crate::output::{Output, say};
-use crate::resolve::Resolved;
-use crate::scope::{Denials, Depth, Follow, Session, not_indexed};
+use crate::scope::{exit_of, printed_path};
+use crate::settings;
 
 use self::lines::{Lines, Writing};
 use self::summary::{Grouping, Summary};
@@ -192,147 +191,55 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     let asked = Asked::of(&args.words)?;
-    let mut pair = Pair::open(index, manner, &asked)?;
-    let Some(path) = pair.locate(&asked.path)? else {
-        return Ok(Exit::Fatal);
+    manner.prepare();
+    let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
+    let mut pair = Pair::open(&sessions, asked.before, asked.after)?;
+    let path = match pair.locate(&asked.path)? {
+        Ok(path) => path,
+        Err(why) => return Ok(say_no_answer(&asked.path, &why)),
     };
     if pair.is_one_snapshot() {
         say("both times mean the same snapshot: there are no differences");
     }
     let mut output = Output::stdout();
     let mut taker = Taker::new(args, &asked, &path);
-    let outcome = pair.compare(args, &mut |difference| taker.take(&difference, &mut output))?;
+    let outcome = pair.compare(&args.options(), &mut |difference| {
+        taker.take(difference, &mut output)
+    })?;
     let some = taker.finish(&mut output)?;
     output.finish()?;
-    let exit = pair.finish(&outcome, &path, asked.path.as_bytes())?;
+    let exit = say_gaps(pair, &outcome, &path, asked.path.as_bytes())?;
     Ok(match args.exit_code && some {
         true => exit.and(Exit::Issues),
         false => exit,
     })
 }
 
-/// The index as of two times.
-struct Pair {
-    before: Session,
-    after: Session,
-    starts: (Option<Start>, Option<Start>),
-}
-
-impl Pair {
-    fn open(index: Option<PathBuf>, manner: Manner, asked: &Asked) -> Result<Pair, Failure> {
-        let open = |as_of| {
-            let at = Some(as_of);
-            let mut session = Session::open(index.clone(), Manner { at, ..manner }, Exit::Fatal)?;
-            session.tell_denials(Denials::Counted);
-            Ok::<_, Failure>(session)
-        };
-        Ok(Pair {
-            before: open(asked.before)?,
-            after: open(asked.after)?,
-            starts: (None, None),
-        })
+/// Reports the gaps in the answer.
+fn say_gaps(pair: Pair<'_>, outcome: &Outcome, top: &[u8], given: &[u8]) -> Result<Exit, Failure> {
+    let Lacking {
+        denied,
+        completeness,
+    } = pair.finish()?;
+    let mut exit = exit_of(&completeness, Exit::Fatal);
+    if denied > 0 {
+        let count = counted(denied, "directory");
+        say(format_args!(
+            "the content of {count} that you may not list is not compared"
+        ));
+        exit = exit.and(Exit::Issues);
     }
-
-    /// Finds the path in both snapshots; links are followed as they are in the newer one. Returns
-    /// `None`, after reporting why, if there is nothing to compare.
-    fn locate(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
-        let Some(path) = self.path_of(given)? else {
-            say(format_args!(
-                "cannot access {}: no such path",
-                quoted(given.as_bytes())
-            ));
-            return Ok(None);
-        };
-        let (Some(before), Some(after)) = (place(&self.before, &path)?, place(&self.after, &path)?)
-        else {
-            return Ok(None);
-        };
-        if before.is_none() && after.is_none() {
-            let shown = quoted(given.as_bytes());
-            say(format_args!(
-                "cannot access {shown}: it is in neither snapshot"
-            ));
-            return Ok(None);
-        }
-        self.starts = (before, after);
-        Ok(Some(path))
-    }
-
-    /// Returns the path that `given` leads to in the second snapshot, else in the first.
-    fn path_of(&mut self, given: &OsStr) -> Result<Option<Vec<u8>>, Failure> {
-        let given = given.as_bytes();
-        let mut path = None;
-        for session in [&mut self.after, &mut self.before] {
-            match session.resolve(given, Follow::Last)? {
-                Some(Resolved::To(Located::Found(_), found)) => return Ok(Some(found)),
-                Some(Resolved::To(_, found)) => path = path.or(Some(found)),
-                _ => {}
-            }
-        }
-        Ok(path)
-    }
-
-    fn is_one_snapshot(&self) -> bool {
-        match &self.starts {
-            (Some(before), Some(after)) => {
-                let info = |start: &Start| (start.view.root().to_vec(), start.view.info().id);
-                info(before) == info(after)
-            }
-            _ => false,
-        }
-    }
-
-    fn compare(
-        &self,
-        args: &DiffArgs,
-        emit: &mut dyn FnMut(Difference) -> ControlFlow<()>,
-    ) -> Result<Outcome, Failure> {
-        let question = Question {
-            before: self.starts.0.as_ref(),
-            after: self.starts.1.as_ref(),
-            compare: args.compared(),
-            read: args.read(),
-            moves: match args.no_moves {
-                true => Moves::Ignore,
-                false => Moves::Find,
-            },
-            buffer_bytes: BUFFER_BYTES,
-            cancel: crate::live::cancel(),
-        };
-        Ok(differences(&question, emit)?)
-    }
-
-    /// Reports the gaps in the answer.
-    fn finish(mut self, outcome: &Outcome, top: &[u8], given: &[u8]) -> Result<Exit, Failure> {
-        let mut denied = 0;
-        let (before, after) = std::mem::take(&mut self.starts);
-        let mut exit = Exit::Complete;
-        for (mut session, start) in [(self.before, before), (self.after, after)] {
-            if let Some(start) = &start {
-                session.note(start, Depth::All)?;
-            }
-            denied = denied.max(session.denied());
-            exit = exit.and(session.finish()?);
-        }
-        if denied > 0 {
-            let count = counted(denied, "directory");
-            say(format_args!(
-                "the content of {count} that you may not list is not compared"
-            ));
-            exit = exit.and(Exit::Issues);
-        }
-        say_not_compared(outcome, top, given);
-        Ok(match outcome.not_compared.is_empty() {
-            true => exit,
-            false => exit.and(Exit::Issues),
-        })
-    }
+    say_not_compared(outcome, top, given);
+    Ok(match outcome.not_compared.is_empty() {
+        true => exit,
+        false => exit.and(Exit::Issues),
+    })
 }
 
 /// Reports the directories that were not compared, and other gaps in the answer.
 fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
     for (dir, which) in outcome.not_compared.iter().take(NAMED) {
-        let name = quoted(&crate::scope::printed_path(given, top, dir));
+        let name = quoted(&printed_path(given, top, dir));
         let lacking = match which {
             Which::Before => "second",
             Which::After => "first",
@@ -354,26 +261,20 @@ fn say_not_compared(outcome: &Outcome, top: &[u8], given: &[u8]) {
     }
 }
 
-/// Looks up a path in a snapshot: `Some(None)` means that nothing is there; `None`, after reporting
-/// why, that nothing is known about it.
-fn place(session: &Session, wanted: &[u8]) -> Result<Option<Option<Start>>, Failure> {
-    let shown = || quoted(path::display(wanted));
-    Ok(match session.index().locate(wanted)? {
-        Located::Found(start) => Some(Some(*start)),
-        Located::Missing { .. } | Located::NotDirectory { .. } => Some(None),
-        Located::NotIndexed { nearest } => {
-            let why = session.why_not_then(wanted)?;
-            say(why.unwrap_or_else(|| not_indexed(wanted, nearest.as_deref())));
-            None
-        }
-        _ => {
-            say(format_args!("cannot access {}: permission denied", shown()));
-            None
-        }
-    })
-}
-
 impl DiffArgs {
+    fn options(&self) -> DiffOptions {
+        DiffOptions {
+            compare: self.compared(),
+            read: self.read(),
+            moves: match self.no_moves {
+                true => Moves::Ignore,
+                false => Moves::Find,
+            },
+            collapse_moves: self.collapse_moves,
+            only: self.only.iter().map(|one| one.kind()).collect(),
+        }
+    }
+
     fn compared(&self) -> AttributeSet {
         let named = self.ignore.iter().filter_map(|one| match one {
             Ignored::Nothing => None,
@@ -403,8 +304,6 @@ impl DiffArgs {
 
 /// Receiver of the differences.
 struct Taker<'a> {
-    args: &'a DiffArgs,
-    collapse: Option<Collapse>,
     lines: Lines<'a>,
     summary: Option<Summary<'a>>,
     some: bool,
@@ -424,8 +323,6 @@ impl<'a> Taker<'a> {
         let lines = Lines::new(writing, given, top);
         let summary = |grouping| Summary::new(grouping, args.depth, given, top);
         Taker {
-            args,
-            collapse: args.collapse_moves.then(Collapse::default),
             lines,
             summary: args.summary.map(summary),
             some: false,
@@ -434,15 +331,6 @@ impl<'a> Taker<'a> {
     }
 
     fn take(&mut self, difference: &Difference, output: &mut Output) -> ControlFlow<()> {
-        let is_hidden = self
-            .collapse
-            .as_mut()
-            .is_some_and(|collapse| collapse.hides(difference));
-        let only = &self.args.only;
-        let is_wanted = only.is_empty() || only.iter().any(|one| one.kind() == difference.kind);
-        if is_hidden || !is_wanted {
-            return ControlFlow::Continue(());
-        }
         let is_first = !std::mem::replace(&mut self.some, true);
         let done = match &mut self.summary {
             Some(summary) => {

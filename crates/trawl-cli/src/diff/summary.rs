@@ -1,13 +1,8 @@
 //! Differences counted by directory, owner or extension.
-//!
-//! The old state of an entry counts in its old group, the new state in its new group: a file that
-//! changed its owner is taken from one owner and given to the other. Every name of a file counts.
 
-use std::collections::HashMap;
-
-use trawl_diff::{Difference, Kind};
-use trawl_model::rows::OwnedRow;
-use trawl_model::{FileType, Uid, path};
+use trawl_answers::diff::{self, Sums, Tally};
+use trawl_diff::Difference;
+use trawl_model::Uid;
 use trawl_text::json::Object;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
@@ -40,51 +35,22 @@ impl Grouping {
             Grouping::Ext => "ext",
         }
     }
-}
 
-/// Sums of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    created: u64,
-    deleted: u64,
-    changed: u64,
-    moved: u64,
-    size_delta: i128,
-    disk_delta: i128,
-}
-
-impl Sums {
-    fn add(&mut self, other: &Sums) {
-        self.created += other.created;
-        self.deleted += other.deleted;
-        self.changed += other.changed;
-        self.moved += other.moved;
-        self.size_delta += other.size_delta;
-        self.disk_delta += other.disk_delta;
-    }
-
-    fn count(&mut self, kind: Kind) {
-        match kind {
-            Kind::Created => self.created += 1,
-            Kind::Deleted => self.deleted += 1,
-            Kind::Changed => self.changed += 1,
-            Kind::Moved => self.moved += 1,
+    fn key(self, depth: usize) -> diff::Grouping {
+        match self {
+            Grouping::Dir => diff::Grouping::Directory(depth),
+            Grouping::Owner => diff::Grouping::Owner,
+            Grouping::Ext => diff::Grouping::Extension,
         }
-    }
-
-    fn put(&mut self, state: &OwnedRow, sign: i128) {
-        self.size_delta += sign * i128::from(state.meta.size);
-        self.disk_delta += sign * i128::from(state.meta.blocks) * 512;
     }
 }
 
 /// Counter of differences.
 pub(super) struct Summary<'a> {
     grouping: Grouping,
-    depth: usize,
     given: &'a [u8],
     top: &'a [u8],
-    groups: HashMap<Vec<u8>, Sums>,
+    tally: Tally<'a>,
     owners: Owners,
 }
 
@@ -97,43 +63,15 @@ impl<'a> Summary<'a> {
     ) -> Summary<'a> {
         Summary {
             grouping,
-            depth,
             given,
             top,
-            groups: HashMap::new(),
+            tally: Tally::new(grouping.key(depth), top),
             owners: Owners::default(),
         }
     }
 
     pub(super) fn add(&mut self, difference: &Difference) {
-        let from = difference.from.as_ref().unwrap_or(&difference.path);
-        let before = difference.before.as_ref().map(|state| (state, from, -1));
-        let after = difference
-            .after
-            .as_ref()
-            .map(|state| (state, &difference.path, 1));
-        let is_counted_at = after
-            .or(before)
-            .map(|(state, path, _)| self.key(path, state));
-        for (state, path, sign) in [before, after].into_iter().flatten() {
-            let key = self.key(path, state);
-            self.groups.entry(key).or_default().put(state, sign);
-        }
-        if let Some(key) = is_counted_at {
-            self.groups.entry(key).or_default().count(difference.kind);
-        }
-    }
-
-    fn key(&self, path: &[u8], state: &OwnedRow) -> Vec<u8> {
-        match self.grouping {
-            Grouping::Owner => state.meta.uid.0.to_string().into_bytes(),
-            Grouping::Dir => directory(path, self.top, self.depth).to_vec(),
-            Grouping::Ext if state.meta.file_type() == FileType::Regular => {
-                let (_, name) = path::split(path).unwrap_or_default();
-                trawl_query::extension(name).to_vec()
-            }
-            Grouping::Ext => Vec::new(),
-        }
+        self.tally.add(difference);
     }
 
     /// Returns a key as people read it.
@@ -153,7 +91,8 @@ impl<'a> Summary<'a> {
     /// Writes all groups, the one with the largest change first.
     pub(super) fn put(self, writing: Writing, output: &mut Output) -> Result<(), Failure> {
         let mut rows: Vec<(Vec<u8>, Vec<u8>, Sums)> = self
-            .groups
+            .tally
+            .groups()
             .iter()
             .map(|(key, sums)| (self.label(key), key.clone(), *sums))
             .collect();
@@ -229,39 +168,4 @@ impl<'a> Summary<'a> {
 
 fn clamp(number: i128) -> i64 {
     number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
-
-/// Returns the directory that holds `entry`, or its ancestor that is `depth` levels below `top`.
-fn directory<'p>(entry: &'p [u8], top: &[u8], depth: usize) -> &'p [u8] {
-    let dir = path::split(entry).map_or(&b""[..], |(dir, _)| dir);
-    if !path::is_within(dir, top) {
-        return entry;
-    }
-    let rest = dir.get(top.len()..).unwrap_or_default();
-    let slashes = rest.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-    match slashes.map(|(at, _)| at).nth(depth) {
-        Some(end) => &dir[..top.len() + end],
-        None => dir,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn directories_are_told_apart_to_a_depth() {
-        for (entry, depth, expected) in [
-            ("/t/a/b/c/f", 1, "/t/a"),
-            ("/t/a/b/c/f", 2, "/t/a/b"),
-            ("/t/a/b/c/f", 9, "/t/a/b/c"),
-            ("/t/f", 1, "/t"),
-            ("/t/a", 1, "/t"),
-            ("/t/a/f", 0, "/t"),
-            ("/t", 1, "/t"),
-        ] {
-            let found = directory(entry.as_bytes(), b"/t", depth);
-            assert_eq!(found, expected.as_bytes(), "{entry} {depth}");
-        }
-    }
 }

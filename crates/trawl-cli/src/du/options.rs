@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, FromArgMatches};
 
+use trawl_answers::TimeKind;
+use trawl_answers::du::{DuOptions, Links, Shown};
+
 use crate::arguments::{Manner, occurrences};
 use crate::block_size::SizeFormat;
-use crate::du::excluded::Excluded;
+use crate::du::excluded::excluded;
 use crate::failure::Failure;
-use crate::ls::item::TimeKind;
 use crate::rows::Form;
 use crate::time_look::TimeLook;
 
@@ -124,6 +126,16 @@ enum TimeWord {
     Ctime,
 }
 
+impl TimeWord {
+    fn kind(self) -> TimeKind {
+        match self {
+            TimeWord::Mtime => TimeKind::Modified,
+            TimeWord::Atime => TimeKind::Accessed,
+            TimeWord::Ctime => TimeKind::Changed,
+        }
+    }
+}
+
 /// The options and the order in which they were given.
 #[derive(Debug)]
 pub(crate) struct DuArgs {
@@ -166,23 +178,6 @@ pub(crate) enum Measure {
     Inodes,
 }
 
-/// Kinds of entries that get a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// Directories.
-    Directories,
-    /// All entries.
-    All,
-}
-
-/// Links that are counted as their targets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Links {
-    Themselves,
-    Arguments,
-    Targets,
-}
-
 /// The smallest amount that is shown or, for a negative threshold, the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threshold {
@@ -221,41 +216,19 @@ impl Threshold {
     }
 }
 
-/// All decisions about the output.
+/// All decisions about the answer and its output.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// What is summed up.
+    pub(crate) options: DuOptions,
     pub(crate) measure: Measure,
-    pub(crate) shown: Shown,
-    /// Deepest level below an argument that is shown.
-    pub(crate) max_depth: u32,
     pub(crate) threshold: Threshold,
-    /// True if there is only one argument, so that no file can be counted twice.
-    pub(crate) single: bool,
     pub(crate) total: bool,
-    pub(crate) separate: bool,
-    pub(crate) count_links: bool,
-    pub(crate) one_file_system: bool,
-    pub(crate) links: Links,
-    pub(crate) excluded: Excluded,
-    /// The time that is shown, and its format.
-    pub(crate) time: Option<(TimeKind, TimeLook)>,
+    /// Format of the time, if it is shown.
+    pub(crate) time: Option<TimeLook>,
     pub(crate) format: SizeFormat,
     pub(crate) ending: u8,
     pub(crate) form: Form,
-}
-
-impl Plan {
-    /// Returns true if only the sum over a single argument is asked for.
-    pub(crate) fn wants_one_sum(&self) -> bool {
-        let plain = !self.separate && !self.count_links && !self.one_file_system;
-        plain && self.single && self.max_depth == 0
-    }
-
-    /// Returns true if each entry must be looked at, because the sums that the index keeps are not
-    /// enough.
-    pub(crate) fn needs_entries(&self) -> bool {
-        self.time.is_some() || !self.excluded.is_empty() || self.links == Links::Targets
-    }
 }
 
 impl DuArgs {
@@ -275,18 +248,15 @@ impl DuArgs {
             _ => Measure::Disk,
         };
         let threshold = flags.threshold.as_deref().map(Threshold::parse).transpose();
-        Ok(Plan {
-            measure,
+        let max_depth = self.max_depth().map_err(Failure::Usage)?;
+        let threshold = threshold.map_err(Failure::Usage)?;
+        let options = DuOptions {
             shown: match flags.all {
                 true => Shown::All,
                 false => Shown::Directories,
             },
-            max_depth: self.max_depth().map_err(Failure::Usage)?,
-            threshold: threshold
-                .map_err(Failure::Usage)?
-                .unwrap_or(Threshold::AtLeast(0)),
-            single: arguments <= 1 && flags.files0_from.is_none(),
-            total: flags.total,
+            max_depth,
+            is_single: arguments <= 1 && flags.files0_from.is_none(),
             separate: flags.separate_dirs,
             count_links: flags.count_links,
             one_file_system: flags.one_file_system,
@@ -295,7 +265,14 @@ impl DuArgs {
                 (_, true) => Links::Arguments,
                 _ => Links::Themselves,
             },
-            excluded: Excluded::read(&flags.exclude, &flags.exclude_from)?,
+            excluded: excluded(&flags.exclude, &flags.exclude_from)?,
+            time: flags.time.map(TimeWord::kind),
+        };
+        Ok(Plan {
+            options,
+            measure,
+            threshold: threshold.unwrap_or(Threshold::AtLeast(0)),
+            total: flags.total,
             time: self.time(get).map_err(Failure::Usage)?,
             format: self.format(measure, get).map_err(Failure::Usage)?,
             ending: if flags.null { 0 } else { b'\n' },
@@ -313,20 +290,11 @@ impl DuArgs {
         }
     }
 
-    fn time(
-        &self,
-        get: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Option<(TimeKind, TimeLook)>, String> {
-        let Some(word) = self.flags.time else {
-            return Ok(None);
-        };
-        let kind = match word {
-            TimeWord::Mtime => TimeKind::Modified,
-            TimeWord::Atime => TimeKind::Accessed,
-            TimeWord::Ctime => TimeKind::Changed,
-        };
-        let look = TimeLook::of_du(self.flags.time_style.as_deref(), get)?;
-        Ok(Some((kind, look)))
+    fn time(&self, get: &dyn Fn(&str) -> Option<OsString>) -> Result<Option<TimeLook>, String> {
+        match self.flags.time {
+            None => Ok(None),
+            Some(_) => TimeLook::of_du(self.flags.time_style.as_deref(), get).map(Some),
+        }
     }
 
     fn format(

@@ -1,18 +1,16 @@
 //! `trawl duplicates`: files that may be duplicates, and with `--verify` those that are.
 
-mod verify;
-
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_model::column::{Column, ColumnSet};
-use trawl_query::{Alike, DuplicateRequest, Entry};
+use trawl_answers::duplicates::{DuplicatesOptions, Set, Verify, duplicates};
+use trawl_query::Alike;
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
 
+use crate::answer::Failing;
 use crate::arguments::Manner;
 use crate::csv::Line;
 use crate::exit::Exit;
@@ -20,10 +18,8 @@ use crate::failure::Failure;
 use crate::index::progress::counted;
 use crate::output::{Device, Output, say};
 use crate::rows::Form;
-use crate::scope::{Depth, Follow, Part, Session, printed_path};
+use crate::scope::Session;
 use trawl_text::json::Object;
-
-use self::verify::Verifier;
 
 const EXAMPLES: &str = "\
 Without --verify the files are candidates: they have the same size. Several
@@ -86,52 +82,32 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
     let given = args.path.clone().unwrap_or_else(|| OsString::from("."));
-    let Some(start) = session.locate(&given, Follow::Last)? else {
-        return session.finish();
-    };
-    session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-    if args.verify && !session.is_live() {
-        let why = match session.is_past() {
-            true => "--verify reads the files of now: leave out --verify or --at",
-            false => {
-                "--verify reads files, but the index holds only a recording of them: leave it out"
-            }
-        };
-        return Err(Failure::Usage(why.into()));
-    }
-    let request = DuplicateRequest {
+    let options = DuplicatesOptions {
         alike: match args.name {
             true => Alike::SizeAndName,
             false => Alike::Size,
         },
         least_bytes: args.min_size,
-        columns: ColumnSet::of(&[Column::Size, Column::Blocks, Column::Dev, Column::Ino]),
-        threads: None,
-        cancel: crate::live::cancel(),
+        verify: match args.verify {
+            true => Verify::Content,
+            false => Verify::No,
+        },
     };
     let mut writer = Writer::new(args);
-    let mut verifier = args.verify.then(Verifier::default);
-    let mut done = Ok(());
-    writer.begin()?;
-    session.index().duplicates(&start, &request, |group| {
-        let groups = match &mut verifier {
-            Some(verifier) => verifier.same(group, crate::live::cancel()),
-            None => vec![group.iter().collect()],
-        };
-        for group in groups {
-            let path = |entry: &&Entry| printed_path(given.as_bytes(), &start.path, &entry.path);
-            let paths: Vec<Vec<u8>> = group.iter().map(path).collect();
-            done = writer.write(&group, &paths);
-            if done.is_err() || writer.is_full() {
-                return ControlFlow::Break(());
-            }
+    let mut failing = Failing::default();
+    let searched = duplicates(&mut session, &given, &options, &mut |set| {
+        failing.check(writer.write(set))?;
+        match writer.is_full() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-        ControlFlow::Continue(())
-    })?;
-    done?;
+    });
+    let Some(searched) = failing.end(searched)? else {
+        return session.finish();
+    };
     writer.finish()?;
-    if let Some(verifier) = verifier.filter(|verifier| verifier.unread > 0) {
-        let files = counted(verifier.unread, "file");
+    if searched.unread > 0 {
+        let files = counted(searched.unread, "file");
         say(format_args!(
             "left out {files} that could not be read or changed since they were indexed"
         ));
@@ -152,6 +128,7 @@ struct Writer<'a> {
     writing: Writing,
     output: Output,
     terminal: Terminal,
+    has_begun: bool,
     groups: usize,
     files: u64,
     reclaimable: u64,
@@ -170,6 +147,7 @@ impl<'a> Writer<'a> {
                 Device::Terminal => Terminal::Watched(Locale::from_env()),
                 Device::Other => Terminal::Absent,
             },
+            has_begun: false,
             groups: 0,
             files: 0,
             reclaimable: 0,
@@ -180,22 +158,27 @@ impl<'a> Writer<'a> {
         self.args.limit.is_some_and(|limit| self.groups >= limit)
     }
 
+    /// Writes the header, once.
     fn begin(&mut self) -> Result<(), Failure> {
+        let has_begun = std::mem::replace(&mut self.has_begun, true);
         match self.writing {
-            Writing::Rows(Form::Csv) => self.output.put("group,size,disk_bytes,path,path_raw\n"),
+            Writing::Rows(Form::Csv) if !has_begun => {
+                self.output.put("group,size,disk_bytes,path,path_raw\n")
+            }
             _ => Ok(()),
         }
     }
 
-    fn write(&mut self, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
+    fn write(&mut self, set: &Set<'_>) -> Result<(), Failure> {
         if self.is_full() {
             return Ok(());
         }
+        self.begin()?;
         self.groups += 1;
-        self.files += group.len() as u64;
-        let reclaimable = reclaimable(group);
+        self.files += set.files.len() as u64;
+        let (size, reclaimable) = (set.size_bytes(), set.reclaimable_bytes());
         self.reclaimable = self.reclaimable.saturating_add(reclaimable);
-        let size = group.first().map_or(0, |entry| entry.row().size());
+        let paths = set.paths;
         match self.writing {
             Writing::Null => {
                 for path in paths {
@@ -215,7 +198,7 @@ impl<'a> Writer<'a> {
                 self.output.put(object.array("files", each).close() + "\n")
             }
             Writing::Rows(Form::Csv) => {
-                for (entry, path) in group.iter().zip(paths) {
+                for (entry, path) in set.files.iter().zip(paths) {
                     let line = Line::new()
                         .value(self.groups)
                         .value(size)
@@ -247,6 +230,7 @@ impl<'a> Writer<'a> {
     }
 
     fn finish(mut self) -> Result<(), Failure> {
+        self.begin()?;
         if self.writing == Writing::Rows(Form::Text) {
             let line = format!(
                 "{} in {}, {} to gain\n",
@@ -258,12 +242,4 @@ impl<'a> Writer<'a> {
         }
         self.output.finish()
     }
-}
-
-/// Returns the space that is freed if all files but the one that takes most are removed.
-fn reclaimable(group: &[&Entry]) -> u64 {
-    let disk = |entry: &&Entry| entry.row().blocks().saturating_mul(512);
-    let most = group.iter().map(disk).max().unwrap_or(0);
-    let all = group.iter().map(disk).fold(0, u64::saturating_add);
-    all.saturating_sub(most)
 }

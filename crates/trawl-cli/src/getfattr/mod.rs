@@ -199,7 +199,7 @@ impl Printer<'_> {
         let spelled = given.as_bytes();
         self.show(spelled, &session.index().attributes(&start)?)?;
         if !self.args.recursive {
-            return session.note(&start, Depth::Itself);
+            return Ok(session.note(&start, Depth::Itself)?);
         }
         if let Some(top) = self.top(session, spelled, start)? {
             session.note(&top, Depth::All)?;

@@ -1,23 +1,23 @@
 //! `trawl growth`: the size of a tree in each snapshot that is kept.
 
-mod measure;
 mod render;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_query::{AsOf, Located, SnapshotInfo};
+use trawl_answers::growth;
+use trawl_session::Sessions;
 
+use crate::answer::say_no_answer;
 use crate::arguments::Manner;
 use crate::exit::Exit;
-use crate::failure::{Failure, quoted};
-use crate::output::{Output, say};
-use crate::resolve::Resolved;
+use crate::failure::Failure;
+use crate::output::Output;
 use crate::rows::Form;
-use crate::scope::{Follow, Session, outside};
+use crate::scope::exit_of;
+use crate::settings;
 
-use self::measure::{Measured, measure};
 use self::render::{CSV_HEADER, Series};
 
 const EXAMPLES: &str = "\
@@ -55,6 +55,15 @@ impl By {
             By::Dir => "dir",
             By::Owner => "owner",
             By::Ext => "ext",
+        }
+    }
+
+    fn key(self) -> growth::By {
+        match self {
+            By::Total => growth::By::Total,
+            By::Dir => growth::By::Dir,
+            By::Owner => growth::By::Owner,
+            By::Ext => growth::By::Ext,
         }
     }
 }
@@ -95,87 +104,32 @@ pub(crate) fn run(
     if form == Form::Csv {
         output.put(CSV_HEADER)?;
     }
+    manner.prepare();
+    let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
-        let asked = Asked {
-            index: index.clone(),
-            given,
-            manner,
-            by: args.by,
-        };
-        exit = exit.and(asked.one(form, &mut output)?);
+        exit = exit.and(one(&sessions, given, args.by, form, &mut output)?);
     }
     output.finish()?;
     Ok(exit)
 }
 
-/// A path to be measured.
-struct Asked<'a> {
-    index: Option<PathBuf>,
-    given: &'a OsStr,
-    manner: Manner,
+/// Shows the growth of one path.
+fn one(
+    sessions: &Sessions<'_>,
+    given: &OsStr,
     by: By,
-}
-
-impl Asked<'_> {
-    fn open(&self, as_of: AsOf) -> Result<Session, Failure> {
-        let at = Some(as_of);
-        let manner = Manner { at, ..self.manner };
-        Session::open(self.index.clone(), manner, Exit::Fatal)
+    form: Form,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let growth = match growth::growth(sessions, given.as_bytes(), by.key())? {
+        Ok(growth) => growth,
+        Err(why) => return Ok(say_no_answer(given, &why)),
+    };
+    let mut series = Series::new(by, given.as_bytes());
+    for (info, measured) in growth.times {
+        series.add(&info, measured);
     }
-
-    fn one(&self, form: Form, output: &mut Output) -> Result<Exit, Failure> {
-        let shown = quoted(self.given.as_bytes());
-        let mut session = self.open(AsOf::Back(0))?;
-        let path = match session.resolve(self.given.as_bytes(), Follow::Last)? {
-            Some(Resolved::To(_, path)) => path,
-            _ => {
-                say(format_args!("cannot access {shown}: no such path"));
-                return Ok(Exit::Fatal);
-            }
-        };
-        let Some((_, snapshots)) = session.index().snapshots_of(&path)? else {
-            say(outside(&session, &path)?);
-            return Ok(Exit::Fatal);
-        };
-        let mut series = Series::new(self.by, self.given.as_bytes());
-        let (mut is_anywhere, mut exit) = (false, Exit::Complete);
-        for info in &snapshots {
-            let (measured, ended) = self.at_one_time(info, &path)?;
-            is_anywhere |= measured.is_some();
-            exit = exit.and(ended);
-            series.add(info, measured.unwrap_or_default());
-        }
-        if !is_anywhere {
-            say(format_args!(
-                "cannot access {shown}: you cannot see it in any snapshot"
-            ));
-            return Ok(Exit::Fatal);
-        }
-        series.put(form, output)?;
-        Ok(exit)
-    }
-
-    /// Measures the path in a snapshot; `None` if the path does not exist there.
-    fn at_one_time(
-        &self,
-        info: &SnapshotInfo,
-        path: &[u8],
-    ) -> Result<(Option<Measured>, Exit), Failure> {
-        let mut session = self.open(AsOf::Snapshot(info.id))?;
-        session.tell_denials(crate::scope::Denials::Counted);
-        let measured = match session.index().locate(path)? {
-            Located::Found(start) => {
-                let measured = measure(session.index(), &start, self.by)?;
-                session.note(&start, crate::scope::Depth::All)?;
-                Some(measured)
-            }
-            _ => None,
-        };
-        let exit = match session.denied() {
-            0 => Exit::Complete,
-            _ => Exit::Issues,
-        };
-        Ok((measured, exit.and(session.finish()?)))
-    }
+    series.put(form, output)?;
+    Ok(exit_of(&growth.completeness, Exit::Fatal))
 }

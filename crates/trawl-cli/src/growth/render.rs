@@ -12,7 +12,6 @@ use trawl_text::strftime;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
 
-use super::measure::{Measured, base};
 use super::{By, KEYS_SHOWN};
 use crate::csv::Line;
 use crate::failure::Failure;
@@ -20,6 +19,7 @@ use crate::index::progress::grouped;
 use crate::output::{Device, Output};
 use crate::rows::Form;
 use crate::table::{Align, signed_size, table};
+use trawl_answers::growth::{Measured, base};
 
 const DAY_NS: f64 = 86_400e9;
 

@@ -1,11 +1,9 @@
 //! Patterns of paths that scans leave out: given now, or remembered from the last scan of the
 //! source.
 
-use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_format::IndexDir;
-use trawl_query::SnapshotInfo;
 use trawl_scan::Excludes;
 
 use super::IndexArgs;
@@ -76,16 +74,4 @@ pub(crate) fn excludes<'p>(patterns: impl Iterator<Item = &'p [u8]>) -> Result<E
 pub(crate) fn listed(patterns: &[Vec<u8>]) -> String {
     let all = patterns.iter().map(|pattern| quoted(pattern));
     all.collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the pattern because of which a snapshot does not have `path`, if there is one. `dir` is
-/// the nearest directory above `path` that the snapshot has.
-pub(crate) fn pattern_for(info: &SnapshotInfo, dir: &[u8], path: &[u8]) -> Option<Vec<u8>> {
-    let below = path.strip_prefix(dir)?.strip_prefix(b"/")?;
-    let name = below.split(|byte| *byte == b'/').next()?;
-    let name = CString::new(name).ok()?;
-    info.excludes().into_iter().find(|pattern| {
-        let one = excludes([&pattern[..]].into_iter());
-        one.is_ok_and(|one| one.excludes(dir, &name, &mut Vec::new()))
-    })
 }

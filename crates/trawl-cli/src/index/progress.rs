@@ -13,6 +13,8 @@ use trawl_scan::{Progress, ScanProgress};
 
 use trawl_text::json::Object;
 
+pub(crate) use trawl_text::words::{counted, grouped};
+
 /// Value of `--progress`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ProgressWhen {
@@ -160,29 +162,6 @@ pub(crate) fn rate(entries: u64, elapsed: Duration) -> u64 {
 /// Returns whole milliseconds.
 pub(crate) fn millis(elapsed: Duration) -> u64 {
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Formats a number with its digits in groups of three.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() * 4 / 3 + 1);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// Formats a count with its noun: `1 issue`, `2 issues`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
-    let plural = match (number, noun.strip_suffix('y')) {
-        (1, _) => noun.to_owned(),
-        (_, Some(stem)) => format!("{stem}ies"),
-        (_, None) => format!("{noun}s"),
-    };
-    format!("{} {plural}", grouped(number))
 }
 
 fn clock(elapsed: Duration) -> String {

@@ -11,9 +11,10 @@ use trawl_apply::ApplyOptions;
 use trawl_format::{EXCLUDE, IndexDir, IndexError, read_list, write_list};
 use trawl_history::Tightened;
 use trawl_model::sink::SourceRoot;
-use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
+use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
+use trawl_session::now;
 use trawl_writer::{Committed, Prepared, SnapshotWriter, WriterOptions};
 
 use crate::failure::{Failure, shown};
@@ -334,15 +335,6 @@ pub(crate) fn say_forgotten(root: &[u8], tightened: &Tightened) {
         say(format_args!(
             "{root}: removed snapshot {id}: it is damaged, and might show more than is allowed now"
         ));
-    }
-}
-
-/// Returns the current time.
-pub(crate) fn now() -> Timestamp {
-    let now = trawl_sys::process::now();
-    Timestamp {
-        secs: now.secs,
-        nanos: now.nanos,
     }
 }
 

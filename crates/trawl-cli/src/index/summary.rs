@@ -16,6 +16,8 @@ use crate::index::left_out::LeftOut;
 use crate::index::progress::{counted, event, grouped, millis, rate};
 use trawl_text::json::Object;
 
+pub(crate) use trawl_text::words::described;
+
 /// Maximum number of issues that are listed unless all are asked for.
 const LISTED_ISSUES: usize = 20;
 
@@ -164,20 +166,6 @@ impl Done {
 /// Returns an issue as a message: `trawl: opendir /root/x: permission denied`.
 pub(crate) fn issue_line(issue: &Issue) -> String {
     format!("trawl: {}", described(issue))
-}
-
-/// Returns the operation, its path and its error.
-pub(crate) fn described(issue: &Issue) -> String {
-    let mut line = format!("{} {}", issue.op, shown(&issue.path));
-    if issue.errno.0 != 0 {
-        let text = std::io::Error::from_raw_os_error(issue.errno.0).to_string();
-        let text = text.split(" (os error").next().unwrap_or(&text);
-        let _ = write!(line, ": {}", text.to_lowercase());
-    }
-    if !issue.detail.is_empty() {
-        let _ = write!(line, ": {}", issue.detail);
-    }
-    line
 }
 
 /// Returns an issue as an object.

@@ -20,8 +20,8 @@ use trawl_writer::verify::Scope;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::{counted, event};
-use crate::index::scan::now;
 use crate::output::{Output, say};
+use trawl_session::now;
 use trawl_text::json::Object;
 
 /// Default number of snapshots that are kept for each source. The previous one may still be read by

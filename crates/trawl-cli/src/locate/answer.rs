@@ -73,6 +73,11 @@ impl Answer {
         Some(usize::try_from(self.limit?).unwrap_or(usize::MAX))
     }
 
+    /// Returns the maximum number of paths; the largest number if there is none.
+    pub(super) fn most(&self) -> u64 {
+        self.limit.unwrap_or(u64::MAX)
+    }
+
     /// Returns true once the maximum is reached.
     pub(super) fn is_full(&self) -> bool {
         self.limit.is_some_and(|limit| self.given >= limit)
@@ -80,8 +85,7 @@ impl Answer {
 
     /// Adds to the number of paths.
     pub(super) fn add(&mut self, count: u64) {
-        let most = self.limit.unwrap_or(u64::MAX);
-        self.given = self.given.saturating_add(count).min(most);
+        self.given = self.given.saturating_add(count).min(self.most());
     }
 
     /// Writes a path, unless the maximum is reached.

@@ -4,30 +4,26 @@
 //! an index that cannot be read gives exit code 2, not 1.
 
 mod answer;
-mod fuzzy;
-mod pattern;
-mod places;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use trawl_answers::locate::{Capitals, Existing, Fuzzy, Language, Locate, Patterns};
 use trawl_model::need::Within;
 use trawl_model::path;
-use trawl_query::{Event, Hit, Matcher, NameRequest};
+use trawl_query::{Event, Hit};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
+use crate::answer::Failing;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::scope::{Depth, Session};
+use crate::scope::Session;
 
 use self::answer::Answer;
-use self::fuzzy::{Best, Capitals, Fuzzy, Scored};
-use self::pattern::{Language, Patterns};
-use self::places::{Itself, Place, places};
 
 const EXAMPLES: &str = "\
 A PATTERN may occur anywhere in the path. If it contains one of the characters
@@ -138,26 +134,29 @@ pub(crate) fn run(
     // Invalid patterns are reported before the index is opened.
     let question = Question::new(args, &words)?;
     let mut session = Session::open(index, manner, Exit::Fatal)?;
-    let places = places(&mut session, &args.below)?;
+    let existing = match args.existing {
+        true => Existing::Now,
+        false => Existing::Any,
+    };
+    let mut locate = Locate::new(&mut session, &args.below, existing)?;
     // Without directories, the question is about every source; with `--status`, gaps are reported
     // at the end.
-    let is_about_all = session.is_past() && args.below.is_empty();
-    if is_about_all && !manner.status && session.say_who_has_none() {
+    let is_about_all = locate.session().is_past() && args.below.is_empty();
+    if is_about_all && !manner.status && locate.session().say_who_has_none() {
         return Ok(Exit::Fatal);
     }
     let mut answer = Answer::begin(args)?;
     match question {
-        Question::Fuzzy(fuzzy) => guess(&session, &places, args, &fuzzy, &mut answer)?,
+        Question::Fuzzy(fuzzy) => guess(&locate, args, &fuzzy, &mut answer)?,
         Question::Patterns(patterns) if args.count => {
-            count(&session, &places, args, &patterns, &mut answer)?;
+            answer.add(locate.count(&patterns, answer.most())?);
+            answer.print_count()?;
         }
-        Question::Patterns(patterns) => list(&session, &places, args, &patterns, &mut answer)?,
+        Question::Patterns(patterns) => list(&locate, &patterns, &mut answer)?,
     }
     let found = answer.finish()?;
     if manner.status {
-        for place in &places {
-            session.note(&place.start, Depth::All)?;
-        }
+        locate.note_places()?;
     }
     // Unreadable parts are reported, but do not change the exit code.
     Ok(match (session.finish()?, found) {
@@ -192,7 +191,7 @@ impl Question {
             false => Case::Sensitive,
         };
         let patterns = Patterns::new(words, language, case, within(args), Locale::from_env());
-        patterns.map(Question::Patterns).map_err(Failure::Usage)
+        Ok(Question::Patterns(patterns?))
     }
 }
 
@@ -204,136 +203,37 @@ fn within(args: &LocateArgs) -> Within {
     }
 }
 
-/// Returns a request for the names in one place that pass the test.
-fn request<'a>(
-    place: &'a Place,
-    args: &LocateArgs,
-    patterns: &'a Patterns,
-    test: &'a dyn Matcher,
-) -> NameRequest<'a> {
-    NameRequest {
-        within: patterns.within,
-        need: &patterns.need,
-        test,
-        literal: patterns.literal.as_ref(),
-        keep: args.existing.then_some(&is_there),
-        skip: &place.skip,
-        threads: None,
-        cancel: crate::live::cancel(),
-    }
-}
-
-/// Returns true if the user can see the path now.
-fn is_there(hit: Hit<'_>) -> bool {
-    let path = path::join(hit.dir, hit.name);
-    Path::new(OsStr::from_bytes(&path))
-        .symlink_metadata()
-        .is_ok()
-}
-
-/// Returns the place itself, if it matches.
-fn itself<'p>(place: &'p Place, request: &NameRequest<'_>) -> Option<Hit<'p>> {
-    let (dir, name) = path::split(&place.start.path)?;
-    let hit = Hit { dir, name };
-    (place.itself == Itself::Included && request.admits(hit)).then_some(hit)
-}
-
 /// Prints the matches as they arrive.
-fn list(
-    session: &Session,
-    places: &[Place],
-    args: &LocateArgs,
-    patterns: &Patterns,
-    answer: &mut Answer,
-) -> Result<(), Failure> {
-    for place in places {
-        let request = request(place, args, patterns, patterns);
-        if let Some(hit) = itself(place, &request) {
-            answer.hit(hit)?;
-        }
-        let mut done = Ok(());
-        let mut emit = |event: Event<'_>| {
-            done = match event {
-                Event::Hit(hit) => answer.hit(hit),
-                Event::Pause => answer.pause(),
-            };
-            match done.is_err() || answer.is_full() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        };
-        let index = session.index();
-        index.search_names(&place.start, &request, &mut emit)?;
-        done?;
-        if answer.is_full() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Counts the matches.
-fn count(
-    session: &Session,
-    places: &[Place],
-    args: &LocateArgs,
-    patterns: &Patterns,
-    answer: &mut Answer,
-) -> Result<(), Failure> {
-    for place in places {
-        let request = request(place, args, patterns, patterns);
-        answer.add(u64::from(itself(place, &request).is_some()));
-        let tally = |_: Hit<'_>, count: &mut u64| *count += 1;
-        let index = session.index();
-        index.search_names_apart(&place.start, &request, tally, |count| {
-            answer.add(count);
-            match answer.is_full() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+fn list(locate: &Locate<'_, '_>, patterns: &Patterns, answer: &mut Answer) -> Result<(), Failure> {
+    let mut failing = Failing::default();
+    let done = locate.list(patterns, &mut |event| {
+        failing.check(match event {
+            Event::Hit(hit) => answer.hit(hit),
+            Event::Pause => answer.pause(),
         })?;
-    }
-    answer.print_count()
+        match answer.is_full() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
+    failing.end(done)
 }
 
-/// Prints the best guesses.
+/// Prints the best guesses, or their number.
 fn guess(
-    session: &Session,
-    places: &[Place],
+    locate: &Locate<'_, '_>,
     args: &LocateArgs,
     fuzzy: &Fuzzy,
     answer: &mut Answer,
 ) -> Result<(), Failure> {
     let limit = answer.limit().unwrap_or(GUESSES);
-    let (any, mut best) = (Patterns::any(within(args)), Best::default());
-    let test = |text: &[u8]| fuzzy.fits(text);
-    let score = |hit: Hit<'_>, best: &mut Best| {
-        let path = path::join(hit.dir, hit.name);
-        let text = match args.basename {
-            true => hit.name,
-            false => &path[..],
-        };
-        if let Some(score) = fuzzy.score(text) {
-            best.add(Scored { score, path }, limit);
-        }
-    };
-    for place in places {
-        let request = request(place, args, &any, &test);
-        if let Some(hit) = itself(place, &request) {
-            score(hit, &mut best);
-        }
-        let index = session.index();
-        index.search_names_apart(&place.start, &request, score, |found| {
-            best.join(found, limit);
-            ControlFlow::Continue(())
-        })?;
-    }
+    let best = locate.guess(fuzzy, within(args), limit)?;
     if args.count {
-        answer.add(best.finish(limit).len() as u64);
+        answer.add(best.len() as u64);
         return answer.print_count();
     }
-    for scored in best.finish(limit) {
-        let (dir, name) = path::split(&scored.path).unwrap_or_default();
+    for path in best {
+        let (dir, name) = path::split(&path).unwrap_or_default();
         answer.hit(Hit { dir, name })?;
     }
     Ok(())

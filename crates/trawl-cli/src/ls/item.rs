@@ -3,7 +3,10 @@
 use trawl_find::record;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
-use trawl_model::{Dev, FileType, Gid, Meta, Timestamp, Uid};
+use trawl_model::{FileType, Meta};
+use trawl_session::live_part::meta_of;
+
+pub(crate) use trawl_answers::TimeKind;
 
 /// The mark after the mode in long format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,27 +67,7 @@ impl Item {
 
     /// Returns the item for an entry of the live file system.
     pub(crate) fn from_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
-        use std::os::unix::fs::MetadataExt;
-        let time = |secs, nanos: i64| Timestamp {
-            secs,
-            nanos: u32::try_from(nanos).unwrap_or_default(),
-        };
-        let meta = Meta {
-            ino: live.ino(),
-            dev: Dev::from_u64(live.dev()),
-            rdev: Dev::from_u64(live.rdev()),
-            mode: live.mode(),
-            nlink: u32::try_from(live.nlink()).unwrap_or(u32::MAX),
-            uid: Uid(live.uid()),
-            gid: Gid(live.gid()),
-            size: live.size(),
-            blocks: live.blocks(),
-            atime: time(live.atime(), live.atime_nsec()),
-            mtime: time(live.mtime(), live.mtime_nsec()),
-            ctime: time(live.ctime(), live.ctime_nsec()),
-            btime: live.created().ok().map(since_epoch),
-            ..Meta::default()
-        };
+        let meta = meta_of(live);
         Item {
             meta: Some(meta),
             kind: meta.file_type(),
@@ -134,43 +117,8 @@ fn access_mark(row: &Row<'_>) -> AccessMark {
     }
 }
 
-fn since_epoch(time: std::time::SystemTime) -> Timestamp {
-    let after = time.duration_since(std::time::UNIX_EPOCH);
-    let after = after.unwrap_or_default();
-    Timestamp {
-        secs: i64::try_from(after.as_secs()).unwrap_or_default(),
-        nanos: after.subsec_nanos(),
-    }
-}
-
 fn has_name(row: &Row<'_>, wanted: &[u8]) -> bool {
     row.xattr_names()
         .split(|b| *b == 0)
         .any(|name| name == wanted)
-}
-
-/// The time that `ls` shows and sorts by.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum TimeKind {
-    /// Last change of the content.
-    #[default]
-    Modified,
-    /// Last access.
-    Accessed,
-    /// Last change of the inode.
-    Changed,
-    /// Creation, where it is known.
-    Born,
-}
-
-impl TimeKind {
-    /// Returns the time of this kind.
-    pub(crate) fn of(self, meta: &Meta) -> Option<Timestamp> {
-        match self {
-            TimeKind::Modified => Some(meta.mtime),
-            TimeKind::Accessed => Some(meta.atime),
-            TimeKind::Changed => Some(meta.ctime),
-            TimeKind::Born => meta.btime,
-        }
-    }
 }

@@ -30,10 +30,10 @@ use trawl_text::zone::Zone;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::index::scan::now;
 use crate::output::{Device, Output, say};
 use crate::rows::{self, Form};
 use crate::scope::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, join_printed, row_of};
+use trawl_session::now;
 
 use self::colour::Palette;
 use self::item::Item;

@@ -21,6 +21,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::fresh::{DEADLINE, Freshness};
 use crate::output::say;
+use crate::scope::say_notice;
 use crate::settings;
 
 const EXAMPLES: &str = "\
@@ -170,7 +171,7 @@ pub(crate) fn run(
         say(format_args!("answered by: {}", names.join(", ")));
     }
     if let Some(mut fresh) = fresh {
-        exit = exit.and(fresh.tell(|line| say(line)));
+        exit = exit.and(Exit::from_issues(fresh.tell(&say_notice)));
     }
     Ok(exit)
 }
@@ -242,7 +243,7 @@ fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, F
         Who::Live => Ok((Box::new(LiveWalk::default()), None)),
         Who::Index => {
             let dirs = settings::indexes_to_ask(index)?;
-            let fresh = Freshness::ask(&dirs, manner);
+            let fresh = Freshness::ask(&dirs, manner.when());
             let index = trawl_ask::search::index(&dirs, fresh.daemons())?;
             Ok((Box::new(index), Some(fresh)))
         }

@@ -1,7 +1,6 @@
 //! `trawl stats`: the number of entries and bytes, by type, extension, size, age, owner and other
 //! attributes.
 
-pub(crate) mod groups;
 mod kinds;
 pub(crate) mod render;
 
@@ -9,7 +8,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_query::{Count, Repeats, RowTest, Start, Stats, StatsRequest, Trait};
+use trawl_answers::expression::Expression;
+use trawl_answers::stats::{Counts, Group, Kinds, Section, StatsOptions, shortened, stats};
+use trawl_query::{Count, Repeats};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -18,18 +19,15 @@ use trawl_text::units::{Scale, format};
 use crate::arguments::Manner;
 use crate::csv::Line;
 use crate::exit::Exit;
-use crate::expression::Expression;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
-use crate::index::scan::now;
 use crate::output::{Device, Output};
 use crate::rows::Form;
-use crate::scope::{Depth, Follow, Part, Session};
+use crate::scope::Session;
+use trawl_session::now;
 use trawl_text::json::Object;
 
-use self::groups::{Group, combined, groups};
-pub(crate) use self::kinds::By;
-use self::kinds::{Kinds, KindsParser};
+use self::kinds::KindsParser;
 use self::render::{Ink, Weight, section};
 
 const EXAMPLES: &str = "\
@@ -90,7 +88,7 @@ pub(crate) fn run(
     } else {
         &args.paths[..]
     };
-    let usual: Vec<Kinds> = By::USUAL.iter().map(|by| Kinds(vec![*by])).collect();
+    let usual = Kinds::usual();
     let kinds = match args.by.is_empty() {
         true => &usual[..],
         false => &args.by[..],
@@ -101,96 +99,25 @@ pub(crate) fn run(
     if form == Form::Csv {
         output.put(CSV_HEADER)?;
     }
+    let options = StatsOptions {
+        kinds,
+        expression: &expression,
+        limit: args.limit,
+        now: now(),
+    };
     for given in paths {
-        let Some(start) = session.locate(given, Follow::Last)? else {
+        let Some(counts) = stats(&mut session, given, &options, &owners)? else {
             continue;
         };
-        let sieve = expression.at(session.index(), &start, given.as_bytes());
-        let question = Question {
-            kinds,
-            test: sieve.as_ref().map(|sieve| sieve as &dyn RowTest),
-            limit: args.limit,
-        };
-        let answer = question.ask(&session, &start, &owners)?;
-        drop(sieve);
-        session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
+        let mut rows = counts.sections.iter().flat_map(|section| &section.groups);
         match form {
-            Form::Json => answer
-                .rows()
-                .try_for_each(|row| output.put(json(given, row)))?,
-            Form::Csv => answer
-                .rows()
-                .try_for_each(|row| output.put(csv(given, row)))?,
-            Form::Text => output.put(text(given, &answer, args))?,
+            Form::Json => rows.try_for_each(|row| output.put(json(given, row)))?,
+            Form::Csv => rows.try_for_each(|row| output.put(csv(given, row)))?,
+            Form::Text => output.put(text(given, &counts, args))?,
         }
     }
     output.finish()?;
     session.finish()
-}
-
-/// The question: kinds, expression and limit.
-struct Question<'a> {
-    kinds: &'a [Kinds],
-    test: Option<&'a dyn RowTest>,
-    limit: usize,
-}
-
-/// The counts.
-#[derive(Default)]
-struct Answer {
-    stats: Stats,
-    repeats: Repeats,
-    /// For each of the kinds, its name and rows.
-    sections: Vec<(String, Vec<Group>)>,
-}
-
-impl Answer {
-    fn rows(&self) -> impl Iterator<Item = &Group> {
-        self.sections.iter().flat_map(|(_, rows)| rows)
-    }
-}
-
-impl Question<'_> {
-    /// Counts all single kinds in one pass, and each combination in another.
-    fn ask(&self, session: &Session, start: &Start, owners: &Owners) -> Result<Answer, Failure> {
-        // The type gives the total of regular files.
-        let mut traits = vec![Trait::Type];
-        let single = self.kinds.iter().filter(|kinds| kinds.0.len() == 1);
-        traits.extend(single.map(|kinds| kinds.0[0].of_index()));
-        traits.sort_unstable();
-        traits.dedup();
-        let request = StatsRequest {
-            now: now(),
-            traits: &traits,
-            test: self.test,
-            cancel: crate::live::cancel(),
-            ..StatsRequest::default()
-        };
-        let mut answer = Answer {
-            stats: session.index().stats(start, &request)?,
-            ..Answer::default()
-        };
-        if self.test.is_none() {
-            answer.repeats = session.index().totals(start)?.repeats;
-        }
-        for kinds in self.kinds {
-            let rows = match &kinds.0[..] {
-                [by] => groups(*by, &answer.stats, owners, self.limit),
-                several => {
-                    let together: Vec<Trait> = several.iter().map(|by| by.of_index()).collect();
-                    let request = StatsRequest {
-                        traits: &[],
-                        combined: &together,
-                        ..request
-                    };
-                    let stats = session.index().stats(start, &request)?;
-                    combined(several, &stats, owners, self.limit)
-                }
-            };
-            answer.sections.push((kinds.name(), rows));
-        }
-        Ok(answer)
-    }
 }
 
 /// Header of the lines of [`csv`].
@@ -232,21 +159,22 @@ pub(crate) fn disk_bytes(count: &Count) -> u64 {
 }
 
 /// Formats a line about everything, then a section for each kind.
-fn text(given: &OsStr, answer: &Answer, args: &StatsArgs) -> Vec<u8> {
+fn text(given: &OsStr, counts: &Counts, args: &StatsArgs) -> Vec<u8> {
     let locale = Locale::from_env();
     let terminal = match Device::of_stdout() {
         Device::Terminal => Terminal::Watched(locale),
         Device::Other => Terminal::Absent,
     };
-    let stats = &answer.stats;
-    let files = stats.types.get(&trawl_model::FileType::Regular);
-    let files = files.copied().unwrap_or_default();
-    let mut out = headline(given, &stats.whole, &answer.repeats).into_bytes();
-    for (name, rows) in &answer.sections {
-        let is_of_files = rows.iter().all(|row| row.is_of_files);
-        let whole = if is_of_files { files } else { stats.whole };
+    let mut out = headline(given, &counts.whole, &counts.repeats).into_bytes();
+    for Section { name, groups } in &counts.sections {
+        let is_of_files = groups.iter().all(|row| row.is_of_files);
+        let whole = if is_of_files {
+            counts.files
+        } else {
+            counts.whole
+        };
         out.push(b'\n');
-        let rows = shortened(rows.clone(), args.limit);
+        let rows = shortened(groups.clone(), args.limit);
         let whole = (whole, args.share);
         out.extend(section(name, &rows, whole, terminal, Ink::of(locale)));
     }
@@ -269,26 +197,4 @@ fn headline(given: &OsStr, whole: &Count, repeats: &Repeats) -> String {
     }
     line.push('\n');
     line
-}
-
-/// Limits the rows to a number that people can read.
-pub(crate) fn shortened(mut rows: Vec<Group>, limit: usize) -> Vec<Group> {
-    const MANY: [&str; 4] = ["owner", "group", "project", "extension"];
-    let is_many = rows.first().is_some_and(|row| MANY.contains(&&row.by[..]));
-    if !is_many || rows.len() <= limit {
-        return rows;
-    }
-    let mut rest = Count::default();
-    for row in rows.iter().skip(limit) {
-        rest.add(&row.count);
-    }
-    let others = rows.first().cloned().map(|first| Group {
-        key: None,
-        label: b"(others)".to_vec(),
-        count: rest,
-        ..first
-    });
-    rows.truncate(limit);
-    rows.extend(others);
-    rows
 }

@@ -1,12 +1,12 @@
 //! Counts as aligned columns with small bars.
 
+use trawl_answers::stats::Group;
 use trawl_query::Count;
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::index::progress::{counted, grouped};
-use crate::stats::groups::Group;
 use crate::width::width;
 
 pub(crate) const BAR_WIDTH: usize = 20;

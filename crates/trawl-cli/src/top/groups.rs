@@ -1,57 +1,38 @@
-//! Ranks owners, groups, extensions and projects by the sums of their entries.
+//! Writes ranked owners, groups, extensions and projects.
 
-use std::cmp::Reverse;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_model::Timestamp;
-use trawl_query::{Count, LinkCount, RowTest, Stats, StatsRequest, Trait};
+use trawl_answers::stats::{Group, shortened};
+use trawl_answers::top::{Measure, SizeKind, Subject, Top};
+use trawl_query::Count;
 
-use super::{Ask, Measure, Place, SizeKind, Writing};
+use super::{Ask, Writing};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::rows::Form;
-use crate::scope::Session;
-use crate::stats::groups::{Group, groups};
 use crate::stats::render::{Weight, section};
-use crate::stats::{By, csv, json, shortened};
+use crate::stats::{csv, json};
 
-/// Writes the first groups of entries at and below the places.
+/// Writes the first groups; shares are of `whole`.
 pub(super) fn write(
     ask: &Ask<'_>,
-    by: By,
-    session: &Session,
-    places: &[Place],
-    now: Timestamp,
+    top: &Top,
+    rows: &[Group],
+    whole: Count,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let mut all = Stats::default();
-    for place in places {
-        let sieve = ask
-            .expression
-            .at(session.index(), &place.start, &place.given);
-        let request = StatsRequest {
-            now,
-            traits: &[by.of_index(), Trait::Type],
-            links: LinkCount::Once,
-            test: sieve.as_ref().map(|sieve| sieve as &dyn RowTest),
-            cancel: crate::live::cancel(),
-            ..StatsRequest::default()
-        };
-        all.merge(session.index().stats(&place.start, &request)?);
-    }
-    let weight = match (ask.by, ask.size) {
+    let limit = ask.options.limit;
+    let weight = match (ask.options.by, ask.options.size) {
         (Measure::Entries, _) => Weight::Entries,
         (_, SizeKind::Apparent) => Weight::Content,
         (_, SizeKind::Allocated) => Weight::Disk,
     };
-    let mut rows = groups(by, &all, &ask.owners, usize::MAX);
-    rows.sort_by_key(|row| (row.key.is_none(), Reverse(weight.of(&row.count))));
-    let given = match places {
+    let given = match &top.places[..] {
         [only] => OsStr::from_bytes(&only.given),
         _ => OsStr::new(""),
     };
-    let limited = || rows.iter().take(ask.limit);
+    let limited = || rows.iter().take(limit);
     match ask.writing {
         Writing::Null => limited().try_for_each(|row| {
             output.put(row.key.as_ref().unwrap_or(&row.label))?;
@@ -63,13 +44,13 @@ pub(super) fn write(
             limited().try_for_each(|row| output.put(csv(given, row)))
         }
         Writing::Rows(Form::Text) => {
-            let whole = match by.of_index().is_of_files() {
-                true => sum(&rows),
-                false => all.whole,
+            let title = match ask.options.subject {
+                Subject::Groups(by) => by.name(),
+                _ => "",
             };
-            let rows = shortened(rows, ask.limit);
+            let rows = shortened(rows.to_vec(), limit);
             output.put(section(
-                by.name(),
+                title,
                 &rows,
                 (whole, weight),
                 ask.terminal,
@@ -77,10 +58,4 @@ pub(super) fn write(
             ))
         }
     }
-}
-
-fn sum(rows: &[Group]) -> Count {
-    let mut sum = Count::default();
-    rows.iter().for_each(|row| sum.add(&row.count));
-    sum
 }

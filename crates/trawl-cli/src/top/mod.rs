@@ -10,10 +10,12 @@ mod groups;
 mod render;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_query::{RankBy, Start, Totals};
+use trawl_answers::TimeKind;
+use trawl_answers::expression::Expression;
+use trawl_answers::stats::By;
+use trawl_answers::top::{Measure, Ranking, SizeKind, Subject, TopOptions, top};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -21,14 +23,13 @@ use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
 use crate::exit::Exit;
-use crate::expression::Expression;
 use crate::failure::Failure;
-use crate::index::scan::now;
+use crate::ls::item::COLUMNS;
 use crate::output::{Device, Output};
 use crate::rows::Form;
-use crate::scope::{Depth, Follow, Part, Session};
-use crate::stats::By;
+use crate::scope::Session;
 use crate::stats::render::Ink;
+use trawl_session::now;
 
 const EXAMPLES: &str = "\
 Sizes are allocated space, as in du, unless --apparent-size is given. A file
@@ -53,7 +54,7 @@ pub(crate) struct TopArgs {
     subject: SubjectArgs,
     /// Rank by this quantity
     #[arg(long, value_name = "WHAT", value_enum, default_value = "space")]
-    by: Measure,
+    by: Quantity,
     /// Show N lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     limit: usize,
@@ -128,19 +129,19 @@ enum Clock {
 }
 
 impl Clock {
-    fn of_index(self) -> RankBy {
+    fn kind(self) -> TimeKind {
         match self {
-            Clock::Mtime => RankBy::Modified,
-            Clock::Atime => RankBy::Accessed,
-            Clock::Ctime => RankBy::Changed,
-            Clock::Btime => RankBy::Created,
+            Clock::Mtime => TimeKind::Modified,
+            Clock::Atime => TimeKind::Accessed,
+            Clock::Ctime => TimeKind::Changed,
+            Clock::Btime => TimeKind::Born,
         }
     }
 }
 
 /// Quantity by which subjects are ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Measure {
+enum Quantity {
     /// Space used
     #[value(alias = "bytes", alias = "size")]
     Space,
@@ -149,15 +150,13 @@ enum Measure {
     Entries,
 }
 
-/// Subject of a ranking, and its order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Subject {
-    Largest,
-    Oldest(Clock),
-    Newest(Clock),
-    Directories,
-    Fullest,
-    Groups(By),
+impl Quantity {
+    fn measure(self) -> Measure {
+        match self {
+            Quantity::Space => Measure::Space,
+            Quantity::Entries => Measure::Entries,
+        }
+    }
 }
 
 impl SubjectArgs {
@@ -172,19 +171,12 @@ impl SubjectArgs {
         ];
         let set = flags.into_iter().find(|(is_set, _)| *is_set);
         match (self.oldest, self.newest, set) {
-            (Some(clock), _, _) => Subject::Oldest(clock),
-            (_, Some(clock), _) => Subject::Newest(clock),
+            (Some(clock), _, _) => Subject::Oldest(clock.kind()),
+            (_, Some(clock), _) => Subject::Newest(clock.kind()),
             (_, _, Some((_, subject))) => subject,
             _ => Subject::Largest,
         }
     }
-}
-
-/// The kind of size that counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SizeKind {
-    Allocated,
-    Apparent,
 }
 
 /// Format of answers.
@@ -194,53 +186,22 @@ enum Writing {
     Null,
 }
 
-/// A place that a question is about.
-struct Place {
-    /// Path as the user spelled it.
-    given: Vec<u8>,
-    start: Start,
-}
-
-/// A question, and everything that answers need.
+/// A question, and everything that its output needs.
 struct Ask<'a> {
-    subject: Subject,
-    by: Measure,
-    limit: usize,
-    size: SizeKind,
+    options: TopOptions<'a>,
     exact: render::Units,
     writing: Writing,
-    expression: &'a Expression,
     terminal: Terminal,
     ink: Ink,
     zone: Zone,
     owners: Owners,
-    /// Totals of all places, which shares refer to.
-    whole: Totals,
-    /// Size in bytes and blocks of the places' own rows.
-    own: (u64, u64),
 }
 
 impl TopArgs {
     fn ask<'a>(&self, expression: &'a Expression) -> Result<Ask<'a>, Failure> {
-        let subject = self.subject.subject();
-        let ranks_groups = matches!(subject, Subject::Groups(_) | Subject::Directories);
-        if self.by == Measure::Entries && !ranks_groups {
-            let why = "--by entries is for --dirs, --owners, --groups, --extensions and --projects";
-            return Err(Failure::Usage(why.into()));
-        }
-        if !expression.is_empty() && matches!(subject, Subject::Directories | Subject::Fullest) {
-            let why = "directories are summed up with everything in them: leave out the expression";
-            return Err(Failure::Usage(why.into()));
-        }
         let locale = Locale::from_env();
         Ok(Ask {
-            subject,
-            by: self.by,
-            limit: self.limit,
-            size: match self.apparent_size {
-                true => SizeKind::Apparent,
-                false => SizeKind::Allocated,
-            },
+            options: self.options(expression)?,
             exact: match self.bytes {
                 true => render::Units::Bytes,
                 false => render::Units::Human,
@@ -249,7 +210,6 @@ impl TopArgs {
                 true => Writing::Null,
                 false => Writing::Rows(Form::new(self.json, self.csv)),
             },
-            expression,
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(locale),
                 Device::Other => Terminal::Absent,
@@ -257,8 +217,31 @@ impl TopArgs {
             ink: Ink::of(locale),
             zone: Zone::local(),
             owners: Owners::default(),
-            whole: Totals::default(),
-            own: (0, 0),
+        })
+    }
+
+    fn options<'a>(&self, expression: &'a Expression) -> Result<TopOptions<'a>, Failure> {
+        let subject = self.subject.subject();
+        let ranks_groups = matches!(subject, Subject::Groups(_) | Subject::Directories);
+        if self.by == Quantity::Entries && !ranks_groups {
+            let why = "--by entries is for --dirs, --owners, --groups, --extensions and --projects";
+            return Err(Failure::Usage(why.into()));
+        }
+        if !expression.is_empty() && matches!(subject, Subject::Directories | Subject::Fullest) {
+            let why = "directories are summed up with everything in them: leave out the expression";
+            return Err(Failure::Usage(why.into()));
+        }
+        Ok(TopOptions {
+            subject,
+            by: self.by.measure(),
+            size: match self.apparent_size {
+                true => SizeKind::Apparent,
+                false => SizeKind::Allocated,
+            },
+            limit: self.limit,
+            expression,
+            columns: COLUMNS,
+            now: now(),
         })
     }
 }
@@ -266,93 +249,21 @@ impl TopArgs {
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Result<Exit, Failure> {
     let expression = Expression::read(&args.expression)?;
-    let mut ask = args.ask(&expression)?;
+    let ask = args.ask(&expression)?;
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
-    let places = places(&mut session, &args.paths)?;
-    for place in &places {
-        ask.note(&session, &place.start)?;
-    }
+    let here = [OsString::from(".")];
+    let paths = if args.paths.is_empty() {
+        &here[..]
+    } else {
+        &args.paths
+    };
+    let top = top(&mut session, paths, &ask.options, &ask.owners)?;
     let mut output = Output::stdout().with_own_controls();
-    match ask.subject {
-        Subject::Largest | Subject::Oldest(_) | Subject::Newest(_) => {
-            entries::write(&ask, &session, &places, &mut output)?;
-        }
-        Subject::Directories | Subject::Fullest => {
-            directories::write(&ask, &session, &places, &mut output)?;
-        }
-        Subject::Groups(by) => groups::write(&ask, by, &session, &places, now(), &mut output)?,
+    match &top.ranking {
+        Ranking::Files(files) => entries::write(&ask, &top, files, &mut output)?,
+        Ranking::Directories(found) => directories::write(&ask, &top, found, &mut output)?,
+        Ranking::Groups(rows, whole) => groups::write(&ask, &top, rows, *whole, &mut output)?,
     }
     output.finish()?;
     session.finish()
-}
-
-/// Looks up the paths; no place lies within another.
-fn places(session: &mut Session, paths: &[OsString]) -> Result<Vec<Place>, Failure> {
-    let here = [OsString::from(".")];
-    let paths = if paths.is_empty() { &here[..] } else { paths };
-    let mut places: Vec<Place> = Vec::new();
-    for given in paths {
-        let Some(start) = session.locate(given, Follow::Last)? else {
-            continue;
-        };
-        let is_in = |a: &Start, b: &Start| trawl_model::path::is_within(&a.path, &b.path);
-        if places.iter().any(|known| is_in(&start, &known.start)) {
-            continue;
-        }
-        places.retain(|known| !is_in(&known.start, &start));
-        places.push(Place {
-            given: given.as_bytes().to_vec(),
-            start,
-        });
-    }
-    for Place { given, start } in &places {
-        session.note_part(start, given, &Part::whole(Depth::All))?;
-    }
-    Ok(places)
-}
-
-impl Ask<'_> {
-    /// Adds the entries at and below a place to the totals.
-    fn note(&mut self, session: &Session, start: &Start) -> Result<(), Failure> {
-        let totals = session.index().totals(start)?;
-        let row = start.own_row();
-        self.own.0 = self.own.0.wrapping_add(row.size());
-        self.own.1 = self.own.1.wrapping_add(row.blocks());
-        let (sums, more) = (&mut self.whole.sums, &totals.sums);
-        sums.files = sums.files.wrapping_add(more.files);
-        sums.dirs = sums.dirs.wrapping_add(more.dirs);
-        sums.symlinks = sums.symlinks.wrapping_add(more.symlinks);
-        sums.others = sums.others.wrapping_add(more.others);
-        sums.size_bytes = sums.size_bytes.wrapping_add(more.size_bytes);
-        sums.blocks = sums.blocks.wrapping_add(more.blocks);
-        let (repeats, more) = (&mut self.whole.repeats, &totals.repeats);
-        repeats.entries = repeats.entries.saturating_add(more.entries);
-        repeats.size_bytes = repeats.size_bytes.wrapping_add(more.size_bytes);
-        repeats.blocks = repeats.blocks.wrapping_add(more.blocks);
-        Ok(())
-    }
-
-    /// Returns the bytes of all places, each object counted once.
-    fn whole_bytes(&self) -> u64 {
-        let (sums, repeats) = (&self.whole.sums, &self.whole.repeats);
-        match self.size {
-            SizeKind::Apparent => sums
-                .size_bytes
-                .wrapping_sub(repeats.size_bytes)
-                .wrapping_add(self.own.0),
-            SizeKind::Allocated => sums
-                .blocks
-                .wrapping_sub(repeats.blocks)
-                .wrapping_add(self.own.1)
-                .saturating_mul(512),
-        }
-    }
-
-    /// Returns the size in bytes that counts, of these two.
-    fn bytes(&self, size_bytes: u64, blocks: u64) -> u64 {
-        match self.size {
-            SizeKind::Apparent => size_bytes,
-            SizeKind::Allocated => blocks.saturating_mul(512),
-        }
-    }
 }

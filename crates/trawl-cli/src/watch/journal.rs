@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use trawl_serve::{Level, Settings};
 
-use crate::index::scan::now;
+use trawl_session::now;
 
 /// Destination of log lines, and which are written.
 #[derive(Clone, Copy, Debug)]

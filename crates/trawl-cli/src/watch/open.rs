@@ -12,8 +12,8 @@ use trawl_live::{
 };
 use trawl_serve::{Level, Opened};
 
-use crate::index::scan::now;
 use crate::watch::journal::Journal;
+use trawl_session::now;
 
 /// Settings for watching a tree.
 #[derive(Clone, Debug)]

@@ -18,11 +18,12 @@ use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scop
 use trawl_writer::live::{Checkpoint, Removal};
 
 use crate::failure::Failure;
-use crate::index::scan::{now, publish, say_forgotten};
+use crate::index::scan::{publish, say_forgotten};
 use crate::index::upkeep::{say_damaged, with_rule};
 use crate::watch::checkpoint::Policy;
 use crate::watch::moments::Moments;
 use crate::watch::plain::{Plain, told};
+use trawl_session::now;
 
 /// An applier that updates a source's index part by part.
 pub(crate) struct ByParts {

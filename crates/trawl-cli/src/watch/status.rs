@@ -11,10 +11,10 @@ use trawl_text::json::Object;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
-use crate::index::scan::now;
 use crate::output::{Output, say};
 use crate::sources;
 use crate::watch::WatchArgs;
+use trawl_session::now;
 
 /// Asks the daemons of all sources, or of the sources with these roots.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {

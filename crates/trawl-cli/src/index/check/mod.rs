@@ -29,6 +29,7 @@ use std::path::Path;
 
 use trawl_format::{IndexDir, Readers};
 use trawl_model::path;
+use trawl_session::NotIndexed;
 
 use self::audit::{Wanted, audit};
 use self::people::Person;
@@ -36,9 +37,9 @@ use self::sample::Size;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::index::progress::Style;
-use crate::index::scan::now;
 use crate::output::{Output, say};
-use crate::scope::{not_indexed, shared_names};
+use crate::scope::not_indexed;
+use trawl_session::now;
 
 /// Default number of directories that are looked at in each source.
 const SAMPLE: u32 = 1000;
@@ -173,7 +174,7 @@ fn targets(
             None => {
                 let sources = sources()?;
                 let roots = sources.iter().map(trawl_format::Source::root);
-                let nearest = roots.max_by_key(|root| shared_names(real, root));
+                let nearest = roots.max_by_key(|root| NotIndexed::shared_names(real, root));
                 say(not_indexed(real, nearest));
                 *exit = exit.and(Exit::Fatal);
             }

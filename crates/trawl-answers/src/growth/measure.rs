@@ -10,26 +10,31 @@ use trawl_query::{
     Count, Index, Listing, QueryError, Request, SeenLinks, Start, StatsRequest, Trait,
 };
 
+use trawl_session::Session;
+
 use super::By;
-use crate::scope::row_of;
 
 /// Sizes by key. By total the key is empty. By directory it is the path of each subdirectory, or
 /// that of the start for the entries beside them. By owner it is a user id, by extension the
 /// extension.
-pub(super) type Measured = BTreeMap<Vec<u8>, Count>;
+pub type Measured = BTreeMap<Vec<u8>, Count>;
 
 /// Measures the tree below `start`.
-pub(super) fn measure(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> {
+pub(crate) fn measure(
+    session: &Session<'_>,
+    start: &Start,
+    by: By,
+) -> Result<Measured, QueryError> {
     Ok(match by {
-        By::Total => Measured::from([(Vec::new(), whole(index, start)?)]),
-        By::Dir => directories(index, start)?,
-        By::Owner | By::Ext => groups(index, start, by)?,
+        By::Total => Measured::from([(Vec::new(), whole(session.index(), start)?)]),
+        By::Dir => directories(session, start)?,
+        By::Owner | By::Ext => groups(session, start, by)?,
     })
 }
 
 /// Counts as du does, from running sums: `start` and everything below it, each object once.
 fn whole(index: &Index, start: &Start) -> Result<Count, QueryError> {
-    let row = row_of(start);
+    let row = start.own_row();
     let totals = index.totals(start)?;
     let less = |all: u64, repeated: u64| all.wrapping_sub(repeated);
     Ok(Count {
@@ -41,8 +46,8 @@ fn whole(index: &Index, start: &Start) -> Result<Count, QueryError> {
 }
 
 /// Measures each directory in `start`, and the rest of `start`.
-fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
-    let row = row_of(start);
+fn directories(session: &Session<'_>, start: &Start) -> Result<Measured, QueryError> {
+    let row = start.own_row();
     let mut rest = Count {
         entries: 1,
         size_bytes: row.size(),
@@ -50,7 +55,7 @@ fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
     };
     let (mut seen, mut measured) = (SeenLinks::new(), Measured::new());
     let mut inner = Vec::new();
-    for (path, batch) in children(index, start)? {
+    for (path, batch) in children(session, start)? {
         let row = Row {
             batch: &batch,
             at: 0,
@@ -72,13 +77,13 @@ fn directories(index: &Index, start: &Start) -> Result<Measured, QueryError> {
             row,
             is_dir: true,
         };
-        measured.insert(path, whole(index, &inner)?);
+        measured.insert(path, whole(session.index(), &inner)?);
     }
     Ok(measured)
 }
 
 /// Returns the paths and rows of the entries directly in `start`.
-fn children(index: &Index, start: &Start) -> Result<Vec<(Vec<u8>, RowBatch)>, QueryError> {
+fn children(session: &Session<'_>, start: &Start) -> Result<Vec<(Vec<u8>, RowBatch)>, QueryError> {
     let request = Request {
         columns: ColumnSet::of(&[
             Column::Name,
@@ -90,7 +95,7 @@ fn children(index: &Index, start: &Start) -> Result<Vec<(Vec<u8>, RowBatch)>, Qu
             Column::Ino,
         ]),
         max_depth: Some(1),
-        cancel: crate::live::cancel(),
+        cancel: session.cancel(),
         ..Request::default()
     };
     let mut all = Vec::new();
@@ -103,24 +108,24 @@ fn children(index: &Index, start: &Start) -> Result<Vec<(Vec<u8>, RowBatch)>, Qu
         let rows = listing.range.clone().map(row);
         out.extend(rows.map(|row| (row.path(), row.alone())));
     };
-    index.walk(start, &request, work, |rows| {
+    session.index().walk(start, &request, work, |rows| {
         all.extend(rows);
         ControlFlow::Continue(())
     })?;
     Ok(all)
 }
 
-fn groups(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> {
+fn groups(session: &Session<'_>, start: &Start, by: By) -> Result<Measured, QueryError> {
     let kind = match by {
         By::Owner => Trait::Owner,
         _ => Trait::Extension,
     };
     let request = StatsRequest {
         traits: &[kind],
-        cancel: crate::live::cancel(),
+        cancel: session.cancel(),
         ..StatsRequest::default()
     };
-    let stats = index.stats(start, &request)?;
+    let stats = session.index().stats(start, &request)?;
     Ok(match by {
         By::Owner => {
             let owners = stats.owners.into_iter();
@@ -139,7 +144,7 @@ fn groups(index: &Index, start: &Start, by: By) -> Result<Measured, QueryError> 
     })
 }
 
-/// Returns the part of a directory's key that people see.
-pub(super) fn base(key: &[u8]) -> &[u8] {
+/// Returns the name in a directory's key.
+pub fn base(key: &[u8]) -> &[u8] {
     path::split(key).map_or(key, |(_, name)| name)
 }

@@ -7,55 +7,22 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
+use trawl_find::resolve::{Follow, Remembered, Resolved, resolve};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path::{is_within, join, split};
 use trawl_model::rows::Row;
-use trawl_model::{FileType, Timestamp};
+use trawl_model::{FileType, Meta};
 use trawl_query::{Index, Located, Request, Start, Usage};
 
-use crate::du::options::{Links, Plan};
-use crate::failure::{Failure, cause, quoted};
-use crate::ls::item::{Item, TimeKind};
-use crate::output::say;
-use crate::resolve::{Remembered, Resolved, resolve};
-use crate::scope::{Follow, printed_path, row_of};
+use trawl_session::live_part::{meta_of, target};
+use trawl_session::spelling::printed_path;
+use trawl_session::{Missing, Notice, Session};
 
-/// Space of an entry, and the latest time of anything in it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Amount {
-    pub(crate) usage: Usage,
-    pub(crate) time: Timestamp,
-}
-
-impl Amount {
-    pub(crate) const NOTHING: Amount = Amount {
-        usage: Usage {
-            blocks: 0,
-            size_bytes: 0,
-            dir_size_bytes: 0,
-            inodes: 0,
-        },
-        time: Timestamp {
-            secs: i64::MIN,
-            nanos: 0,
-        },
-    };
-
-    pub(crate) fn add(&mut self, other: &Amount) {
-        self.usage.add(&other.usage);
-        self.time = self.time.max(other.time);
-    }
-}
-
-/// An entry that was counted.
-pub(crate) struct Counted<'a> {
-    /// Path as it is printed.
-    pub(crate) path: &'a [u8],
-    pub(crate) depth: usize,
-    pub(crate) is_dir: bool,
-    pub(crate) amount: Amount,
-}
+use super::{Amount, DuOptions, Links, Sum, Visit};
+use crate::error::Ended;
+use crate::time_kind::TimeKind;
 
 /// The parts of a row that are kept.
 #[derive(Clone, Debug)]
@@ -85,7 +52,9 @@ struct Frame {
 
 /// Counter of entries. Files that count only once are remembered from one start to the next.
 pub(crate) struct Tally<'a> {
-    plan: &'a Plan,
+    options: &'a DuOptions,
+    cancel: Option<&'a AtomicBool>,
+    listener: &'a dyn Fn(Notice),
     index: Arc<Index>,
     /// Targets of links, looked up many at a time.
     known: Remembered<Arc<Index>>,
@@ -93,8 +62,8 @@ pub(crate) struct Tally<'a> {
     seen: HashSet<(u64, u64)>,
     /// Directories that are being counted, including those reached through links.
     active: Vec<(u64, u64)>,
-    /// True if a link's target could not be read.
-    pub(crate) failed: bool,
+    /// Number of links whose target could not be read.
+    unreachable: u64,
 }
 
 /// A start and how it is printed.
@@ -105,22 +74,19 @@ struct Place<'a> {
     device: u64,
 }
 
-/// Callback for each entry that was counted.
-pub(crate) type Visit<'v> = dyn FnMut(&Counted<'_>) -> Result<(), Failure> + 'v;
-
 impl<'a> Tally<'a> {
-    pub(crate) fn new(plan: &'a Plan, index: Arc<Index>) -> Tally<'a> {
+    pub(crate) fn new(session: &Session<'a>, options: &'a DuOptions) -> Tally<'a> {
+        let index = session.share_index();
         Tally {
-            plan,
+            options,
+            cancel: session.cancel(),
+            listener: session.listener(),
             known: Remembered::new(Arc::clone(&index), link_columns()),
             index,
-            time: plan
-                .time
-                .as_ref()
-                .map_or(TimeKind::Modified, |(kind, _)| *kind),
+            time: options.time.unwrap_or_default(),
             seen: HashSet::new(),
             active: Vec::new(),
-            failed: false,
+            unreachable: 0,
         }
     }
 
@@ -130,24 +96,24 @@ impl<'a> Tally<'a> {
         start: &Start,
         printed: &[u8],
         visit: &mut Visit<'_>,
-    ) -> Result<Amount, Failure> {
+    ) -> Result<Amount, Ended> {
         let place = Place {
             start,
             printed,
             depth: 0,
-            device: row_of(start).dev().as_u64(),
+            device: start.own_row().dev().as_u64(),
         };
         match start.is_dir {
             true => self.subtree(&place, visit),
             false => {
-                let entry = self.entry(&row_of(start));
+                let entry = self.entry(&start.own_row());
                 self.file(&entry, printed, 0, visit)
             }
         }
     }
 
     fn entry(&self, row: &Row<'_>) -> Entry {
-        Entry::new(&Item::from_row(row, row.name()), self.time)
+        Entry::new(row.name(), &row.meta(), self.time)
     }
 
     /// Counts an entry that is not a directory, unless it was counted before.
@@ -157,38 +123,38 @@ impl<'a> Tally<'a> {
         printed: &[u8],
         depth: usize,
         visit: &mut Visit<'_>,
-    ) -> Result<Amount, Failure> {
+    ) -> Result<Amount, Ended> {
         if !self.is_new(entry) {
             return Ok(Amount::NOTHING);
         }
-        visit(&Counted {
+        Ended::check(visit(&Sum {
             path: printed,
             depth,
             is_dir: false,
             amount: entry.amount,
-        })?;
+        }))?;
         Ok(entry.amount)
     }
 
     /// Returns true if the entry must be counted now.
     fn is_new(&mut self, entry: &Entry) -> bool {
-        let every = !self.plan.single || self.plan.links == Links::Targets;
+        let every = !self.options.is_single || self.options.links == Links::Targets;
         let has_names = entry.kind != FileType::Directory && entry.nlink > 1;
-        self.plan.count_links || !(every || has_names) || self.seen.insert(entry.id)
+        self.options.count_links || !(every || has_names) || self.seen.insert(entry.id)
     }
 
     /// Counts a directory with everything below it.
-    fn subtree(&mut self, place: &Place<'_>, visit: &mut Visit<'_>) -> Result<Amount, Failure> {
+    fn subtree(&mut self, place: &Place<'_>, visit: &mut Visit<'_>) -> Result<Amount, Ended> {
         let request = Request {
             columns: columns(),
-            cancel: crate::live::cancel(),
+            cancel: self.cancel,
             ..Request::default()
         };
         let mut frames = Vec::new();
         self.open(
             &mut frames,
             &place.start.path,
-            self.entry(&row_of(place.start)),
+            self.entry(&place.start.own_row()),
         );
         let mut failed = None;
         let time = self.time;
@@ -202,7 +168,7 @@ impl<'a> Tally<'a> {
                     at,
                     dir: listing.dir.path,
                 });
-                let entries = rows.map(|row| Entry::new(&Item::from_row(&row, row.name()), time));
+                let entries = rows.map(|row| Entry::new(row.name(), &row.meta(), time));
                 out.push((listing.dir.path.to_vec(), entries.collect()));
             },
             |listings| match self.listings(place, &mut frames, listings, visit) {
@@ -241,8 +207,8 @@ impl<'a> Tally<'a> {
         frames: &mut Vec<Frame>,
         listings: Vec<Listed>,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Failure> {
-        if self.plan.links == Links::Targets {
+    ) -> Result<(), Ended> {
+        if self.options.links == Links::Targets {
             let links = listings.iter().flat_map(|(dir, entries)| {
                 let links = entries.iter().filter(|one| one.kind == FileType::Symlink);
                 links.map(|link| join(dir, &link.name))
@@ -266,7 +232,7 @@ impl<'a> Tally<'a> {
         dir: &[u8],
         entries: Vec<Entry>,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Ended> {
         while frames
             .last()
             .is_some_and(|frame| !is_within(dir, &frame.path))
@@ -296,19 +262,19 @@ impl<'a> Tally<'a> {
         frames: &mut [Frame],
         entry: Entry,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Ended> {
         let Some(frame) = frames.last_mut() else {
             return Ok(());
         };
         let path = join(&frame.path, &entry.name);
         let printed = printed_path(place.printed, &place.start.path, &path);
-        if self.plan.excluded.has(&printed) {
+        if self.options.excluded.has(&printed) {
             return Ok(());
         }
-        if entry.kind == FileType::Symlink && self.plan.links == Links::Targets {
+        if entry.kind == FileType::Symlink && self.options.links == Links::Targets {
             return self.through(place, frame, &entry, &printed, visit);
         }
-        if self.plan.one_file_system && entry.id.0 != place.device {
+        if self.options.one_file_system && entry.id.0 != place.device {
             return Ok(());
         }
         if entry.kind == FileType::Directory && self.active.contains(&entry.id) {
@@ -333,16 +299,16 @@ impl<'a> Tally<'a> {
         link: &Entry,
         printed: &[u8],
         visit: &mut Visit<'_>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Ended> {
         let path = join(&frame.path, &link.name);
         let depth = depth_of(place, &path);
         let (target, start) = match resolve(&self.known, b"", &path, Follow::Last)? {
-            Resolved::To(Located::Found(start), _) => (self.entry(&row_of(&start)), Some(start)),
+            Resolved::To(Located::Found(start), _) => (self.entry(&start.own_row()), Some(start)),
             Resolved::To(Located::Missing { .. }, _) => {
-                return self.tell(printed, "no such file or directory");
+                return self.missing(printed, Missing::NotFound);
             }
             Resolved::To(Located::NotDirectory { .. }, _) => {
-                return self.tell(printed, "not a directory");
+                return self.missing(printed, Missing::NotDirectory);
             }
             Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, _) => {
                 match self.outside(&path, printed) {
@@ -351,13 +317,13 @@ impl<'a> Tally<'a> {
                 }
             }
             Resolved::To(Located::Denied { .. }, _) => {
-                return self.tell(printed, "permission denied");
+                return self.missing(printed, Missing::Denied);
             }
-            Resolved::Loop => return self.tell(printed, "too many levels of symbolic links"),
-            Resolved::Unread(error) => return self.tell(printed, &cause(&error)),
-            _ => return self.tell(printed, "its target cannot be read"),
+            Resolved::Loop => return self.missing(printed, Missing::Loop),
+            Resolved::Unread(error) => return self.missing(printed, Missing::Unread(error)),
+            _ => return self.missing(printed, Missing::TargetUnread),
         };
-        if self.plan.one_file_system && target.id.0 != place.device {
+        if self.options.one_file_system && target.id.0 != place.device {
             return Ok(());
         }
         let Some(start) = start.filter(|start| start.is_dir) else {
@@ -382,21 +348,30 @@ impl<'a> Tally<'a> {
     /// Looks up the target of the link at `path` in the live file system, because it is not in the
     /// index.
     fn outside(&mut self, path: &[u8], printed: &[u8]) -> Option<Entry> {
-        let why = match crate::live::target(path) {
+        let why = match target(path) {
             Ok(live) if !live.is_dir() => {
-                return Some(Entry::new(&Item::from_live(&live, b""), self.time));
+                return Some(Entry::new(b"", &meta_of(&live), self.time));
             }
-            Ok(_) => "its target is a directory that is not indexed: index that, too".to_owned(),
-            Err(error) => cause(&error),
+            Ok(_) => Missing::TargetNotIndexed,
+            Err(error) => Missing::Unread(error),
         };
-        let _ = self.tell(printed, &why);
+        let _ = self.missing(printed, why);
         None
     }
 
-    fn tell(&mut self, printed: &[u8], why: &str) -> Result<(), Failure> {
-        say(format_args!("cannot access {}: {why}", quoted(printed)));
-        self.failed = true;
+    /// Reports that a link's target cannot be looked up.
+    fn missing(&mut self, printed: &[u8], why: Missing) -> Result<(), Ended> {
+        (self.listener)(Notice::Missing {
+            given: printed.to_vec(),
+            why,
+        });
+        self.unreachable += 1;
         Ok(())
+    }
+
+    /// Returns the number of links whose target could not be looked up since the last call.
+    pub(crate) fn take_unreachable(&mut self) -> u64 {
+        std::mem::take(&mut self.unreachable)
     }
 
     /// Finishes the innermost directory and returns its space.
@@ -405,7 +380,7 @@ impl<'a> Tally<'a> {
         place: &Place<'_>,
         frames: &mut Vec<Frame>,
         visit: &mut Visit<'_>,
-    ) -> Result<Amount, Failure> {
+    ) -> Result<Amount, Ended> {
         let Some(mut frame) = frames.pop() else {
             return Ok(Amount::NOTHING);
         };
@@ -414,12 +389,12 @@ impl<'a> Tally<'a> {
             let path = join(&frame.path, &name);
             let printed = printed_path(place.printed, &place.start.path, &path);
             if self.is_new(&dir) {
-                visit(&Counted {
+                Ended::check(visit(&Sum {
                     path: &printed,
                     depth: depth_of(place, &path),
                     is_dir: true,
                     amount: dir.amount,
-                })?;
+                }))?;
                 frame.below.add(&dir.amount);
             }
         }
@@ -427,19 +402,19 @@ impl<'a> Tally<'a> {
         let mut inner = frame.files;
         let mut shown = frame.own.amount;
         shown.add(&frame.files);
-        if !self.plan.separate {
+        if !self.options.separate {
             shown.add(&frame.below);
         }
         inner.add(&frame.below);
         if self.is_new(&frame.own) {
             inner.add(&frame.own.amount);
             let printed = printed_path(place.printed, &place.start.path, &frame.path);
-            visit(&Counted {
+            Ended::check(visit(&Sum {
                 path: &printed,
                 depth: depth_of(place, &frame.path),
                 is_dir: true,
                 amount: shown,
-            })?;
+            }))?;
         }
         if let Some(above) = frames.last_mut() {
             above.below.add(&inner);
@@ -449,11 +424,10 @@ impl<'a> Tally<'a> {
 }
 
 impl Entry {
-    fn new(item: &Item, time: TimeKind) -> Entry {
-        let meta = item.meta.unwrap_or_default();
+    fn new(name: &[u8], meta: &Meta, time: TimeKind) -> Entry {
         let is_dir = meta.file_type() == FileType::Directory;
         Entry {
-            name: item.name.clone(),
+            name: name.to_vec(),
             id: (meta.dev.as_u64(), meta.ino),
             nlink: meta.nlink,
             kind: meta.file_type(),
@@ -464,7 +438,7 @@ impl Entry {
                     dir_size_bytes: if is_dir { meta.size } else { 0 },
                     inodes: 1,
                 },
-                time: time.of(&meta).unwrap_or_default(),
+                time: time.of(meta).unwrap_or_default(),
             },
         }
     }

@@ -6,7 +6,7 @@ use trawl_query::{AsOf, SnapshotInfo};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
-use crate::index::scan::now;
+use crate::now;
 
 /// Word for the newest snapshot.
 const LATEST: &str = "latest";
@@ -18,7 +18,7 @@ const LAST_NANOSECOND: u32 = 999_999_999;
 ///
 /// # Errors
 /// Says that the value is invalid, and which values are valid.
-pub(crate) fn parse(text: &str) -> Result<AsOf, String> {
+pub fn parse(text: &str) -> Result<AsOf, String> {
     read(text, now(), &Zone::local())
         .ok_or_else(|| "it is not a time for date(1), a snapshot's id, latest or -N".to_owned())
 }
@@ -26,7 +26,7 @@ pub(crate) fn parse(text: &str) -> Result<AsOf, String> {
 /// Parses a word that may be a time or a path. Returns `None` for a path and for an invalid time. A
 /// word with a slash, with a dot at its beginning, or of a single letter (which date(1) takes for a
 /// time zone) is a path.
-pub(crate) fn parse_word(text: &str) -> Option<AsOf> {
+pub fn parse_word(text: &str) -> Option<AsOf> {
     let is_path = text.contains('/') || text.len() < 2 || text.starts_with('.');
     (!is_path).then(|| parse(text).ok()).flatten()
 }
@@ -60,7 +60,7 @@ fn read(text: &str, now: Timestamp, zone: &Zone) -> Option<AsOf> {
 }
 
 /// Describes `as_of` so that it completes "there is no snapshot …".
-pub(crate) fn described(as_of: AsOf) -> String {
+pub fn described(as_of: AsOf) -> String {
     match as_of {
         AsOf::Time(time) => format!("that began by {}", time_text(time)),
         AsOf::Snapshot(id) => format!("with the id {id}"),
@@ -70,7 +70,7 @@ pub(crate) fn described(as_of: AsOf) -> String {
 }
 
 /// Returns a time as messages show it.
-pub(crate) fn time_text(time: Timestamp) -> String {
+pub fn time_text(time: Timestamp) -> String {
     let mut text = String::new();
     full_iso(&mut text, time, &Zone::local());
     text

@@ -15,8 +15,9 @@ use trawl_model::rows::Row;
 use trawl_model::{FileType, Subtrees};
 use trawl_query::{Request, Start, Usage, UsageOf};
 
-use crate::failure::Failure;
-use crate::scope::{Session, row_of};
+use trawl_session::Session;
+
+use crate::error::AnswerError;
 
 /// An entry below an argument that is not counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,8 +143,8 @@ fn minus(usage: Usage, part: &Usage) -> Usage {
 }
 
 /// Returns the topmost entries below `start` that lie on other devices.
-pub(crate) fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, Failure> {
-    let device = i128::from(row_of(start).dev().as_u64());
+pub(crate) fn elsewhere(session: &Session<'_>, start: &Start) -> Result<Vec<Part>, AnswerError> {
+    let device = i128::from(start.own_row().dev().as_u64());
     let mut parts = Vec::new();
     for (low, high) in [(0, device - 1), (device + 1, i128::from(u64::MAX))] {
         if low <= high {
@@ -154,11 +155,11 @@ pub(crate) fn elsewhere(session: &Session, start: &Start) -> Result<Vec<Part>, F
 }
 
 fn on_devices(
-    session: &Session,
+    session: &Session<'_>,
     start: &Start,
     low: i128,
     high: i128,
-) -> Result<Vec<Part>, Failure> {
+) -> Result<Vec<Part>, AnswerError> {
     let clause = Clause {
         column: Column::Dev,
         low,

@@ -26,7 +26,7 @@ const GAP: i32 = 1;
 const GAP_MOST: i32 = 20;
 
 /// The typed letters.
-pub(crate) struct Fuzzy {
+pub struct Fuzzy {
     words: Vec<Vec<u8>>,
     /// False if a capital was typed: then letters match only in their own case.
     folds: bool,
@@ -92,7 +92,7 @@ impl Best {
 
 /// Whether letters match in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Capitals {
+pub enum Capitals {
     /// Unless a capital was typed.
     IfTyped,
     /// Always.
@@ -101,7 +101,7 @@ pub(crate) enum Capitals {
 
 impl Fuzzy {
     /// Creates a scorer; every word must match by itself.
-    pub(crate) fn new(words: &[&[u8]], capitals: Capitals) -> Fuzzy {
+    pub fn new(words: &[&[u8]], capitals: Capitals) -> Fuzzy {
         let typed = words.concat().iter().any(u8::is_ascii_uppercase);
         let folds = capitals == Capitals::Ignored || !typed;
         let word = |word: &&[u8]| match folds {

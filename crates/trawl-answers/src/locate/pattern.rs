@@ -1,4 +1,4 @@
-//! The compiled patterns of `trawl locate`.
+//! Compiled patterns of names and paths.
 
 use trawl_find::regex::{Dialect, Manner, Regex};
 use trawl_model::need::{Literal, Need, Within};
@@ -6,9 +6,11 @@ use trawl_query::{Beginning, Matcher, Trail};
 use trawl_text::glob::{Case, Glob, for_fnmatch};
 use trawl_text::locale::Locale;
 
+use crate::error::AnswerError;
+
 /// Language of the patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub enum Language {
     /// Substrings; a pattern with a metacharacter is a shell pattern.
     Plain,
     /// Basic regular expressions.
@@ -18,7 +20,7 @@ pub(crate) enum Language {
 }
 
 /// Patterns that must all match.
-pub(crate) struct Patterns {
+pub struct Patterns {
     list: Vec<Pattern>,
     /// Whether they match names or paths.
     pub(crate) within: Within,
@@ -34,14 +36,17 @@ enum Pattern {
 }
 
 impl Patterns {
-    /// Compiles words; the error describes an invalid one.
-    pub(crate) fn new(
+    /// Compiles words.
+    ///
+    /// # Errors
+    /// If one of them is invalid.
+    pub fn new(
         words: &[&[u8]],
         language: Language,
         case: Case,
         within: Within,
         locale: Locale,
-    ) -> Result<Patterns, String> {
+    ) -> Result<Patterns, AnswerError> {
         let compile = |word: &&[u8]| Pattern::new(word, language, case, within, locale);
         let list = words.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         let needs = list.iter().map(|pattern| pattern.need(within));
@@ -108,7 +113,7 @@ impl Pattern {
         case: Case,
         within: Within,
         locale: Locale,
-    ) -> Result<Pattern, String> {
+    ) -> Result<Pattern, AnswerError> {
         let dialect = match language {
             Language::Plain => {
                 let glob = to_glob(word).ok_or_else(|| wrong(word, "it ends in a backslash"))?;
@@ -133,9 +138,11 @@ impl Pattern {
     }
 }
 
-fn wrong(word: &[u8], why: &str) -> String {
-    let word = crate::failure::quoted(word);
-    format!("the pattern {word} cannot be used: {why}")
+fn wrong(word: &[u8], why: &str) -> AnswerError {
+    AnswerError::Pattern {
+        pattern: word.to_vec(),
+        why: why.to_owned(),
+    }
 }
 
 /// Turns a word into a shell pattern for a whole name or path: surrounds it with `*`s unless it has

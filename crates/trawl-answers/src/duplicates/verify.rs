@@ -20,15 +20,15 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// Reader of files.
 #[derive(Default)]
-pub(super) struct Verifier {
+pub(crate) struct Verifier {
     /// Number of files that could not be read as they were indexed.
-    pub(super) unread: u64,
+    pub(crate) unread: u64,
 }
 
 impl Verifier {
     /// Returns the groups of `candidates`, all of one size, that have the same content. Each group
     /// has two or more files; groups are ordered by their first file.
-    pub(super) fn same<'e>(
+    pub(crate) fn same<'e>(
         &mut self,
         candidates: &'e [Entry],
         cancel: Option<&AtomicBool>,

@@ -1,4 +1,4 @@
-//! Places in which `trawl locate` looks: the sources that the user may list, or the given
+//! Places in which names are looked for: the sources that the user may list, or the given
 //! directories.
 
 use std::ffi::OsString;
@@ -7,8 +7,9 @@ use std::sync::Arc;
 use trawl_model::{Subtrees, path};
 use trawl_query::{Located, Start};
 
-use crate::failure::Failure;
-use crate::scope::{Follow, Session};
+use trawl_session::{Follow, Session};
+
+use crate::error::AnswerError;
 
 /// A directory to look in.
 pub(crate) struct Place {
@@ -29,7 +30,10 @@ pub(crate) enum Itself {
 }
 
 /// Returns the places in path order. Reports directories that cannot be looked at.
-pub(crate) fn places(session: &mut Session, below: &[OsString]) -> Result<Vec<Place>, Failure> {
+pub(crate) fn places(
+    session: &mut Session<'_>,
+    below: &[OsString],
+) -> Result<Vec<Place>, AnswerError> {
     let mut starts = Vec::new();
     for given in below {
         let found = session.locate(given, Follow::Last)?;

@@ -6,23 +6,23 @@ use trawl_model::{FileType, Gid, Uid};
 use trawl_query::{AGE_BUCKETS, Count, Key, SIZE_BUCKETS, Stats};
 use trawl_text::owners::{OwnerName, Owners};
 
-use crate::stats::kinds::By;
+use super::kinds::By;
 
 /// A counted group.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub struct Group {
     /// Name of the kind, or of several kinds joined by commas.
-    pub(crate) by: String,
+    pub by: String,
     /// True if only regular files are counted.
-    pub(crate) is_of_files: bool,
+    pub is_of_files: bool,
     /// Value for programs; `None` for entries without a value, or for the rest.
-    pub(crate) key: Option<Vec<u8>>,
+    pub key: Option<Vec<u8>>,
     /// Label for people.
-    pub(crate) label: Vec<u8>,
+    pub label: Vec<u8>,
     /// Number of entries and bytes.
-    pub(crate) count: Count,
+    pub count: Count,
     /// Number of directories, for groups of directories.
-    pub(crate) directories: Option<u64>,
+    pub directories: Option<u64>,
 }
 
 /// Rows of sizes, each ending at a power of two: the number of buckets of [`Stats::sizes`] up to

@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,36 +15,28 @@ use trawl_format::retention::parse_age;
 use trawl_model::{Timestamp, path};
 use trawl_query::{Index, SnapshotInfo};
 use trawl_serve::protocol::{Answer, Outcome, Seen};
-use trawl_text::time_style::full_iso;
-use trawl_text::zone::Zone;
+use trawl_text::words::shown;
 
-use crate::arguments::Manner;
-use crate::exit::Exit;
-use crate::failure::{quoted, shown};
-use crate::index::scan::now;
+use crate::notice::{Behind, Notice};
+use crate::now;
+use crate::options::{Wait, When};
 
-pub(crate) use trawl_ask::barrier::DEADLINE;
+pub use trawl_ask::barrier::DEADLINE;
 
 /// Parses an age or a waiting time: `30s`, `5m`, `250ms`, or a number of seconds.
 ///
 /// # Errors
 /// Lists the valid units.
-pub(crate) fn parse_time(text: &str) -> Result<Duration, String> {
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let millis = text.strip_suffix("ms").and_then(|text| text.parse().ok());
     let time = millis.map(Duration::from_millis);
     let time = time.or_else(|| parse_age(text).map(Duration::from_secs));
     time.ok_or_else(|| "use a number and one of ms, s, m, h, d, w, y, such as 30s".to_owned())
 }
 
-/// Parses a word of find like [`parse_time`].
-pub(crate) fn parse_word(word: &OsStr) -> Result<Duration, String> {
-    let text = word.to_string_lossy();
-    parse_time(&text).map_err(|why| format!("cannot read the time {text}: {why}"))
-}
-
 /// Freshness of an index, as far as it is known.
 #[derive(Debug)]
-pub(crate) struct Freshness {
+pub struct Freshness {
     /// The daemons that were asked; `None` if the index is read as it is.
     daemons: Option<Arc<Daemons>>,
     /// The index, once it is open.
@@ -63,22 +54,24 @@ pub(crate) struct Freshness {
 
 impl Freshness {
     /// Asks the daemons of all these indexes at once.
-    pub(crate) fn ask(indexes: &[PathBuf], manner: Manner) -> Freshness {
-        let args = manner.fresh;
-        let is_asked = manner.at.is_none() && !args.no_wait;
+    pub fn ask(indexes: &[PathBuf], when: When) -> Freshness {
+        let is_asked = when.at.is_none() && when.wait != Wait::Never;
         let mut fresh = Freshness {
             daemons: None,
             index: None,
             told: BTreeSet::new(),
             touched: RefCell::default(),
             old: RefCell::default(),
-            max_age: args.max_age.filter(|_| is_asked),
-            is_demanded: is_asked && args.fresh.is_some(),
+            max_age: when.max_age.filter(|_| is_asked),
+            is_demanded: is_asked && matches!(when.wait, Wait::UpTo(_)),
         };
         let is_watched = || indexes.iter().any(|index| IndexDir::is_watched(index));
         if is_asked && (fresh.is_demanded || is_watched()) {
-            let deadline = args.fresh.unwrap_or(DEADLINE);
-            let max_age = args.max_age.unwrap_or_default();
+            let deadline = match when.wait {
+                Wait::UpTo(deadline) => deadline,
+                Wait::IfWatched | Wait::Never => DEADLINE,
+            };
+            let max_age = when.max_age.unwrap_or_default();
             fresh.daemons = Some(Daemons::ask(indexes, deadline, max_age));
         }
         fresh
@@ -86,13 +79,13 @@ impl Freshness {
 
     /// Returns the daemons. They hold the answers so far, and are asked about further sources to
     /// which only a path leads.
-    pub(crate) fn daemons(&self) -> Option<Arc<Daemons>> {
+    pub fn daemons(&self) -> Option<Arc<Daemons>> {
         self.daemons.clone()
     }
 
     /// Restricts the answers to sources of this index. Answers for a source with the same root in
     /// another index mean nothing here.
-    pub(crate) fn is_about(&mut self, index: &Arc<Index>) {
+    pub fn is_about(&mut self, index: &Arc<Index>) {
         self.index = Some(Arc::clone(index));
     }
 
@@ -111,7 +104,7 @@ impl Freshness {
     }
 
     /// Records that the question is about this path.
-    pub(crate) fn touch(&self, path: &[u8]) {
+    pub fn touch(&self, path: &[u8]) {
         if self.daemons.is_some() {
             self.touched.borrow_mut().insert(path.to_vec());
         }
@@ -132,7 +125,7 @@ impl Freshness {
 
     /// Records the age of a snapshot that is read, to report sources that are older than
     /// `--max-age` and that no daemon watches.
-    pub(crate) fn note_age(&self, info: &SnapshotInfo) {
+    pub fn note_age(&self, info: &SnapshotInfo) {
         let Some(max_age) = self.max_age else { return };
         let age = now().as_nanos() - self.as_of(info).as_nanos();
         let is_old = age > i128::try_from(max_age.as_nanos()).unwrap_or(i128::MAX);
@@ -143,91 +136,77 @@ impl Freshness {
 
     /// Returns the time as of which a snapshot is true: the time when it began, or a later one that
     /// its daemon reports.
-    pub(crate) fn as_of(&self, info: &SnapshotInfo) -> Timestamp {
+    pub fn as_of(&self, info: &SnapshotInfo) -> Timestamp {
         let answer = self.answer_for(&info.root);
         let known = answer.filter(|answer| answer.snapshot <= Some(info.id));
         let known = known.and_then(|answer| answer.as_of);
         known.map_or(info.started, |time| time.max(info.started))
     }
 
-    /// Reports once, for each source in question, why it may be out of date.
-    pub(crate) fn tell(&mut self, mut say: impl FnMut(&str)) -> Exit {
-        let mut exit = Exit::Complete;
+    /// Reports once, for each source in question, why it may be out of date. Returns the number of
+    /// sources that were reported.
+    pub fn tell(&mut self, listener: &dyn Fn(Notice)) -> u64 {
+        let mut behind = 0;
         for asked in self.asked() {
             let is_asked = self.is_touched(&asked.root) && !self.told.contains(&asked.root);
             if let Some(why) = self.why_behind(&asked).filter(|_| is_asked) {
-                say(&format!(
-                    "{} may be out of date: {why}",
-                    quoted(path::display(&asked.root))
-                ));
-                exit = Exit::Issues;
+                listener(Notice::MayBeBehind {
+                    root: asked.root.clone(),
+                    why,
+                });
+                behind += 1;
                 self.told.insert(asked.root);
             }
         }
         for root in self.old.take() {
-            let advice = "index it again, or watch it";
-            say(&format!(
-                "{} is older than --max-age allows: {advice}",
-                quoted(path::display(&root))
-            ));
-            exit = Exit::Issues;
+            listener(Notice::TooOld { root });
+            behind += 1;
         }
-        exit
+        behind
     }
 
-    fn why_behind(&self, asked: &Asked) -> Option<String> {
+    fn why_behind(&self, asked: &Asked) -> Option<Behind> {
         let answer = match &asked.answer {
-            None if asked.left_at.is_some() => return asked.left_at.map(why_left),
-            None if self.is_demanded => {
-                return Some("no daemon watches it; run trawl watch".to_owned());
-            }
+            None if asked.left_at.is_some() => return asked.left_at.map(Behind::Left),
+            None if self.is_demanded => return Some(Behind::Unwatched),
             None => return None,
-            Some(Err(why)) => return Some(why.clone()),
+            Some(Err(why)) => return Some(Behind::Unreachable(why.clone())),
             Some(Ok(answer)) => answer,
         };
         match (answer.outcome, answer.seen) {
             (Outcome::Fresh, Seen::Every(interval)) if self.is_demanded => {
-                Some(format!("it is polled every {} s", interval.as_secs_f32()))
+                Some(Behind::Polled(interval))
             }
             (Outcome::Fresh, _) => None,
-            (Outcome::Late, _) => Some(format!(
-                "{}; --fresh=TIME waits longer",
-                reasons(asked, answer)
-            )),
-            (Outcome::Stale | Outcome::Refused, _) => Some(reasons(asked, answer)),
+            (Outcome::Late, _) => Some(Behind::Late(reasons(asked, answer))),
+            (Outcome::Stale | Outcome::Refused, _) => Some(Behind::Stale(reasons(asked, answer))),
         }
     }
 
-    /// Returns further remarks about the answers, for `--status`.
-    pub(crate) fn remarks(&self) -> impl Iterator<Item = String> {
+    /// Returns further remarks about the answers, for [`Report::Status`](crate::Report::Status).
+    pub fn remarks(&self) -> Vec<Notice> {
         let is_meant =
             |asked: &Asked| self.is_touched(&asked.root) && !self.told.contains(&asked.root);
         let touched = self.asked().into_iter().filter(is_meant);
         let remarks = touched.flat_map(|asked| {
-            let root = shown(&asked.root);
+            let root = &asked.root;
             let answer = asked.answered();
             let every = answer.and_then(|answer| match answer.seen {
-                Seen::Every(interval) => Some(format!(
-                    "{root}: polled every {} s; changes within a file alone are not noticed",
-                    interval.as_secs_f32()
-                )),
+                Seen::Every(every) => Some(Notice::Polled {
+                    root: root.clone(),
+                    every,
+                }),
                 Seen::Now => None,
             });
             let remarks = answer.map_or(&[][..], |answer| &answer.remarks[..]);
-            let remarks = remarks
-                .iter()
-                .map(move |remark| format!("{root}: {remark}"));
+            let remarks = remarks.iter().map(|remark| Notice::Remark {
+                root: root.clone(),
+                text: remark.clone(),
+            });
             every.into_iter().chain(remarks).collect::<Vec<_>>()
         });
-        remarks.collect::<Vec<_>>().into_iter()
+        remarks.collect()
     }
-}
-
-/// Explains why a source that is no longer watched may be out of date.
-fn why_left(time: Timestamp) -> String {
-    let mut text = String::new();
-    full_iso(&mut text, time, &Zone::local());
-    format!("its daemon was killed, and changes after {text} may be missing; run trawl watch")
 }
 
 /// Joins the reasons in an answer, each with its path if it is about a part of the source.
@@ -245,7 +224,6 @@ fn reasons(asked: &Asked, answer: &Answer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::FreshArgs;
 
     #[test]
     fn times_are_read_with_their_units() {
@@ -257,21 +235,16 @@ mod tests {
 
     #[test]
     fn the_past_is_not_asked_for() {
-        let wanted = |no_wait, at| {
-            let fresh = FreshArgs {
-                no_wait,
-                max_age: Some(Duration::ZERO),
-                fresh: None,
-            };
-            let manner = Manner {
-                fresh,
+        let wanted = |wait, at| {
+            let when = When {
                 at,
-                ..Manner::default()
+                wait,
+                max_age: Some(Duration::ZERO),
             };
-            Freshness::ask(&[PathBuf::from("/nowhere")], manner).max_age
+            Freshness::ask(&[PathBuf::from("/nowhere")], when).max_age
         };
-        assert!(wanted(false, None).is_some());
-        assert!(wanted(true, None).is_none());
-        assert!(wanted(false, Some(trawl_query::AsOf::Back(1))).is_none());
+        assert!(wanted(Wait::IfWatched, None).is_some());
+        assert!(wanted(Wait::Never, None).is_none());
+        assert!(wanted(Wait::IfWatched, Some(trawl_query::AsOf::Back(1))).is_none());
     }
 }

@@ -1,0 +1,128 @@
+//! Files that may be duplicates, and with verification those that are.
+
+mod verify;
+
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_model::column::{Column, ColumnSet};
+use trawl_query::{Alike, DuplicateRequest, Entry, Start};
+use trawl_session::spelling::printed_path;
+use trawl_session::{Depth, Follow, Part, Session};
+
+use self::verify::Verifier;
+use crate::error::AnswerError;
+
+/// Whether the files' content is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verify {
+    /// Files are candidates: nothing is read.
+    No,
+    /// Files are read, and only those with the same content now are duplicates.
+    Content,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct DuplicatesOptions {
+    /// What the files have in common.
+    pub alike: Alike,
+    /// Minimum size in bytes.
+    pub least_bytes: u64,
+    /// Whether their content is compared.
+    pub verify: Verify,
+}
+
+/// Two or more files that may be, or are, the same.
+pub struct Set<'a> {
+    /// The files, in path order.
+    pub files: &'a [&'a Entry],
+    /// Their paths, spelled as the user began.
+    pub paths: &'a [Vec<u8>],
+}
+
+impl Set<'_> {
+    /// Returns the size of each file in bytes.
+    pub fn size_bytes(&self) -> u64 {
+        self.files.first().map_or(0, |entry| entry.row().size())
+    }
+
+    /// Returns the space in bytes that is freed if all files but the one that takes most are
+    /// removed.
+    pub fn reclaimable_bytes(&self) -> u64 {
+        let disk = |entry: &&Entry| entry.row().blocks().saturating_mul(512);
+        let most = self.files.iter().map(disk).max().unwrap_or(0);
+        let all = self.files.iter().map(disk).fold(0, u64::saturating_add);
+        all.saturating_sub(most)
+    }
+}
+
+/// The end of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Searched {
+    /// Number of files that could not be read, or changed since they were indexed; always 0
+    /// without verification.
+    pub unread: u64,
+}
+
+/// Passes sets of duplicates below a path to `visit`, large files first, until the visitor ends the
+/// answer. Returns `None` if the path does not exist, which the session reports.
+///
+/// # Errors
+/// If the index cannot be read, or if files are to be verified but the index is not about those of
+/// now.
+pub fn duplicates(
+    session: &mut Session<'_>,
+    given: &OsStr,
+    options: &DuplicatesOptions,
+    visit: &mut dyn FnMut(&Set<'_>) -> ControlFlow<()>,
+) -> Result<Option<Searched>, AnswerError> {
+    let Some(start) = session.locate(given, Follow::Last)? else {
+        return Ok(None);
+    };
+    session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
+    if options.verify == Verify::Content && !session.is_live() {
+        return Err(match session.is_past() {
+            true => AnswerError::FilesOfPast,
+            false => AnswerError::FilesOfRecording,
+        });
+    }
+    search(session, &start, given.as_bytes(), options, visit).map(Some)
+}
+
+fn search(
+    session: &Session<'_>,
+    start: &Start,
+    given: &[u8],
+    options: &DuplicatesOptions,
+    visit: &mut dyn FnMut(&Set<'_>) -> ControlFlow<()>,
+) -> Result<Searched, AnswerError> {
+    let request = DuplicateRequest {
+        alike: options.alike,
+        least_bytes: options.least_bytes,
+        columns: ColumnSet::of(&[Column::Size, Column::Blocks, Column::Dev, Column::Ino]),
+        threads: None,
+        cancel: session.cancel(),
+    };
+    let mut verifier = (options.verify == Verify::Content).then(Verifier::default);
+    session.index().duplicates(start, &request, |group| {
+        let sets = match &mut verifier {
+            Some(verifier) => verifier.same(group, session.cancel()),
+            None => vec![group.iter().collect()],
+        };
+        for files in sets {
+            let path = |entry: &&Entry| printed_path(given, &start.path, &entry.path);
+            let paths: Vec<Vec<u8>> = files.iter().map(path).collect();
+            let set = Set {
+                files: &files,
+                paths: &paths,
+            };
+            visit(&set)?;
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(Searched {
+        unread: verifier.map_or(0, |verifier| verifier.unread),
+    })
+}
