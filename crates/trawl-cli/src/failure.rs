@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use trawl_answers::AnswerError;
 use trawl_ask::AskError;
+use trawl_find::driver::DriverError;
 use trawl_session::SessionError;
 
 use crate::exit::Exit;
@@ -118,6 +119,7 @@ impl From<AnswerError> for Failure {
     fn from(error: AnswerError) -> Failure {
         match error {
             AnswerError::Session(error) => Failure::from(error),
+            AnswerError::Search(error) => Failure::from(error),
             AnswerError::FilesOfPast => {
                 Failure::Usage("--verify reads the files of now: leave out --verify or --at".into())
             }
@@ -126,6 +128,16 @@ impl From<AnswerError> for Failure {
                     .into(),
             ),
             error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<DriverError> for Failure {
+    fn from(error: DriverError) -> Failure {
+        match error {
+            DriverError::Query(error) => Failure::Query(error),
+            DriverError::Write(error) => Failure::Write(error),
+            other => Failure::Usage(other.to_string()),
         }
     }
 }

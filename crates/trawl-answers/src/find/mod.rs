@@ -1,7 +1,9 @@
-//! Entries that a find expression selects, as typed rows in path order.
+//! Entries that a find expression selects.
 //!
-//! For expressions that only test entries. Programs that print, run commands or walk the live file
-//! system use [`trawl_find`] itself.
+//! [`find`] passes on typed rows in path order, for expressions that only test entries.
+//! [`ProgramSearch`] runs whole programs of find, which print and act by themselves.
+
+mod program;
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -14,6 +16,7 @@ use trawl_query::{Entry, Listing, Request, RowTest, Start};
 use trawl_session::spelling::printed_path;
 use trawl_session::{Depth, Follow, Part, Session};
 
+pub use self::program::{ProgramSearch, Remarks, Searched};
 use crate::error::{AnswerError, Ended};
 use crate::expression::Expression;
 
