@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use trawl_answers::AnswerError;
 use trawl_ask::AskError;
 use trawl_find::driver::DriverError;
+use trawl_report::ReportError;
 use trawl_session::SessionError;
 
 use crate::exit::Exit;
@@ -74,6 +75,15 @@ pub(crate) enum Failure {
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Failure {
+        match error {
+            ReportError::Write(error) => Failure::Write(error),
+            other => Failure::Usage(other.to_string()),
+        }
+    }
 }
 
 impl Failure {

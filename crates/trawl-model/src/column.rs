@@ -215,8 +215,8 @@ pub const REQUIRED_COLUMNS: usize = Column::Project as usize;
 
 impl Column {
     /// The column's row in [`COLUMNS`].
-    pub fn info(self) -> &'static ColumnInfo {
-        &COLUMNS[self as usize]
+    pub const fn info(self) -> &'static ColumnInfo {
+        &TABLE[self as usize]
     }
 
     /// Returns the name under which snapshots are compared by the column; `None` if they are not.

@@ -17,10 +17,13 @@ use trawl_writer::check_bundles;
 use trawl_writer::gc::{Collected, collect};
 use trawl_writer::verify::Scope;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Objects};
 use crate::index::progress::{counted, event};
 use crate::output::{Output, say};
+use crate::settings;
 use trawl_session::now;
 use trawl_text::json::Object;
 
@@ -31,9 +34,22 @@ const NEWEST_KEPT: u32 = 2;
 // Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Objects>,
+}
+
+impl Spec for VerifyArgs {
+    const ABOUT: &'static str = "Check every byte of the index (index --verify)";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl verify", "check every byte of the index"),
+        ("trawl verify --json", "print the result for programs"),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-gc(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        verify(&settings::index_dir(setting.index)?, self.form.is_json())
+    }
 }
 
 // Options of `trawl gc`.
@@ -44,9 +60,31 @@ pub(crate) struct GcArgs {
     /// Only show which snapshots would stay or go, and why
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Objects>,
+}
+
+impl Spec for GcArgs {
+    const ABOUT: &'static str = "Remove snapshots and files that are no longer kept (index --gc)";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl gc --dry-run", "show what would be removed, and why"),
+        ("trawl gc --keep 1", "keep only the current snapshot"),
+        (
+            "trawl gc --keep daily=7",
+            "keep one snapshot for each of seven days, too",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-history(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        let dir = settings::index_dir(setting.index)?;
+        let act = match self.dry_run {
+            true => tell_all,
+            false => collect_all,
+        };
+        act(&dir, &self.retention, self.form.is_json())
+    }
 }
 
 // Options about snapshots to keep.

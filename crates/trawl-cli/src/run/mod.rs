@@ -22,13 +22,14 @@ use trawl_remote::Remote;
 use trawl_remote::tls::Certificates;
 use trawl_text::units::{Scale, parse_block_size};
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::say;
 use place::Place;
 use preload::{Preload, Wishes};
 
-pub(crate) use mount::{MountArgs, UnmountArgs, mount, unmount};
+pub(crate) use mount::{MountArgs, UnmountArgs};
 
 /// Exit code if this program failed and not the command, as in env(1) and timeout(1).
 const FAILED: Exit = Exit::Command(125);
@@ -105,6 +106,16 @@ pub(crate) struct RunArgs {
     /// Run this command with these arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     command: Vec<OsString>,
+}
+
+impl Spec for RunArgs {
+    const ABOUT: &'static str = "Run a command that sees directories of other machines as its own";
+    const CLASS: Class = Class::Server;
+    const SEE_ALSO: &'static [&'static str] = &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Ok(run(setting.index, self))
+    }
 }
 
 /// Source of the names in tables of this machine's trees.

@@ -11,7 +11,7 @@ use trawl_text::units::{self, Scale};
 
 /// Format in which amounts of space are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SizeFormat {
+pub enum SizeFormat {
     /// In whole blocks of this many bytes.
     Blocks(u64),
     /// In whole blocks, with the unit after the number (`-BM` prints `5M`).
@@ -22,7 +22,7 @@ pub(crate) enum SizeFormat {
 
 /// Base of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Base {
+pub enum Base {
     /// Powers of 1024: K, M, G.
     Binary,
     /// Powers of 1000: k, M, G.
@@ -31,7 +31,7 @@ pub(crate) enum Base {
 
 /// Spelling of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
     /// `K`: powers of 1024.
     Letter,
     /// `kB`: powers of 1000.
@@ -61,13 +61,13 @@ impl Base {
 
 impl SizeFormat {
     /// `-h`.
-    pub(crate) const BINARY: SizeFormat = SizeFormat::Scaled(Scale::Binary);
+    pub const BINARY: SizeFormat = SizeFormat::Scaled(Scale::Binary);
     /// `--si`.
-    pub(crate) const DECIMAL: SizeFormat = SizeFormat::Scaled(Scale::Decimal);
+    pub const DECIMAL: SizeFormat = SizeFormat::Scaled(Scale::Decimal);
 
     /// Parses the value of `--block-size` or of a variable: a number, a unit or both,
     /// `human-readable` or `si`. Returns `None` if it is invalid or 0.
-    pub(crate) fn parse(spec: &str) -> Option<SizeFormat> {
+    pub fn parse(spec: &str) -> Option<SizeFormat> {
         // A leading quote asks for digit grouping, which the C locale does not have.
         let spec = spec.strip_prefix('\'').unwrap_or(spec);
         match spec {
@@ -96,7 +96,7 @@ impl SizeFormat {
     /// Returns the format in the first of `variables` that is set, else in `BLOCK_SIZE` or
     /// `BLOCKSIZE`. An invalid value counts as the default, which is 1024 bytes, or 512 if
     /// `POSIXLY_CORRECT` is set.
-    pub(crate) fn from_environment(
+    pub fn from_environment(
         variables: &[&str],
         get: impl Fn(&str) -> Option<OsString>,
     ) -> SizeFormat {
@@ -113,7 +113,7 @@ impl SizeFormat {
     }
 
     /// Formats `bytes`.
-    pub(crate) fn show(self, bytes: u128) -> String {
+    pub fn show(self, bytes: u128) -> String {
         match self {
             SizeFormat::Blocks(size) => bytes.div_ceil(u128::from(size.max(1))).to_string(),
             SizeFormat::Unit(size, unit) => {

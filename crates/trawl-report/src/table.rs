@@ -6,7 +6,7 @@ use crate::width::width;
 
 /// Alignment of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
     /// The first column to the left, all others to the right.
     FirstLeft,
     /// The first and the last column to the left, all others to the right.
@@ -14,7 +14,7 @@ pub(crate) enum Align {
 }
 
 /// Returns the rows with each column as wide as its widest cell and two spaces between columns.
-pub(crate) fn table(rows: &[Vec<Vec<u8>>], align: Align) -> Vec<u8> {
+pub fn table(rows: &[Vec<Vec<u8>>], align: Align) -> Vec<u8> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
@@ -45,7 +45,7 @@ pub(crate) fn table(rows: &[Vec<Vec<u8>>], align: Align) -> Vec<u8> {
 }
 
 /// Formats a number of bytes with its sign: `+1.5M`, `-12K`, `0`.
-pub(crate) fn signed_size(bytes: i128) -> String {
+pub fn signed_size(bytes: i128) -> String {
     let text = format(bytes.unsigned_abs(), Scale::Binary);
     match bytes {
         0 => text,

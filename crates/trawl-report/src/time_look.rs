@@ -11,7 +11,7 @@ const HALF_YEAR_SECS: i64 = 31_556_952 / 2;
 
 /// Formats for old and recent times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TimeLook {
+pub struct TimeLook {
     old: String,
     recent: String,
 }
@@ -21,7 +21,7 @@ const LONG_ISO: &str = "%Y-%m-%d %H:%M";
 
 impl TimeLook {
     /// Returns the format `Nov  5 12:34`, with the year in place of the time of day for old times.
-    pub(crate) fn locale() -> TimeLook {
+    pub fn locale() -> TimeLook {
         TimeLook {
             old: "%b %e  %Y".into(),
             recent: "%b %e %H:%M".into(),
@@ -39,7 +39,7 @@ impl TimeLook {
     ///
     /// # Errors
     /// Describes an unknown style.
-    pub(crate) fn of_ls(
+    pub fn of_ls(
         style: Option<&str>,
         get: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<TimeLook, String> {
@@ -85,7 +85,7 @@ impl TimeLook {
     ///
     /// # Errors
     /// Describes an unknown style.
-    pub(crate) fn of_du(
+    pub fn of_du(
         style: Option<&str>,
         get: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<TimeLook, String> {
@@ -114,7 +114,7 @@ impl TimeLook {
     }
 
     /// Formats a time.
-    pub(crate) fn show(&self, time: Timestamp, now: Timestamp, zone: &Zone) -> String {
+    pub fn show(&self, time: Timestamp, now: Timestamp, zone: &Zone) -> String {
         let is_recent = now.minus_secs(HALF_YEAR_SECS) < time && time < now;
         let format = if is_recent { &self.recent } else { &self.old };
         let mut out = String::new();
@@ -123,7 +123,7 @@ impl TimeLook {
     }
 
     /// Returns the number of columns that an old time takes.
-    pub(crate) fn expected_width(&self, zone: &Zone) -> usize {
+    pub fn expected_width(&self, zone: &Zone) -> usize {
         let mut out = String::new();
         date_format::format(&mut out, &self.old, Timestamp::default(), zone);
         out.chars().count()
@@ -146,7 +146,7 @@ fn has_language(get: &dyn Fn(&str) -> Option<OsString>) -> bool {
 }
 
 /// Returns the word that `given` is or unambiguously abbreviates.
-pub(crate) fn one_of<'a>(words: &[&'a str], given: &str) -> Option<&'a str> {
+pub fn one_of<'a>(words: &[&'a str], given: &str) -> Option<&'a str> {
     if let Some(exact) = words.iter().find(|word| **word == given) {
         return Some(exact);
     }
