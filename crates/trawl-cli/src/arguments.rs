@@ -9,13 +9,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 
 use trawl_query::AsOf;
 use trawl_session::{Wait, When};
 
+use crate::commands::{Class, Command, IndexOption, Setting, Spec, entry};
+use crate::exit::Exit;
+use crate::failure::Failure;
 use crate::find::Called;
-use crate::generate::{ManArgs, Shell};
 use crate::output::ColourWhen;
 
 const EXAMPLES: &str = "\
@@ -132,7 +134,7 @@ impl Manner {
     /// Applies the options that hold for all output of this process from now on.
     pub(crate) fn prepare(self) {
         if self.spreadsheet {
-            crate::csv::protect();
+            crate::output::protect();
         }
     }
 
@@ -149,118 +151,28 @@ impl Manner {
     }
 }
 
-/// The commands.
-///
-/// clap defines options only for the command that is given: defining all of them would take most of
-/// a short command's run time. It reads them after the texts here, so a doc comment on the type of
-/// a command's options would replace the command's text.
-#[derive(Debug, Subcommand)]
-#[command(defer = true)]
-pub(crate) enum Command {
-    /// Scan trees and write them into the index
-    Index(Box<crate::index::IndexArgs>),
-    /// List the indexed trees, or remove some
-    Sources(crate::sources::SourcesArgs),
-    /// Watch trees and keep their index up to date
-    Watch(Box<crate::watch::WatchArgs>),
-    /// Answer searches from other machines, over ssh or a socket
-    Serve(Box<crate::serve::ServeArgs>),
-    /// Run a command that sees directories of other machines as its own
-    Run(Box<crate::run::RunArgs>),
-    /// Mount a directory of another machine, read-only
-    Mount(crate::run::MountArgs),
-    /// Unmount directories that trawl mount has mounted
-    Unmount(crate::run::UnmountArgs),
-    /// Check every byte of the index (index --verify)
-    Verify(crate::index::upkeep::VerifyArgs),
-    /// Remove snapshots and files that are no longer kept (index --gc)
-    Gc(crate::index::upkeep::GcArgs),
-    /// Find entries with GNU find's language
-    #[command(disable_help_flag = true)]
-    Find(FindArgs),
-    /// Find entries by name, as plocate does
-    Locate(Box<crate::locate::LocateArgs>),
-    /// Search directories for a pattern, live or from an up-to-date index
-    Search(Box<crate::search::SearchArgs>),
-    /// List directories, as ls does
-    #[command(disable_help_flag = true)]
-    Ls(Box<crate::ls::LsArgs>),
-    /// Show attributes of files, as stat does
-    Stat(crate::stat::StatArgs),
-    /// Sum up disk usage, as du does
-    #[command(disable_help_flag = true)]
-    Du(crate::du::DuArgs),
-    /// Show extended attributes, as getfattr does
-    #[command(disable_help_flag = true)]
-    Getfattr(Box<crate::getfattr::GetfattrArgs>),
-    /// Count entries and bytes by type, extension, size, age, owner and more
-    Stats(crate::stats::StatsArgs),
-    /// Query the index with SQL
-    Sql(Box<crate::sql::SqlArgs>),
-    /// Write the index's content to files for other programs
-    Export(Box<crate::sql::ExportArgs>),
-    /// Rank files, directories or owners by size, time or number
-    Top(Box<crate::top::TopArgs>),
-    /// Find files that may be duplicates
-    Duplicates(crate::duplicates::DuplicatesArgs),
-    /// Show the differences between two snapshots
-    Diff(Box<crate::diff::DiffArgs>),
-    /// Show the state of a path in every snapshot
-    History(crate::history::HistoryArgs),
-    /// Show the size of a tree in each snapshot
-    Growth(crate::growth::GrowthArgs),
-    /// Show help for trawl or one of its commands
-    Help {
-        /// Show help for this command [default: trawl itself]
-        #[arg(value_name = "COMMAND")]
-        command: Option<OsString>,
-    },
-    /// Print shell completions
-    Completions {
-        /// Print completions for this shell
-        #[arg(value_enum)]
-        shell: Shell,
-    },
-    /// Show a manual page
-    Man(ManArgs),
-}
-
-impl Command {
-    /// Returns true if the command asks about files, so that it can be asked about the past.
-    pub(crate) fn is_question(&self) -> bool {
-        !matches!(
-            self,
-            Command::Index(_)
-                | Command::Sources(_)
-                | Command::Watch(_)
-                | Command::Serve(_)
-                | Command::Run(_)
-                | Command::Mount(_)
-                | Command::Unmount(_)
-                | Command::Verify(_)
-                | Command::Gc(_)
-                | Command::Help { .. }
-                | Command::Completions { .. }
-                | Command::Man(_)
-        )
-    }
-}
-
-// Arguments of `find`, which parses them itself.
+// Arguments of `trawl help`.
 #[derive(Debug, Args)]
-pub(crate) struct FindArgs {
-    /// Search these start points with this expression, as find(1) does
-    ///
-    /// trawl find --help lists the words of the expression.
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "ARGUMENT"
-    )]
-    pub(crate) arguments: Vec<OsString>,
-    /// Name under which the program was called.
-    #[arg(skip)]
-    pub(crate) called: Called,
+pub(crate) struct HelpArgs {
+    /// Show help for this command [default: trawl itself]
+    #[arg(value_name = "COMMAND")]
+    command: Option<OsString>,
+}
+
+impl Spec for HelpArgs {
+    const ABOUT: &'static str = "Show help for trawl or one of its commands";
+    const CLASS: Class = Class::Other;
+    const INDEX: IndexOption = IndexOption::None;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl help", "list the commands"),
+        ("trawl help stats", "list the options of trawl stats"),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-man(1)"];
+
+    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
+        // `parse` has already read this as the command's `--help`.
+        Ok(Exit::Complete)
+    }
 }
 
 /// Returns the definition of the command line. Repeating an option is no error: the last one
@@ -268,30 +180,24 @@ pub(crate) struct FindArgs {
 pub(crate) fn command() -> clap::Command {
     let command = Arguments::command().args_override_self(true);
     command.mut_subcommands(|command| {
-        let asks_index = !WITHOUT_INDEX.contains(&command.get_name());
-        let index = asks_index.then(|| index_option(command.get_name()));
+        let index = entry(command.get_name()).and_then(|entry| index_option(entry.index));
         // Long options may be abbreviated, as in the GNU tools.
         let command = command.args_override_self(true).infer_long_args(true);
         command.args(index)
     })
 }
 
-/// Commands that do not use the index, and `find`, which parses its own arguments.
-const WITHOUT_INDEX: &[&str] = &["find", "help", "completions", "man", "mount", "unmount"];
-
-/// Commands in which `-i` has the meaning that it has in the tool of that name.
-const WITH_ANOTHER_I: &[&str] = &["locate", "ls"];
-
 /// Returns the `--index` option of a command. It overrides `--index` before the command.
-fn index_option(command: &str) -> clap::Arg {
+fn index_option(taken: IndexOption) -> Option<clap::Arg> {
     let option = clap::Arg::new(INDEX_BEHIND)
         .long("index")
         .value_name("DIR")
         .value_parser(clap::value_parser!(PathBuf))
         .help("Use the index in DIR, as before the command");
-    match WITH_ANOTHER_I.contains(&command) {
-        true => option,
-        false => option.short('i'),
+    match taken {
+        IndexOption::Usual => Some(option.short('i')),
+        IndexOption::Long => Some(option),
+        IndexOption::None => None,
     }
 }
 
@@ -314,8 +220,8 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let (ours, for_find) = split_find(&command, words);
     let matches = command.try_get_matches_from(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
-    if let Command::Help { command } = arguments.command {
-        let words = [Some("trawl".into()), command, Some("--help".into())];
+    if let Command::Help(help) = arguments.command {
+        let words = [Some("trawl".into()), help.command, Some("--help".into())];
         return parse(words.into_iter().flatten().collect());
     }
     let behind = matches.subcommand().and_then(|(_, behind)| {
@@ -417,16 +323,14 @@ pub(crate) fn expression_hint(words: &[OsString]) -> Option<String> {
     };
     let mut before = words.iter().skip(at + 1).take_while(|word| *word != "--");
     let found = before.find(is_word)?.to_string_lossy();
-    WITH_EXPRESSION.contains(&name).then(|| {
+    let takes_it = entry(name).is_some_and(|entry| entry.takes_expression);
+    takes_it.then(|| {
         format!(
             "{found} is part of a find expression, which must come after --: \
              trawl {name} PATH -- {found} ..."
         )
     })
 }
-
-/// Commands that take a find expression after `--`.
-const WITH_EXPRESSION: &[&str] = &["stats", "top"];
 
 /// Returns the options that were given, in order of their last occurrence, as the names of the
 /// fields that they fill.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use trawl_answers::AnswerError;
 use trawl_ask::AskError;
 use trawl_find::driver::DriverError;
+use trawl_report::ReportError;
 use trawl_session::SessionError;
 
 use crate::exit::Exit;
@@ -49,7 +50,7 @@ pub(crate) enum Failure {
     },
     /// The index could not be read or written.
     #[error(transparent)]
-    Index(#[from] trawl_index::IndexError),
+    Index(#[from] trawl_format::IndexError),
     /// A source could not be watched, or its daemon could not be asked.
     #[error(transparent)]
     Watch(#[from] trawl_serve::ServeError),
@@ -61,7 +62,7 @@ pub(crate) enum Failure {
     History(#[from] trawl_history::HistoryError),
     /// A scan did not finish.
     #[error(transparent)]
-    Scan(trawl_scan::ScanError<trawl_index::IndexError>),
+    Scan(trawl_scan::ScanError<trawl_format::IndexError>),
     /// A search could not be started, or ended early.
     #[error(transparent)]
     Call(#[from] trawl_call::CallError),
@@ -76,6 +77,15 @@ pub(crate) enum Failure {
     Interrupted,
 }
 
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Failure {
+        match error {
+            ReportError::Write(error) => Failure::Write(error),
+            other => Failure::Usage(other.to_string()),
+        }
+    }
+}
+
 impl Failure {
     /// Returns true if the reader of the output has closed the pipe.
     pub(crate) fn is_closed_pipe(&self) -> bool {
@@ -84,7 +94,7 @@ impl Failure {
 
     /// Returns true if no index exists at the expected place.
     pub(crate) fn is_missing_index(&self) -> bool {
-        use trawl_index::IndexError;
+        use trawl_format::IndexError;
         use trawl_query::QueryError;
         matches!(
             self,

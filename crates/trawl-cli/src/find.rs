@@ -20,18 +20,19 @@ use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 use trawl_query::AsOf;
+use trawl_report::{Schema, csv_header, csv_line};
 use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
 use trawl_text::quote::Terminal;
 
 use crate::again;
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::live;
-use crate::ls::item::{COLUMNS, Item};
-use crate::output::{Output, say};
-use crate::rows;
+use crate::ls::item::COLUMNS;
+use crate::output::{Output, cells, say};
 use crate::settings;
 
 /// Format of matches where the words contain no action.
@@ -104,6 +105,57 @@ struct Ours {
     source: Source,
     called: Called,
     manner: Manner,
+}
+
+// Arguments of `find`, which parses them itself.
+#[derive(Debug, clap::Args)]
+pub(crate) struct FindArgs {
+    /// Search these start points with this expression, as find(1) does
+    ///
+    /// trawl find --help lists the words of the expression.
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "ARGUMENT"
+    )]
+    pub(crate) arguments: Vec<OsString>,
+    /// Name under which the program was called.
+    #[arg(skip)]
+    pub(crate) called: Called,
+}
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "an entry that the expression selects",
+    fields: &record::FIELDS,
+    samples: &["find", "find --live ."],
+};
+
+impl Spec for FindArgs {
+    const ABOUT: &'static str = "Find entries with GNU find's language";
+    const INDEX: IndexOption = IndexOption::None;
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        (
+            "trawl find /home -name '*.c'",
+            "print the paths that find would print",
+        ),
+        ("trawl find . -type f -size +1G -mtime +90", ""),
+        (
+            "trawl find /srv -name '*.tmp' -delete",
+            "delete files, after checking each again",
+        ),
+        (
+            "trawl find --live . -newer stamp",
+            "walk the file system instead",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["find(1)", "trawl-locate(1)", "trawl-search(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, &self.arguments, self.called, setting.manner)
+    }
 }
 
 /// Runs the command. Exit codes are those of GNU find.
@@ -335,7 +387,7 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     let session = ours.open(&program)?;
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
     if ours.writing == Writing::Csv {
-        output.put(rows::CSV_HEADER)?;
+        output.put(csv_header(&record::FIELDS))?;
     }
     let streams = Streams {
         out: &mut output,
@@ -443,9 +495,11 @@ impl Leaf for Written {
             return true;
         }
         let path = cx.path(row).to_vec();
-        let item = Item::from_row(row, &path);
-        let owners = &cx.world.owners;
-        cx.out.bytes.extend(rows::csv(&path, &item, owners));
+        let (meta, target) = (row.meta(), row.link_target());
+        let line = csv_line(&record::FIELDS, cells(), |printed| {
+            record::fill(printed, &path, Some(&meta), target, &cx.world.owners);
+        });
+        cx.out.bytes.extend(line);
         true
     }
 

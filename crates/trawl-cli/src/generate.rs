@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted};
 use crate::manual;
@@ -33,6 +34,43 @@ pub(crate) struct ManArgs {
     /// Write the pages of all commands into DIR instead
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+}
+
+// Options of `trawl completions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// Print completions for this shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+impl Spec for CompletionsArgs {
+    const ABOUT: &'static str = "Print shell completions";
+    const CLASS: Class = Class::Other;
+    const INDEX: IndexOption = IndexOption::None;
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("trawl completions bash > /etc/bash_completion.d/trawl", "")];
+    const SEE_ALSO: &'static [&'static str] = &["bash(1)"];
+
+    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
+        print_completions(self.shell)
+    }
+}
+
+impl Spec for ManArgs {
+    const ABOUT: &'static str = "Show a manual page";
+    const CLASS: Class = Class::Other;
+    const INDEX: IndexOption = IndexOption::None;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl man find", "show the page of trawl find"),
+        ("trawl man find | man -l -", "show the page from a pipe"),
+        ("trawl man --output /usr/local/share/man/man1", ""),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["man(1)", "trawl-help(1)"];
+
+    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
+        man(self)
+    }
 }
 
 /// Returns the completion script for a shell.
@@ -114,7 +152,7 @@ fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
 }
 
 /// Prints the completion script for a shell.
-pub(crate) fn print_completions(shell: Shell) -> Result<Exit, Failure> {
+fn print_completions(shell: Shell) -> Result<Exit, Failure> {
     let mut output = Output::stdout().with_own_controls();
     output.put(completions(shell))?;
     output.finish()?;
@@ -123,7 +161,7 @@ pub(crate) fn print_completions(shell: Shell) -> Result<Exit, Failure> {
 
 /// Shows a manual page, or writes all of them. On a terminal man(1) shows the page with its pager;
 /// elsewhere the page goes to standard output unformatted, for `man -l -` and other formatters.
-pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
+fn man(args: &ManArgs) -> Result<Exit, Failure> {
     let pages = man_pages().map_err(Failure::Write)?;
     if let Some(directory) = &args.output {
         return write_pages(directory, pages);

@@ -5,20 +5,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::history::{Change as Said, history};
-use trawl_diff::{Attribute, AttributeSet};
+use trawl_diff::AttributeSet;
+use trawl_find::record;
 use trawl_query::SnapshotInfo;
+use trawl_report::{Field, Row, Schema, Value, fields};
 use trawl_session::Sessions;
-use trawl_text::json::Object;
 
 use crate::answer::{Failing, say_no_answer};
 use crate::arguments::Manner;
 use crate::at;
-use crate::csv::Line;
-use crate::diff::lines::{Words, state_object};
+use crate::commands::{Setting, Spec};
+use crate::diff::lines::{STATE_FIELDS, Words, fill_state};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::rows::Form;
+use crate::forms::{FormArgs, Rows};
+use crate::rows::{self, Report};
 use crate::settings;
 
 const EXAMPLES: &str = "\
@@ -27,6 +28,40 @@ before: time, snapshot and changes. A history follows the path, not the object,
 so an object that was moved away is gone from its old path. Times of access and
 device numbers are not compared. The state of a path is unknown where the
 permissions of that snapshot or of a later one hide it from you.";
+
+const ENTRY: Field = Field::object(
+    "entry",
+    &STATE_FIELDS,
+    "an entry's fields at that time; `null` if it did not exist",
+);
+const TYPE: Field = fields::TYPE.without_json();
+const SIZE: Field = fields::SIZE.without_json();
+const MODE: Field = fields::MODE.without_json();
+const PERMISSIONS: Field = fields::PERMISSIONS.without_json();
+const UID: Field = fields::UID.without_json();
+const GID: Field = fields::GID.without_json();
+const MTIME: Field = fields::MTIME.without_json();
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a path in a snapshot",
+    fields: &[
+        fields::PATH,
+        fields::STARTED,
+        fields::SNAPSHOT,
+        fields::STATE,
+        fields::CHANGED,
+        ENTRY,
+        TYPE,
+        SIZE,
+        MODE,
+        PERMISSIONS,
+        UID,
+        GID,
+        MTIME,
+    ],
+    samples: &["history odd ."],
+};
 
 // Options of `trawl history`.
 #[derive(Debug, clap::Args)]
@@ -38,14 +73,30 @@ pub(crate) struct HistoryArgs {
     /// Print a line for every snapshot, even if nothing changed
     #[arg(long)]
     all: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for HistoryArgs {
+    const ABOUT: &'static str = "Show the state of a path in every snapshot";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        (
+            "trawl history notes.txt",
+            "show when it appeared, changed and went",
+        ),
+        (
+            "trawl history --all --json .",
+            "print every snapshot, for programs",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-diff(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.
@@ -60,21 +111,18 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     let mut writer = Writer {
-        form: Form::new(args.json, args.csv),
         is_all: args.all,
         words: Words::new(),
-        output: Output::stdout(),
+        report: rows::report(&SCHEMA, args.form.form()),
     };
-    if writer.form == Form::Csv {
-        writer.output.put(CSV_HEADER)?;
-    }
+    writer.report.begin()?;
     manner.prepare();
     let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
         exit = exit.and(one(&sessions, given, &mut writer)?);
     }
-    writer.output.finish()?;
+    rows::finish(writer.report)?;
     Ok(exit)
 }
 
@@ -95,94 +143,67 @@ fn one(sessions: &Sessions<'_>, given: &OsStr, writer: &mut Writer) -> Result<Ex
     })
 }
 
-/// Writer of the states in a format.
+/// Writer of the states.
 struct Writer {
-    form: Form,
     is_all: bool,
     words: Words,
-    output: Output,
+    report: Report,
 }
 
 impl Writer {
     fn put(&mut self, path: &[u8], info: &SnapshotInfo, said: &Said) -> Result<(), Failure> {
-        match self.form {
-            Form::Json => {
-                let text = self.json(path, info, said);
-                self.output.put(text)
-            }
-            Form::Csv => self.output.put(csv(path, info, said)),
-            Form::Text => {
-                let text = self.text(info, said);
-                self.output.put(text)
-            }
-        }
-    }
-
-    fn json(&self, path: &[u8], info: &SnapshotInfo, said: &Said) -> String {
-        let object = Object::new()
-            .bytes("path", path)
-            .time("started", Some(info.started))
-            .text("snapshot", &info.id.to_string())
-            .text("state", said.name());
-        let which = match said {
-            Said::Changed(_, which) => *which,
-            _ => AttributeSet::EMPTY,
-        };
-        let names = which.iter().map(|one| format!("\"{}\"", one.name()));
-        let object = object.array("changed", names);
-        let object = match said.state() {
-            Some(state) => object.object("entry", state_object(path, state, self.words.owners())),
-            None => object.null("entry"),
-        };
-        object.close() + "\n"
-    }
-
-    fn text(&self, info: &SnapshotInfo, said: &Said) -> String {
-        let what = match said {
-            Said::Created(state) => format!(
-                "present  type {}, size {}, mode {:04o}",
-                char::from(state.meta.file_type().letter()),
-                state.meta.size,
-                state.meta.mode & 0o7777
-            ),
-            Said::Same(_) => "as before".to_owned(),
-            Said::Changed(states, which) => {
-                let changes = self.words.changes(&states.0, &states.1, *which);
-                let changes = trawl_text::quote::Terminal::Absent
-                    .show(changes.as_bytes())
-                    .to_vec();
-                format!("changed  {}", String::from_utf8_lossy(&changes))
-            }
-            Said::Gone => "absent".to_owned(),
-            Said::Unknown => "hidden from you".to_owned(),
-        };
-        format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
+        let words = &self.words;
+        let done = self.report.line(
+            || text(words, info, said),
+            |row| fill(row, words, path, info, said),
+        );
+        Ok(done?)
     }
 }
 
-const CSV_HEADER: &str =
-    "path,path_raw,started,snapshot,state,changed,type,size,mode,permissions,uid,gid,mtime\n";
-
-fn csv(path: &[u8], info: &SnapshotInfo, said: &Said) -> Vec<u8> {
+fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, said: &Said) {
     let which = match said {
-        Said::Changed(_, which) => which.iter().map(Attribute::name).collect(),
-        _ => Vec::new(),
+        Said::Changed(_, which) => *which,
+        _ => AttributeSet::EMPTY,
     };
-    let line = Line::new()
-        .path(path)
-        .time(Some(info.started))
-        .value(info.id)
-        .field(said.name())
-        .field(which.join("+"));
+    row.put(&fields::PATH, path)
+        .put(&fields::STARTED, info.started)
+        .put(&fields::SNAPSHOT, &info.id.to_string())
+        .put(&fields::STATE, said.name())
+        .texts(&fields::CHANGED, which.names());
     let Some(state) = said.state() else {
-        return (0..7).fold(line, |line, _| line.field("")).close();
+        row.put(&ENTRY, Value::Null);
+        return;
     };
-    line.value(char::from(state.meta.file_type().letter()))
-        .value(state.meta.size)
-        .value(state.meta.mode)
-        .value(trawl_find::record::permissions(state.meta.mode))
-        .value(state.meta.uid)
-        .value(state.meta.gid)
-        .time(Some(state.meta.mtime))
-        .close()
+    let meta = &state.meta;
+    row.object(&ENTRY, |row| fill_state(row, path, state, words.owners()))
+        .put(&TYPE, char::from(meta.file_type().letter()))
+        .put(&SIZE, meta.size)
+        .put(&MODE, meta.mode)
+        .put(&PERMISSIONS, &record::permissions(meta.mode))
+        .put(&UID, meta.uid)
+        .put(&GID, meta.gid)
+        .put(&MTIME, meta.mtime);
+}
+
+fn text(words: &Words, info: &SnapshotInfo, said: &Said) -> String {
+    let what = match said {
+        Said::Created(state) => format!(
+            "present  type {}, size {}, mode {:04o}",
+            char::from(state.meta.file_type().letter()),
+            state.meta.size,
+            state.meta.mode & 0o7777
+        ),
+        Said::Same(_) => "as before".to_owned(),
+        Said::Changed(states, which) => {
+            let changes = words.changes(&states.0, &states.1, *which);
+            let changes = trawl_text::quote::Terminal::Absent
+                .show(changes.as_bytes())
+                .to_vec();
+            format!("changed  {}", String::from_utf8_lossy(&changes))
+        }
+        Said::Gone => "absent".to_owned(),
+        Said::Unknown => "hidden from you".to_owned(),
+    };
+    format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
 }

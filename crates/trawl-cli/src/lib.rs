@@ -15,7 +15,7 @@
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
-//! | `table`, `rows`, `csv`, `block_size`, `time_look`, `width` | formats of answers |
+//! | `rows` | formats of answers, besides those of `trawl-report` |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
 //! Invariants: results go to standard output, everything else to standard error; every command ends
@@ -26,14 +26,14 @@
 mod again;
 mod answer;
 mod arguments;
-mod block_size;
-mod csv;
+mod commands;
 mod diff;
 mod du;
 mod duplicates;
 pub mod exit;
 mod failure;
 mod find;
+mod forms;
 pub mod generate;
 mod getfattr;
 mod growth;
@@ -54,18 +54,17 @@ mod sources;
 pub mod sql;
 mod stat;
 mod stats;
-mod table;
-mod time_look;
 mod top;
 mod watch;
-mod width;
 
 use std::ffi::OsString;
 
 use trawl_find::resolve;
+use trawl_report::{block_size, csv, table, time_look, width};
 use trawl_session::{at, freshness as fresh, settings};
 
-use arguments::{Arguments, Command};
+use arguments::Arguments;
+use commands::{Class, Setting};
 use exit::Exit;
 use failure::Failure;
 use output::{end_quietly_on_closed_pipe, print_about_words, say};
@@ -110,8 +109,9 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
             });
         }
     };
-    let writes = matches!(arguments.command, Command::Index(_) | Command::Watch(_));
-    let is_question = arguments.command.is_question();
+    let class = arguments.command.class();
+    let writes = class == Class::Writer;
+    let is_question = class == Class::Question;
     Some(match dispatch(arguments, &given) {
         Err(failure) if is_question && again::is_possible(&failure) => return None,
         // Interrupts are recorded only where there was something to clean up.
@@ -132,52 +132,16 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         manner,
         command,
     } = arguments;
-    if manner.at.is_some() && !command.is_question() {
+    if manner.at.is_some() && command.class() != Class::Question {
         let text = "--at is only for questions about files: leave it out";
         return Err(Failure::Usage(text.into()));
     }
-    let cleans_up = matches!(command, Command::Index(_) | Command::Watch(_));
-    let serves = matches!(
-        command,
-        Command::Serve(_) | Command::Run(_) | Command::Mount(_)
-    );
-    if !cleans_up && !serves {
+    if !matches!(command.class(), Class::Writer | Class::Server) {
         end_quietly_on_closed_pipe();
     }
-    match command {
-        Command::Index(args) => index::run(index, &args),
-        Command::Sources(args) => sources::run(index, &args),
-        Command::Watch(args) => watch::run(index, &args),
-        Command::Serve(args) => serve::run(index, &args),
-        Command::Run(args) => Ok(run::run(index, &args)),
-        Command::Mount(args) => run::mount(&args),
-        Command::Unmount(args) => run::unmount(&args),
-        Command::Verify(args) => index::upkeep::verify(&settings::index_dir(index)?, args.json),
-        Command::Gc(args) => {
-            let dir = settings::index_dir(index)?;
-            let act = match args.dry_run {
-                true => index::upkeep::tell_all,
-                false => index::upkeep::collect_all,
-            };
-            act(&dir, &args.retention, args.json)
-        }
-        Command::Find(args) => find::run(index, &args.arguments, args.called, manner),
-        Command::Locate(args) => locate::run(index, &args, manner),
-        Command::Search(args) => search::run(index, &args, manner),
-        Command::Du(args) => du::run(index, &args, manner),
-        Command::Ls(args) => ls::run(index, &args, manner),
-        Command::Stat(args) => stat::run(index, &args, manner),
-        Command::Getfattr(args) => getfattr::run(index, &args, manner),
-        Command::Stats(args) => stats::run(index, &args, manner),
-        Command::Sql(_) | Command::Export(_) => Err(sql::hand_over(words)),
-        Command::Top(args) => top::run(index, &args, manner),
-        Command::Duplicates(args) => duplicates::run(index, &args, manner),
-        Command::Diff(args) => diff::run(index, &args, manner),
-        Command::History(args) => history::run(index, &args, manner),
-        Command::Growth(args) => growth::run(index, &args, manner),
-        // `parse` has already read this as the command's `--help`.
-        Command::Help { .. } => Ok(Exit::Complete),
-        Command::Completions { shell } => generate::print_completions(shell),
-        Command::Man(args) => generate::man(&args),
-    }
+    command.run(Setting {
+        index,
+        manner,
+        words,
+    })
 }

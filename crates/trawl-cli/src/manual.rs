@@ -1,5 +1,5 @@
 //! Sections of manual pages besides the options: notes and examples (from the help text, else from
-//! the table here), files, environment and related pages. Pure.
+//! the command's row in the table of commands), files, environment and related pages. Pure.
 //!
 //! Each page has the sections EXAMPLES, FILES, ENVIRONMENT and SEE ALSO. A help text is laid out
 //! for a terminal: a line indented by two columns is an item, and the text after two spaces in it,
@@ -8,65 +8,24 @@
 
 use std::fmt::Write;
 
+use crate::commands::entry;
+
 /// The additional sections of a command's page.
 #[derive(Debug)]
 pub(crate) struct About {
     command: String,
-    /// Used if the help text has no examples.
-    examples: &'static str,
+    /// Examples besides those of the help text.
+    examples: &'static [(&'static str, &'static str)],
     see_also: &'static [&'static str],
 }
 
-/// A row of the table: a page and its additional sections.
-struct Row {
-    command: &'static str,
-    examples: &'static str,
-    see_also: &'static [&'static str],
-}
-
-const fn row(
-    command: &'static str,
-    examples: &'static str,
-    see_also: &'static [&'static str],
-) -> Row {
-    Row {
-        command,
-        examples,
-        see_also,
-    }
-}
-
-/// The pages. Examples are here only if the command's help has none.
-#[rustfmt::skip]
-const ROWS: &[Row] = &[
-    row("trawl", "", &["trawl-find(1)", "trawl-index(1)", "trawl-watch(1)", "find(1)", "locate(1)"]),
-    row("index", "", &["trawl-sources(1)", "trawl-watch(1)", "trawl-gc(1)", "trawl-verify(1)"]),
-    row("sources", "  trawl sources                   list the indexed trees and their age\n  trawl sources --snapshots       list all snapshots\n  trawl sources remove /srv/old   remove a tree from the index", &["trawl-index(1)", "trawl-history(1)"]),
-    row("watch", "", &["trawl-index(1)", "trawl-sources(1)", "fanotify(7)", "systemd.service(5)"]),
-    row("serve", "", &["trawl-search(1)", "trawl-run(1)", "ssh(1)"]),
-    row("run", "", &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"]),
-    row("mount", "  trawl mount host:/srv/data /mnt   mount host's /srv/data, through ssh\n  trawl unmount /mnt", &["trawl-unmount(1)", "trawl-run(1)", "trawl-serve(1)", "mount(8)"]),
-    row("unmount", "  trawl unmount /mnt", &["trawl-mount(1)", "umount(8)"]),
-    row("verify", "  trawl verify          check every byte of the index\n  trawl verify --json   print the result for programs", &["trawl-index(1)", "trawl-gc(1)"]),
-    row("gc", "  trawl gc --dry-run            show what would be removed, and why\n  trawl gc --keep 1             keep only the current snapshot\n  trawl gc --keep daily=7       keep one snapshot for each of seven days, too", &["trawl-index(1)", "trawl-history(1)"]),
-    row("find", "  trawl find /home -name '*.c'             print the paths that find would print\n  trawl find . -type f -size +1G -mtime +90\n  trawl find /srv -name '*.tmp' -delete    delete files, after checking each again\n  trawl find --live . -newer stamp         walk the file system instead", &["find(1)", "trawl-locate(1)", "trawl-search(1)"]),
-    row("locate", "", &["locate(1)", "trawl-find(1)", "trawl-search(1)"]),
-    row("search", "", &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"]),
-    row("ls", "  trawl ls -l /srv/data     list a directory\n  trawl ls -lR --status .   list a tree and report how fresh the list is", &["ls(1)", "trawl-stat(1)", "trawl-find(1)"]),
-    row("stat", "  trawl stat README              show every attribute\n  trawl stat -c '%n %s' *.c      show names and sizes\n  trawl stat --at yesterday .    show the attributes of yesterday", &["stat(1)", "trawl-ls(1)", "trawl-history(1)"]),
-    row("du", "  trawl du -sh /home/*       show the sizes of directories\n  trawl du -d 1 --inodes .   show the number of entries in each", &["du(1)", "trawl-top(1)", "trawl-growth(1)"]),
-    row("getfattr", "  trawl getfattr -d README        show names and values\n  trawl getfattr -R -n user.note .", &["getfattr(1)", "xattr(7)"]),
-    row("stats", "", &["trawl-top(1)", "trawl-sql(1)"]),
-    row("sql", "", &["trawl-export(1)", "trawl-stats(1)"]),
-    row("export", "", &["trawl-sql(1)"]),
-    row("top", "", &["trawl-stats(1)", "trawl-du(1)", "trawl-duplicates(1)"]),
-    row("duplicates", "", &["trawl-top(1)", "cmp(1)"]),
-    row("diff", "", &["trawl-history(1)", "trawl-growth(1)"]),
-    row("history", "  trawl history notes.txt          show when it appeared, changed and went\n  trawl history --all --json .     print every snapshot, for programs", &["trawl-diff(1)", "trawl-growth(1)"]),
-    row("growth", "", &["trawl-history(1)", "trawl-du(1)"]),
-    row("help", "  trawl help          list the commands\n  trawl help stats    list the options of trawl stats", &["trawl-man(1)"]),
-    row("completions", "  trawl completions bash > /etc/bash_completion.d/trawl", &["bash(1)"]),
-    row("man", "  trawl man find              show the page of trawl find\n  trawl man find | man -l -   show the page from a pipe\n  trawl man --output /usr/local/share/man/man1", &["man(1)", "trawl-help(1)"]),
+/// Related pages of the page about the program.
+const SEE_ALSO: &[&str] = &[
+    "trawl-find(1)",
+    "trawl-index(1)",
+    "trawl-watch(1)",
+    "find(1)",
+    "locate(1)",
 ];
 
 /// A file or a variable, its purpose, and the pages that list it; an empty list means all pages.
@@ -103,11 +62,11 @@ const VARIABLES: &[Item] = &[
 
 /// Returns the sections of a command's page besides its options.
 pub(crate) fn of(command: &str) -> About {
-    let row = ROWS.iter().find(|row| row.command == command);
+    let entry = entry(command);
     About {
         command: command.to_owned(),
-        examples: row.map_or("", |row| row.examples),
-        see_also: row.map_or(&[], |row| row.see_also),
+        examples: entry.map_or(&[], |entry| entry.examples),
+        see_also: entry.map_or(SEE_ALSO, |entry| entry.see_also),
     }
 }
 
@@ -118,11 +77,9 @@ impl About {
         let mut notes = String::new();
         let mut examples = String::new();
         lay_out(help, &mut notes, &mut examples);
-        lay_out(
-            &format!("Examples:\n{}", self.examples),
-            &mut notes,
-            &mut examples,
-        );
+        for (line, about) in self.examples {
+            item(&mut examples, line, about);
+        }
         let mut out = String::new();
         for (title, text) in [("NOTES", notes), ("EXAMPLES", examples)] {
             if !text.is_empty() {
@@ -271,7 +228,7 @@ mod tests {
             let last = last.map(|title| title.trim_matches('"'));
             assert!(sections.ends_with(&last), "{name}: {sections:?}");
             let command = name.trim_end_matches(".1").trim_start_matches("trawl-");
-            assert!(ROWS.iter().any(|row| row.command == command), "{name}");
+            assert!(command == "trawl" || entry(command).is_some(), "{name}");
         }
     }
 

@@ -4,8 +4,11 @@
 //! before the process ends. Everything else goes to standard error. A closed pipe ends questions
 //! quietly, through SIGPIPE ([`end_quietly_on_closed_pipe`]).
 
-use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use trawl_report::controls::Controls;
+use trawl_report::csv::Cells;
 
 use crate::again;
 use crate::failure::Failure;
@@ -30,6 +33,19 @@ impl Device {
             Device::Other
         }
     }
+}
+
+/// Whether texts of comma-separated values are protected from being read as formulas.
+static IS_FOR_SPREADSHEETS: AtomicBool = AtomicBool::new(false);
+
+/// Protects all texts of comma-separated values from now on.
+pub(crate) fn protect() {
+    IS_FOR_SPREADSHEETS.store(true, Ordering::Relaxed);
+}
+
+/// Returns how texts of comma-separated values are written.
+pub(crate) fn cells() -> Cells {
+    Cells::of(IS_FOR_SPREADSHEETS.load(Ordering::Relaxed))
 }
 
 /// When colours are used.
@@ -72,55 +88,6 @@ pub(crate) struct Output {
     writer: Option<BufWriter<Target>>,
     /// Treatment of control characters.
     controls: Controls,
-}
-
-/// Treatment of control characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Controls {
-    /// Kept: the output is a file or a pipe, or a terminal that gets control characters from us.
-    Kept,
-    /// Replaced by question marks, so that no name or value can send commands to the terminal.
-    Hidden,
-}
-
-impl Controls {
-    fn of(is_terminal: bool) -> Controls {
-        match is_terminal {
-            true => Controls::Hidden,
-            false => Controls::Kept,
-        }
-    }
-
-    fn show(self, bytes: &[u8]) -> Cow<'_, [u8]> {
-        let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | 0);
-        match self == Controls::Kept || bytes.iter().all(is_plain) {
-            true => Cow::Borrowed(bytes),
-            false => Cow::Owned(without_controls(bytes)),
-        }
-    }
-}
-
-/// Returns the bytes with a question mark for each control character except line ends, tabs and
-/// NULs, which end records. Control characters are those of ASCII and those of C1 (ISO 6429), the
-/// latter both as characters and as bytes.
-fn without_controls(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character.is_control() && !matches!(character, '\n' | '\t' | '\0') {
-                true => out.push(b'?'),
-                false => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-            }
-        }
-        let of_c1 = |byte: &u8| matches!(byte, 0x80..=0x9f);
-        out.extend(
-            chunk
-                .invalid()
-                .iter()
-                .map(|byte| if of_c1(byte) { b'?' } else { *byte }),
-        );
-    }
-    out
 }
 
 /// Destination of the output.
@@ -279,18 +246,6 @@ pub(crate) fn print_about_words(about: &clap::Error) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::ffi::OsStr;
-
-    #[test]
-    fn no_name_speaks_to_a_terminal() {
-        for (bytes, shown) in [
-            (&b"a\x1b[31mb\n\t\0"[..], &b"a?[31mb\n\t\0"[..]),
-            ("é\u{9b}31m".as_bytes(), "é?31m".as_bytes()),
-            (b"\x9b31m\x7f\xff\r", b"?31m?\xff?"),
-        ] {
-            assert_eq!(&*Controls::Hidden.show(bytes), shown);
-            assert_eq!(&*Controls::Kept.show(bytes), bytes);
-        }
-    }
 
     #[test]
     fn colours_follow_the_option_then_the_variable_then_the_device() {

@@ -1,90 +1,29 @@
-//! Rows for programs: the same columns as JSON objects and as CSV lines.
+//! Rows for programs, on standard output.
 
 use trawl_find::record;
-use trawl_model::path::display;
+use trawl_report::{Row, Schema};
 use trawl_text::owners::Owners;
 
-use crate::csv::Line;
+use crate::failure::Failure;
 use crate::ls::item::Item;
-use trawl_text::json::Object;
+use crate::output::{Output, cells};
 
-/// Format of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Text for people.
-    Text,
-    /// One JSON object per line.
-    Json,
-    /// Comma-separated values below a header.
-    Csv,
+pub use trawl_report::Form;
+
+/// Fills a row with an item; `path` is spelled as the user would spell it.
+pub(crate) fn fill(row: &mut Row<'_>, path: &[u8], item: &Item, owners: &Owners) {
+    record::fill(row, path, item.meta.as_ref(), &item.target, owners);
 }
 
-impl Form {
-    /// Returns the format that the options ask for; clap allows only one of them to be set.
-    pub(crate) fn new(json: bool, csv: bool) -> Form {
-        match (json, csv) {
-            (true, _) => Form::Json,
-            (_, true) => Form::Csv,
-            _ => Form::Text,
-        }
-    }
+/// Reports of this program go to standard output.
+pub(crate) type Report = trawl_report::Report<Output>;
+
+/// Begins a report on standard output.
+pub(crate) fn report(schema: &'static Schema, form: Form) -> Report {
+    Report::new(schema, form, cells(), Output::stdout())
 }
 
-/// Header of the lines of [`csv`].
-pub(crate) const CSV_HEADER: &str = "path,path_raw,type,size,blocks,mode,permissions,nlink,uid,\
-                                     user,gid,group,ino,dev,rdev,atime,mtime,ctime,btime,\
-                                     link_target,link_target_raw\n";
-
-/// Returns an item as a JSON object; `path` is spelled as the user would spell it.
-pub(crate) fn json(path: &[u8], item: &Item, owners: &Owners) -> Object {
-    record::object(path, item.meta.as_ref(), &item.target, owners)
-}
-
-/// Returns an item as a line below [`CSV_HEADER`].
-pub(crate) fn csv(path: &[u8], item: &Item, owners: &Owners) -> Vec<u8> {
-    let line = Line::new().path(display(path));
-    let Some(meta) = item.meta else {
-        return (0..19).fold(line, |line, _| line.field("")).close();
-    };
-    line.value(char::from(meta.file_type().letter()))
-        .value(meta.size)
-        .value(meta.blocks)
-        .value(meta.mode)
-        .value(record::permissions(meta.mode))
-        .value(meta.nlink)
-        .value(meta.uid)
-        .field(owners.user(meta.uid).as_deref().unwrap_or_default())
-        .value(meta.gid)
-        .field(owners.group(meta.gid).as_deref().unwrap_or_default())
-        .value(meta.ino)
-        .value(meta.dev.as_u64())
-        .value(meta.rdev.as_u64())
-        .time(Some(meta.atime))
-        .time(Some(meta.mtime))
-        .time(Some(meta.ctime))
-        .time(meta.btime)
-        .path(&item.target)
-        .close()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use trawl_model::Meta;
-
-    #[test]
-    fn lines_have_as_many_fields_as_the_header() {
-        let fields = |line: &[u8]| line.iter().filter(|b| **b == b',').count();
-        let known = Item {
-            meta: Some(Meta::default()),
-            ..Item::unknown(b"a")
-        };
-        for item in [Item::unknown(b"a"), known] {
-            let line = csv(b"/a", &item, &Owners::default());
-            assert_eq!(fields(&line), fields(CSV_HEADER.as_bytes()), "{item:?}");
-            let text = json(b"/a", &item, &Owners::default()).close();
-            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            assert_eq!(value["path"], "/a");
-        }
-    }
+/// Ends a report: writes what is still in its buffer.
+pub(crate) fn finish(report: Report) -> Result<(), Failure> {
+    report.into_output().finish()
 }

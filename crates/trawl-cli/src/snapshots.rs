@@ -1,27 +1,44 @@
 //! `trawl sources --snapshots`: lists the snapshots that `--at` can ask about.
 
-use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
-use trawl_text::json::Object;
+use trawl_format::{IndexDir, Snapshot, SnapshotInfo, Source};
+use trawl_report::{Row, Schema, Value, fields};
 use trawl_text::units::{Scale, format};
 
 use crate::at::time_text;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
-use crate::output::{Output, say};
-use crate::rows::Form;
+use crate::output::say;
+use crate::rows::{self, Form};
 use crate::sources::{held_by, in_all};
+
+/// Rows for programs.
+pub(crate) static SCHEMA: Schema = Schema {
+    row: "a snapshot of an indexed tree",
+    fields: &[
+        fields::ROOT,
+        fields::SNAPSHOT,
+        fields::STARTED,
+        fields::FINISHED,
+        fields::ENTRIES,
+        fields::DIRECTORIES,
+        fields::SIZE,
+        fields::ISSUES,
+        fields::INDEX_BYTES,
+    ],
+    samples: &["sources --snapshots"],
+};
 
 /// Lists all snapshots of all sources; for each source the oldest comes first.
 pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
-    let mut output = Output::stdout();
+    let mut report = rows::report(&SCHEMA, form);
     let mut exit = Exit::Complete;
     for (source, index) in &in_all(indexes)? {
         let snapshots = source.snapshots()?;
-        if form == Form::Text {
+        if report.form() == Form::Text {
             let count = counted(snapshots.len() as u64, "snapshot");
             let by = held_by(indexes, index);
-            output.put(format!("{}: {count}{by}\n", shown(source.root())))?;
+            report.put(format!("{}: {count}{by}\n", shown(source.root())))?;
         }
         for info in &snapshots {
             // An unreadable snapshot does not hide the others.
@@ -33,13 +50,14 @@ pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
                     None
                 }
             };
-            output.put(match form {
-                Form::Text => text(info, snapshot.as_ref()),
-                Form::Json | Form::Csv => object(source, info, snapshot.as_ref()),
-            })?;
+            let snapshot = snapshot.as_ref();
+            report.line(
+                || text(info, snapshot),
+                |row| fill(row, source, info, snapshot),
+            )?;
         }
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(exit)
 }
 
@@ -55,25 +73,21 @@ fn text(info: &SnapshotInfo, snapshot: Option<&Snapshot>) -> String {
     format!("  {}  {time}{}\n", info.id, what.unwrap_or_default())
 }
 
-fn object(source: &Source, info: &SnapshotInfo, snapshot: Option<&Snapshot>) -> String {
-    let object = Object::new()
-        .bytes("root", trawl_model::path::display(source.root()))
-        .text("snapshot", &info.id.to_string())
-        .time("started", Some(info.started))
-        .time("finished", Some(info.finished));
-    let object = match snapshot {
-        None => object.null("entries"),
-        Some(snapshot) => {
-            let totals = snapshot.totals();
-            object
-                .number("entries", totals.entries)
-                .number("directories", totals.dirs)
-                .number("size", totals.size_bytes)
-                .number("issues", totals.issues)
-                .number("index_bytes", bytes_of(snapshot))
-        }
+fn fill(row: &mut Row<'_>, source: &Source, info: &SnapshotInfo, snapshot: Option<&Snapshot>) {
+    row.put(&fields::ROOT, trawl_model::path::display(source.root()))
+        .put(&fields::SNAPSHOT, &info.id.to_string())
+        .put(&fields::STARTED, info.started)
+        .put(&fields::FINISHED, info.finished);
+    let Some(snapshot) = snapshot else {
+        row.put(&fields::ENTRIES, Value::Null);
+        return;
     };
-    object.close() + "\n"
+    let totals = snapshot.totals();
+    row.put(&fields::ENTRIES, totals.entries)
+        .put(&fields::DIRECTORIES, totals.dirs)
+        .put(&fields::SIZE, totals.size_bytes)
+        .put(&fields::ISSUES, totals.issues)
+        .put(&fields::INDEX_BYTES, bytes_of(snapshot));
 }
 
 fn bytes_of(snapshot: &Snapshot) -> u64 {

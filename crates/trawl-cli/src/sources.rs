@@ -5,34 +5,84 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::usage::{Usage, usage};
-use trawl_index::{IndexDir, Snapshot, Source};
+use trawl_format::usage::{Usage, usage};
+use trawl_format::{IndexDir, Snapshot, Source};
+use trawl_report::{Field, Row, Schema, Value, fields};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Objects};
 use crate::index::left_out::listed;
 use crate::index::progress::counted;
 use crate::index::scan::ID_MAP;
-use crate::output::{Output, say};
-use crate::rows::Form;
+use crate::output::say;
+use crate::rows::{self, Form};
 use crate::{settings, snapshots};
-use trawl_text::json::Object;
+
+const CREATED: Field = Field::time("created", "when a source was added");
+const SHARDS: Field = Field::integer("shards", "number of parts of a snapshot");
+const SNAPSHOTS: Field = Field::integer("snapshots", "number of snapshots kept");
+const ALL_BYTES: Field = Field::integer("all_bytes", "bytes of all snapshots together");
+const OPTIONS: Field = Field::options("options", "options of a scan, as text");
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "an indexed tree",
+    fields: &[
+        fields::ROOT,
+        fields::ID,
+        CREATED,
+        fields::SNAPSHOT,
+        fields::STARTED,
+        fields::FINISHED,
+        fields::ENTRIES,
+        fields::DIRECTORIES,
+        fields::SIZE,
+        fields::ISSUES,
+        SHARDS,
+        fields::INDEX_BYTES,
+        SNAPSHOTS,
+        ALL_BYTES,
+        OPTIONS,
+        fields::INDEX,
+    ],
+    samples: &["sources"],
+};
 
 // Options of `trawl sources`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SourcesArgs {
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
     /// List every snapshot of each source: its id, start time and size
     #[arg(long)]
     snapshots: bool,
     #[command(subcommand)]
     action: Option<Action>,
+}
+
+impl Spec for SourcesArgs {
+    const ABOUT: &'static str = "List the indexed trees, or remove some";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl sources", "list the indexed trees and their age"),
+        ("trawl sources --snapshots", "list all snapshots"),
+        (
+            "trawl sources remove /srv/old",
+            "remove a tree from the index",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-history(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA, &snapshots::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -51,8 +101,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &SourcesArgs) -> Result<Exit, Fa
         Some(Action::Remove { roots }) => {
             remove(&IndexDir::open(&settings::index_dir(index)?)?, roots)
         }
-        None if args.snapshots => snapshots::list(&opened(index)?, Form::new(args.json, false)),
-        None => list(&opened(index)?, args.json),
+        None if args.snapshots => snapshots::list(&opened(index)?, args.form.form()),
+        None => list(&opened(index)?, args.form.form()),
     }
 }
 
@@ -82,11 +132,11 @@ pub(crate) fn held_by(indexes: &[IndexDir], index: &IndexDir) -> String {
 }
 
 /// Lists the indexed trees.
-pub(crate) fn list(indexes: &[IndexDir], json: bool) -> Result<Exit, Failure> {
-    let mut output = Output::stdout();
+pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
+    let mut report = rows::report(&SCHEMA, form);
     let mut exit = Exit::Complete;
     let sources = in_all(indexes)?;
-    if sources.is_empty() && !json {
+    if sources.is_empty() && report.form() == Form::Text {
         say(
             "the index is empty, or has nothing that you may see: add a tree with trawl index PATH",
         );
@@ -98,52 +148,49 @@ pub(crate) fn list(indexes: &[IndexDir], json: bool) -> Result<Exit, Failure> {
             exit = Exit::Fatal;
             None
         });
-        let line = match json {
-            true => {
-                let object = object(source, snapshot.as_ref());
-                object
-                    .bytes("index", index.path().as_os_str().as_bytes())
-                    .close()
-                    + "\n"
-            }
-            false => text(source, snapshot.as_ref(), &held_by(indexes, index)),
-        };
-        output.put(line)?;
+        let snapshot = snapshot.as_ref();
+        report.line(
+            || text(source, snapshot, &held_by(indexes, index)),
+            |row| fill(row, source, snapshot, index),
+        )?;
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(exit)
 }
 
-fn object(source: &Source, snapshot: Option<&Snapshot>) -> Object {
-    let object = Object::new()
-        .bytes("root", trawl_model::path::display(source.root()))
-        .text("id", &source.id().to_string())
-        .time("created", Some(source.info().created));
-    let Some(snapshot) = snapshot else {
-        return object.null("snapshot");
-    };
+fn fill(row: &mut Row<'_>, source: &Source, snapshot: Option<&Snapshot>, index: &IndexDir) {
+    row.put(&fields::ROOT, trawl_model::path::display(source.root()))
+        .put(&fields::ID, &source.id().to_string())
+        .put(&CREATED, source.info().created);
+    match snapshot {
+        None => {
+            row.put(&fields::SNAPSHOT, Value::Null);
+        }
+        Some(snapshot) => fill_snapshot(row, source, snapshot),
+    }
+    row.put(&fields::INDEX, index.path().as_os_str().as_bytes());
+}
+
+fn fill_snapshot(row: &mut Row<'_>, source: &Source, snapshot: &Snapshot) {
     let totals = snapshot.totals();
-    let object = object
-        .text("snapshot", &snapshot.info.id.to_string())
-        .time("started", Some(snapshot.info.started))
-        .time("finished", Some(snapshot.info.finished))
-        .number("entries", totals.entries)
-        .number("directories", totals.dirs)
-        .number("size", totals.size_bytes)
-        .number("issues", totals.issues)
-        .number("shards", snapshot.shards.len())
-        .number("index_bytes", index_bytes(snapshot));
-    let object = match kept(source) {
-        Some(usage) => object
-            .number("snapshots", usage.snapshots.len())
-            .number("all_bytes", usage.size_bytes),
-        None => object,
-    };
+    row.put(&fields::SNAPSHOT, &snapshot.info.id.to_string())
+        .put(&fields::STARTED, snapshot.info.started)
+        .put(&fields::FINISHED, snapshot.info.finished)
+        .put(&fields::ENTRIES, totals.entries)
+        .put(&fields::DIRECTORIES, totals.dirs)
+        .put(&fields::SIZE, totals.size_bytes)
+        .put(&fields::ISSUES, totals.issues)
+        .put(&SHARDS, snapshot.shards.len())
+        .put(&fields::INDEX_BYTES, index_bytes(snapshot));
+    if let Some(usage) = kept(source) {
+        row.put(&SNAPSHOTS, usage.snapshots.len())
+            .put(&ALL_BYTES, usage.size_bytes);
+    }
     let options = snapshot.info.options.iter();
-    object.object(
-        "options",
-        options.fold(Object::new(), |all, (name, value)| all.text(name, value)),
-    )
+    row.options(
+        &OPTIONS,
+        options.map(|(name, value)| (&name[..], &value[..])),
+    );
 }
 
 fn text(source: &Source, snapshot: Option<&Snapshot>, held_by: &str) -> String {
@@ -204,7 +251,7 @@ fn remove(index: &IndexDir, roots: &[OsString]) -> Result<Exit, Failure> {
             }
         }
         match known {
-            Some(root) => trawl_index::gc::remove_source(index, root)?,
+            Some(root) => trawl_writer::gc::remove_source(index, root)?,
             None => {
                 say(format_args!(
                     "{} is not a source of this index: trawl sources lists the sources",

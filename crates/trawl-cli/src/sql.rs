@@ -20,12 +20,15 @@ pub use trawl_session::shown_index;
 
 use crate::arguments::{self, Manner};
 pub use crate::at::why_none;
-pub use crate::csv::protected;
+use crate::commands::{Command, Setting, Spec};
+pub use crate::csv::{Cells, protected};
 use crate::exit::Exit;
 use crate::failure::Failure;
 pub use crate::failure::cause;
+use crate::forms::{FormArgs, Offer};
 use crate::fresh::Freshness;
 use crate::output::{print_about_words, say};
+pub use crate::rows::Form;
 use crate::scope::say_notice;
 use crate::settings;
 
@@ -75,6 +78,18 @@ pub enum Format {
     Arrow,
 }
 
+/// The forms of rows.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per line (--format json)";
+    const CSV: Option<&'static str> =
+        Some("Print comma-separated values with a header (--format csv)");
+    const NULL: Option<&'static str> =
+        Some("Print only the first column, each value terminated by a NUL byte");
+}
+
 // Options of `trawl sql`.
 #[allow(missing_docs, reason = "it would be the command's text")]
 #[derive(Debug, clap::Args)]
@@ -91,15 +106,8 @@ pub struct SqlArgs {
     /// Write rows in this format [default: table]
     #[arg(long, value_name = "FORMAT", value_enum, overrides_with_all = ["json", "csv", "null"])]
     pub format: Option<Format>,
-    /// Print one JSON object per line (--format json)
-    #[arg(long, overrides_with_all = ["format", "csv", "null"])]
-    pub json: bool,
-    /// Print comma-separated values with a header (--format csv)
-    #[arg(long, overrides_with_all = ["format", "json", "null"])]
-    pub csv: bool,
-    /// Print only the first column, each value terminated by a NUL byte
-    #[arg(short = '0', long, overrides_with_all = ["format", "json", "csv"])]
-    pub null: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     /// Write the rows to FILE, which must not exist
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
@@ -119,6 +127,22 @@ pub struct SqlArgs {
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl SqlArgs {
+    /// Returns the form that `--json`, `--csv` or `-0` chose.
+    pub fn form(&self) -> Form {
+        self.form.form()
+    }
+}
+
+impl Spec for SqlArgs {
+    const ABOUT: &'static str = "Query the index with SQL";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-export(1)", "trawl-stats(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Err(hand_over(setting.words))
+    }
 }
 
 // Options of `trawl export`.
@@ -153,6 +177,15 @@ pub struct ExportArgs {
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for ExportArgs {
+    const ABOUT: &'static str = "Write the index's content to files for other programs";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-sql(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Err(hand_over(setting.words))
+    }
 }
 
 /// Table that can be exported.
@@ -243,11 +276,11 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
         }
     })?;
     let (task, manner) = match arguments.command {
-        arguments::Command::Sql(args) => {
+        Command::Sql(args) => {
             let manner = arguments.manner.then(args.manner);
             (Task::Sql(args), manner)
         }
-        arguments::Command::Export(args) => {
+        Command::Export(args) => {
             let manner = arguments.manner.then(args.manner);
             (Task::Export(args), manner)
         }
@@ -375,7 +408,7 @@ mod tests {
         let Task::Sql(args) = order.task else {
             panic!("not sql")
         };
-        assert!(args.json && !args.csv && !args.null);
+        assert_eq!(args.form(), Form::Json);
         assert_eq!(args.query.as_deref(), Some("SELECT"));
     }
 }

@@ -9,7 +9,6 @@
 //! | [`Fanotify`] | ext4, xfs, btrfs, tmpfs, overlay; needs root | one mark on the file system |
 //! | [`Directories`] | trees that the user may read | one mark per directory |
 //! | [`Polling`] | FUSE, network file systems | reads directories' times at an interval |
-//! | [`Lustre`] | recorded changelogs | reads the text output of `lfs changelog` |
 //!
 //! [`Mounted`] adds detection of mounts below the root to any source. A [`WriterSearch`] finds
 //! files that may currently be changing without causing events.
@@ -26,7 +25,6 @@ mod dirty_set;
 mod error;
 mod fanotify;
 mod inode;
-pub mod lustre;
 mod mount_table;
 mod mounted;
 mod open_writers;
@@ -38,7 +36,6 @@ pub use directories::Directories;
 pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
-pub use lustre::Lustre;
 pub use mount_table::mounts_below;
 pub use mounted::{Crossing, Mounted};
 pub use open_writers::{

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use datafusion::sql::parser::Statement;
 use trawl_cli::exit::Exit;
-use trawl_cli::sql::{Format, Order, SqlArgs};
+use trawl_cli::sql::{Form as Chosen, Format, Order, SqlArgs};
 use trawl_model::escape::escape;
 use trawl_model::path;
 use trawl_text::time_style::full_iso;
@@ -87,12 +87,11 @@ pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
 }
 
 fn form(args: &SqlArgs) -> Form {
-    match args.format {
-        _ if args.null => Form::Null,
-        _ if args.json => Form::Named(Format::Json),
-        _ if args.csv => Form::Named(Format::Csv),
-        Some(format) => Form::Named(format),
-        None => Form::Named(Format::Table),
+    match args.form() {
+        Chosen::Null => Form::Null,
+        Chosen::Json => Form::Named(Format::Json),
+        Chosen::Csv => Form::Named(Format::Csv),
+        Chosen::Text => Form::Named(args.format.unwrap_or(Format::Table)),
     }
 }
 

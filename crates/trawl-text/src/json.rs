@@ -156,15 +156,23 @@ pub fn push_integer(out: &mut String, value: i128) {
 ///
 /// Source: <https://www.rfc-editor.org/rfc/rfc3339>
 pub fn rfc3339(time: Timestamp) -> String {
+    let mut out = String::with_capacity("2024-11-05T12:34:56.789000000Z".len());
+    push_rfc3339(&mut out, time);
+    out
+}
+
+/// Appends a time as [`rfc3339`] formats it.
+pub fn push_rfc3339(out: &mut String, time: Timestamp) {
     let civil = Zone::utc().civil(time.secs);
-    let year = match civil.year {
-        year @ 0..=9999 => format!("{year:04}"),
-        year => format!("{year:+05}"),
+    let _ = match civil.year {
+        year @ 0..=9999 => write!(out, "{year:04}"),
+        year => write!(out, "{year:+05}"),
     };
-    format!(
-        "{year}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
+    let _ = write!(
+        out,
+        "-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
         civil.month, civil.day, civil.hour, civil.minute, civil.second, time.nanos
-    )
+    );
 }
 
 /// Formats a time as seconds since 1970 with nine decimals. A time of -0.25 s,
@@ -191,7 +199,7 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// Appends a string, RFC 8259, section 7. All control characters are escaped,
 /// including U+007F, so that the output is also harmless on a terminal.
-fn push_string(out: &mut String, value: &str) {
+pub fn push_string(out: &mut String, value: &str) {
     out.push('"');
     for c in value.chars() {
         match c {

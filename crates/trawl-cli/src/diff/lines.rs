@@ -1,43 +1,93 @@
 //! Differences as lines, for people and for programs.
 
-use trawl_diff::{Attribute, AttributeSet, Difference, Kind, State};
+use trawl_diff::{AttributeSet, Difference, Kind};
 use trawl_find::record;
-use trawl_model::{Acl, Timestamp};
-use trawl_text::json::{Object, rfc3339};
+use trawl_model::rows::OwnedRow;
+use trawl_model::{Acl, Column, Meta, Timestamp, Value as ColumnValue};
+use trawl_report::schema::joined;
+use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_text::json::rfc3339;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 use trawl_text::strftime;
 use trawl_text::zone::Zone;
 
-use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::{Device, Output};
+use crate::output::Device;
+use crate::rows::Report;
 use crate::scope::printed_path;
 
-/// Format of differences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writing {
-    /// Text for people.
-    Text,
-    /// Paths, one per line.
-    Names,
-    /// Paths, each terminated by a NUL byte.
-    Null,
-    /// One JSON object per line.
-    Json,
-    /// CSV lines below a header.
-    Csv,
-}
+const KIND: Field = Field::text(
+    "kind",
+    "type of difference: `created`, `deleted`, `changed`, `moved`",
+);
+const FROM: Field = Field::bytes("from", "the path before a move; left out without one");
+const TYPE: Field = fields::TYPE.without_json();
+const BEFORE: Field = Field::object(
+    "before",
+    &STATE_FIELDS,
+    "an entry's fields at the first time; `null` if it did not exist",
+);
+const AFTER: Field = Field::object(
+    "after",
+    &STATE_FIELDS,
+    "an entry's fields at the second time; `null` if it does not exist",
+);
+const SIZE_BEFORE: Field = Field::integer("size_before", "`size` before").without_json();
+const SIZE_AFTER: Field = Field::integer("size_after", "`size` after").without_json();
+const BLOCKS_BEFORE: Field = Field::integer("blocks_before", "`blocks` before").without_json();
+const BLOCKS_AFTER: Field = Field::integer("blocks_after", "`blocks` after").without_json();
+const PERMISSIONS_BEFORE: Field =
+    Field::text("permissions_before", "`permissions` before").without_json();
+const PERMISSIONS_AFTER: Field =
+    Field::text("permissions_after", "`permissions` after").without_json();
+const UID_BEFORE: Field = Field::integer("uid_before", "`uid` before").without_json();
+const UID_AFTER: Field = Field::integer("uid_after", "`uid` after").without_json();
+const GID_BEFORE: Field = Field::integer("gid_before", "`gid` before").without_json();
+const GID_AFTER: Field = Field::integer("gid_after", "`gid` after").without_json();
+const MTIME_BEFORE: Field = Field::time("mtime_before", "`mtime` before").without_json();
+const MTIME_AFTER: Field = Field::time("mtime_after", "`mtime` after").without_json();
 
-const CSV_HEADER: &str = "kind,path,path_raw,from,from_raw,type,changed,size_before,\
-                          size_after,blocks_before,\
-                          blocks_after,permissions_before,permissions_after,uid_before,uid_after,gid_before,\
-                          gid_after,mtime_before,mtime_after\n";
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a difference between two snapshots",
+    fields: &[
+        KIND,
+        fields::PATH.with_null(),
+        FROM,
+        TYPE,
+        fields::CHANGED,
+        BEFORE,
+        AFTER,
+        SIZE_BEFORE,
+        SIZE_AFTER,
+        BLOCKS_BEFORE,
+        BLOCKS_AFTER,
+        PERMISSIONS_BEFORE,
+        PERMISSIONS_AFTER,
+        UID_BEFORE,
+        UID_AFTER,
+        GID_BEFORE,
+        GID_AFTER,
+        MTIME_BEFORE,
+        MTIME_AFTER,
+    ],
+    samples: &["diff"],
+};
+
+/// Text for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// What differs.
+    Changes,
+    /// Only paths.
+    Names,
+}
 
 /// Writer of differences.
 pub(super) struct Lines<'a> {
-    writing: Writing,
+    style: Style,
     given: &'a [u8],
     top: &'a [u8],
     words: Words,
@@ -72,42 +122,44 @@ impl Words {
     /// Describes the attributes that differ, as in `size 10 → 20, mode 0644 → 0600`. Leaves out
     /// attributes that follow from others: blocks where the size differs, and ctime, which every
     /// change sets.
-    pub(crate) fn changes(&self, before: &State, after: &State, which: AttributeSet) -> String {
-        let beside = |attribute, others: &[Attribute]| {
+    pub(crate) fn changes(
+        &self,
+        before: &OwnedRow,
+        after: &OwnedRow,
+        which: AttributeSet,
+    ) -> String {
+        let beside = |attribute, others: &[Column]| {
             which.contains(attribute) && others.iter().any(|other| which.contains(*other))
         };
         let mut told = which;
-        if beside(Attribute::Blocks, &[Attribute::Size]) {
-            told = told.minus(AttributeSet::of(&[Attribute::Blocks]));
+        if beside(Column::Blocks, &[Column::Size]) {
+            told = told.minus(AttributeSet::of(&[Column::Blocks]));
         }
-        let ctime = AttributeSet::of(&[Attribute::Ctime]);
+        let ctime = AttributeSet::of(&[Column::Ctime]);
         if !told.minus(ctime).is_empty() {
             told = told.minus(ctime);
         }
-        let text = |attribute: Attribute| self.change(attribute, before, after);
-        told.iter().map(text).collect::<Vec<_>>().join(", ")
+        let text = |attribute: Column| self.change(attribute, before, after);
+        told.iter().filter_map(text).collect::<Vec<_>>().join(", ")
     }
 
-    fn change(&self, attribute: Attribute, before: &State, after: &State) -> String {
-        let (name, arrow) = (attribute.name(), self.arrow);
-        let values = match attribute {
-            Attribute::Mtime => self.times(before.meta.mtime, after.meta.mtime),
-            Attribute::Ctime => self.times(before.meta.ctime, after.meta.ctime),
-            Attribute::Atime => self.times(before.meta.atime, after.meta.atime),
-            Attribute::Btime => {
-                let time = |state: &State| state.meta.btime.unwrap_or_default();
+    fn change(&self, attribute: Column, before: &OwnedRow, after: &OwnedRow) -> Option<String> {
+        let (name, arrow) = (attribute.compared_as()?, self.arrow);
+        let [before, after] = match attribute.nanoseconds() {
+            Some(_) => {
+                let time = |state: &OwnedRow| match state.value(attribute) {
+                    ColumnValue::Time(time) => time,
+                    _ => Timestamp::default(),
+                };
                 self.times(time(before), time(after))
             }
-            _ => [before, after].map(|state| self.value(attribute, state)),
+            None => [before, after].map(|state| self.value(attribute, state)),
         };
-        match values {
-            [Some(before), Some(after)] => format!("{name} {before} {arrow} {after}"),
-            _ => name.to_owned(),
-        }
+        Some(format!("{name} {before} {arrow} {after}"))
     }
 
-    /// Returns a value as people read it; `None` for times, which [`Words::times`] formats.
-    fn value(&self, attribute: Attribute, state: &State) -> Option<String> {
+    /// Returns a value as people read it, except for times, which [`Words::times`] formats.
+    fn value(&self, attribute: Column, state: &OwnedRow) -> String {
         let meta = &state.meta;
         let named = |name: Option<&[u8]>, id: u32| {
             name.map_or_else(
@@ -115,37 +167,34 @@ impl Words {
                 |name| String::from_utf8_lossy(name).into_owned(),
             )
         };
-        Some(match attribute {
-            Attribute::Type => char::from(meta.file_type().letter()).to_string(),
-            Attribute::Size => meta.size.to_string(),
-            Attribute::Blocks => meta.blocks.to_string(),
-            Attribute::Mode => format!("{:04o}", meta.mode & 0o7777),
-            Attribute::Owner => named(self.owners.user(meta.uid).as_deref(), meta.uid.0),
-            Attribute::Group => named(self.owners.group(meta.gid).as_deref(), meta.gid.0),
-            Attribute::Links => meta.nlink.to_string(),
-            Attribute::Target => trawl_model::escape::escape(&state.link_target).into_owned(),
-            Attribute::Acl => acl(&state.acl),
-            Attribute::DefaultAcl => acl(&state.acl_default),
-            Attribute::Xattrs => {
+        match attribute {
+            Column::Mode => format!("{:04o}", meta.mode & 0o7777),
+            Column::Uid => named(self.owners.user(meta.uid).as_deref(), meta.uid.0),
+            Column::Gid => named(self.owners.group(meta.gid).as_deref(), meta.gid.0),
+            Column::Acl => acl(&state.acl),
+            Column::AclDefault => acl(&state.acl_default),
+            Column::XattrNames => {
                 let names: Vec<_> = names(&state.xattr_names).collect();
                 match names.is_empty() {
                     true => "none".to_owned(),
                     false => names.join("+"),
                 }
             }
-            Attribute::Project => meta.project.map_or("none".to_owned(), |id| id.to_string()),
-            Attribute::Flags => format!("{:#x}", meta.attributes),
-            Attribute::Inode => meta.ino.to_string(),
-            Attribute::Device => record::device(meta.dev),
-            Attribute::Rdev => record::device(meta.rdev),
-            Attribute::Mtime | Attribute::Ctime | Attribute::Atime | Attribute::Btime => {
-                return None;
-            }
-        })
+            Column::Attributes => format!("{:#x}", meta.attributes),
+            Column::Dev => record::device(meta.dev),
+            Column::Rdev => record::device(meta.rdev),
+            other => match state.value(other) {
+                ColumnValue::Null => "none".to_owned(),
+                ColumnValue::Number(number) => number.to_string(),
+                ColumnValue::Time(time) => rfc3339(time),
+                ColumnValue::Type(kind) => char::from(kind.letter()).to_string(),
+                ColumnValue::Bytes(bytes) => trawl_model::escape::escape(bytes).into_owned(),
+            },
+        }
     }
 
     /// Formats two times to the second, or to the nanosecond if the seconds are equal.
-    fn times(&self, before: Timestamp, after: Timestamp) -> [Option<String>; 2] {
+    fn times(&self, before: Timestamp, after: Timestamp) -> [String; 2] {
         let is_close = before.secs == after.secs;
         [before, after].map(|time| {
             let mut text = String::new();
@@ -154,7 +203,7 @@ impl Words {
             if is_close {
                 text.push_str(&format!(".{:09}", time.nanos));
             }
-            Some(text)
+            text
         })
     }
 }
@@ -176,9 +225,9 @@ fn names(list: &[u8]) -> impl Iterator<Item = String> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn new(writing: Writing, given: &'a [u8], top: &'a [u8]) -> Lines<'a> {
+    pub(super) fn new(style: Style, given: &'a [u8], top: &'a [u8]) -> Lines<'a> {
         Lines {
-            writing,
+            style,
             given,
             top,
             words: Words::new(),
@@ -189,37 +238,13 @@ impl<'a> Lines<'a> {
         }
     }
 
-    pub(super) fn writing(&self) -> Writing {
-        self.writing
-    }
-
     /// Writes one difference.
-    pub(super) fn put(
-        &self,
-        difference: &Difference,
-        is_first: bool,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
-        match self.writing {
-            Writing::Text => output.put(self.text(difference)),
-            Writing::Names => output.put([&self.shown(&difference.path)[..], b"\n"].concat()),
-            Writing::Null => output.put([&self.named(&difference.path)[..], b"\0"].concat()),
-            Writing::Json => output.put(self.json(difference)),
-            Writing::Csv => {
-                if is_first {
-                    output.put(CSV_HEADER)?;
-                }
-                output.put(self.csv(difference))
-            }
-        }
-    }
-
-    /// Writes the header if there are no differences and it is not written yet.
-    pub(super) fn end(&self, some: bool, output: &mut Output) -> Result<(), Failure> {
-        match self.writing == Writing::Csv && !some {
-            true => output.put(CSV_HEADER),
-            false => Ok(()),
-        }
+    pub(super) fn put(&self, difference: &Difference, report: &mut Report) -> Result<(), Failure> {
+        let text = || match self.style {
+            Style::Changes => self.text(difference),
+            Style::Names => [&self.shown(&difference.path)[..], b"\n"].concat(),
+        };
+        Ok(report.line(text, |row| self.fill(row, difference))?)
     }
 
     /// Returns the path as the user would spell it.
@@ -240,7 +265,7 @@ impl<'a> Lines<'a> {
             (Kind::Changed | Kind::Moved, _) => [b"M ", &path[..]].concat(),
         };
         if let (Some(before), Some(after)) = (&difference.before, &difference.after) {
-            let ctime = AttributeSet::of(&[Attribute::Ctime]);
+            let ctime = AttributeSet::of(&[Column::Ctime]);
             let which = match difference.kind {
                 Kind::Moved => difference.attributes.minus(ctime),
                 _ => difference.attributes,
@@ -254,84 +279,84 @@ impl<'a> Lines<'a> {
         line
     }
 
-    fn json(&self, difference: &Difference) -> String {
-        let owners = &self.words.owners;
-        let object = Object::new()
-            .text("kind", kind_name(difference.kind))
-            .bytes("path", &self.named(&difference.path));
-        let object = match &difference.from {
-            Some(from) => object.bytes("from", &self.named(from)),
-            None => object,
-        };
-        let quoted = |attribute: Attribute| format!("\"{}\"", attribute.name());
-        let mut object = object.array("changed", difference.attributes.iter().map(quoted));
+    fn fill(&self, row: &mut Row<'_>, difference: &Difference) {
+        let kind = difference.after.as_ref().or(difference.before.as_ref());
+        let kind = kind.map(|state| char::from(state.meta.file_type().letter()));
+        row.put(&KIND, kind_name(difference.kind))
+            .put(&fields::PATH, &self.named(&difference.path));
+        if let Some(from) = &difference.from {
+            row.put(&FROM, &self.named(from));
+        }
+        row.put(&TYPE, kind)
+            .texts(&fields::CHANGED, difference.attributes.names());
         let from = difference.from.as_ref().unwrap_or(&difference.path);
         let states = [
-            ("before", &difference.before, from),
-            ("after", &difference.after, &difference.path),
+            (BEFORE, &difference.before, from),
+            (AFTER, &difference.after, &difference.path),
         ];
-        for (key, state, path) in states {
-            object = match state {
-                Some(state) => object.object(key, state_object(&self.named(path), state, owners)),
-                None => object.null(key),
-            };
+        for (field, state, path) in states {
+            match state {
+                Some(state) => {
+                    let owners = self.words.owners();
+                    row.object(&field, |row| {
+                        fill_state(row, &self.named(path), state, owners)
+                    });
+                }
+                None => {
+                    row.put(&field, Value::Null);
+                }
+            }
         }
-        object.close() + "\n"
-    }
-
-    fn csv(&self, difference: &Difference) -> Vec<u8> {
-        let changed: Vec<&str> = difference.attributes.iter().map(Attribute::name).collect();
-        let states = [difference.before.as_ref(), difference.after.as_ref()];
-        let from = difference.from.as_ref().map(|from| self.named(from));
-        let kind = difference.after.as_ref().or(difference.before.as_ref());
-        let kind = kind.map(|state| char::from(state.meta.file_type().letter()).to_string());
-        let line = Line::new()
-            .field(kind_name(difference.kind))
-            .path(self.named(&difference.path))
-            .path(from.unwrap_or_default())
-            .field(kind.unwrap_or_default())
-            .field(changed.join("+"));
-        let values: [fn(&State) -> String; 6] = [
-            |state| state.meta.size.to_string(),
-            |state| state.meta.blocks.to_string(),
-            |state| record::permissions(state.meta.mode),
-            |state| state.meta.uid.0.to_string(),
-            |state| state.meta.gid.0.to_string(),
-            |state| rfc3339(state.meta.mtime),
-        ];
-        let cells = values
-            .iter()
-            .flat_map(|value| states.map(|state| state.map(value).unwrap_or_default()));
-        cells.fold(line, Line::field).close()
+        if row.wants(&SIZE_BEFORE) {
+            fill_pairs(row, [difference.before.as_ref(), difference.after.as_ref()]);
+        }
     }
 }
 
-/// Returns an entry's attributes as an object, including those that `find --json` does not have.
-pub(crate) fn state_object(path: &[u8], state: &State, owners: &Owners) -> Object {
-    let object = record::object(path, Some(&state.meta), &state.link_target, owners);
-    let mut object = match state.xattr_names.is_empty() {
-        true => object,
-        false => {
-            let quoted = names(&state.xattr_names).map(|name| serde_json_text(&name));
-            object.array("xattrs", quoted)
-        }
-    };
-    for (key, list) in [("acl", &state.acl), ("default_acl", &state.acl_default)] {
+/// Fills the columns of CSV that hold a value before and after.
+fn fill_pairs(row: &mut Row<'_>, states: [Option<&OwnedRow>; 2]) {
+    let [before, after] = states.map(|state| state.map(|state| &state.meta));
+    let permissions = |meta: Option<&Meta>| meta.map(|meta| record::permissions(meta.mode));
+    let [old, new] = [permissions(before), permissions(after)];
+    row.put(&SIZE_BEFORE, before.map(|meta| meta.size))
+        .put(&SIZE_AFTER, after.map(|meta| meta.size))
+        .put(&BLOCKS_BEFORE, before.map(|meta| meta.blocks))
+        .put(&BLOCKS_AFTER, after.map(|meta| meta.blocks))
+        .put(&PERMISSIONS_BEFORE, old.as_deref())
+        .put(&PERMISSIONS_AFTER, new.as_deref())
+        .put(&UID_BEFORE, before.map(|meta| meta.uid))
+        .put(&UID_AFTER, after.map(|meta| meta.uid))
+        .put(&GID_BEFORE, before.map(|meta| meta.gid))
+        .put(&GID_AFTER, after.map(|meta| meta.gid))
+        .put(&MTIME_BEFORE, before.map(|meta| meta.mtime))
+        .put(&MTIME_AFTER, after.map(|meta| meta.mtime));
+}
+
+const XATTRS: Field = Field::texts("xattrs", "names of extended attributes");
+const ACL: Field = Field::text(
+    "acl",
+    "access control list, as the attribute in hexadecimal",
+);
+const DEFAULT_ACL: Field = Field::text("default_acl", "default access control list, likewise");
+
+/// The fields of an entry, including those that `find --json` does not have.
+pub(crate) const STATE_FIELDS: [Field; record::FIELDS.len() + 3] =
+    joined::<{ record::FIELDS.len() }, 3, { record::FIELDS.len() + 3 }>(
+        record::FIELDS,
+        [XATTRS, ACL, DEFAULT_ACL],
+    );
+
+/// Fills a row with an entry's attributes.
+pub(crate) fn fill_state(row: &mut Row<'_>, path: &[u8], state: &OwnedRow, owners: &Owners) {
+    record::fill(row, path, Some(&state.meta), &state.link_target, owners);
+    if !state.xattr_names.is_empty() {
+        row.texts(&XATTRS, names(&state.xattr_names));
+    }
+    for (field, list) in [(ACL, &state.acl), (DEFAULT_ACL, &state.acl_default)] {
         if !list.is_empty() {
-            object = object.text(key, &trawl_text::json::hex(list));
+            row.put(&field, &trawl_text::json::hex(list));
         }
     }
-    object
-}
-
-/// Returns a JSON string.
-fn serde_json_text(text: &str) -> String {
-    let object = Object::new().text("", text).close();
-    object
-        .strip_prefix("{\"\":")
-        .and_then(|rest| rest.strip_suffix('}'))
-        .unwrap_or("\"\"")
-        .to_owned()
 }
 
 /// Returns the name of a kind in output for programs.

@@ -9,23 +9,26 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::diff::{DiffOptions, Lacking, Pair};
-use trawl_diff::{
-    ALL_ATTRIBUTES, Attribute, AttributeSet, Difference, Kind, Moves, Outcome, Which,
-};
+use trawl_diff::{AttributeSet, Difference, Kind, Moves, Outcome, Which};
+use trawl_model::column::{COMPARED, Column};
 use trawl_query::AsOf;
+use trawl_report::Schema;
 use trawl_session::Sessions;
 
 use crate::answer::say_no_answer;
 use crate::arguments::Manner;
 use crate::at;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
-use crate::output::{Output, say};
+use crate::output::say;
+use crate::rows::{self, Form, Report};
 use crate::scope::{exit_of, printed_path};
 use crate::settings;
 
-use self::lines::{Lines, Writing};
+use self::lines::{Lines, Style};
 use self::summary::{Grouping, Summary};
 
 const EXAMPLES: &str = "\
@@ -86,17 +89,23 @@ pub(crate) struct DiffArgs {
     /// Print only paths, each terminated by a NUL byte
     #[arg(short = '0', long = "null", conflicts_with = "summary")]
     null: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     /// Exit with 1 if anything differs
     #[arg(long)]
     exit_code: bool,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for DiffArgs {
+    const ABOUT: &'static str = "Show the differences between two snapshots";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&lines::SCHEMA, &summary::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Kind of difference.
@@ -127,16 +136,16 @@ impl Only {
 #[derive(Clone, Copy, Debug)]
 enum Ignored {
     Nothing,
-    One(Attribute),
+    One(Column),
 }
 
 fn ignored(text: &str) -> Result<Ignored, String> {
     if text == "none" {
         return Ok(Ignored::Nothing);
     }
-    let found = ALL_ATTRIBUTES.iter().find(|one| one.name() == text);
+    let found = COMPARED.iter().find(|one| one.compared_as() == Some(text));
     found.copied().map(Ignored::One).ok_or_else(|| {
-        let names: Vec<&str> = ALL_ATTRIBUTES.iter().map(|one| one.name()).collect();
+        let names: Vec<&str> = AttributeSet::all().names().collect();
         format!("use none, or some of {}", names.join(", "))
     })
 }
@@ -202,13 +211,17 @@ pub(crate) fn run(
     if pair.is_one_snapshot() {
         say("both times mean the same snapshot: there are no differences");
     }
-    let mut output = Output::stdout();
+    let schema = match args.summary {
+        Some(_) => &summary::SCHEMA,
+        None => &lines::SCHEMA,
+    };
+    let mut report = rows::report(schema, args.form());
     let mut taker = Taker::new(args, &asked, &path);
     let outcome = pair.compare(&args.options(), &mut |difference| {
-        taker.take(difference, &mut output)
+        taker.take(difference, &mut report)
     })?;
-    let some = taker.finish(&mut output)?;
-    output.finish()?;
+    let some = taker.finish(&mut report)?;
+    rows::finish(report)?;
     let exit = say_gaps(pair, &outcome, &path, asked.path.as_bytes())?;
     Ok(match args.exit_code && some {
         true => exit.and(Exit::Issues),
@@ -281,8 +294,8 @@ impl DiffArgs {
             Ignored::Nothing => None,
             Ignored::One(attribute) => Some(*attribute),
         });
-        let ignored: Vec<Attribute> = match self.ignore.is_empty() {
-            true => vec![Attribute::Atime, Attribute::Device],
+        let ignored: Vec<Column> = match self.ignore.is_empty() {
+            true => vec![Column::Atime, Column::Dev],
             false => named.collect(),
         };
         AttributeSet::all().minus(AttributeSet::of(&ignored))
@@ -292,13 +305,21 @@ impl DiffArgs {
         self.null || self.words.iter().any(|word| word == NULL)
     }
 
+    /// Returns the form of the answer. `-0` counts only beside no other.
+    fn form(&self) -> Form {
+        match self.form.form() {
+            Form::Text if self.is_null() && self.summary.is_none() => Form::Null,
+            form => form,
+        }
+    }
+
     fn read(&self) -> AttributeSet {
         if self.summary.is_some() {
-            return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
+            return AttributeSet::of(&[Column::Uid, Column::Size, Column::Blocks]);
         }
-        match self.json || self.csv {
-            true => AttributeSet::all(),
-            false => AttributeSet::EMPTY,
+        match self.form() {
+            Form::Json | Form::Csv => AttributeSet::all(),
+            Form::Text | Form::Null => AttributeSet::EMPTY,
         }
     }
 }
@@ -313,15 +334,12 @@ struct Taker<'a> {
 
 impl<'a> Taker<'a> {
     fn new(args: &'a DiffArgs, asked: &'a Asked, top: &'a [u8]) -> Taker<'a> {
-        let writing = match (args.json, args.csv) {
-            (true, _) => Writing::Json,
-            (_, true) => Writing::Csv,
-            _ if args.is_null() => Writing::Null,
-            _ if args.name_only => Writing::Names,
-            _ => Writing::Text,
+        let style = match args.name_only {
+            true => Style::Names,
+            false => Style::Changes,
         };
         let given = asked.path.as_bytes();
-        let lines = Lines::new(writing, given, top);
+        let lines = Lines::new(style, given, top);
         let summary = |grouping| Summary::new(grouping, args.depth, given, top);
         Taker {
             lines,
@@ -331,14 +349,14 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn take(&mut self, difference: &Difference, output: &mut Output) -> ControlFlow<()> {
-        let is_first = !std::mem::replace(&mut self.some, true);
+    fn take(&mut self, difference: &Difference, report: &mut Report) -> ControlFlow<()> {
+        self.some = true;
         let done = match &mut self.summary {
             Some(summary) => {
                 summary.add(difference);
                 Ok(())
             }
-            None => self.lines.put(difference, is_first, output),
+            None => self.lines.put(difference, report),
         };
         match done {
             Ok(()) => ControlFlow::Continue(()),
@@ -350,13 +368,13 @@ impl<'a> Taker<'a> {
     }
 
     /// Writes the rest; returns true if anything differed.
-    fn finish(self, output: &mut Output) -> Result<bool, Failure> {
+    fn finish(self, report: &mut Report) -> Result<bool, Failure> {
         if let Some(failure) = self.failed {
             return Err(failure);
         }
         match self.summary {
-            Some(summary) => summary.put(self.lines.writing(), output)?,
-            None => self.lines.end(self.some, output)?,
+            Some(summary) => summary.put(report)?,
+            None => report.begin()?,
         }
         Ok(self.some)
     }

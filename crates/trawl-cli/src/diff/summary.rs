@@ -3,16 +3,15 @@
 use trawl_answers::diff::{self, Sums, Tally};
 use trawl_diff::Difference;
 use trawl_model::Uid;
-use trawl_text::json::Object;
+use trawl_report::{Field, Row, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 
-use crate::csv::Line;
-use crate::diff::lines::Writing;
 use crate::failure::Failure;
 use crate::index::progress::grouped;
-use crate::output::{Device, Output};
+use crate::output::Device;
+use crate::rows::{Form, Report};
 use crate::scope::printed_path;
 use crate::table::{Align, signed_size, table};
 
@@ -44,6 +43,29 @@ impl Grouping {
         }
     }
 }
+
+const LABEL: Field = fields::LABEL.without_raw();
+const CREATED: Field = Field::integer("created", "number of new entries");
+const DELETED: Field = Field::integer("deleted", "number of deleted entries");
+const CHANGED: Field = Field::integer("changed", "number of changed entries");
+const MOVED: Field = Field::integer("moved", "number of moved entries");
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a group of differences",
+    fields: &[
+        fields::BY,
+        fields::KEY,
+        LABEL,
+        CREATED,
+        DELETED,
+        CHANGED,
+        MOVED,
+        fields::SIZE_DELTA,
+        fields::DISK_DELTA,
+    ],
+    samples: &["diff --summary"],
+};
 
 /// Counter of differences.
 pub(super) struct Summary<'a> {
@@ -89,7 +111,7 @@ impl<'a> Summary<'a> {
     }
 
     /// Writes all groups, the one with the largest change first.
-    pub(super) fn put(self, writing: Writing, output: &mut Output) -> Result<(), Failure> {
+    pub(super) fn put(self, report: &mut Report) -> Result<(), Failure> {
         let mut rows: Vec<(Vec<u8>, Vec<u8>, Sums)> = self
             .tally
             .groups()
@@ -100,40 +122,26 @@ impl<'a> Summary<'a> {
             let size = |sums: &Sums| std::cmp::Reverse(sums.size_delta.unsigned_abs());
             size(a).cmp(&size(b)).then_with(|| a_label.cmp(b_label))
         });
-        match writing {
-            Writing::Json => rows.iter().try_for_each(|row| output.put(self.json(row))),
-            Writing::Csv => {
-                output.put(
-                    "by,key,key_raw,label,created,deleted,changed,moved,size_delta,disk_delta\n",
-                )?;
-                rows.iter().try_for_each(|row| output.put(self.csv(row)))
-            }
-            Writing::Text | Writing::Names | Writing::Null => output.put(self.text(&rows)),
+        if report.form() == Form::Text {
+            return Ok(report.put(self.text(&rows))?);
         }
+        report.begin()?;
+        for (label, key, sums) in &rows {
+            report.row(|row| self.fill(row, (label, key), sums))?;
+        }
+        Ok(())
     }
 
-    fn json(&self, (label, key, sums): &(Vec<u8>, Vec<u8>, Sums)) -> String {
-        let object = Object::new()
-            .text("by", self.grouping.name())
-            .bytes("key", key)
-            .bytes("label", label)
-            .number("created", sums.created)
-            .number("deleted", sums.deleted)
-            .number("changed", sums.changed)
-            .number("moved", sums.moved)
-            .number("size_delta", clamp(sums.size_delta))
-            .number("disk_delta", clamp(sums.disk_delta));
-        object.close() + "\n"
-    }
-
-    fn csv(&self, (label, key, sums): &(Vec<u8>, Vec<u8>, Sums)) -> Vec<u8> {
-        let line = Line::new()
-            .field(self.grouping.name())
-            .path(key)
-            .field(label);
-        let counts = [sums.created, sums.deleted, sums.changed, sums.moved];
-        let line = counts.into_iter().fold(line, Line::value);
-        line.value(sums.size_delta).value(sums.disk_delta).close()
+    fn fill(&self, row: &mut Row<'_>, (label, key): (&[u8], &[u8]), sums: &Sums) {
+        row.put(&fields::BY, self.grouping.name())
+            .put(&fields::KEY, key)
+            .put(&LABEL, label)
+            .put(&CREATED, sums.created)
+            .put(&DELETED, sums.deleted)
+            .put(&CHANGED, sums.changed)
+            .put(&MOVED, sums.moved)
+            .put(&fields::SIZE_DELTA, sums.size_delta)
+            .put(&fields::DISK_DELTA, sums.disk_delta);
     }
 
     fn text(&self, rows: &[(Vec<u8>, Vec<u8>, Sums)]) -> Vec<u8> {
@@ -164,8 +172,4 @@ impl<'a> Summary<'a> {
         lines.push(cells(b"total", &whole));
         table(&lines, Align::FirstLeft)
     }
-}
-
-fn clamp(number: i128) -> i64 {
-    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }

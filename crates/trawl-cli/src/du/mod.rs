@@ -14,23 +14,50 @@ use std::path::{Path, PathBuf};
 
 use trawl_answers::du::{Amount, Du};
 use trawl_model::Timestamp;
-use trawl_text::json::Object;
+use trawl_report::{Field, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::answer::Failing;
 use crate::arguments::Manner;
-use crate::csv::Line;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Device, Output, say};
-use crate::rows::Form;
+use crate::output::{Device, say};
+use crate::rows::{self, Report};
 use crate::scope::Session;
 
 use self::excluded::contents;
 pub(crate) use self::options::DuArgs;
 use self::options::{Flags, Measure, Plan};
+
+const INODES: Field = Field::integer("inodes", "number of objects that `du` counted");
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a directory with everything below it, or a file",
+    fields: &[fields::PATH, fields::DISK_BYTES, fields::SIZE, INODES],
+    samples: &["du -a"],
+};
+
+impl Spec for DuArgs {
+    const ABOUT: &'static str = "Sum up disk usage, as du does";
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl du -sh /home/*", "show the sizes of directories"),
+        (
+            "trawl du -d 1 --inodes .",
+            "show the number of entries in each",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["du(1)", "trawl-top(1)", "trawl-growth(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Result<Exit, Failure> {
@@ -45,12 +72,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
             Device::Terminal => Terminal::Watched(Locale::from_env()),
             Device::Other => Terminal::Absent,
         },
-        output: Output::stdout(),
+        report: rows::report(&SCHEMA, plan.form),
         zone: Zone::local(),
     };
-    if plan.form == Form::Csv {
-        lines.output.put("path,path_raw,disk_bytes,size,inodes\n")?;
-    }
+    lines.report.begin()?;
     let mut du = Du::new(&session, &plan.options);
     for given in &paths {
         let mut failing = Failing::default();
@@ -62,7 +87,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &DuArgs, manner: Manner) -> Resu
     if plan.total {
         lines.write(b"total", &du.total())?;
     }
-    lines.output.finish()?;
+    rows::finish(lines.report)?;
     session.finish()
 }
 
@@ -97,7 +122,7 @@ fn arguments(flags: &Flags) -> Result<(Vec<OsString>, Exit), Failure> {
 struct Lines<'a> {
     plan: &'a Plan,
     terminal: Terminal,
-    output: Output,
+    report: Report,
     zone: Zone,
 }
 
@@ -123,33 +148,25 @@ impl Lines<'_> {
             Measure::Apparent => u128::from(usage.size_bytes),
             Measure::Inodes => u128::from(usage.inodes),
         };
-        let line = match self.plan.form {
-            Form::Text => {
-                let mut line = self.plan.format.show(amount).into_bytes();
+        let plan = self.plan;
+        let text = || {
+            let mut line = plan.format.show(amount).into_bytes();
+            line.push(b'\t');
+            if let Some(look) = &plan.time {
+                let now = Timestamp::default();
+                line.extend(look.show(shown.time, now, &self.zone).bytes());
                 line.push(b'\t');
-                if let Some(look) = &self.plan.time {
-                    let now = Timestamp::default();
-                    line.extend(look.show(shown.time, now, &self.zone).bytes());
-                    line.push(b'\t');
-                }
-                line.extend_from_slice(&self.terminal.show(path));
-                line.push(self.plan.ending);
-                line
             }
-            Form::Json => {
-                let object = Object::new()
-                    .bytes("path", path)
-                    .number("disk_bytes", disk_bytes);
-                let object = object.number("size", usage.size_bytes);
-                (object.number("inodes", usage.inodes).close() + "\n").into_bytes()
-            }
-            Form::Csv => Line::new()
-                .path(path)
-                .value(disk_bytes)
-                .value(usage.size_bytes)
-                .value(usage.inodes)
-                .close(),
+            line.extend_from_slice(&self.terminal.show(path));
+            line.push(plan.ending);
+            line
         };
-        self.output.put(line)
+        let done = self.report.line(text, |row| {
+            row.put(&fields::PATH, path)
+                .put(&fields::DISK_BYTES, disk_bytes)
+                .put(&fields::SIZE, usage.size_bytes)
+                .put(&INODES, usage.inodes);
+        });
+        Ok(done?)
     }
 }

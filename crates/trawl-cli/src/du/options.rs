@@ -12,6 +12,7 @@ use crate::arguments::{Manner, occurrences};
 use crate::block_size::SizeFormat;
 use crate::du::excluded::excluded;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Rows};
 use crate::rows::Form;
 use crate::time_look::TimeLook;
 
@@ -104,12 +105,8 @@ pub(crate) struct Flags {
     /// End lines with a NUL byte
     #[arg(short = '0', long)]
     null: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
     /// Print help
@@ -276,7 +273,7 @@ impl DuArgs {
             time: self.time(get).map_err(Failure::Usage)?,
             format: self.format(measure, get).map_err(Failure::Usage)?,
             ending: if flags.null { 0 } else { b'\n' },
-            form: Form::new(flags.json, flags.csv),
+            form: flags.form.form(),
         })
     }
 

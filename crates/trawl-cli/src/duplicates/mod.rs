@@ -5,21 +5,22 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use trawl_answers::duplicates::{DuplicatesOptions, Set, Verify, duplicates};
-use trawl_query::Alike;
+use trawl_query::{Alike, Entry};
+use trawl_report::{Field, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
 
 use crate::answer::Failing;
 use crate::arguments::Manner;
-use crate::csv::Line;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::index::progress::counted;
-use crate::output::{Device, Output, say};
-use crate::rows::Form;
+use crate::output::{Device, say};
+use crate::rows::{self, Form, Report};
 use crate::scope::Session;
-use trawl_text::json::Object;
 
 const EXAMPLES: &str = "\
 Without --verify the files are candidates: they have the same size. Several
@@ -29,6 +30,46 @@ Examples:
   trawl duplicates /srv --min-size 1M           find files of the same size
   trawl duplicates /srv --name                  find same size and same name
   trawl duplicates ~ --min-size 1M --verify     find files of the same content";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per group";
+    const CSV: Option<&'static str> =
+        Some("Print comma-separated values with a header, one file per line");
+    const NULL: Option<&'static str> = Some(
+        "Print only paths, each terminated by a NUL byte\n\nAnother NUL byte follows each group.",
+    );
+}
+
+const RECLAIMABLE_BYTES: Field = Field::integer(
+    "reclaimable_bytes",
+    "space that all but one of the files take",
+);
+const VERIFIED: Field = Field::flag("verified", "whether the files were compared byte by byte");
+const FILES: Field = Field::objects(
+    "files",
+    &[fields::PATH],
+    "identical files, each an object with `path`",
+);
+const GROUP: Field = Field::integer("group", "number of the group").without_json();
+const PATH: Field = fields::PATH.with_null();
+
+/// Rows for programs: groups.
+static SCHEMA: Schema = Schema {
+    row: "a group of files that may be duplicates",
+    fields: &[fields::SIZE, RECLAIMABLE_BYTES, VERIFIED, FILES],
+    samples: &["duplicates --min-size 1"],
+};
+
+/// Rows for programs that want a row for each file: CSV, and paths before a NUL.
+static FILE: Schema = Schema {
+    row: "a file that may be a duplicate",
+    fields: &[GROUP, fields::SIZE, fields::DISK_BYTES, PATH],
+    samples: &[],
+};
 
 // Options of `trawl duplicates`.
 #[derive(Debug, clap::Args)]
@@ -49,19 +90,20 @@ pub(crate) struct DuplicatesArgs {
     /// Stop after N groups
     #[arg(short = 'n', long, value_name = "N")]
     limit: Option<usize>,
-    /// Print one JSON object per group
-    #[arg(long, overrides_with_all = ["csv", "null"])]
-    json: bool,
-    /// Print comma-separated values with a header, one file per line
-    #[arg(long, overrides_with_all = ["json", "null"])]
-    csv: bool,
-    /// Print only paths, each terminated by a NUL byte
-    ///
-    /// Another NUL byte follows each group.
-    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
-    null: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for DuplicatesArgs {
+    const ABOUT: &'static str = "Find files that may be duplicates";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "cmp(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -116,19 +158,10 @@ pub(crate) fn run(
     session.finish()
 }
 
-/// Format of groups.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Writing {
-    Rows(Form),
-    Null,
-}
-
 struct Writer<'a> {
     args: &'a DuplicatesArgs,
-    writing: Writing,
-    output: Output,
+    report: Report,
     terminal: Terminal,
-    has_begun: bool,
     groups: usize,
     files: u64,
     reclaimable: u64,
@@ -136,18 +169,17 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     fn new(args: &'a DuplicatesArgs) -> Writer<'a> {
+        let schema = match args.form.form() {
+            Form::Csv | Form::Null => &FILE,
+            Form::Text | Form::Json => &SCHEMA,
+        };
         Writer {
             args,
-            writing: match args.null {
-                true => Writing::Null,
-                false => Writing::Rows(Form::new(args.json, args.csv)),
-            },
-            output: Output::stdout(),
+            report: rows::report(schema, args.form.form()),
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(Locale::from_env()),
                 Device::Other => Terminal::Absent,
             },
-            has_begun: false,
             groups: 0,
             files: 0,
             reclaimable: 0,
@@ -158,57 +190,45 @@ impl<'a> Writer<'a> {
         self.args.limit.is_some_and(|limit| self.groups >= limit)
     }
 
-    /// Writes the header, once.
-    fn begin(&mut self) -> Result<(), Failure> {
-        let has_begun = std::mem::replace(&mut self.has_begun, true);
-        match self.writing {
-            Writing::Rows(Form::Csv) if !has_begun => {
-                self.output.put("group,size,disk_bytes,path,path_raw\n")
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn write(&mut self, set: &Set<'_>) -> Result<(), Failure> {
         if self.is_full() {
             return Ok(());
         }
-        self.begin()?;
         self.groups += 1;
         self.files += set.files.len() as u64;
         let (size, reclaimable) = (set.size_bytes(), set.reclaimable_bytes());
         self.reclaimable = self.reclaimable.saturating_add(reclaimable);
         let paths = set.paths;
-        match self.writing {
-            Writing::Null => {
-                for path in paths {
-                    self.output.put(path)?;
-                    self.output.put(b"\0")?;
-                }
-                self.output.put(b"\0")
-            }
-            Writing::Rows(Form::Json) => {
-                let object = Object::new()
-                    .number("size", size)
-                    .number("reclaimable_bytes", reclaimable)
-                    .flag("verified", self.args.verify);
-                let each = paths
-                    .iter()
-                    .map(|path| Object::new().bytes("path", path).close());
-                self.output.put(object.array("files", each).close() + "\n")
-            }
-            Writing::Rows(Form::Csv) => {
-                for (entry, path) in set.files.iter().zip(paths) {
-                    let line = Line::new()
-                        .value(self.groups)
-                        .value(size)
-                        .value(entry.row().blocks().saturating_mul(512))
-                        .path(path);
-                    self.output.put(line.close())?;
-                }
-                Ok(())
-            }
-            Writing::Rows(Form::Text) => self.text(size, reclaimable, paths),
+        match self.report.form() {
+            Form::Text => self.text(size, reclaimable, paths),
+            Form::Json => Ok(self.report.row(|row| {
+                row.put(&fields::SIZE, size)
+                    .put(&RECLAIMABLE_BYTES, reclaimable)
+                    .put(&VERIFIED, self.args.verify)
+                    .objects(&FILES, paths, |row, path| {
+                        row.put(&fields::PATH, path);
+                    });
+            })?),
+            Form::Csv | Form::Null => self.files(size, set.files, paths),
+        }
+    }
+
+    /// Writes a row for each file.
+    fn files(&mut self, size: u64, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
+        for (entry, path) in group.iter().zip(paths) {
+            self.report.row(|row| {
+                row.put(&GROUP, self.groups)
+                    .put(&fields::SIZE, size)
+                    .put(
+                        &fields::DISK_BYTES,
+                        entry.row().blocks().saturating_mul(512),
+                    )
+                    .put(&PATH, path);
+            })?;
+        }
+        match self.report.form() {
+            Form::Null => Ok(self.report.put(b"\0")?),
+            _ => Ok(()),
         }
     }
 
@@ -220,26 +240,26 @@ impl<'a> Writer<'a> {
             human(size),
             human(reclaimable)
         );
-        self.output.put(head)?;
+        self.report.put(head)?;
         for path in paths {
-            self.output.put(b"  ")?;
-            self.output.put(self.terminal.show(path))?;
-            self.output.put(b"\n")?;
+            self.report.put(b"  ")?;
+            self.report.put(self.terminal.show(path))?;
+            self.report.put(b"\n")?;
         }
-        self.output.put(b"\n")
+        Ok(self.report.put(b"\n")?)
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        self.begin()?;
-        if self.writing == Writing::Rows(Form::Text) {
+        self.report.begin()?;
+        if self.report.form() == Form::Text {
             let line = format!(
                 "{} in {}, {} to gain\n",
                 counted(self.files, "file"),
                 counted(self.groups as u64, "group"),
                 format(u128::from(self.reclaimable), Scale::Binary)
             );
-            self.output.put(line)?;
+            self.report.put(line)?;
         }
-        self.output.finish()
+        rows::finish(self.report)
     }
 }

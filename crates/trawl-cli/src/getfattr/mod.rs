@@ -15,17 +15,47 @@ use trawl_find::regex::{Dialect, Regex};
 use trawl_model::FileType;
 use trawl_model::path::{display, is_within, split};
 use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
+use trawl_report::{Field, Schema, fields};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::getfattr::encode::Encoding;
-use crate::output::Output;
 use crate::resolve::Resolved;
+use crate::rows::{self, Report};
 use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
-use trawl_text::json::Object;
+
+const NAME: Field = Field::bytes("name", "an attribute's name");
+const VALUE: Field = Field::bytes(
+    "value",
+    "an attribute's value; `null` for a value that may not be read",
+);
+const ATTRIBUTES: Field = Field::objects(
+    "attributes",
+    &[NAME, VALUE],
+    "extended attributes, each an object with `name` and `value`",
+);
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "an entry with extended attributes",
+    fields: &[fields::PATH, ATTRIBUTES],
+    samples: &["getfattr -d -m - -R ."],
+};
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    fn restricted(json: clap::Arg) -> clap::Arg {
+        json.conflicts_with("null")
+    }
+}
 
 // Options of `trawl getfattr`.
 #[derive(Debug, clap::Args)]
@@ -75,9 +105,8 @@ pub(crate) struct GetfattrArgs {
     /// Keep the slash at the beginning of paths
     #[arg(long)]
     absolute_names: bool,
-    /// Print one JSON object per line
-    #[arg(long, conflicts_with = "null")]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     /// Print only the paths that have such an attribute, NUL-terminated
     #[arg(short = '0', long)]
     null: bool,
@@ -86,6 +115,21 @@ pub(crate) struct GetfattrArgs {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+}
+
+impl Spec for GetfattrArgs {
+    const ABOUT: &'static str = "Show extended attributes, as getfattr does";
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl getfattr -d README", "show names and values"),
+        ("trawl getfattr -R -n user.note .", ""),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["getfattr(1)", "xattr(7)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.
@@ -106,15 +150,15 @@ pub(crate) fn run(
     let mut printer = Printer {
         args,
         names,
-        output: Output::stdout(),
+        report: rows::report(&SCHEMA, args.form.form()),
         failed: false,
         slash: Slash::default(),
     };
     for given in &args.paths {
         printer.argument(&mut session, given)?;
     }
-    let Printer { output, failed, .. } = printer;
-    output.finish()?;
+    let Printer { report, failed, .. } = printer;
+    rows::finish(report)?;
     if failed {
         session.worsen(Exit::Issues);
     }
@@ -182,7 +226,7 @@ fn absent(name: &[u8]) -> &'static str {
 struct Printer<'a> {
     args: &'a GetfattrArgs,
     names: Names,
-    output: Output,
+    report: Report,
     failed: bool,
     slash: Slash,
 }
@@ -336,10 +380,10 @@ impl Printer<'_> {
             return Ok(());
         }
         if self.args.null {
-            return self.output.put([path, b"\0"].concat());
+            return Ok(self.report.put([path, b"\0"].concat())?);
         }
-        if self.args.json {
-            return self.output.put(self.object(path, &wanted).close() + "\n");
+        if self.args.form.is_json() {
+            return self.row(path, &wanted);
         }
         self.lines(path, &wanted)
     }
@@ -348,17 +392,18 @@ impl Printer<'_> {
         self.args.dump || self.args.name.is_some() || self.args.only_values
     }
 
-    fn object(&self, path: &[u8], wanted: &[&Attribute]) -> Object {
-        let each = wanted.iter().map(|attribute| {
-            let object = Object::new().bytes("name", &attribute.name);
-            let object = match &attribute.value {
-                _ if !self.shows_values() => object,
-                Some(value) => object.bytes("value", value),
-                None => object.null("value"),
-            };
-            object.close()
+    fn row(&mut self, path: &[u8], wanted: &[&Attribute]) -> Result<(), Failure> {
+        let shows_values = self.shows_values();
+        let done = self.report.row(|row| {
+            row.put(&fields::PATH, path)
+                .objects(&ATTRIBUTES, wanted, |row, attribute| {
+                    row.put(&NAME, &attribute.name);
+                    if shows_values {
+                        row.put(&VALUE, attribute.value.as_ref());
+                    }
+                });
         });
-        Object::new().bytes("path", path).array("attributes", each)
+        Ok(done?)
     }
 
     fn lines(&mut self, path: &[u8], wanted: &[&Attribute]) -> Result<(), Failure> {
@@ -377,23 +422,23 @@ impl Printer<'_> {
                 false => self.slash.without(path, "getfattr"),
             };
             if self.args.only_values {
-                self.output.put(value)?;
+                self.report.put(value)?;
                 continue;
             }
             if !header {
                 header = true;
                 let shown = encode::path(shown);
-                self.output.put([b"# file: ", &*shown, b"\n"].concat())?;
+                self.report.put([b"# file: ", &*shown, b"\n"].concat())?;
             }
-            self.output.put(encode::name(name))?;
+            self.report.put(encode::name(name))?;
             if self.shows_values() {
-                self.output.put(b"=")?;
-                self.output.put(encode::value(value, self.args.encoding))?;
+                self.report.put(b"=")?;
+                self.report.put(encode::value(value, self.args.encoding))?;
             }
-            self.output.put(b"\n")?;
+            self.report.put(b"\n")?;
         }
         match header {
-            true => self.output.put(b"\n"),
+            true => Ok(self.report.put(b"\n")?),
             false => Ok(()),
         }
     }

@@ -7,18 +7,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::growth;
+use trawl_report::Schema;
 use trawl_session::Sessions;
 
 use crate::answer::say_no_answer;
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::rows::Form;
+use crate::forms::{FormArgs, Offer, Rows};
+use crate::rows::{self, Report};
 use crate::scope::exit_of;
 use crate::settings;
 
-use self::render::{CSV_HEADER, Series};
+use self::render::{SCHEMA, Series};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,6 +70,15 @@ impl By {
     }
 }
 
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per line, for each key in each snapshot";
+    const CSV: Option<&'static str> = Rows::CSV;
+}
+
 // Options of `trawl growth`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -78,14 +89,20 @@ pub(crate) struct GrowthArgs {
     /// Measure separately by this kind of key
     #[arg(long, value_name = "KIND", value_enum, default_value_t)]
     by: By,
-    /// Print one JSON object per line, for each key in each snapshot
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for GrowthArgs {
+    const ABOUT: &'static str = "Show the size of a tree in each snapshot";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-history(1)", "trawl-du(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.
@@ -99,18 +116,15 @@ pub(crate) fn run(
         let text = "growth is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
-    let form = Form::new(args.json, args.csv);
-    let mut output = Output::stdout();
-    if form == Form::Csv {
-        output.put(CSV_HEADER)?;
-    }
+    let mut report = rows::report(&SCHEMA, args.form.form());
+    report.begin()?;
     manner.prepare();
     let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
-        exit = exit.and(one(&sessions, given, args.by, form, &mut output)?);
+        exit = exit.and(one(&sessions, given, args.by, &mut report)?);
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(exit)
 }
 
@@ -119,8 +133,7 @@ fn one(
     sessions: &Sessions<'_>,
     given: &OsStr,
     by: By,
-    form: Form,
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<Exit, Failure> {
     let growth = match growth::growth(sessions, given.as_bytes(), by.key())? {
         Ok(growth) => growth,
@@ -130,6 +143,6 @@ fn one(
     for (info, measured) in growth.times {
         series.add(&info, measured);
     }
-    series.put(form, output)?;
+    series.put(report)?;
     Ok(exit_of(&growth.completeness, Exit::Fatal))
 }

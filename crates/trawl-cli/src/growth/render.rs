@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trawl_model::{Timestamp, Uid};
 use trawl_query::{Count, SnapshotInfo};
-use trawl_text::json::Object;
+use trawl_report::{Field, Row, Schema, Value, fields};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -13,20 +13,42 @@ use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
 
 use super::{By, KEYS_SHOWN};
-use crate::csv::Line;
 use crate::failure::Failure;
 use crate::index::progress::grouped;
-use crate::output::{Device, Output};
-use crate::rows::Form;
+use crate::output::Device;
+use crate::rows::{Form, Report};
 use crate::table::{Align, signed_size, table};
 use trawl_answers::growth::{Measured, base};
 
 const DAY_NS: f64 = 86_400e9;
 
-/// Header of the CSV lines.
-pub(super) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,label,started,snapshot,entries,size,\
-                                     disk_bytes,entries_delta,size_delta,disk_delta,\
-                                     disk_per_day\n";
+const LABEL: Field = fields::LABEL.without_raw();
+const ENTRIES_DELTA: Field = Field::integer(
+    "entries_delta",
+    "number of entries more than in the previous snapshot",
+);
+const DISK_PER_DAY: Field = Field::integer("disk_per_day", "allocated bytes more per day");
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "the size of a tree, or of a part of it, in a snapshot",
+    fields: &[
+        fields::PATH,
+        fields::BY,
+        fields::KEY,
+        LABEL,
+        fields::STARTED,
+        fields::SNAPSHOT,
+        fields::ENTRIES,
+        fields::SIZE,
+        fields::DISK_BYTES,
+        ENTRIES_DELTA,
+        fields::SIZE_DELTA,
+        fields::DISK_DELTA,
+        DISK_PER_DAY,
+    ],
+    samples: &["growth", "growth --by ext"],
+};
 
 /// Levels of a sparkline.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -84,30 +106,25 @@ impl<'a> Series<'a> {
     }
 
     /// Writes all sizes.
-    pub(super) fn put(&self, form: Form, output: &mut Output) -> Result<(), Failure> {
-        match form {
-            Form::Json => self.each(|key, at| output.put(self.json(key, at))),
-            Form::Csv => self.each(|key, at| output.put(self.csv(key, at))),
-            Form::Text if self.by == By::Total => output.put(self.over_time()),
-            Form::Text => output.put(self.by_key()),
+    pub(super) fn put(&self, report: &mut Report) -> Result<(), Failure> {
+        if report.form() == Form::Text {
+            let text = match self.by {
+                By::Total => self.over_time(),
+                _ => self.by_key(),
+            };
+            return Ok(report.put(text)?);
         }
+        for key in self.keys() {
+            for at in 0..self.times.len() {
+                report.row(|row| self.fill(row, key, at))?;
+            }
+        }
+        Ok(())
     }
 
     fn keys(&self) -> BTreeSet<&[u8]> {
         let keys = self.sizes.iter().flat_map(BTreeMap::keys);
         keys.map(Vec::as_slice).collect()
-    }
-
-    fn each(
-        &self,
-        mut put: impl FnMut(&[u8], usize) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        for key in self.keys() {
-            for at in 0..self.times.len() {
-                put(key, at)?;
-            }
-        }
-        Ok(())
     }
 
     fn count(&self, key: &[u8], at: usize) -> Count {
@@ -143,59 +160,23 @@ impl<'a> Series<'a> {
         }
     }
 
-    fn json(&self, key: &[u8], at: usize) -> String {
+    fn fill(&self, row: &mut Row<'_>, key: &[u8], at: usize) {
         let (time, count) = self.point(key, at);
-        let object = Object::new()
-            .bytes("path", self.given)
-            .text("by", self.by.name())
-            .bytes("key", key)
-            .bytes("label", &self.label(key))
-            .time("started", Some(time))
-            .text("snapshot", &self.id(at))
-            .number("entries", count.entries)
-            .number("size", count.size_bytes)
-            .number("disk_bytes", count.blocks.wrapping_mul(512));
-        let object = match self.delta(key, at) {
-            None => object
-                .null("entries_delta")
-                .null("size_delta")
-                .null("disk_delta")
-                .null("disk_per_day"),
-            Some(delta) => {
-                let object = object
-                    .number("entries_delta", clamp(delta.entries))
-                    .number("size_delta", clamp(delta.size))
-                    .number("disk_delta", clamp(delta.disk));
-                match delta.per_day {
-                    Some(per_day) => object.number("disk_per_day", per_day.round() as i64),
-                    None => object.null("disk_per_day"),
-                }
-            }
-        };
-        object.close() + "\n"
-    }
-
-    fn csv(&self, key: &[u8], at: usize) -> Vec<u8> {
-        let (time, count) = self.point(key, at);
-        let line = Line::new()
-            .path(self.given)
-            .field(self.by.name())
-            .path(key)
-            .field(self.label(key))
-            .time(Some(time))
-            .field(self.id(at))
-            .value(count.entries)
-            .value(count.size_bytes)
-            .value(count.blocks.wrapping_mul(512));
-        let Some(delta) = self.delta(key, at) else {
-            return (0..4).fold(line, |line, _| line.field("")).close();
-        };
-        let per_day = delta.per_day.map(|rate| format!("{rate:.0}"));
-        line.value(delta.entries)
-            .value(delta.size)
-            .value(delta.disk)
-            .field(per_day.unwrap_or_default())
-            .close()
+        let delta = self.delta(key, at);
+        let per_day = delta.and_then(|delta| delta.per_day);
+        row.put(&fields::PATH, self.given)
+            .put(&fields::BY, self.by.name())
+            .put(&fields::KEY, key)
+            .put(&LABEL, &self.label(key))
+            .put(&fields::STARTED, time)
+            .put(&fields::SNAPSHOT, &self.id(at))
+            .put(&fields::ENTRIES, count.entries)
+            .put(&fields::SIZE, count.size_bytes)
+            .put(&fields::DISK_BYTES, count.blocks.wrapping_mul(512))
+            .put(&ENTRIES_DELTA, delta.map(|delta| delta.entries))
+            .put(&fields::SIZE_DELTA, delta.map(|delta| delta.size))
+            .put(&fields::DISK_DELTA, delta.map(|delta| delta.disk))
+            .put(&DISK_PER_DAY, per_day.map(Value::Rounded));
     }
 
     fn id(&self, at: usize) -> String {
@@ -341,10 +322,6 @@ fn date(time: Timestamp, zone: &Zone) -> String {
     let mut text = String::new();
     strftime::format(&mut text, "%Y-%m-%d %H:%M:%S", &zone.civil(time.secs), zone);
     text
-}
-
-fn clamp(number: i128) -> i64 {
-    number.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 /// Draws a bar for each value, scaled between the least and the greatest.

@@ -4,7 +4,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_model::path;
 use trawl_query::SnapshotInfo;
 use trawl_serve::client;

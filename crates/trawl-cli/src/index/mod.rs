@@ -18,11 +18,13 @@ pub(crate) mod upkeep;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use trawl_index::Writing;
 use trawl_scan::trace::STANDARD_INPUT;
+use trawl_writer::Writing;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::output::{Output, say};
 use crate::settings;
 
@@ -44,6 +46,14 @@ Examples:
   trawl index --check-permissions --user ann /home
 
 An interrupted scan leaves the previous snapshot unchanged and exits with 130.";
+
+/// The forms of the summary.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print the summary as one JSON object per line";
+}
 
 // Options of `trawl index`.
 #[derive(Debug, clap::Args)]
@@ -136,9 +146,23 @@ pub(crate) struct IndexArgs {
     refresh: Vec<OsString>,
     #[command(flatten)]
     check: check::CheckArgs,
-    /// Print the summary as one JSON object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
+}
+
+impl Spec for IndexArgs {
+    const ABOUT: &'static str = "Scan trees and write them into the index";
+    const CLASS: Class = Class::Writer;
+    const SEE_ALSO: &'static [&'static str] = &[
+        "trawl-sources(1)",
+        "trawl-watch(1)",
+        "trawl-gc(1)",
+        "trawl-verify(1)",
+    ];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 /// Issues that are listed at the end.
@@ -160,7 +184,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     }
     let dir = settings::index_dir(index.clone())?;
     if args.check.check_permissions {
-        let form = match args.json {
+        let form = match args.form.is_json() {
             true => check::Form::Json,
             false => check::Form::Text,
         };
@@ -179,13 +203,13 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
             true => upkeep::tell_all,
             false => upkeep::collect_all,
         };
-        exit = exit.and(act(&dir, &args.retention, args.json)?);
+        exit = exit.and(act(&dir, &args.retention, args.form.is_json())?);
     }
     if exit != Exit::Interrupted && args.rebuild_names {
-        exit = exit.and(upkeep::rebuild_names(&dir, args.json)?);
+        exit = exit.and(upkeep::rebuild_names(&dir, args.form.is_json())?);
     }
     if exit != Exit::Interrupted && args.verify {
-        exit = exit.and(upkeep::verify(&dir, args.json)?);
+        exit = exit.and(upkeep::verify(&dir, args.form.is_json())?);
     }
     Ok(exit)
 }
@@ -195,9 +219,9 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     if jobs.is_empty() {
         return Ok(handed_over);
     }
-    let readers = args.private.then_some(trawl_index::Readers::Owner);
-    let index = trawl_index::IndexDir::create(dir, readers)?;
-    if index.readers() == trawl_index::Readers::Everyone && !args.quiet {
+    let readers = args.private.then_some(trawl_format::Readers::Owner);
+    let index = trawl_writer::create_index(dir, readers)?;
+    if index.readers() == trawl_format::Readers::Everyone && !args.quiet {
         surroundings::warnings(dir).iter().for_each(say);
     }
     let scanner = Scanner::new(&index, args)?;
@@ -206,7 +230,7 @@ fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
     for job in jobs {
         let ended = scanner.run(&job).and_then(|done| {
             let exit = Exit::from_issues(done.issues.hiding);
-            if args.json {
+            if args.form.is_json() {
                 output.put(done.json().close() + "\n")?;
             } else if !args.quiet {
                 output.put(done.text(dir))?;

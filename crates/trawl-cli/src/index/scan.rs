@@ -8,16 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use trawl_apply::ApplyOptions;
+use trawl_format::{EXCLUDE, IndexDir, IndexError, read_list, write_list};
 use trawl_history::Tightened;
-use trawl_index::{
-    Committed, EXCLUDE, IndexDir, IndexError, Prepared, SnapshotWriter, WriterOptions, read_list,
-    write_list,
-};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
 use trawl_session::now;
+use trawl_writer::{Committed, Prepared, SnapshotWriter, WriterOptions};
 
 use crate::failure::{Failure, shown};
 use crate::index::left_out::{self, LeftOut};
@@ -80,7 +78,7 @@ impl<'a> Scanner<'a> {
             && let Some(source) = self.index.source(&root)?
             && source.current_id()?.is_none()
         {
-            trawl_index::gc::remove_source(self.index, &root)?;
+            trawl_writer::gc::remove_source(self.index, &root)?;
         }
         done
     }
@@ -209,7 +207,7 @@ impl<'a> Scanner<'a> {
         let left_out = self.left_out(root)?;
         let own = self.writer_options(id_map.as_ref(), &left_out).options;
         // These options change how a source is read, but not the result.
-        let counts = |name: &str| name != "trust-ctime" && name != trawl_index::CHECKPOINT;
+        let counts = |name: &str| name != "trust-ctime" && name != trawl_writer::CHECKPOINT;
         let meant = |(name, value): (&String, &String)| match &name[..] {
             EXCLUDE => (name.clone(), write_list(&read_list(value))),
             _ => (name.clone(), value.clone()),
@@ -254,7 +252,7 @@ impl<'a> Scanner<'a> {
             note(EXCLUDE, write_list(&left_out.patterns));
         }
         WriterOptions {
-            memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
+            memory_bytes: trawl_writer::DEFAULT_MEMORY_BYTES,
             started: now(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             options,
@@ -277,7 +275,7 @@ impl<'a> Scanner<'a> {
     /// reported: the next scan reports the cause.
     pub(crate) fn forget_unused(&self, job: &Job) {
         if let Ok(root) = self.root(job) {
-            let _ = trawl_index::gc::remove_unused(self.index, &root);
+            let _ = trawl_writer::gc::remove_unused(self.index, &root);
         }
     }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use trawl_history::Tightened;
-use trawl_index::Committed;
 use trawl_model::Issue;
 use trawl_scan::Progress;
 use trawl_text::units::{Scale, format};
+use trawl_writer::Committed;
 
 use crate::failure::shown;
 use crate::index::IssuesShown;

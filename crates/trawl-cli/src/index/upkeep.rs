@@ -5,21 +5,25 @@ use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use trawl_format::retention::{Rule, RuleAt, Verdict, parse_age};
+use trawl_format::usage::usage;
+use trawl_format::{IndexDir, SnapshotId, Source};
 use trawl_history::SegmentReader;
-use trawl_index::gc::{Collected, collect};
-use trawl_index::retention::{Rule, RuleAt, Verdict, parse_age};
-use trawl_index::usage::usage;
-use trawl_index::verify::Scope;
-use trawl_index::{IndexDir, SnapshotId, Source, check_bundles};
 use trawl_model::Timestamp;
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
+use trawl_writer::check_bundles;
+use trawl_writer::gc::{Collected, collect};
+use trawl_writer::verify::Scope;
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Objects};
 use crate::index::progress::{counted, event};
 use crate::output::{Output, say};
+use crate::settings;
 use trawl_session::now;
 use trawl_text::json::Object;
 
@@ -30,9 +34,22 @@ const NEWEST_KEPT: u32 = 2;
 // Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct VerifyArgs {
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Objects>,
+}
+
+impl Spec for VerifyArgs {
+    const ABOUT: &'static str = "Check every byte of the index (index --verify)";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl verify", "check every byte of the index"),
+        ("trawl verify --json", "print the result for programs"),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-gc(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        verify(&settings::index_dir(setting.index)?, self.form.is_json())
+    }
 }
 
 // Options of `trawl gc`.
@@ -43,9 +60,31 @@ pub(crate) struct GcArgs {
     /// Only show which snapshots would stay or go, and why
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Objects>,
+}
+
+impl Spec for GcArgs {
+    const ABOUT: &'static str = "Remove snapshots and files that are no longer kept (index --gc)";
+    const CLASS: Class = Class::Other;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl gc --dry-run", "show what would be removed, and why"),
+        ("trawl gc --keep 1", "keep only the current snapshot"),
+        (
+            "trawl gc --keep daily=7",
+            "keep one snapshot for each of seven days, too",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-history(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        let dir = settings::index_dir(setting.index)?;
+        let act = match self.dry_run {
+            true => tell_all,
+            false => collect_all,
+        };
+        act(&dir, &self.retention, self.form.is_json())
+    }
 }
 
 // Options about snapshots to keep.
@@ -224,7 +263,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     for source in index.sources()? {
-        let done = trawl_query::rebuild_names(&source, Some(&mut SegmentReader))?;
+        let done = trawl_writer::rebuild_names(&source, Some(&mut SegmentReader))?;
         output.put(if json {
             let object = event("rebuilt-names", source.root());
             let object = object.number("sound", done.sound);
@@ -246,7 +285,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
 /// that do not belong there.
 pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut done = trawl_index::verify::verify(&index, Scope::All)?;
+    let mut done = trawl_writer::verify::verify(&index, Scope::All)?;
     // The rows of a damaged index cannot be checked further.
     if !done.has_damage() {
         for source in index.sources()? {

@@ -4,15 +4,21 @@ use std::io::{self, Write};
 
 use trawl_model::path;
 use trawl_query::Hit;
-use trawl_text::json::Object;
+use trawl_report::{Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::{Quoting, Terminal};
 
 use super::LocateArgs;
-use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::{Device, Output};
-use crate::rows::Form;
+use crate::output::Device;
+use crate::rows::{self, Form, Report};
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a path that matches",
+    fields: &[fields::PATH],
+    samples: &["locate /"],
+};
 
 /// Format of a path.
 #[derive(Clone, Copy)]
@@ -23,13 +29,13 @@ enum Writing {
     Quoted(Locale),
     /// For a terminal: without quotes.
     Shown(Terminal),
-    Json,
-    Csv,
+    /// As a row.
+    Rows,
 }
 
 /// Writer of paths, or of their number.
 pub(super) struct Answer {
-    output: Output,
+    report: Report,
     writing: Writing,
     limit: Option<u64>,
     /// Number of paths so far.
@@ -43,9 +49,8 @@ impl Answer {
     pub(super) fn begin(args: &LocateArgs) -> Result<Answer, Failure> {
         let device = Device::of_stdout();
         let locale = Locale::from_env();
-        let writing = match (Form::new(args.json, args.csv), device) {
-            (Form::Json, _) => Writing::Json,
-            (Form::Csv, _) => Writing::Csv,
+        let writing = match (args.form.form(), device) {
+            (Form::Json | Form::Csv, _) => Writing::Rows,
             _ if args.null => Writing::Bytes(0),
             (Form::Text, Device::Other) => Writing::Bytes(b'\n'),
             _ if args.literal => Writing::Shown(Terminal::Watched(locale)),
@@ -55,16 +60,14 @@ impl Answer {
         // One row is for the prompt.
         let rows = rows.map(|rows| u64::from(rows).saturating_sub(1).max(1));
         let mut answer = Answer {
-            output: Output::stdout(),
+            report: rows::report(&SCHEMA, args.form.form()),
             writing,
             limit: args.limit.or(rows.filter(|_| args.fuzzy)),
             given: 0,
             path: Vec::new(),
             waits: false,
         };
-        if args.csv {
-            answer.output.put("path,path_raw\n")?;
-        }
+        answer.report.begin()?;
         Ok(answer)
     }
 
@@ -101,40 +104,42 @@ impl Answer {
         self.path.push(b'/');
         self.path.extend_from_slice(hit.name);
         let path = self.path.as_slice();
-        match self.writing {
+        let done = match self.writing {
             Writing::Bytes(end) => {
                 self.path.push(end);
-                self.output.put(&self.path)
+                self.report.put(&self.path)
             }
             Writing::Quoted(locale) => {
                 let quoted = Quoting::ShellEscape.quote(path, locale);
-                self.output.put([&quoted[..], b"\n"].concat())
+                self.report.put([&quoted[..], b"\n"].concat())
             }
-            Writing::Shown(terminal) => self.output.put([&terminal.show(path)[..], b"\n"].concat()),
-            Writing::Json => {
-                let object = Object::new().bytes("path", path::display(path));
-                self.output.put(object.close() + "\n")
+            Writing::Shown(terminal) => self.report.put([&terminal.show(path)[..], b"\n"].concat()),
+            Writing::Rows => {
+                let path = path::display(path);
+                self.report.row(|row| {
+                    row.put(&fields::PATH, path);
+                })
             }
-            Writing::Csv => self.output.put(Line::new().path(path).close()),
-        }
+        };
+        Ok(done?)
     }
 
     /// Writes the buffer, because nothing more comes for a while.
     pub(super) fn pause(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.waits) {
-            self.output.flush().map_err(Failure::Write)?;
+            self.report.output().flush().map_err(Failure::Write)?;
         }
         Ok(())
     }
 
     /// Writes the number of paths.
     pub(super) fn print_count(&mut self) -> Result<(), Failure> {
-        self.output.put(format!("{}\n", self.given))
+        Ok(self.report.put(format!("{}\n", self.given))?)
     }
 
     /// Writes the rest, and returns the number of paths.
     pub(super) fn finish(self) -> Result<u64, Failure> {
-        self.output.finish()?;
+        rows::finish(self.report)?;
         Ok(self.given)
     }
 }

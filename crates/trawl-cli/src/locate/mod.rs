@@ -14,13 +14,17 @@ use trawl_answers::locate::{Capitals, Existing, Fuzzy, Language, Locate, Pattern
 use trawl_model::need::Within;
 use trawl_model::path;
 use trawl_query::{Event, Hit};
+use trawl_report::Schema;
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use crate::answer::Failing;
 use crate::arguments::Manner;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Rows};
+use crate::rows::Form;
 use crate::scope::Session;
 
 use self::answer::Answer;
@@ -90,12 +94,8 @@ pub(crate) struct LocateArgs {
     /// Print paths on a terminal without quotes
     #[arg(short = 'N', long)]
     literal: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     /// List the indexed trees instead, as trawl sources does
     #[arg(short = 'S', long)]
     statistics: bool,
@@ -110,6 +110,17 @@ pub(crate) struct LocateArgs {
     database: Option<OsString>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for LocateArgs {
+    const ABOUT: &'static str = "Find entries by name, as plocate does";
+    const INDEX: IndexOption = IndexOption::Long;
+    const SEE_ALSO: &'static [&'static str] = &["locate(1)", "trawl-find(1)", "trawl-search(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&answer::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Maximum number of fuzzy answers if the output is not a terminal.
@@ -127,7 +138,11 @@ pub(crate) fn run(
         return Err(Failure::Usage(text.into()));
     }
     if args.statistics {
-        return crate::sources::list(&crate::sources::opened(index)?, args.json);
+        let form = match args.form.is_json() {
+            true => Form::Json,
+            false => Form::Text,
+        };
+        return crate::sources::list(&crate::sources::opened(index)?, form);
     }
     let words: Vec<&[u8]> = args.patterns.iter().map(|word| word.as_bytes()).collect();
     let manner = manner.then(args.manner);

@@ -21,17 +21,20 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_find::record;
 use trawl_model::{FileType, Subtrees};
 use trawl_query::Start;
+use trawl_report::Schema;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Device, Output, say};
-use crate::rows::{self, Form};
+use crate::output::{Device, Output, cells, say};
+use crate::rows::{self, Form, Report};
 use crate::scope::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, join_printed, row_of};
 use trawl_session::now;
 
@@ -43,6 +46,32 @@ use self::plan::{Hidden, Layout, Links, Plan, Surroundings};
 use self::render::Renderer;
 use self::targets::Child;
 use self::tree::{Directory, Found, Reach, Reader};
+
+impl Spec for LsArgs {
+    const ABOUT: &'static str = "List directories, as ls does";
+    const INDEX: IndexOption = IndexOption::Long;
+    const HAS_OWN_HELP: bool = true;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl ls -l /srv/data", "list a directory"),
+        (
+            "trawl ls -lR --status .",
+            "list a tree and report how fresh the list is",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["ls(1)", "trawl-stat(1)", "trawl-find(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
+}
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "an entry of a directory",
+    fields: &record::FIELDS,
+    samples: &["ls -Ra"],
+};
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Result<Exit, Failure> {
@@ -60,12 +89,15 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
     let mut lister = Lister {
         session: Session::open(index, manner, Exit::Fatal)?,
         renderer: renderer(&plan, &get),
-        output: Output::stdout().with_own_controls(),
+        report: Report::new(
+            &SCHEMA,
+            plan.form,
+            cells(),
+            Output::stdout().with_own_controls(),
+        ),
         written: Written::Nothing,
     };
-    if plan.form == Form::Csv {
-        lister.output.put(rows::CSV_HEADER)?;
-    }
+    lister.report.begin()?;
     let here = [OsString::from(".")];
     let paths = if args.flags.paths.is_empty() {
         &here[..]
@@ -79,8 +111,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
         lister.session.reach_to(Depth::Itself);
     }
     lister.arguments(paths)?;
-    lister.output.put(lister.renderer.naming.farewell())?;
-    lister.output.finish()?;
+    lister.report.put(lister.renderer.naming.farewell())?;
+    rows::finish(lister.report)?;
     lister.session.finish()
 }
 
@@ -112,7 +144,7 @@ enum Header {
 struct Lister<'a> {
     session: Session,
     renderer: Renderer<'a>,
-    output: Output,
+    report: Report,
     written: Written,
 }
 
@@ -290,14 +322,14 @@ impl Lister<'_> {
     fn print_head(&mut self, directory: &Directory, header: Header) -> Result<(), Failure> {
         if header == Header::Named {
             if self.written == Written::Something {
-                self.output.put("\n")?;
+                self.report.put("\n")?;
             }
             let absolute = self.plan().hyperlinks.then(|| absolute(&directory.path));
             let line = self.renderer.naming.header(&directory.name, absolute);
-            self.output.put(line)?;
+            self.report.put(line)?;
         }
         if self.plan().layout == Layout::Long || self.plan().blocks {
-            self.output.put(self.renderer.total(&directory.items))?;
+            self.report.put(self.renderer.total(&directory.items))?;
         }
         Ok(())
     }
@@ -305,23 +337,22 @@ impl Lister<'_> {
     /// Prints the first `shown` items. `dir` is the directory as it is printed, or empty if the
     /// items are arguments.
     fn print(&mut self, dir: &[u8], items: &[Item], shown: usize) -> Result<(), Failure> {
-        let owners = &self.renderer.owners;
-        let path = |item: &Item| match dir {
-            b"" => item.name.clone(),
-            dir => join_printed(dir, &item.name),
-        };
-        let (renderer, output) = (&self.renderer, &mut self.output);
-        match renderer.plan.form {
-            Form::Text if shown == 0 => Ok(()),
-            Form::Text => renderer.listing(items, shown, |bytes| output.put(bytes)),
-            Form::Json => items.iter().take(shown).try_for_each(|item| {
-                output.put(rows::json(&path(item), item, owners).close() + "\n")
-            }),
-            Form::Csv => items
-                .iter()
-                .take(shown)
-                .try_for_each(|item| output.put(rows::csv(&path(item), item, owners))),
+        let renderer = &self.renderer;
+        if renderer.plan.form == Form::Text {
+            return match shown {
+                0 => Ok(()),
+                _ => renderer.listing(items, shown, |bytes| Ok(self.report.put(bytes)?)),
+            };
         }
+        for item in items.iter().take(shown) {
+            let path = match dir {
+                b"" => item.name.clone(),
+                dir => join_printed(dir, &item.name),
+            };
+            self.report
+                .row(|row| rows::fill(row, &path, item, &renderer.owners))?;
+        }
+        Ok(())
     }
 }
 

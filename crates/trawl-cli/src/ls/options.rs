@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use clap::{ArgMatches, Args, FromArgMatches};
 
 use crate::arguments::{Manner, occurrences};
+use crate::forms::{FormArgs, Rows};
 use crate::output::ColourWhen;
 
 const EXAMPLES: &str = "\
@@ -202,12 +203,8 @@ pub(crate) struct Flags {
     /// Refuse: use ls itself for Emacs' mode
     #[arg(short = 'D', long)]
     pub(crate) dired: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    pub(crate) json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    pub(crate) csv: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs<Rows>,
     /// End lines with a NUL byte; one column, no quotes
     #[arg(short = '0', long)]
     pub(crate) zero: bool,

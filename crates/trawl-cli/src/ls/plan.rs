@@ -393,7 +393,7 @@ impl LsArgs {
                 .decide(around.device, around.no_color.as_deref()),
             hyperlinks: said.hyperlinks.for_device(),
             ending: if flags.zero { 0 } else { b'\n' },
-            form: Form::new(flags.json, flags.csv),
+            form: flags.form.form(),
             hide_control: said.hide_control.unwrap_or(on_terminal),
         })
     }

@@ -15,20 +15,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_bulk::{Haste, Known};
+use trawl_bulk::{Haste, KnownNames};
 use trawl_bulk_index::Use;
 use trawl_mount::{Asking, Keeping, Mounted, Tree};
 use trawl_remote::Remote;
 use trawl_remote::tls::Certificates;
 use trawl_text::units::{Scale, parse_block_size};
 
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::say;
 use place::Place;
 use preload::{Preload, Wishes};
 
-pub(crate) use mount::{MountArgs, UnmountArgs, mount, unmount};
+pub(crate) use mount::{MountArgs, UnmountArgs};
 
 /// Exit code if this program failed and not the command, as in env(1) and timeout(1).
 const FAILED: Exit = Exit::Command(125);
@@ -107,6 +108,16 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
+impl Spec for RunArgs {
+    const ABOUT: &'static str = "Run a command that sees directories of other machines as its own";
+    const CLASS: Class = Class::Server;
+    const SEE_ALSO: &'static [&'static str] = &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        Ok(run(setting.index, self))
+    }
+}
+
 /// Source of the names in tables of this machine's trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ServedBy {
@@ -170,7 +181,7 @@ impl RunArgs {
     }
 
     /// Returns the source that knows names without a walk.
-    fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn Known>> {
+    fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn KnownNames>> {
         match self.served_by {
             ServedBy::Live => None,
             ServedBy::Auto => preload::known(index, Use::Automatic),
@@ -248,12 +259,12 @@ enum Way {
 }
 
 /// A tree and the directory at which it is shown.
-struct Shown {
+struct ShownTree {
     mounted: Mounted,
     point: PathBuf,
 }
 
-impl Shown {
+impl ShownTree {
     fn tree(&self) -> &Tree {
         self.mounted.tree()
     }
@@ -302,8 +313,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &RunArgs) -> Exit {
     })
 }
 
-fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
-    let mut shown: Vec<Shown> = Vec::new();
+fn prepare(args: &RunArgs) -> Result<Vec<ShownTree>, Failure> {
+    let mut shown: Vec<ShownTree> = Vec::new();
     for text in &args.remote {
         let (place, point) = place::with_point(text)?;
         let point = std::fs::canonicalize(&point).map_err(|source| Failure::File {
@@ -319,7 +330,7 @@ fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
         }
         let tree = open(&place, &args.keeping)?;
         let mounted = Mounted::new(tree);
-        shown.push(Shown { mounted, point });
+        shown.push(ShownTree { mounted, point });
     }
     Ok(shown)
 }

@@ -16,6 +16,7 @@ use trawl_sys::wait::readable;
 use super::child::shown_path;
 use super::place::Place;
 use super::{KeepingArgs, open};
+use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::say;
@@ -46,6 +47,29 @@ pub(crate) struct MountArgs {
     ready: bool,
 }
 
+impl Spec for MountArgs {
+    const ABOUT: &'static str = "Mount a directory of another machine, read-only";
+    const CLASS: Class = Class::Server;
+    const INDEX: IndexOption = IndexOption::None;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        (
+            "trawl mount host:/srv/data /mnt",
+            "mount host's /srv/data, through ssh",
+        ),
+        ("trawl unmount /mnt", ""),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &[
+        "trawl-unmount(1)",
+        "trawl-run(1)",
+        "trawl-serve(1)",
+        "mount(8)",
+    ];
+
+    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
+        mount(self)
+    }
+}
+
 // Options of `trawl unmount`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct UnmountArgs {
@@ -54,8 +78,20 @@ pub(crate) struct UnmountArgs {
     points: Vec<PathBuf>,
 }
 
+impl Spec for UnmountArgs {
+    const ABOUT: &'static str = "Unmount directories that trawl mount has mounted";
+    const CLASS: Class = Class::Other;
+    const INDEX: IndexOption = IndexOption::None;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[("trawl unmount /mnt", "")];
+    const SEE_ALSO: &'static [&'static str] = &["trawl-mount(1)", "umount(8)"];
+
+    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
+        unmount(self)
+    }
+}
+
 /// Mounts a tree, and serves the mount.
-pub(crate) fn mount(args: &MountArgs) -> Result<Exit, Failure> {
+fn mount(args: &MountArgs) -> Result<Exit, Failure> {
     if is_taken(&args.point) {
         let point = shown_path(&args.point);
         return Err(Failure::Usage(format!(
@@ -142,7 +178,7 @@ fn background(args: &MountArgs) -> Result<Exit, Failure> {
 }
 
 /// Unmounts trees.
-pub(crate) fn unmount(args: &UnmountArgs) -> Result<Exit, Failure> {
+fn unmount(args: &UnmountArgs) -> Result<Exit, Failure> {
     let mut exit = Exit::Complete;
     for point in &args.points {
         if let Err(error) = unmount_one(point) {

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use trawl_call::{Attributes, Outcome, RecordRef, Request, ServedBy, Trouble};
-use trawl_model::Timestamp;
-use trawl_text::json::{Object, decimal};
+use trawl_find::record;
+use trawl_report::{Field, Row, Schema, fields};
+use trawl_text::json::decimal;
 use trawl_text::locale::Locale;
 use trawl_text::mode;
 use trawl_text::quote::Quoting;
@@ -12,6 +13,42 @@ use trawl_text::quote::Quoting;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted};
 use crate::output::{Device, Output, say};
+use crate::rows::{self, Form, Report};
+
+const SERVED_BY: Field = Field::text("served_by", "`live` or `index`");
+const ERROR: Field = Field::text("error", "operation that failed");
+const MESSAGE: Field = Field::text("message", "the system's message");
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "an entry that matches, or an error",
+    fields: &[
+        fields::ROOT,
+        fields::PATH,
+        SERVED_BY,
+        fields::MODE,
+        fields::PERMISSIONS,
+        fields::NLINK,
+        fields::UID,
+        fields::GID,
+        fields::SIZE,
+        fields::BLOCKS,
+        fields::BLKSIZE,
+        fields::DEV,
+        fields::INO,
+        fields::RDEV,
+        fields::ATIME,
+        fields::MTIME,
+        fields::CTIME,
+        ERROR,
+        fields::ERRNO,
+        MESSAGE,
+    ],
+    samples: &[
+        "search --metadata * .",
+        "search --served-by index --metadata * .",
+    ],
+};
 
 /// Format of a path.
 enum Writing {
@@ -24,7 +61,7 @@ enum Writing {
 
 /// Writer of records.
 pub(super) struct Answer {
-    output: Output,
+    report: Report,
     writing: Writing,
     roots: Vec<Vec<u8>>,
     troubles: u64,
@@ -33,16 +70,16 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn begin(json: bool, null: bool, request: &Request) -> Answer {
+    pub(super) fn begin(form: Form, null: bool, request: &Request) -> Answer {
         let writing = match Device::of_stdout() {
-            _ if json => Writing::Json,
+            _ if form == Form::Json => Writing::Json,
             _ if null => Writing::Bytes(0),
             Device::Terminal => Writing::Quoted(Locale::from_env()),
             Device::Other => Writing::Bytes(b'\n'),
         };
         let roots = request.roots().iter();
         Answer {
-            output: Output::stdout(),
+            report: rows::report(&SCHEMA, form),
             writing,
             roots: roots.map(|root| root.shown().to_vec()).collect(),
             troubles: 0,
@@ -57,8 +94,9 @@ impl Answer {
             self.troubles += 1;
         }
         if let Writing::Json = self.writing {
-            let line = self.json(record, who).close() + "\n";
-            return self.output.put(line);
+            let root = self.roots.get(record.root as usize);
+            let root = root.map_or(&b""[..], |root| root);
+            return Ok(self.report.row(|row| fill(row, root, record, who))?);
         }
         match record.outcome {
             Outcome::Match(attributes) => self.path(record.path, attributes),
@@ -77,69 +115,63 @@ impl Answer {
 
     fn path(&mut self, path: &[u8], attributes: Option<Attributes>) -> Result<(), Failure> {
         if let Some(attributes) = attributes {
-            columns(&mut self.output, &attributes).map_err(Failure::Write)?;
+            columns(self.report.output(), &attributes).map_err(Failure::Write)?;
         }
         match self.writing {
             Writing::Bytes(end) => {
-                self.output.put(path)?;
-                self.output.put([end])
+                self.report.put(path)?;
+                Ok(self.report.put([end])?)
             }
             Writing::Quoted(locale) => {
-                self.output.put(Quoting::ShellEscape.quote(path, locale))?;
-                self.output.put("\n")
+                self.report.put(Quoting::ShellEscape.quote(path, locale))?;
+                Ok(self.report.put("\n")?)
             }
             Writing::Json => Ok(()),
-        }
-    }
-
-    fn json(&self, record: &RecordRef<'_>, who: ServedBy) -> Object {
-        let object = Object::new()
-            .bytes("root", self.root(record.root))
-            .bytes("path", record.path)
-            .text("served_by", who.name());
-        match record.outcome {
-            Outcome::Match(None) => object,
-            Outcome::Match(Some(of)) => object
-                .number("mode", of.mode)
-                .text("permissions", &trawl_find::record::permissions(of.mode))
-                .number("nlink", of.nlink)
-                .number("uid", of.uid)
-                .number("gid", of.gid)
-                .number("size", of.size)
-                .number("blocks", of.blocks)
-                .number("blksize", of.blksize)
-                .number("dev", of.dev)
-                .number("ino", of.ino)
-                .number("rdev", of.rdev)
-                .time("atime", Some(time(of.atime)))
-                .time("mtime", Some(time(of.mtime)))
-                .time("ctime", Some(time(of.ctime))),
-            Outcome::Error(trouble) => object
-                .text("error", trouble.source.name())
-                .number("errno", trouble.errno)
-                .text("message", &message(trouble)),
         }
     }
 
     /// Writes the buffer, because nothing may come for a while.
     pub(super) fn pause(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.waits) {
-            self.output.flush().map_err(Failure::Write)?;
+            self.report.output().flush().map_err(Failure::Write)?;
         }
         Ok(())
     }
 
     /// Writes the rest, and returns how the command ends.
     pub(super) fn finish(self) -> Result<Exit, Failure> {
-        self.output.finish()?;
+        rows::finish(self.report)?;
         Ok(Exit::from_issues(self.troubles))
     }
 }
 
-fn time(time: trawl_sys::stat::Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
+fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
+    row.put(&fields::ROOT, root)
+        .put(&fields::PATH, record.path)
+        .put(&SERVED_BY, who.name());
+    match record.outcome {
+        Outcome::Match(None) => {}
+        Outcome::Match(Some(of)) => {
+            row.put(&fields::MODE, of.mode)
+                .put(&fields::PERMISSIONS, &record::permissions(of.mode))
+                .put(&fields::NLINK, of.nlink)
+                .put(&fields::UID, of.uid)
+                .put(&fields::GID, of.gid)
+                .put(&fields::SIZE, of.size)
+                .put(&fields::BLOCKS, of.blocks)
+                .put(&fields::BLKSIZE, of.blksize)
+                .put(&fields::DEV, of.dev)
+                .put(&fields::INO, of.ino)
+                .put(&fields::RDEV, of.rdev)
+                .put(&fields::ATIME, of.atime)
+                .put(&fields::MTIME, of.mtime)
+                .put(&fields::CTIME, of.ctime);
+        }
+        Outcome::Error(trouble) => {
+            row.put(&ERROR, trouble.source.name())
+                .put(&fields::ERRNO, trouble.errno)
+                .put(&MESSAGE, &message(trouble));
+        }
     }
 }
 
@@ -147,7 +179,7 @@ fn time(time: trawl_sys::stat::Time) -> Timestamp {
 fn columns(output: &mut Output, of: &Attributes) -> io::Result<()> {
     output.write_all(&mode::render(of.mode))?;
     let (nlink, uid, gid, size) = (of.nlink, of.uid, of.gid, of.size);
-    let mtime = decimal(time(of.mtime));
+    let mtime = decimal(of.mtime);
     write!(output, " {nlink} {uid} {gid} {size} {mtime} ")
 }
 

@@ -14,11 +14,14 @@ use trawl_call::options::{DEPTH_DEFAULT, DEPTH_PAPER, Flags, Options};
 use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
 use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
+use trawl_report::Schema;
 
 use self::answer::Answer;
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 use crate::fresh::{DEADLINE, Freshness};
 use crate::output::say;
 use crate::scope::say_notice;
@@ -42,6 +45,14 @@ Examples:
 
 Exit codes: 0 complete, 1 answered but a part could not be read, 2 wrong usage
 or a fatal error.";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "Print one JSON object per line, including errors";
+}
 
 // Options of `trawl search`.
 #[derive(Debug, clap::Args)]
@@ -127,11 +138,21 @@ pub(crate) struct SearchArgs {
     /// End each path with a NUL byte instead of a newline
     #[arg(short = '0', long, conflicts_with = "json")]
     null: bool,
-    /// Print one JSON object per line, including errors
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+impl Spec for SearchArgs {
+    const ABOUT: &'static str =
+        "Search directories for a pattern, live or from an up-to-date index";
+    const SEE_ALSO: &'static [&'static str] = &["trawl-find(1)", "trawl-serve(1)", "opensearch(3)"];
+    const REPORTS: &'static [&'static Schema] = &[&answer::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Source that is asked.
@@ -158,7 +179,7 @@ pub(crate) fn run(
         Some(address) => (remote(address, args)?, None),
         None => executor(index, args.served_by, manner)?,
     };
-    let mut answer = Answer::begin(args.json, args.null, &request);
+    let mut answer = Answer::begin(args.form.form(), args.null, &request);
     let search = Search::open(&*executor, request)?;
     let search = match args.depth16 {
         true => search.ending_where_too_deep(),
@@ -251,7 +272,7 @@ fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, F
             let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
             let wait = (!manner.fresh.no_wait).then_some(wait);
             let here = Box::new(trawl_ask::search::auto(index, wait)?);
-            Ok((trawl_ask::mounts::with_servers(here), None))
+            Ok((trawl_remote::mounts::with_servers(here), None))
         }
     }
 }

@@ -17,6 +17,7 @@ use trawl_remote::{Export, Exports, Limits, RemoteError, Serving, exports};
 use trawl_sys::signal::StopSignals;
 
 use self::answer::FreshOrLive;
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::say;
@@ -120,6 +121,16 @@ pub(crate) struct ServeArgs {
     /// End TLS for the process at standard input; --listen tls: starts this
     #[arg(long, hide = true, group = "where", conflicts_with_all = ["stdio", "listen", "listen_chirp", "worker"])]
     tls_front: bool,
+}
+
+impl Spec for ServeArgs {
+    const ABOUT: &'static str = "Answer searches from other machines, over ssh or a socket";
+    const CLASS: Class = Class::Server;
+    const SEE_ALSO: &'static [&'static str] = &["trawl-search(1)", "trawl-run(1)", "ssh(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 /// Runs the command.

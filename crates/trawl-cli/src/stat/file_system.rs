@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use trawl_report::{Field, Schema, fields, json_object};
 use trawl_sys::filesystem::{Details, of_path};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -14,13 +15,38 @@ use crate::stat::StatArgs;
 use crate::stat::file_system_names;
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::Value;
-use trawl_text::json::Object;
 
 const TERSE: &str = "%n %i %l %t %s %S %b %f %a %c %d\n";
 const USUAL: &str = "  File: \"%n\"\n    ID: %-8i Namelen: %-7l Type: %T\n\
                      Block size: %-10s Fundamental block size: %S\n\
                      Blocks: Total: %-10b Free: %-10f Available: %a\n\
                      Inodes: Total: %-10c Free: %d\n";
+
+const TYPE: Field = Field::text("type", "kind of file system");
+const BLOCK_SIZE: Field = Field::integer("block_size", "preferred I/O size");
+const UNIT: Field = Field::integer("unit", "unit of the numbers of blocks");
+const BLOCKS: Field = Field::integer("blocks", "size of the file system in units");
+const BLOCKS_FREE: Field = Field::integer("blocks_free", "free units");
+const BLOCKS_AVAILABLE: Field = Field::integer("blocks_available", "free units for users");
+const INODES: Field = Field::integer("inodes", "number of inodes");
+const INODES_FREE: Field = Field::integer("inodes_free", "number of free inodes");
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a file system",
+    fields: &[
+        fields::PATH,
+        TYPE,
+        BLOCK_SIZE,
+        UNIT,
+        BLOCKS,
+        BLOCKS_FREE,
+        BLOCKS_AVAILABLE,
+        INODES,
+        INODES_FREE,
+    ],
+    samples: &["stat -f ."],
+};
 
 /// Runs the command.
 pub(crate) fn show(args: &StatArgs) -> Result<Exit, Failure> {
@@ -44,8 +70,8 @@ pub(crate) fn show(args: &StatArgs) -> Result<Exit, Failure> {
             }
         };
         let mut bytes = Vec::new();
-        match args.json {
-            true => bytes = (json(given.as_bytes(), &details).close() + "\n").into_bytes(),
+        match args.form.is_json() {
+            true => bytes = json(given.as_bytes(), &details).into_bytes(),
             false => {
                 let name = terminal.show(given.as_bytes());
                 format.render(&mut bytes, &|letter, _| {
@@ -96,16 +122,20 @@ fn type_name(magic: u64) -> String {
     known.map_or_else(|| format!("UNKNOWN (0x{magic:x})"), String::from)
 }
 
-fn json(path: &[u8], details: &Details) -> Object {
+/// Returns a line of JSON.
+fn json(path: &[u8], details: &Details) -> String {
     let system = details.system;
-    Object::new()
-        .bytes("path", path)
-        .text("type", &type_name(system.magic))
-        .number("block_size", system.block_size_bytes)
-        .number("unit", details.unit_bytes)
-        .number("blocks", system.blocks)
-        .number("blocks_free", details.blocks_free)
-        .number("blocks_available", system.blocks_available)
-        .number("inodes", system.inodes)
-        .number("inodes_free", system.inodes_free)
+    let mut line = json_object(SCHEMA.fields, |row| {
+        row.put(&fields::PATH, path)
+            .put(&TYPE, &type_name(system.magic))
+            .put(&BLOCK_SIZE, system.block_size_bytes)
+            .put(&UNIT, details.unit_bytes)
+            .put(&BLOCKS, system.blocks)
+            .put(&BLOCKS_FREE, details.blocks_free)
+            .put(&BLOCKS_AVAILABLE, system.blocks_available)
+            .put(&INODES, system.inodes)
+            .put(&INODES_FREE, system.inodes_free);
+    });
+    line.push('\n');
+    line
 }

@@ -15,8 +15,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_find::record;
 use trawl_model::rows::Row;
 use trawl_model::{FileType, Timestamp};
+use trawl_report::schema::joined;
+use trawl_report::{Field, Schema, json_object};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::{Quoting, Terminal};
@@ -24,8 +27,10 @@ use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Objects};
 use crate::getfattr::Slash;
 use crate::ls::item::Item;
 use crate::output::{Device, Output};
@@ -34,7 +39,6 @@ use crate::scope::{Depth, Follow, PATHS_AT_ONCE, Session, row_of};
 use crate::stat::acl::{Ids, Lists, Naming};
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::{Context, values};
-use trawl_text::json::Object;
 
 const DIRECTIVES: &str = "\
 Directives: %a %A mode, octal and in letters; %b %B blocks and their size;
@@ -76,11 +80,40 @@ pub(crate) struct StatArgs {
     /// With --acl, print numbers of users and groups instead of names
     #[arg(short, long, requires = "acl")]
     numeric: bool,
-    /// Print one JSON object per line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+const ACL: Field = Field::texts(
+    "acl",
+    "entries of the access control list, if it says more than the mode",
+);
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a file",
+    fields: &joined::<20, 1, 21>(record::FIELDS, [ACL]),
+    samples: &["stat . odd"],
+};
+
+impl Spec for StatArgs {
+    const ABOUT: &'static str = "Show attributes of files, as stat does";
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("trawl stat README", "show every attribute"),
+        ("trawl stat -c '%n %s' *.c", "show names and sizes"),
+        (
+            "trawl stat --at yesterday .",
+            "show the attributes of yesterday",
+        ),
+    ];
+    const SEE_ALSO: &'static [&'static str] = &["stat(1)", "trawl-ls(1)", "trawl-history(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA, &file_system::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 const TERSE: &str = "%n %s %b %f %u %g %D %i %h %t %T %X %Y %Z %W %o\n";
@@ -115,7 +148,7 @@ pub(crate) fn run(
     if args.file_system {
         return file_system::show(args);
     }
-    if args.acl && !args.json {
+    if args.acl && !args.form.is_json() {
         return show_lists(index, args, manner);
     }
     let formats = args.formats()?;
@@ -147,9 +180,8 @@ pub(crate) fn run(
         };
         let item = Item::from_row(&row_of(&start), given.as_bytes());
         session.note(&start, Depth::Itself)?;
-        if args.json {
-            let object = rows::json(given.as_bytes(), &item, &owners);
-            output.put(with_lists(object, &row_of(&start)).close() + "\n")?;
+        if args.form.is_json() {
+            output.put(json(given.as_bytes(), &item, &row_of(&start), &owners))?;
             continue;
         }
         let shown = Item {
@@ -185,19 +217,21 @@ impl Formats {
     }
 }
 
-/// Adds the entries of access control lists that say more than the mode.
-fn with_lists(object: Object, row: &Row<'_>) -> Object {
+/// Returns a line of JSON.
+fn json(path: &[u8], item: &Item, row: &Row<'_>, owners: &Owners) -> String {
     let lists = Lists::of(row);
-    if !lists.is_extended() {
-        return object;
-    }
     let naming = Naming {
         owners: &Owners::default(),
         ids: Ids::Numbers,
     };
-    let entries = lists.entries(&naming);
-    // The entries contain no characters that need escapes.
-    object.array("acl", entries.iter().map(|entry| format!("\"{entry}\"")))
+    let mut line = json_object(SCHEMA.fields, |printed| {
+        rows::fill(printed, path, item, owners);
+        if lists.is_extended() {
+            printed.texts(&ACL, lists.entries(&naming));
+        }
+    });
+    line.push('\n');
+    line
 }
 
 /// Prints access control lists.

@@ -11,21 +11,22 @@ use std::path::PathBuf;
 use trawl_answers::expression::Expression;
 use trawl_answers::stats::{Counts, Group, Kinds, Section, StatsOptions, shortened, stats};
 use trawl_query::{Count, Repeats};
+use trawl_report::{Field, Row, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::arguments::Manner;
-use crate::csv::Line;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
-use crate::output::{Device, Output};
-use crate::rows::Form;
+use crate::output::{Device, Output, cells};
+use crate::rows::{self, Form, Report};
 use crate::scope::Session;
 use trawl_session::now;
-use trawl_text::json::Object;
 
 use self::kinds::KindsParser;
 use self::render::{Ink, Weight, section};
@@ -62,17 +63,25 @@ pub(crate) struct StatsArgs {
     /// Show shares and bars of this quantity
     #[arg(long, value_name = "WHAT", value_enum, default_value = "entries")]
     share: Weight,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with = "csv")]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with = "json")]
-    csv: bool,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
     #[command(flatten)]
     pub(crate) manner: Manner,
     /// Count only entries that match this find expression
     #[arg(last = true, value_name = "EXPRESSION")]
     expression: Vec<OsString>,
+}
+
+impl Spec for StatsArgs {
+    const ABOUT: &'static str =
+        "Count entries and bytes by type, extension, size, age, owner and more";
+    const TAKES_EXPRESSION: bool = true;
+    const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "trawl-sql(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 /// Runs the command.
@@ -94,11 +103,10 @@ pub(crate) fn run(
         false => &args.by[..],
     };
     let expression = Expression::read(&args.expression)?;
-    let form = Form::new(args.json, args.csv);
-    let (owners, mut output) = (Owners::default(), Output::stdout().with_own_controls());
-    if form == Form::Csv {
-        output.put(CSV_HEADER)?;
-    }
+    let owners = Owners::default();
+    let output = Output::stdout().with_own_controls();
+    let mut report = Report::new(&SCHEMA, args.form.form(), cells(), output);
+    report.begin()?;
     let options = StatsOptions {
         kinds,
         expression: &expression,
@@ -109,49 +117,59 @@ pub(crate) fn run(
         let Some(counts) = stats(&mut session, given, &options, &owners)? else {
             continue;
         };
-        let mut rows = counts.sections.iter().flat_map(|section| &section.groups);
-        match form {
-            Form::Json => rows.try_for_each(|row| output.put(json(given, row)))?,
-            Form::Csv => rows.try_for_each(|row| output.put(csv(given, row)))?,
-            Form::Text => output.put(text(given, &counts, args))?,
+        if report.form() == Form::Text {
+            report.put(text(given, &counts, args))?;
+            continue;
+        }
+        for group in counts.sections.iter().flat_map(|section| &section.groups) {
+            report.row(|row| fill(row, given, group))?;
         }
     }
-    output.finish()?;
+    rows::finish(report)?;
     session.finish()
 }
 
-/// Header of the lines of [`csv`].
-pub(crate) const CSV_HEADER: &str = "path,path_raw,by,key,key_raw,entries,size,disk_bytes\n";
+const KEY: Field = fields::KEY.without_csv();
+const KEY_OR_LABEL: Field = fields::KEY.without_json().with_null();
+const LABEL: Field = fields::LABEL.without_csv();
+const DIRECTORIES: Field = fields::DIRECTORIES.without_csv();
 
-pub(crate) fn json(given: &OsStr, row: &Group) -> String {
-    let object = Object::new()
-        .bytes("path", given.as_bytes())
-        .text("by", &row.by);
-    let object = match &row.key {
-        Some(key) => object.bytes("key", key),
-        None => object.null("key"),
-    };
-    let object = object
-        .bytes("label", &row.label)
-        .number("entries", row.count.entries)
-        .number("size", row.count.size_bytes)
-        .number("disk_bytes", disk_bytes(&row.count));
-    let object = match row.directories {
-        Some(directories) => object.number("directories", directories),
-        None => object,
-    };
-    object.close() + "\n"
-}
+/// The fields of a group. In CSV and before a NUL, the label takes the place of a missing key.
+pub(crate) const FIELDS: [Field; 9] = [
+    fields::PATH,
+    fields::BY,
+    KEY,
+    KEY_OR_LABEL,
+    LABEL,
+    fields::ENTRIES,
+    fields::SIZE,
+    fields::DISK_BYTES,
+    DIRECTORIES,
+];
 
-pub(crate) fn csv(given: &OsStr, row: &Group) -> Vec<u8> {
-    Line::new()
-        .path(given.as_bytes())
-        .field(&row.by)
-        .path(row.key.as_deref().unwrap_or(&row.label))
-        .value(row.count.entries)
-        .value(row.count.size_bytes)
-        .value(disk_bytes(&row.count))
-        .close()
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a group of entries",
+    fields: &FIELDS,
+    samples: &[
+        "stats",
+        "stats --by type --by extension --by owner --by age",
+    ],
+};
+
+/// Fills a row with a group.
+pub(crate) fn fill(row: &mut Row<'_>, given: &OsStr, group: &Group) {
+    row.put(&fields::PATH, given.as_bytes())
+        .put(&fields::BY, &group.by)
+        .put(&KEY, group.key.as_ref())
+        .put(&KEY_OR_LABEL, group.key.as_ref().unwrap_or(&group.label))
+        .put(&LABEL, &group.label)
+        .put(&fields::ENTRIES, group.count.entries)
+        .put(&fields::SIZE, group.count.size_bytes)
+        .put(&fields::DISK_BYTES, disk_bytes(&group.count));
+    if let Some(directories) = group.directories {
+        row.put(&DIRECTORIES, directories);
+    }
 }
 
 pub(crate) fn disk_bytes(count: &Count) -> u64 {

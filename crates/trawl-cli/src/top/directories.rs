@@ -1,72 +1,61 @@
 //! Writes ranked directories.
 
 use trawl_answers::top::{Measure, Ranked, Subject, Top};
-use trawl_text::json::Object;
+use trawl_report::{Row, Schema, fields};
 
+use super::Ask;
 use super::render::{Amount, Style, lines};
-use super::{Ask, Writing};
-use crate::csv::Line;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::rows::Form;
+use crate::rows::{Form, Report};
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a directory with everything below it",
+    fields: &[
+        fields::PATH.with_null(),
+        fields::ENTRIES,
+        fields::SIZE,
+        fields::DISK_BYTES,
+    ],
+    samples: &["top --dirs", "top --fullest"],
+};
 
 /// Writes the best directories.
 pub(super) fn write(
     ask: &Ask<'_>,
     top: &Top,
     found: &[Ranked],
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<(), Failure> {
-    match ask.writing {
-        Writing::Null => found.iter().try_for_each(|held| {
-            output.put(&held.path)?;
-            output.put(b"\0")
-        }),
-        Writing::Rows(Form::Json) => found
-            .iter()
-            .try_for_each(|held| output.put(json(held).close() + "\n")),
-        Writing::Rows(Form::Csv) => {
-            output.put("path,path_raw,entries,size,disk_bytes\n")?;
-            found.iter().try_for_each(|held| output.put(csv(held)))
-        }
-        Writing::Rows(Form::Text) => {
-            let is_number =
-                ask.options.subject == Subject::Fullest || ask.options.by == Measure::Entries;
-            let amount = |held: &Ranked| match is_number {
-                true => Amount::Number(held.entries),
-                false => Amount::Size(ask.options.size.of(held.size_bytes, held.blocks)),
-            };
-            let rows: Vec<(Amount, Vec<u8>)> = found
-                .iter()
-                .map(|held| (amount(held), held.path.clone()))
-                .collect();
-            let whole = match is_number {
-                true => top.whole_entries(),
-                false => top.whole_bytes(ask.options.size),
-            };
-            let style = Style {
-                units: ask.exact,
-                terminal: ask.terminal,
-                ink: ask.ink,
-            };
-            output.put(lines(&rows, whole, style))
-        }
+    if report.form() != Form::Text {
+        report.begin()?;
+        let mut found = found.iter();
+        return Ok(found.try_for_each(|ranked| report.row(|row| fill(row, ranked)))?);
     }
+    let is_number = ask.options.subject == Subject::Fullest || ask.options.by == Measure::Entries;
+    let amount = |ranked: &Ranked| match is_number {
+        true => Amount::Number(ranked.entries),
+        false => Amount::Size(ask.options.size.of(ranked.size_bytes, ranked.blocks)),
+    };
+    let rows: Vec<(Amount, Vec<u8>)> = found
+        .iter()
+        .map(|ranked| (amount(ranked), ranked.path.clone()))
+        .collect();
+    let whole = match is_number {
+        true => top.whole_entries(),
+        false => top.whole_bytes(ask.options.size),
+    };
+    let style = Style {
+        units: ask.exact,
+        terminal: ask.terminal,
+        ink: ask.ink,
+    };
+    Ok(report.put(lines(&rows, whole, style))?)
 }
 
-fn json(held: &Ranked) -> Object {
-    Object::new()
-        .bytes("path", &held.path)
-        .number("entries", held.entries)
-        .number("size", held.size_bytes)
-        .number("disk_bytes", held.blocks.saturating_mul(512))
-}
-
-fn csv(held: &Ranked) -> Vec<u8> {
-    Line::new()
-        .path(&held.path)
-        .value(held.entries)
-        .value(held.size_bytes)
-        .value(held.blocks.saturating_mul(512))
-        .close()
+fn fill(row: &mut Row<'_>, ranked: &Ranked) {
+    row.put(&fields::PATH, &ranked.path)
+        .put(&fields::ENTRIES, ranked.entries)
+        .put(&fields::SIZE, ranked.size_bytes)
+        .put(&fields::DISK_BYTES, ranked.blocks.saturating_mul(512));
 }

@@ -1,52 +1,49 @@
 //! Ranks files by size or time.
 
 use trawl_answers::top::{Subject, Top};
+use trawl_find::record;
 use trawl_query::Entry;
+use trawl_report::Schema;
 use trawl_text::time_style::long_iso;
 
+use super::Ask;
 use super::render::{Amount, Style, lines};
-use super::{Ask, Writing};
 use crate::failure::Failure;
 use crate::ls::item::Item;
-use crate::output::Output;
-use crate::rows::{self, CSV_HEADER, Form};
+use crate::rows::{self, Form, Report};
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a file",
+    fields: &record::FIELDS,
+    samples: &["top"],
+};
 
 /// Writes the first entries.
 pub(super) fn write(
     ask: &Ask<'_>,
     top: &Top,
     found: &[(Vec<u8>, Entry)],
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<(), Failure> {
-    match ask.writing {
-        Writing::Null => found.iter().try_for_each(|(path, _)| {
-            output.put(path)?;
-            output.put(b"\0")
-        }),
-        Writing::Rows(Form::Json) => found.iter().try_for_each(|(path, entry)| {
+    if report.form() != Form::Text {
+        report.begin()?;
+        for (path, entry) in found {
             let item = Item::from_row(&entry.row(), path);
-            output.put(rows::json(path, &item, &ask.owners).close() + "\n")
-        }),
-        Writing::Rows(Form::Csv) => {
-            output.put(CSV_HEADER)?;
-            found.iter().try_for_each(|(path, entry)| {
-                let item = Item::from_row(&entry.row(), path);
-                output.put(rows::csv(path, &item, &ask.owners))
-            })
+            report.row(|row| rows::fill(row, path, &item, &ask.owners))?;
         }
-        Writing::Rows(Form::Text) => {
-            let rows: Vec<(Amount, Vec<u8>)> = found
-                .iter()
-                .map(|(path, entry)| (amount(ask, entry), path.clone()))
-                .collect();
-            let style = Style {
-                units: ask.exact,
-                terminal: ask.terminal,
-                ink: ask.ink,
-            };
-            output.put(lines(&rows, top.whole_bytes(ask.options.size), style))
-        }
+        return Ok(());
     }
+    let rows: Vec<(Amount, Vec<u8>)> = found
+        .iter()
+        .map(|(path, entry)| (amount(ask, entry), path.clone()))
+        .collect();
+    let style = Style {
+        units: ask.exact,
+        terminal: ask.terminal,
+        ink: ask.ink,
+    };
+    Ok(report.put(lines(&rows, top.whole_bytes(ask.options.size), style))?)
 }
 
 fn amount(ask: &Ask<'_>, entry: &Entry) -> Amount {

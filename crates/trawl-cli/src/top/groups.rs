@@ -7,12 +7,19 @@ use trawl_answers::stats::{Group, shortened};
 use trawl_answers::top::{Measure, SizeKind, Subject, Top};
 use trawl_query::Count;
 
-use super::{Ask, Writing};
+use super::Ask;
 use crate::failure::Failure;
-use crate::output::Output;
-use crate::rows::Form;
+use crate::rows::{Form, Report};
+use crate::stats::fill;
 use crate::stats::render::{Weight, section};
-use crate::stats::{csv, json};
+use trawl_report::Schema;
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "a group of entries",
+    fields: &crate::stats::FIELDS,
+    samples: &["top --owners", "top --extensions"],
+};
 
 /// Writes the first groups; shares are of `whole`.
 pub(super) fn write(
@@ -20,7 +27,7 @@ pub(super) fn write(
     top: &Top,
     rows: &[Group],
     whole: Count,
-    output: &mut Output,
+    report: &mut Report,
 ) -> Result<(), Failure> {
     let limit = ask.options.limit;
     let weight = match (ask.options.by, ask.options.size) {
@@ -32,30 +39,18 @@ pub(super) fn write(
         [only] => OsStr::from_bytes(&only.given),
         _ => OsStr::new(""),
     };
-    let limited = || rows.iter().take(limit);
-    match ask.writing {
-        Writing::Null => limited().try_for_each(|row| {
-            output.put(row.key.as_ref().unwrap_or(&row.label))?;
-            output.put(b"\0")
-        }),
-        Writing::Rows(Form::Json) => limited().try_for_each(|row| output.put(json(given, row))),
-        Writing::Rows(Form::Csv) => {
-            output.put(crate::stats::CSV_HEADER)?;
-            limited().try_for_each(|row| output.put(csv(given, row)))
+    if report.form() != Form::Text {
+        report.begin()?;
+        for row in rows.iter().take(limit) {
+            report.row(|printed| fill(printed, given, row))?;
         }
-        Writing::Rows(Form::Text) => {
-            let title = match ask.options.subject {
-                Subject::Groups(by) => by.name(),
-                _ => "",
-            };
-            let rows = shortened(rows.to_vec(), limit);
-            output.put(section(
-                title,
-                &rows,
-                (whole, weight),
-                ask.terminal,
-                ask.ink,
-            ))
-        }
+        return Ok(());
     }
+    let title = match ask.options.subject {
+        Subject::Groups(by) => by.name(),
+        _ => "",
+    };
+    let rows = shortened(rows.to_vec(), limit);
+    let text = section(title, &rows, (whole, weight), ask.terminal, ask.ink);
+    Ok(report.put(text)?)
 }

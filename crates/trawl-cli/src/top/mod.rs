@@ -16,17 +16,20 @@ use trawl_answers::TimeKind;
 use trawl_answers::expression::Expression;
 use trawl_answers::stats::By;
 use trawl_answers::top::{Measure, Ranking, SizeKind, Subject, TopOptions, top};
+use trawl_report::Schema;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::arguments::Manner;
+use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer, Rows};
 use crate::ls::item::COLUMNS;
-use crate::output::{Device, Output};
-use crate::rows::Form;
+use crate::output::{Device, Output, cells};
+use crate::rows::{self, Form, Report};
 use crate::scope::Session;
 use crate::stats::render::Ink;
 use trawl_session::now;
@@ -42,6 +45,16 @@ Examples:
   trawl top --oldest=atime /scratch      show files not read for longest
   trawl top --owners --by files /scratch
   trawl top /srv -- -user ann -name '*.bam'";
+
+/// The forms of the answer.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const CSV: Option<&'static str> = Rows::CSV;
+    const NULL: Option<&'static str> =
+        Some("Print only paths or names, each terminated by a NUL byte");
+}
 
 // Options of `trawl top`.
 #[derive(Debug, clap::Args)]
@@ -64,20 +77,26 @@ pub(crate) struct TopArgs {
     /// Print sizes in bytes, without units
     #[arg(short = 'b', long)]
     bytes: bool,
-    /// Print one JSON object per line
-    #[arg(long, overrides_with_all = ["csv", "null"])]
-    json: bool,
-    /// Print comma-separated values with a header
-    #[arg(long, overrides_with_all = ["json", "null"])]
-    csv: bool,
-    /// Print only paths or names, each terminated by a NUL byte
-    #[arg(short = '0', long, overrides_with_all = ["json", "csv"])]
-    null: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     #[command(flatten)]
     pub(crate) manner: Manner,
     /// Rank only entries that match this find expression; not directories
     #[arg(last = true, value_name = "EXPRESSION")]
     expression: Vec<OsString>,
+}
+
+impl Spec for TopArgs {
+    const ABOUT: &'static str = "Rank files, directories or owners by size, time or number";
+    const TAKES_EXPRESSION: bool = true;
+    const SEE_ALSO: &'static [&'static str] =
+        &["trawl-stats(1)", "trawl-du(1)", "trawl-duplicates(1)"];
+    const REPORTS: &'static [&'static Schema] =
+        &[&entries::SCHEMA, &directories::SCHEMA, &groups::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self, setting.manner)
+    }
 }
 
 // The subject that is ranked.
@@ -179,18 +198,11 @@ impl SubjectArgs {
     }
 }
 
-/// Format of answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Writing {
-    Rows(Form),
-    Null,
-}
-
 /// A question, and everything that its output needs.
 struct Ask<'a> {
     options: TopOptions<'a>,
     exact: render::Units,
-    writing: Writing,
+    form: Form,
     terminal: Terminal,
     ink: Ink,
     zone: Zone,
@@ -206,10 +218,7 @@ impl TopArgs {
                 true => render::Units::Bytes,
                 false => render::Units::Human,
             },
-            writing: match self.null {
-                true => Writing::Null,
-                false => Writing::Rows(Form::new(self.json, self.csv)),
-            },
+            form: self.form.form(),
             terminal: match Device::of_stdout() {
                 Device::Terminal => Terminal::Watched(locale),
                 Device::Other => Terminal::Absent,
@@ -246,6 +255,15 @@ impl TopArgs {
     }
 }
 
+/// Returns the rows for programs.
+fn schema(subject: Subject) -> &'static Schema {
+    match subject {
+        Subject::Largest | Subject::Oldest(_) | Subject::Newest(_) => &entries::SCHEMA,
+        Subject::Directories | Subject::Fullest => &directories::SCHEMA,
+        Subject::Groups(_) => &groups::SCHEMA,
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Result<Exit, Failure> {
     let expression = Expression::read(&args.expression)?;
@@ -258,12 +276,13 @@ pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Res
         &args.paths
     };
     let top = top(&mut session, paths, &ask.options, &ask.owners)?;
-    let mut output = Output::stdout().with_own_controls();
+    let output = Output::stdout().with_own_controls();
+    let mut report = Report::new(schema(ask.options.subject), ask.form, cells(), output);
     match &top.ranking {
-        Ranking::Files(files) => entries::write(&ask, &top, files, &mut output)?,
-        Ranking::Directories(found) => directories::write(&ask, &top, found, &mut output)?,
-        Ranking::Groups(rows, whole) => groups::write(&ask, &top, rows, *whole, &mut output)?,
+        Ranking::Files(files) => entries::write(&ask, &top, files, &mut report)?,
+        Ranking::Directories(found) => directories::write(&ask, &top, found, &mut report)?,
+        Ranking::Groups(rows, whole) => groups::write(&ask, &top, rows, *whole, &mut report)?,
     }
-    output.finish()?;
+    rows::finish(report)?;
     session.finish()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trawl_apply::Note;
-use trawl_index::{IndexDir, Listener, SnapshotId, Source, Watching};
+use trawl_format::{IndexDir, Listener, SnapshotId, Source, Watching};
 use trawl_live::Crossing;
 use trawl_model::path;
 use trawl_serve::manager::Manager;
@@ -38,7 +38,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
     let stop = stop_on_signals()
         .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
     let mut daemon = Daemon {
-        index: IndexDir::create(&dir, None)?,
+        index: trawl_writer::create_index(&dir, None)?,
         dir,
         args,
         journal: Journal::new(args.quiet),
@@ -352,5 +352,5 @@ impl Daemon<'_> {
 
 /// Returns the name under which the service manager keeps a source's queue.
 fn queue_name(root: &[u8]) -> String {
-    format!("trawl-{}", trawl_index::SourceId::of_root(root))
+    format!("trawl-{}", trawl_format::SourceId::of_root(root))
 }

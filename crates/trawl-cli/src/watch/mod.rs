@@ -16,8 +16,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trawl_report::Schema;
+
+use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Offer};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +34,18 @@ Examples:
 The daemon answers no questions: users read the index themselves, with their
 own permissions. Under systemd, the daemon reports when it is ready, and its
 queue of changes survives a restart (contrib/systemd/trawld.service).";
+
+/// The forms of `--status`.
+#[derive(Clone, Copy, Debug)]
+struct Offered;
+
+impl Offer for Offered {
+    const JSON: &'static str = "With --status, print one JSON object per line";
+
+    fn restricted(json: clap::Arg) -> clap::Arg {
+        json.requires("status").conflicts_with("prometheus")
+    }
+}
 
 // Options of `trawl watch`.
 #[derive(Debug, clap::Args)]
@@ -79,12 +95,27 @@ pub(crate) struct WatchArgs {
     /// Show the state of the daemons of all sources, or of these
     #[arg(long)]
     status: bool,
-    /// With --status, print one JSON object per line
-    #[arg(long, requires = "status", conflicts_with = "prometheus")]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs<Offered>,
     /// With --status, print the text format that Prometheus reads
     #[arg(long, requires = "status")]
     prometheus: bool,
+}
+
+impl Spec for WatchArgs {
+    const ABOUT: &'static str = "Watch trees and keep their index up to date";
+    const CLASS: Class = Class::Writer;
+    const SEE_ALSO: &'static [&'static str] = &[
+        "trawl-index(1)",
+        "trawl-sources(1)",
+        "fanotify(7)",
+        "systemd.service(5)",
+    ];
+    const REPORTS: &'static [&'static Schema] = &[&status::SCHEMA];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        run(setting.index, self)
+    }
 }
 
 /// Runs the command.

@@ -9,13 +9,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use trawl_apply::{ApplyError as Refused, Unappliable};
+use trawl_format::{IndexDir, SnapshotId};
 use trawl_history::SegmentReader;
-use trawl_index::live::{Checkpoint, Removal};
-use trawl_index::{IndexDir, SnapshotId};
 use trawl_live::Places;
 use trawl_model::Timestamp;
 use trawl_scan::Mounts;
 use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
+use trawl_writer::live::{Checkpoint, Removal};
 
 use crate::failure::Failure;
 use crate::index::scan::{publish, say_forgotten};

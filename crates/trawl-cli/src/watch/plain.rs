@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use trawl_apply::ApplyOptions;
-use trawl_index::{EXCLUDE, IndexDir, IndexError, read_list};
+use trawl_format::{EXCLUDE, IndexDir, IndexError, read_list};
 use trawl_live::Places;
 use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
 
@@ -175,7 +175,7 @@ pub(crate) fn words_again(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trawl_index::write_list;
+    use trawl_format::write_list;
 
     #[test]
     fn a_source_is_scanned_as_it_was() {

@@ -3,18 +3,41 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::Source;
+use trawl_format::Source;
 use trawl_model::path;
+use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_serve::client;
-use trawl_serve::status::{Kind, Status, prometheus, prometheus_gauge};
-use trawl_text::json::Object;
+use trawl_serve::status::{FIELDS, Kind, Status, prometheus, prometheus_gauge};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
-use crate::output::{Output, say};
+use crate::output::say;
+use crate::rows;
 use crate::sources;
 use crate::watch::WatchArgs;
 use trawl_session::now;
+
+/// The fields of a daemon's status, after the source's root.
+const STATUS: [Field; FIELDS.len() + 1] = {
+    let mut all = [fields::ROOT; FIELDS.len() + 1];
+    let mut at = 0;
+    while at < FIELDS.len() {
+        let field = FIELDS[at];
+        all[at + 1] = match field.kind {
+            Kind::Text => Field::text(field.name, field.help),
+            Kind::Gauge | Kind::Counter => Field::integer(field.name, field.help),
+        };
+        at += 1;
+    }
+    all
+};
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "the daemon of a source",
+    fields: &STATUS,
+    samples: &[],
+};
 
 /// Asks the daemons of all sources, or of the sources with these roots.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
@@ -35,7 +58,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
         }
         sources.retain(|source| wanted.iter().any(|path| path == source.root()));
     }
-    let mut output = Output::stdout();
+    let mut report = rows::report(&SCHEMA, args.form.form());
     let mut watched = Vec::new();
     let mut known = Known::default();
     for source in &sources {
@@ -54,17 +77,17 @@ pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Fail
         if args.prometheus {
             known.add(source, status.is_some())?;
         }
-        match (args.prometheus, args.json) {
+        match (args.prometheus, args.form.is_json()) {
             (true, _) => watched.extend(status.map(|status| (shown(source.root()), status))),
-            (_, true) => output.put(object(source, status.as_ref()).close() + "\n")?,
-            _ => output.put(text(source, status.as_ref()))?,
+            (_, true) => report.row(|row| fill(row, source, status.as_ref()))?,
+            _ => report.put(text(source, status.as_ref()))?,
         }
     }
     if args.prometheus {
-        output.put(known.text())?;
-        output.put(prometheus(&watched))?;
+        report.put(known.text())?;
+        report.put(prometheus(&watched))?;
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(exit)
 }
 
@@ -111,17 +134,22 @@ pub(super) fn wanted(paths: &[PathBuf]) -> Vec<Vec<u8>> {
     resolved.collect()
 }
 
-fn object(source: &Source, status: Option<&Status>) -> Object {
-    let object = Object::new().bytes("root", path::display(source.root()));
+fn fill(row: &mut Row<'_>, source: &Source, status: Option<&Status>) {
+    row.put(&fields::ROOT, path::display(source.root()));
     let Some(status) = status else {
-        return object.text("state", "unwatched");
+        row.put(&STATUS[1], "unwatched");
+        return;
     };
-    status.fields().fold(object, |object, (field, value)| {
+    let values = status.fields().map(|(field, value)| (field.name, value));
+    for (name, value) in values {
+        let Some(field) = STATUS.iter().find(|field| field.name == name) else {
+            continue;
+        };
         match (field.kind, value.parse::<u64>()) {
-            (Kind::Gauge | Kind::Counter, Ok(number)) => object.number(field.name, number),
-            _ => object.text(field.name, value),
-        }
-    })
+            (schema::Kind::Integer, Ok(number)) => row.put(field, number),
+            _ => row.put(field, value),
+        };
+    }
 }
 
 fn text(source: &Source, status: Option<&Status>) -> String {

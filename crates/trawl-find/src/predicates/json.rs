@@ -1,6 +1,7 @@
 //! `-json`: prints the entry as one line of JSON ([`crate::record`]).
 
 use trawl_model::rows::Row;
+use trawl_report::json_object;
 
 use crate::context::Context;
 use crate::expr::Node;
@@ -33,8 +34,11 @@ impl Leaf for Json {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         let path = cx.path(row).to_vec();
         let meta = row.meta();
-        let object = record::object(&path, Some(&meta), row.link_target(), &cx.world.owners);
-        cx.out.bytes.extend_from_slice(object.close().as_bytes());
+        let target = row.link_target();
+        let object = json_object(&record::FIELDS, |printed| {
+            record::fill(printed, &path, Some(&meta), target, &cx.world.owners);
+        });
+        cx.out.bytes.extend_from_slice(object.as_bytes());
         cx.out.bytes.push(b'\n');
         true
     }

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+pub(crate) use trawl_cli::sql::Cells;
 use trawl_cli::sql::Format;
 
 use crate::error::{Result, SqlError};
@@ -29,25 +30,6 @@ pub(crate) enum Form {
     Named(Format),
     /// The first column, each value followed by a NUL.
     Null,
-}
-
-/// How texts of comma-separated values are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cells {
-    /// Unchanged.
-    AsTheyAre,
-    /// So that no spreadsheet takes them for formulas.
-    Protected,
-}
-
-impl Cells {
-    /// Reads the command line's choice.
-    pub(crate) fn of(is_protected: bool) -> Cells {
-        match is_protected {
-            true => Cells::Protected,
-            false => Cells::AsTheyAre,
-        }
-    }
 }
 
 /// The kind of reader of the output.

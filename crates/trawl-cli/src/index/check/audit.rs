@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_model::guard::{Credentials, Guard};
 use trawl_model::{DirAccess, Timestamp, Uid, path};
 use trawl_query::{QueryError, SnapshotInfo};
@@ -90,7 +90,7 @@ pub(super) fn audit(
         return Ok(None);
     };
     let info = source.snapshot(id)?.info;
-    let (findings, guards) = trawl_index::verify::check_permissions(index, source)?;
+    let (findings, guards) = trawl_writer::verify::check_permissions(index, source)?;
     let superuser = Credentials {
         uid: Uid::ROOT,
         groups: Vec::new(),

@@ -27,7 +27,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_index::{IndexDir, Readers};
+use trawl_format::{IndexDir, Readers};
 use trawl_model::path;
 use trawl_session::NotIndexed;
 
@@ -148,10 +148,10 @@ fn targets(
     index: &IndexDir,
     paths: &[OsString],
     exit: &mut Exit,
-) -> Result<Vec<(trawl_index::Source, Vec<u8>)>, Failure> {
+) -> Result<Vec<(trawl_format::Source, Vec<u8>)>, Failure> {
     let sources = || index.sources().map_err(Failure::from);
     if paths.is_empty() {
-        let whole = |source: trawl_index::Source| {
+        let whole = |source: trawl_format::Source| {
             let root = source.root().to_vec();
             (source, root)
         };
@@ -173,7 +173,7 @@ fn targets(
             Some(target) => targets.push(target),
             None => {
                 let sources = sources()?;
-                let roots = sources.iter().map(trawl_index::Source::root);
+                let roots = sources.iter().map(trawl_format::Source::root);
                 let nearest = roots.max_by_key(|root| NotIndexed::shared_names(real, root));
                 say(not_indexed(real, nearest));
                 *exit = exit.and(Exit::Fatal);

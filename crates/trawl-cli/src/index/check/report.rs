@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_index::verify::Finding;
 use trawl_model::Subtrees;
 use trawl_model::path::display;
 use trawl_query::SnapshotInfo;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
+use trawl_writer::verify::Finding;
 
 use super::compare::{Kind, Tally};
 use super::people::Person;

@@ -1,0 +1,158 @@
+//! Reports: rows of one schema, written in one form as they come.
+
+use std::io::{self, Write};
+
+use crate::csv::{Cells, Csv};
+use crate::form::Form;
+use crate::json::Json;
+use crate::null::Null;
+use crate::row::{Renderer, Row};
+use crate::schema::{Field, Schema};
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReportError {
+    /// The output failed.
+    #[error("cannot write the report: {0}")]
+    Write(#[source] io::Error),
+}
+
+/// Writes rows to an output as they come. It keeps one row at most, and its buffer serves all rows.
+pub struct Report<W> {
+    schema: &'static Schema,
+    form: Form,
+    renderer: Option<Box<dyn Renderer>>,
+    has_begun: bool,
+    output: W,
+}
+
+impl<W: Write> Report<W> {
+    /// Returns a report in a form. In [`Form::Text`] the caller writes text of its own.
+    pub fn new(schema: &'static Schema, form: Form, cells: Cells, output: W) -> Report<W> {
+        Report {
+            schema,
+            form,
+            renderer: match form {
+                Form::Text => None,
+                Form::Json => Some(Box::new(Json::default())),
+                Form::Null => Some(Box::new(Null::default())),
+                Form::Csv => Some(Box::new(Csv::new(cells))),
+            },
+            has_begun: false,
+            output,
+        }
+    }
+
+    /// Returns the form.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Writes what comes before the first row, such as a header. Rows do it by themselves.
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn begin(&mut self) -> Result<(), ReportError> {
+        let has_begun = std::mem::replace(&mut self.has_begun, true);
+        match &mut self.renderer {
+            Some(renderer) if !has_begun => renderer
+                .begin(self.schema.fields, &mut self.output)
+                .map_err(ReportError::Write),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a row. Does nothing in [`Form::Text`].
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn row(&mut self, fill: impl FnOnce(&mut Row<'_>)) -> Result<(), ReportError> {
+        self.row_of(self.schema, fill)
+    }
+
+    /// Writes a row of another schema, which only forms without a header can mix.
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn row_of(
+        &mut self,
+        schema: &'static Schema,
+        fill: impl FnOnce(&mut Row<'_>),
+    ) -> Result<(), ReportError> {
+        self.begin()?;
+        let Some(renderer) = &mut self.renderer else {
+            return Ok(());
+        };
+        let mut row = Row::new(schema.fields, renderer.as_mut());
+        fill(&mut row);
+        row.finish();
+        renderer.end(&mut self.output).map_err(ReportError::Write)
+    }
+
+    /// Writes a row, or the text in its place in [`Form::Text`].
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn line<T: AsRef<[u8]>>(
+        &mut self,
+        text: impl FnOnce() -> T,
+        fill: impl FnOnce(&mut Row<'_>),
+    ) -> Result<(), ReportError> {
+        match self.form {
+            Form::Text => self.put(text()),
+            _ => self.row(fill),
+        }
+    }
+
+    /// Writes bytes: the caller's own text in [`Form::Text`].
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn put(&mut self, text: impl AsRef<[u8]>) -> Result<(), ReportError> {
+        let written = self.output.write_all(text.as_ref());
+        written.map_err(ReportError::Write)
+    }
+
+    /// Returns the output.
+    pub fn output(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    /// Ends the report and returns the output, which the caller flushes.
+    pub fn into_output(self) -> W {
+        self.output
+    }
+}
+
+/// Returns a row as a JSON object, without a line end.
+pub fn json_object(fields: &'static [Field], fill: impl FnOnce(&mut Row<'_>)) -> String {
+    let mut json = Json::default();
+    filled(fields, &mut json, fill);
+    std::mem::take(json.close_row())
+}
+
+/// Returns a row as a line of CSV.
+pub fn csv_line(
+    fields: &'static [Field],
+    cells: Cells,
+    fill: impl FnOnce(&mut Row<'_>),
+) -> Vec<u8> {
+    let mut csv = Csv::new(cells);
+    filled(fields, &mut csv, fill);
+    csv.close_row()
+}
+
+/// Returns the header of lines of CSV.
+pub fn csv_header(fields: &[Field]) -> String {
+    let mut header = Vec::new();
+    // Memory can always be written.
+    let _ = Csv::default().begin(fields, &mut header);
+    String::from_utf8(header).unwrap_or_default()
+}
+
+fn filled(fields: &'static [Field], renderer: &mut dyn Renderer, fill: impl FnOnce(&mut Row<'_>)) {
+    let mut row = Row::new(fields, renderer);
+    fill(&mut row);
+    row.finish();
+}
