@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::history::{Change as Said, history};
-use trawl_diff::{Attribute, AttributeSet};
+use trawl_diff::AttributeSet;
 use trawl_find::record;
 use trawl_query::SnapshotInfo;
 use trawl_report::{Field, Row, Schema, Value, fields};
@@ -110,13 +110,13 @@ pub(crate) fn run(
         let text = "history is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
-    manner.prepare();
     let mut writer = Writer {
         is_all: args.all,
         words: Words::new(),
         report: rows::report(&SCHEMA, args.form.form()),
     };
     writer.report.begin()?;
+    manner.prepare();
     let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
@@ -170,7 +170,7 @@ fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, said
         .put(&fields::STARTED, info.started)
         .put(&fields::SNAPSHOT, &info.id.to_string())
         .put(&fields::STATE, said.name())
-        .texts(&fields::CHANGED, which.iter().map(Attribute::name));
+        .texts(&fields::CHANGED, which.names());
     let Some(state) = said.state() else {
         row.put(&ENTRY, Value::Null);
         return;

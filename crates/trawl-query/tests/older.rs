@@ -18,8 +18,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::answers::{answers, files_below};
 use support::{Random, Shape, Tree};
-use trawl_index::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
-use trawl_index::{Hash, Readers};
+use trawl_format::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
+use trawl_format::{Hash, Readers};
 use trawl_model::column::{COLUMNS, Column, ColumnSet, REQUIRED_COLUMNS};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::guard::Credentials;
@@ -47,9 +47,13 @@ fn with_columns(file: &Path, columns: usize) -> Vec<u8> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
     let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
     let kept: Vec<usize> = (0..columns).collect();
-    let schema = Table::Entries.arrow_schema().project(&kept).unwrap();
+    let schema = trawl_writer::parquet_schema::arrow_schema(Table::Entries)
+        .project(&kept)
+        .unwrap();
     let write = |pairs: &[(&str, String)]| {
-        let properties = Some(Table::Entries.writer_properties());
+        let properties = Some(trawl_writer::parquet_schema::writer_properties(
+            Table::Entries,
+        ));
         let mut writer =
             ArrowWriter::try_new(Vec::new(), schema.clone().into(), properties).unwrap();
         for batch in &batches {

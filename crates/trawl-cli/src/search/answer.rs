@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use trawl_call::{Attributes, Outcome, RecordRef, Request, ServedBy, Trouble};
 use trawl_find::record;
-use trawl_model::Timestamp;
 use trawl_report::{Field, Row, Schema, fields};
 use trawl_text::json::decimal;
 use trawl_text::locale::Locale;
@@ -164,9 +163,9 @@ fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
                 .put(&fields::DEV, of.dev)
                 .put(&fields::INO, of.ino)
                 .put(&fields::RDEV, of.rdev)
-                .put(&fields::ATIME, time(of.atime))
-                .put(&fields::MTIME, time(of.mtime))
-                .put(&fields::CTIME, time(of.ctime));
+                .put(&fields::ATIME, of.atime)
+                .put(&fields::MTIME, of.mtime)
+                .put(&fields::CTIME, of.ctime);
         }
         Outcome::Error(trouble) => {
             row.put(&ERROR, trouble.source.name())
@@ -176,18 +175,11 @@ fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
     }
 }
 
-fn time(time: trawl_sys::stat::Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
-    }
-}
-
 /// Writes the columns before a path: mode, links, owner, group, size, time of last change.
 fn columns(output: &mut Output, of: &Attributes) -> io::Result<()> {
     output.write_all(&mode::render(of.mode))?;
     let (nlink, uid, gid, size) = (of.nlink, of.uid, of.gid, of.size);
-    let mtime = decimal(time(of.mtime));
+    let mtime = decimal(of.mtime);
     write!(output, " {nlink} {uid} {gid} {size} {mtime} ")
 }
 

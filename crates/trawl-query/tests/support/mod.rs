@@ -7,13 +7,14 @@ pub mod answers;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
+use trawl_format::Readers;
 use trawl_model::rows::Row;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp,
     Uid, Xattr, path,
 };
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A small random number generator.
 pub struct Random(pub u64);
@@ -224,7 +225,7 @@ impl Tree {
 
     /// The same, for these readers.
     pub fn write_for(&self, readers: Option<Readers>, index: &Path, random: &mut Random) {
-        let index = IndexDir::create(index, readers).unwrap();
+        let index = trawl_writer::create_index(index, readers).unwrap();
         let options = WriterOptions {
             memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
             started: Timestamp {
@@ -338,24 +339,7 @@ impl Tree {
 pub fn made_of(row: &Row<'_>) -> Made {
     Made {
         name: row.name().to_vec(),
-        meta: Meta {
-            ino: row.ino(),
-            dev: row.dev(),
-            rdev: row.rdev(),
-            mode: row.mode(),
-            nlink: row.nlink(),
-            uid: row.uid(),
-            gid: row.gid(),
-            size: row.size(),
-            blocks: row.blocks(),
-            blksize: row.blksize(),
-            atime: row.atime(),
-            mtime: row.mtime(),
-            ctime: row.ctime(),
-            btime: row.btime(),
-            attributes: row.attributes(),
-            project: row.project(),
-        },
+        meta: row.meta(),
         link_target: row.link_target().to_vec(),
         xattr_names: row.xattr_names().to_vec(),
     }
