@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::Value;
+use trawl_model::column::{ColumnInfo, ColumnType, REPORTED};
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::{self, Skip, without_program};
 
@@ -175,7 +176,23 @@ fn documented() -> Vec<(String, String)> {
             ));
         }
     }
+    fields.extend(later_columns(&fields));
     fields
+}
+
+/// Returns the fields of entries that only the list of columns describes, with their kinds.
+fn later_columns(fields: &[(String, String)]) -> Vec<(String, String)> {
+    let columns = REPORTED.iter().map(|column| column.info());
+    let later = columns.filter(|info| fields.iter().all(|(name, _)| name != info.name));
+    let kind = |info: &ColumnInfo| match info.kind {
+        ColumnType::U32 | ColumnType::U64 => "integer",
+        ColumnType::I64 => "time",
+        ColumnType::Bytes => "bytes",
+        ColumnType::Text => "text",
+    };
+    later
+        .map(|info| (info.name.to_owned(), kind(info).to_owned()))
+        .collect()
 }
 
 fn is_time(text: &str) -> bool {
