@@ -45,8 +45,7 @@ fn meta_of(stat: &std::fs::Metadata) -> Meta {
         mtime: time(stat.mtime(), stat.mtime_nsec()),
         ctime: time(stat.ctime(), stat.ctime_nsec()),
         btime: born.map(|t| time(t.as_secs() as i64, i64::from(t.subsec_nanos()))),
-        attributes: 0,
-        project: None,
+        ..Meta::default()
     }
 }
 

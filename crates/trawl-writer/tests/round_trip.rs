@@ -8,7 +8,7 @@ use support::{Event, Tree, cell, new_index, odd_tree, read, write_tree};
 use trawl_format::{GuardStep, Snapshot, Table};
 use trawl_model::column::COLUMNS;
 use trawl_model::placement::Placer;
-use trawl_model::{DirBatch, Entry, FileType, escape, path};
+use trawl_model::{DirBatch, Entry, FileType, Value, escape, path};
 
 /// Returns an entry's expected cells by column name.
 fn expected_row(batch: &DirBatch, entry: &Entry) -> BTreeMap<&'static str, String> {
@@ -21,7 +21,7 @@ fn expected_row(batch: &DirBatch, entry: &Entry) -> BTreeMap<&'static str, Strin
     let or_null = |v: Option<String>| v.unwrap_or_else(|| "null".to_owned());
     let name = batch.bytes(entry.name);
     let raw = std::str::from_utf8(name).err().map(|_| format!("{name:?}"));
-    BTreeMap::from([
+    let mut cells = BTreeMap::from([
         ("dir", text(&batch.path)),
         ("name", text(name)),
         ("name_raw", or_null(raw)),
@@ -53,7 +53,17 @@ fn expected_row(batch: &DirBatch, entry: &Entry) -> BTreeMap<&'static str, Strin
         ("acl_default", optional(batch.bytes(entry.acl_default))),
         ("project", or_null(m.project.map(|p| p.to_string()))),
         ("attributes", m.attributes.to_string()),
-    ])
+    ]);
+    // Columns that were added later.
+    for info in COLUMNS {
+        cells
+            .entry(info.name)
+            .or_insert_with(|| match m.value(info.column) {
+                Value::Number(number) => number.to_string(),
+                _ => "null".to_owned(),
+            });
+    }
+    cells
 }
 
 type Rows = BTreeMap<(Vec<u8>, Vec<u8>), BTreeMap<&'static str, String>>;

@@ -8,7 +8,8 @@ pub mod answers;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use trawl_format::Readers;
-use trawl_model::rows::Row;
+use trawl_model::column::COLUMNS;
+use trawl_model::rows::{Row, RowBatch, ValuesMut};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp,
@@ -94,6 +95,28 @@ pub struct Shape {
     pub entries: u64,
 }
 
+/// Returns attributes in which every number column has a value: a generated object takes from them
+/// the columns that are added later, so that the tests cover these too.
+pub fn numbered() -> Meta {
+    let mut batch = RowBatch::default();
+    for info in COLUMNS {
+        let number = 1 + info.column as u8;
+        match batch.values_mut(info.column) {
+            ValuesMut::U32(numbers, _) => numbers.push(number.into()),
+            ValuesMut::U64(numbers, _) => numbers.push(number.into()),
+            ValuesMut::I64(numbers, _) => numbers.push(number.into()),
+            ValuesMut::Bytes(_) | ValuesMut::Derived => {}
+        }
+    }
+    let row = Row {
+        batch: &batch,
+        at: 0,
+        dir: b"",
+    };
+    row.meta()
+}
+
+#[allow(clippy::needless_update, reason = "for columns that are added later")]
 pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
     let time = |random: &mut Random| Timestamp {
         secs: random.below(2_000_000_000) as i64 - 1_000_000,
@@ -125,6 +148,7 @@ pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
         btime: random.one_in(2).then(|| time(random)),
         attributes: random.below(2) * 16,
         project: (is_dir || random.one_in(3)).then(|| random.below(9) as u32),
+        ..numbered()
     }
 }
 

@@ -9,6 +9,8 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::path::Path;
 use trawl_format::{IndexDir, IndexError, Shard, Table};
+use trawl_model::column::COLUMNS;
+use trawl_model::rows::{Row, RowBatch, ValuesMut};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     Acl, Dev, DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid,
@@ -88,6 +90,28 @@ pub fn feed(writer: &mut SnapshotWriter, tree: &Tree) -> Result<(), IndexError> 
     Ok(())
 }
 
+/// Returns attributes in which every number column has a value: a generated object takes from them
+/// the columns that are added later, so that the tests cover these too.
+pub fn numbered() -> Meta {
+    let mut batch = RowBatch::default();
+    for info in COLUMNS {
+        let number = 1 + info.column as u8;
+        match batch.values_mut(info.column) {
+            ValuesMut::U32(numbers, _) => numbers.push(number.into()),
+            ValuesMut::U64(numbers, _) => numbers.push(number.into()),
+            ValuesMut::I64(numbers, _) => numbers.push(number.into()),
+            ValuesMut::Bytes(_) | ValuesMut::Derived => {}
+        }
+    }
+    let row = Row {
+        batch: &batch,
+        at: 0,
+        dir: b"",
+    };
+    row.meta()
+}
+
+#[allow(clippy::needless_update, reason = "for columns that are added later")]
 fn odd_meta(random: &mut Random, mode: u32) -> Meta {
     let wild = random.chance(50);
     let stamp = |random: &mut Random| Timestamp {
@@ -135,6 +159,7 @@ fn odd_meta(random: &mut Random, mode: u32) -> Meta {
         btime: (!random.chance(3)).then(|| stamp(random)),
         attributes: if random.chance(10) { 0x10 } else { 0 },
         project: random.chance(9).then(|| random.below(5) as u32),
+        ..numbered()
     }
 }
 
