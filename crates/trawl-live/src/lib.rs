@@ -29,7 +29,7 @@ mod polling;
 mod resolver;
 mod source;
 
-pub use choice::{Attempt, Begun, SourceKind, Tree, Watch, Watched, Wish, open};
+pub use choice::{AnySource, Attempt, Begun, SourceKind, Tree, Watch, Watched, Wish, open};
 pub use directories::Directories;
 pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
