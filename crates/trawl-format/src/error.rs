@@ -245,6 +245,8 @@ fn lossy(path: &[u8]) -> String {
 }
 
 impl IndexError {
+    /// Returns the error of a system call: the operation as an infinitive, and the path that it was
+    /// tried on.
     pub fn io(action: &'static str, path: impl Into<PathBuf>, error: impl Into<io::Error>) -> Self {
         IndexError::Io {
             action,
@@ -260,6 +262,7 @@ impl IndexError {
         }
     }
 
+    /// Returns the error for a file whose bytes differ from those written.
     pub fn damaged(path: &Path, problem: impl Into<String>) -> Self {
         IndexError::Damaged {
             path: path.to_owned(),

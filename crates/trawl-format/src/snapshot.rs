@@ -78,7 +78,9 @@ pub enum Changes {
 /// reveals which guards exist. A reader of the list notices when a shard is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardList {
+    /// Format version.
     pub format: u32,
+    /// The snapshot.
     pub snapshot: SnapshotId,
     /// Guard of the source as a whole: the permissions of the directories above its root.
     pub above: Vec<GuardStep>,
@@ -165,6 +167,7 @@ struct Files {
 }
 
 impl SnapshotInfo {
+    /// Decodes the description of a snapshot. `path` names the file in errors.
     pub fn from_bytes(bytes: &[u8], path: &Path, id: SnapshotId) -> Result<SnapshotInfo> {
         let info: SnapshotInfo = sealed::unseal_json(bytes, path)?;
         check_format(info.format, path)?;
@@ -183,6 +186,10 @@ impl SnapshotInfo {
         }
     }
 
+    /// Reads the description of a snapshot of the source in `source`.
+    ///
+    /// # Errors
+    /// [`IndexError::NoSnapshot`] if there is no such snapshot.
     pub fn read(source: &Dir, id: SnapshotId) -> Result<SnapshotInfo> {
         let snapshots = source.open_dir(layout::SNAPSHOTS)?;
         let name = layout::snapshot_file(id);
@@ -192,6 +199,7 @@ impl SnapshotInfo {
 }
 
 impl ShardList {
+    /// Decodes the list of a snapshot. `path` names the file in errors.
     pub fn from_bytes(bytes: &[u8], path: &Path, id: SnapshotId) -> Result<ShardList> {
         let list: ShardList = sealed::unseal_json(bytes, path)?;
         check_format(list.format, path)?;
@@ -773,7 +781,7 @@ pub mod time {
         ns: u32,
     }
 
-    pub fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
         let wire = Wire {
             s: time.secs,
             ns: time.nanos,
@@ -781,7 +789,7 @@ pub mod time {
         wire.serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
         let wire = Wire::deserialize(from)?;
         Ok(Timestamp {
             secs: wire.s,
