@@ -255,7 +255,7 @@ impl IndexError {
         }
     }
 
-    /// Wraps the error of a [`crate::ReadBack`] implementation.
+    /// Wraps the error of a reader of rows that are to be written again.
     pub fn read_back(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         IndexError::ReadBack {
             cause: cause.into(),

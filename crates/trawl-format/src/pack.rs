@@ -30,7 +30,7 @@
 //! number of its steps as a u32, followed by the steps. A step is a byte, 0 or 1, followed by one
 //! text (the predicate) or two (path, list).
 //!
-//! The bundle ([`crate::bundle`]) is stored as a shard without directory names, guard and sums.
+//! The bundle ([`crate::Snapshot::bundle`]) is stored as a shard without directory names, guard and sums.
 //!
 //! Opening a pack reads every byte once but builds no manifests; these are made on demand
 //! ([`crate::shard_manifest`]). The file is derived: without it readers use the manifests
@@ -356,7 +356,7 @@ impl Pack {
     }
 
     /// Returns the number of shards. The bundle follows the last one.
-    pub fn len(&self) -> usize {
+    pub fn shard_count(&self) -> usize {
         self.shards.len().saturating_sub(1)
     }
 

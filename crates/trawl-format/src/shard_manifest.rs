@@ -43,7 +43,7 @@ impl ShardManifest {
     pub(crate) fn all_of(
         pack: &Arc<Pack>,
     ) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
-        (0..pack.len()).map(move |shard| {
+        (0..pack.shard_count()).map(move |shard| {
             let key = pack.key;
             let digest = pack.digest(shard).map(|sum| Digest { key, sum });
             (ShardManifest::packed(pack, shard), digest)
@@ -52,7 +52,7 @@ impl ShardManifest {
 
     /// Returns the manifest of a pack's bundle, if it has one.
     pub(crate) fn bundle_of(pack: &Arc<Pack>) -> Option<ShardManifest> {
-        let bundle = pack.len();
+        let bundle = pack.shard_count();
         (pack.segment_count(bundle) > 0).then(|| ShardManifest::packed(pack, bundle))
     }
 

@@ -6,12 +6,12 @@
 //!
 //! A reader with access to everything need not walk: one private file holds all manifests
 //! ([`crate::pack`]). For such readers the rows of small segments are stored again in a few large
-//! ones ([`crate::bundle`]).
+//! ones ([`Snapshot::bundle`]).
 //!
 //! An open snapshot is pinned: the reader holds a shared lock on the snapshot's description, and gc
 //! does not remove pinned snapshots. The kernel releases the lock when the reader ends, however it
 //! ends. Readers cannot write the file, so they can take no other kind of lock and cannot lock each
-//! other out. The time that gc waits for them is bounded (see [`crate::gc`]).
+//! other out. The time that gc waits for them is bounded (`trawl-writer`, module `gc`).
 
 use crate::digest::{Digest, DigestKey};
 use crate::error::{IndexError, Result};
@@ -95,7 +95,7 @@ pub struct ShardList {
     /// Number of attribute values in all shards.
     #[serde(default)]
     pub values: u64,
-    /// Snapshots whose writers left items for segments of this snapshot ([`crate::carry`]).
+    /// Snapshots whose writers left items for segments of this snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<SnapshotId>,
     /// True if a pack was written beside this list.
@@ -515,7 +515,7 @@ impl Files {
             return None;
         }
         let pack = pack::read(&private, self.edition).ok()?;
-        (pack.root == self.root && pack.len() > 0).then_some(pack)
+        (pack.root == self.root && pack.shard_count() > 0).then_some(pack)
     }
 
     /// Returns the pack's bundle, if all its files are there with their lengths. Its readers report

@@ -80,11 +80,11 @@ impl Bundle {
 
     /// Returns the bundle that a pack describes.
     pub(crate) fn of_pack(pack: &Pack) -> Bundle {
-        let Some((_, manifest)) = pack.unpack(pack.len()) else {
+        let Some((_, manifest)) = pack.unpack(pack.shard_count()) else {
             return Bundle::default();
         };
         let mut members = Members::new();
-        for shard in 0..pack.len() {
+        for shard in 0..pack.shard_count() {
             let bundled = (0..pack.segment_count(shard)).map(|at| pack.bundled(shard, at));
             let bundled: Vec<Option<u32>> = bundled.collect();
             if bundled.iter().all(Option::is_none) {
@@ -128,7 +128,7 @@ impl Bundle {
         let mut named = HashSet::new();
         for edition in private.list()?.iter().filter_map(|n| layout::pack_name(n)) {
             if let Ok(pack) = pack::read(private, edition) {
-                let (_, manifest) = pack.unpack(pack.len()).unzip();
+                let (_, manifest) = pack.unpack(pack.shard_count()).unzip();
                 let segments = manifest.map(|manifest| manifest.segments);
                 named.extend(segments.into_iter().flatten().map(|segment| segment.id));
             }

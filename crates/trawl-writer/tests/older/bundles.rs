@@ -162,8 +162,10 @@ fn take_bundle(index: &Path, other: &Path) {
     let private = here.private().unwrap();
     let ours = pack::read(&private, edition).unwrap();
     let theirs = pack::read(&there.private().unwrap(), edition).unwrap();
-    let bundle = theirs.unpack(theirs.len()).unwrap().1.segments;
-    let shards: Vec<_> = (0..ours.len()).map(|at| ours.unpack(at).unwrap()).collect();
+    let bundle = theirs.unpack(theirs.shard_count()).unwrap().1.segments;
+    let shards: Vec<_> = (0..ours.shard_count())
+        .map(|at| ours.unpack(at).unwrap())
+        .collect();
     let contents = Contents {
         edition,
         root: ROOT,
