@@ -57,9 +57,9 @@ pub(crate) enum Failure {
     /// The index could not be queried.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
-    /// An older snapshot could not be made as strict as the new one.
-    #[error("cannot apply the present permissions to older snapshots: {0}")]
-    History(#[from] trawl_history::HistoryError),
+    /// A snapshot could not be committed.
+    #[error(transparent)]
+    Writer(trawl_writer::WriterError),
     /// A scan did not finish.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<trawl_format::IndexError>),
@@ -82,6 +82,17 @@ impl From<ReportError> for Failure {
         match error {
             ReportError::Write(error) => Failure::Write(error),
             other => Failure::Usage(other.to_string()),
+        }
+    }
+}
+
+impl From<trawl_writer::WriterError> for Failure {
+    fn from(error: trawl_writer::WriterError) -> Failure {
+        use trawl_writer::WriterError;
+        match error {
+            WriterError::Index(error) => Failure::Index(error),
+            WriterError::Query(error) => Failure::Query(error),
+            error => Failure::Writer(error),
         }
     }
 }

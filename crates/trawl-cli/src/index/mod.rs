@@ -331,7 +331,7 @@ impl IndexArgs {
         }
         match self.full {
             true => Writing::Anew,
-            false => Writing::Sharing(Box::new(trawl_history::SegmentReader)),
+            false => Writing::Sharing,
         }
     }
 

@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use trawl_apply::ApplyOptions;
 use trawl_format::{EXCLUDE, IndexDir, IndexError, read_list, write_list};
-use trawl_history::Tightened;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
 use trawl_session::now;
+use trawl_writer::Tightened;
 use trawl_writer::{Committed, Prepared, SnapshotWriter, WriterOptions};
 
 use crate::failure::{Failure, shown};
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
             .with_writing(self.args.writing())
-            .with_bundle(Box::new(trawl_history::SegmentReader))
+            .with_bundle()
             .with_retention(self.args.retention.rule());
         let mut sink = Collector {
             writer,
@@ -323,8 +323,9 @@ pub(crate) fn publish(
     // The source already has its own rule for the next snapshot.
     let rule = retention.rule_for(prepared.source())?;
     with_rule(&rule, |rule| prepared.collect(rule))?;
-    let tightened = trawl_history::tighten(&prepared)?;
-    Ok((prepared.publish(&tightened.damaged)?, tightened))
+    let committed = prepared.commit()?;
+    let tightened = committed.tightened.clone();
+    Ok((committed, tightened))
 }
 
 /// Reports older snapshots that were removed because they are damaged: it is unknown what they

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use trawl_history::Tightened;
 use trawl_model::Issue;
 use trawl_scan::Progress;
 use trawl_text::units::{Scale, format};
 use trawl_writer::Committed;
+use trawl_writer::Tightened;
 
 use crate::failure::shown;
 use crate::index::IssuesShown;

@@ -8,7 +8,6 @@ use std::path::Path;
 use trawl_format::retention::{Rule, RuleAt, Verdict, parse_age};
 use trawl_format::usage::usage;
 use trawl_format::{IndexDir, SnapshotId, Source};
-use trawl_history::SegmentReader;
 use trawl_model::Timestamp;
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
@@ -263,7 +262,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     for source in index.sources()? {
-        let done = trawl_writer::rebuild_names(&source, Some(&mut SegmentReader))?;
+        let done = trawl_writer::rebuild_names(&source)?;
         output.put(if json {
             let object = event("rebuilt-names", source.root());
             let object = object.number("sound", done.sound);
@@ -289,8 +288,7 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     // The rows of a damaged index cannot be checked further.
     if !done.has_damage() {
         for source in index.sources()? {
-            done.findings
-                .extend(check_bundles(&source, &mut SegmentReader)?);
+            done.findings.extend(check_bundles(&source)?);
         }
     }
     let mut output = Output::stdout();
