@@ -7,6 +7,7 @@ use trawl_format::IndexError;
 use trawl_model::path::display;
 use trawl_sys::SysError;
 use trawl_text::words::{cause, quoted, shown};
+use trawl_writer::WriterError;
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, IndexerError>;
@@ -118,13 +119,23 @@ pub enum IndexerError {
     /// The index could not be queried.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
-    /// An older snapshot could not be made as strict as the new one.
-    #[error("cannot apply the present permissions to older snapshots: {0}")]
-    History(#[from] trawl_history::HistoryError),
+    /// A snapshot could not be committed.
+    #[error(transparent)]
+    Writer(WriterError),
     /// A scan did not finish.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<IndexError>),
     /// The caller's flag ended the work.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<WriterError> for IndexerError {
+    fn from(error: WriterError) -> IndexerError {
+        match error {
+            WriterError::Index(error) => IndexerError::Index(error),
+            WriterError::Query(error) => IndexerError::Query(error),
+            error => IndexerError::Writer(error),
+        }
+    }
 }

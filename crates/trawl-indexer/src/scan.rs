@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use trawl_format::{EXCLUDE, IndexDir, IndexError, SnapshotId, read_list, write_list};
-use trawl_history::Tightened;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
@@ -127,7 +126,7 @@ impl<'a> Scanner<'a> {
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
             .with_writing(self.writing(job.trace()))
-            .with_bundle(Box::new(trawl_history::SegmentReader))
+            .with_bundle()
             .with_retention(self.options.retention.rule().cloned());
         let mut sink = Collector {
             writer,
@@ -148,8 +147,8 @@ impl<'a> Scanner<'a> {
             Ok((counts, self.publish(writer)?))
         });
         listener.hear(&Event::Ended);
-        let (counts, (committed, tightened)) = published?;
-        for id in &tightened.damaged {
+        let (counts, committed) = published?;
+        for id in &committed.tightened.damaged {
             let (root, id) = (root.clone(), *id);
             listener.hear(&Event::Notice(Notice::Forgotten { root, id }));
         }
@@ -158,7 +157,6 @@ impl<'a> Scanner<'a> {
             root,
             counts,
             committed,
-            tightened,
             issues,
             elapsed: clock.elapsed(),
         })
@@ -220,7 +218,7 @@ impl<'a> Scanner<'a> {
         }
         match self.options.unchanged {
             Unchanged::Rewritten => Writing::Anew,
-            _ => Writing::Sharing(Box::new(trawl_history::SegmentReader)),
+            _ => Writing::Sharing,
         }
     }
 
@@ -294,7 +292,7 @@ impl<'a> Scanner<'a> {
 
     /// Makes the new snapshot the current one, after making the older ones that stay as strict as
     /// it is.
-    fn publish(&self, writer: SnapshotWriter) -> Result<(Committed, Tightened)> {
+    fn publish(&self, writer: SnapshotWriter) -> Result<Committed> {
         let clock = self.control.clock;
         publish(writer.prepare(clock())?, &self.options.retention, clock())
     }
@@ -319,16 +317,11 @@ impl<'a> Scanner<'a> {
 ///
 /// # Errors
 /// If an older snapshot cannot be read or changed, or the snapshot cannot be made current.
-pub fn publish(
-    prepared: Prepared,
-    retention: &Retention,
-    now: Timestamp,
-) -> Result<(Committed, Tightened)> {
+pub fn publish(prepared: Prepared, retention: &Retention, now: Timestamp) -> Result<Committed> {
     // The source already has its own rule for the next snapshot.
     let rule = retention.rule_for(prepared.source())?;
     with_rule(&rule, now, |rule| prepared.collect(rule))?;
-    let tightened = trawl_history::tighten(&prepared)?;
-    Ok((prepared.publish(&tightened.damaged)?, tightened))
+    Ok(prepared.commit()?)
 }
 
 /// Passes everything on to the writer, and reports the issues.

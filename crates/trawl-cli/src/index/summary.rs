@@ -46,12 +46,12 @@ pub(crate) fn text(done: &Summary, index: &Path) -> String {
         done.committed.id,
     );
     out.push_str(&left_out_line(&done.left_out));
-    let older = done.tightened.snapshots.len();
+    let older = done.committed.tightened.snapshots.len();
     if older > 0 {
         let _ = writeln!(
             out,
             "  {} of {} got stricter guards",
-            counted(done.tightened.directories, "directory"),
+            counted(done.committed.tightened.directories, "directory"),
             counted(u64::try_from(older).unwrap_or(u64::MAX), "older snapshot"),
         );
     }
@@ -103,8 +103,14 @@ pub(crate) fn json(done: &Summary) -> Object {
         .number("vanished", done.counts.vanished)
         .number("unread", done.issues.hiding)
         .text("snapshot", &done.committed.id.to_string())
-        .number("tightened_snapshots", done.tightened.snapshots.len())
-        .number("tightened_directories", done.tightened.directories)
+        .number(
+            "tightened_snapshots",
+            done.committed.tightened.snapshots.len(),
+        )
+        .number(
+            "tightened_directories",
+            done.committed.tightened.directories,
+        )
         .number("shards", done.committed.shards)
         .array(
             "shard_rows",

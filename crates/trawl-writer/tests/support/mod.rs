@@ -16,7 +16,7 @@ use trawl_model::{
     Acl, Dev, DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid,
     Xattr, path,
 };
-use trawl_writer::{Committed, SnapshotWriter, WriterOptions};
+use trawl_writer::{Committed, SnapshotWriter, WriterError, WriterOptions};
 
 /// A small random number generator with the same sequence on every run.
 pub struct Random(pub u64);
@@ -72,7 +72,7 @@ pub fn write_tree(
     index: &IndexDir,
     tree: &Tree,
     memory_bytes: usize,
-) -> Result<Committed, IndexError> {
+) -> Result<Committed, WriterError> {
     let mut writer = SnapshotWriter::begin(index, &tree.root.path, options(memory_bytes))?;
     feed(&mut writer, tree)?;
     writer.commit(time(1_700_000_100))
