@@ -1,20 +1,16 @@
 //! Maintenance of an index: checks its bytes, removes data that no snapshot needs, removes old
 //! snapshots.
 
-use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_format::retention::{Rule, RuleAt, Verdict, parse_age};
-use trawl_format::usage::usage;
-use trawl_format::{IndexDir, SnapshotId, Source};
-use trawl_model::Timestamp;
+use trawl_format::retention::{Rule, Verdict, parse_age};
+use trawl_format::{IndexDir, Source};
+use trawl_indexer::upkeep::{self, collect, plan};
+use trawl_indexer::{Notice, Retention};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
-use trawl_writer::check_bundles;
-use trawl_writer::gc::{Collected, collect};
-use trawl_writer::verify::Scope;
 
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
@@ -25,10 +21,6 @@ use crate::output::{Output, say};
 use crate::settings;
 use trawl_session::now;
 use trawl_text::json::Object;
-
-/// Default number of snapshots that are kept for each source. The previous one may still be read by
-/// a question that began before the scan ended.
-const NEWEST_KEPT: u32 = 2;
 
 // Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +74,7 @@ impl Spec for GcArgs {
             true => tell_all,
             false => collect_all,
         };
-        act(&dir, &self.retention, self.form.is_json())
+        act(&dir, &self.retention.retention(), self.form.is_json())
     }
 }
 
@@ -104,61 +96,23 @@ pub(crate) struct RetentionArgs {
 }
 
 impl RetentionArgs {
-    /// Returns the rule, if one was given.
-    pub(crate) fn rule(&self) -> Option<Rule> {
-        match (self.keep.clone(), self.keep_for) {
+    /// Returns the rule that was given, or each source's own.
+    pub(crate) fn retention(&self) -> Retention {
+        Retention::new(match (self.keep.clone(), self.keep_for) {
             (rule, None) => rule,
             (rule, Some(secs)) => Some(rule.unwrap_or_default().or_within(secs)),
-        }
-    }
-
-    /// Returns the rule for a source: the one given, else the source's own, else the current
-    /// snapshot and the one before.
-    pub(crate) fn rule_for(&self, source: &Source) -> Result<Rule, Failure> {
-        Ok(match self.rule() {
-            Some(rule) => rule,
-            None => source.retention()?.unwrap_or(Rule::last(NEWEST_KEPT)),
         })
     }
 }
 
-/// Calls `act` with the rule, the current time and the local time zone.
-pub(crate) fn with_rule<T>(rule: &Rule, act: impl FnOnce(RuleAt<'_>) -> T) -> T {
-    let zone = Zone::local();
-    let local = |time: Timestamp| {
-        let offset = zone.civil(time.secs).offset_secs;
-        time.secs.saturating_add(offset.into())
-    };
-    act(RuleAt {
-        rule,
-        now: now(),
-        local: &local,
-    })
-}
-
-/// Removes a source's expired snapshots after a scan. A failure does not undo the scan.
-pub(crate) fn retain(index: &IndexDir, root: &[u8], args: &RetentionArgs) -> Result<(), Failure> {
-    if let Some(source) = index.source(root)? {
-        let rule = args.rule_for(&source)?;
-        let done = with_rule(&rule, |rule| collect(&source, rule))?;
-        say_damaged(&done);
-    }
-    Ok(())
-}
-
 /// Removes expired snapshots and data that no snapshot needs, in every source.
-pub(crate) fn collect_all(
-    dir: &Path,
-    retention: &RetentionArgs,
-    json: bool,
-) -> Result<Exit, Failure> {
+pub(crate) fn collect_all(dir: &Path, retention: &Retention, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
     for source in index.sources()? {
-        let rule = retention.rule_for(&source)?;
-        let done = with_rule(&rule, |rule| collect(&source, rule))?;
-        say_damaged(&done);
+        let done = collect(&source, retention, now())?;
+        Notice::damaged(&done).for_each(say);
         exit = exit.and(if done.damaged.is_empty() {
             Exit::Complete
         } else {
@@ -182,35 +136,30 @@ pub(crate) fn collect_all(
 }
 
 /// Reports what [`collect_all`] would do, and changes nothing.
-pub(crate) fn tell_all(dir: &Path, retention: &RetentionArgs, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn tell_all(dir: &Path, retention: &Retention, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     for source in index.sources()? {
-        let rule = retention.rule_for(&source)?;
-        let usage = usage(&source)?;
-        let ids: Vec<SnapshotId> = usage.snapshots.iter().map(|s| s.id).collect();
-        let verdicts = with_rule(&rule, |rule| rule.judge(&ids));
-        let gone = verdicts.iter().filter(|verdict| verdict.reasons.is_empty());
-        let gone: BTreeSet<SnapshotId> = gone.map(|verdict| verdict.id).collect();
-        for verdict in &verdicts {
+        let plan = plan(&source, retention, now())?;
+        for verdict in &plan.verdicts {
             output.put(match json {
                 true => verdict_object(&source, verdict).close() + "\n",
                 false => verdict_line(&source, verdict),
             })?;
         }
-        let freed_bytes = usage.freed_bytes(&gone);
         output.put(if json {
             let object = event("gc", source.root()).flag("dry_run", true);
-            let object = object.text("rule", &rule.to_string());
-            let object = object.number("snapshots", gone.len());
-            object.number("freed_bytes", freed_bytes).close() + "\n"
+            let object = object.text("rule", &plan.rule.to_string());
+            let object = object.number("snapshots", plan.removed);
+            object.number("freed_bytes", plan.freed_bytes).close() + "\n"
         } else {
-            let count = u64::try_from(gone.len()).unwrap_or(u64::MAX);
+            let count = u64::try_from(plan.removed).unwrap_or(u64::MAX);
             format!(
-                "{}: {rule} would remove {} and free {}\n",
+                "{}: {} would remove {} and free {}\n",
                 shown(source.root()),
+                plan.rule,
                 counted(count, "snapshot"),
-                format(u128::from(freed_bytes), Scale::Binary),
+                format(u128::from(plan.freed_bytes), Scale::Binary),
             )
         })?;
     }
@@ -248,21 +197,12 @@ fn verdict_object(source: &Source, verdict: &Verdict) -> Object {
         .text("reasons", &reasons(verdict))
 }
 
-pub(crate) fn say_damaged(done: &Collected) {
-    for path in &done.damaged {
-        say(format_args!(
-            "{} is damaged, so nothing next to it was removed: see trawl index --verify",
-            path.display()
-        ));
-    }
-}
-
 /// Rebuilds name sidecars in every source.
 pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let mut output = Output::stdout();
     for source in index.sources()? {
-        let done = trawl_writer::rebuild_names(&source)?;
+        let done = upkeep::rebuild_names(&source)?;
         output.put(if json {
             let object = event("rebuilt-names", source.root());
             let object = object.number("sound", done.sound);
@@ -284,13 +224,7 @@ pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
 /// that do not belong there.
 pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut done = trawl_writer::verify::verify(&index, Scope::All)?;
-    // The rows of a damaged index cannot be checked further.
-    if !done.has_damage() {
-        for source in index.sources()? {
-            done.findings.extend(check_bundles(&source)?);
-        }
-    }
+    let done = upkeep::verify(&index)?;
     let mut output = Output::stdout();
     for finding in &done.findings {
         if json {

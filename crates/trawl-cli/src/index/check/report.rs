@@ -3,15 +3,11 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_model::Subtrees;
+use trawl_indexer::check::{Derivation, Kind, Person, Report, Tally};
 use trawl_model::path::display;
-use trawl_query::SnapshotInfo;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
-use trawl_writer::verify::Finding;
 
-use super::compare::{Kind, Tally};
-use super::people::Person;
 use crate::exit::Exit;
 use crate::failure::shown;
 use crate::index::progress::{counted, event, grouped};
@@ -20,193 +16,137 @@ use trawl_text::json::Object;
 /// Maximum number of differences of a kind that are listed for a user; leaks are all listed.
 const LISTED: usize = 20;
 
-/// Origin of what users may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Derivation {
-    /// The kernel, which was asked about the live source as each user.
-    Kernel,
-    /// The rows and the permission algebra, because the tree does not exist on this host.
-    Recorded,
-    /// The rows and the permission algebra, because the file system's ids are not this host's.
-    Mapped,
-}
-
-impl Derivation {
-    fn text(self) -> &'static str {
-        match self {
-            Derivation::Kernel => "the kernel's answers on the source to each user",
-            Derivation::Recorded => {
-                "its own rows and the permission rules, for it is a recording and the kernel \
-                 cannot be asked"
-            }
-            Derivation::Mapped => {
-                "its own rows and the permission rules, for its ids are mapped and the kernel \
-                 knows them by other numbers"
-            }
+/// Says where what users may see comes from.
+fn origin(derivation: Derivation) -> &'static str {
+    match derivation {
+        Derivation::Kernel => "the kernel's answers on the source to each user",
+        Derivation::Recorded => {
+            "its own rows and the permission rules, for it is a recording and the kernel \
+             cannot be asked"
+        }
+        Derivation::Mapped => {
+            "its own rows and the permission rules, for its ids are mapped and the kernel \
+             knows them by other numbers"
         }
     }
 }
 
-/// Report about one source.
-pub(super) struct Report {
-    pub(super) root: Vec<u8>,
-    pub(super) top: Vec<u8>,
-    pub(super) info: SnapshotInfo,
-    pub(super) derivation: Derivation,
-    /// Number of directories that were looked at, and of all directories.
-    pub(super) looked_at: u64,
-    pub(super) of: u64,
-    pub(super) seed: u64,
-    /// Number of directories of the index whose permissions were checked.
-    pub(super) guards: u64,
-    pub(super) findings: Vec<Finding>,
-    pub(super) users: Vec<(Person, Tally)>,
-}
-
-impl Report {
-    fn count(&self, kind: Kind) -> u64 {
-        self.users.iter().map(|(_, tally)| tally.count(kind)).sum()
-    }
-
-    /// Returns the number of directories that were closed since the scan, without those within
-    /// another.
-    fn closed(&self) -> u64 {
-        let differences = self.users.iter().flat_map(|(_, tally)| &tally.differences);
-        let closed = differences.filter(|found| found.kind == Kind::Closed);
-        let closed: Subtrees = closed.map(|found| found.path.clone()).collect();
-        closed.len() as u64
-    }
-
-    /// Returns how the command ends: 1 if anything is not as it must be.
-    pub(super) fn exit(&self) -> Exit {
-        let kinds = [
-            Kind::Leak,
-            Kind::Missing,
-            Kind::Differs,
-            Kind::Closed,
-            Kind::Withdrawn,
-        ];
-        let found: u64 = kinds.iter().map(|kind| self.count(*kind)).sum();
-        Exit::from_issues(found + self.findings.len() as u64)
-    }
-
-    /// Formats the report for people.
-    pub(super) fn text(&self) -> String {
-        let mut out = self.head();
-        for finding in &self.findings {
-            let _ = writeln!(
-                out,
-                "  PERMISSIONS {}",
-                shown(finding.to_string().as_bytes())
-            );
-        }
-        for (person, tally) in &self.users {
-            person_text(person, tally, &mut out);
-        }
-        out.push_str(&self.verdict());
-        out
-    }
-
-    fn head(&self) -> String {
-        let mut time = String::new();
-        full_iso(&mut time, self.info.started, &Zone::local());
-        let mut out = format!(
-            "{}: snapshot {} as of {time}\n",
-            shown(&self.root),
-            self.info.id
-        );
-        let sample = match self.looked_at == self.of {
-            true => "all of them".to_owned(),
-            false => format!("a sample of each kind of permissions, seed {}", self.seed),
-        };
+/// Formats the report for people.
+pub(super) fn text(report: &Report) -> String {
+    let mut out = head(report);
+    for finding in &report.findings {
         let _ = writeln!(
             out,
-            "  compared with {}\n  {} of {} at and below {}: {sample}\n  {} of the index: {}",
-            self.derivation.text(),
-            grouped(self.looked_at),
-            counted(self.of, "directory"),
-            shown(&self.top),
-            counted(self.guards, "directory"),
-            match self.findings.is_empty() {
-                true => "owners, modes and lists as they must be",
-                false => "NOT as they must be",
-            }
+            "  PERMISSIONS {}",
+            shown(finding.to_string().as_bytes())
         );
-        out
     }
+    for (person, tally) in &report.users {
+        person_text(person, tally, &mut out);
+    }
+    out.push_str(&verdict(report));
+    out
+}
 
-    fn verdict(&self) -> String {
-        let root = shown(&self.root);
-        let leaks = self.count(Kind::Leak);
-        let others = self.count(Kind::Missing) + self.count(Kind::Differs);
-        let closed = (self.closed(), self.count(Kind::Withdrawn));
-        match (self.exit(), leaks, others) {
-            (Exit::Complete, ..) => {
-                format!("{root}: every user is shown what they may see and no more\n")
-            }
-            (_, 0, _) if closed != (0, 0) => {
-                let values = match closed.1 {
-                    0 => String::new(),
-                    values => format!(", {} withdrawn", counted(values, "attribute value")),
-                };
-                format!(
-                    "{root}: {} closed since the scan{values}: the index still shows what was \
-                     there to users who may no longer see it: index the source again, or keep it \
-                     up to date with trawl watch\n",
-                    counted(closed.0, "directory")
-                )
-            }
-            (_, 0, 0) => {
-                format!("{root}: REPAIR the index's permissions: index the source again\n")
-            }
-            (_, 0, _) => format!(
-                "{root}: nobody is shown too much, but not everything is shown as it is: index the source again\n"
-            ),
-            _ => format!(
-                "{root}: LEAK: {} shown to users who may not see it: close the index (chmod 700) and find out why\n",
-                counted(leaks, "thing")
-            ),
+fn head(report: &Report) -> String {
+    let mut time = String::new();
+    full_iso(&mut time, report.info.started, &Zone::local());
+    let mut out = format!(
+        "{}: snapshot {} as of {time}\n",
+        shown(&report.root),
+        report.info.id
+    );
+    let sample = match report.looked_at == report.of {
+        true => "all of them".to_owned(),
+        false => format!("a sample of each kind of permissions, seed {}", report.seed),
+    };
+    let _ = writeln!(
+        out,
+        "  compared with {}\n  {} of {} at and below {}: {sample}\n  {} of the index: {}",
+        origin(report.derivation),
+        grouped(report.looked_at),
+        counted(report.of, "directory"),
+        shown(&report.top),
+        counted(report.guards, "directory"),
+        match report.findings.is_empty() {
+            true => "owners, modes and lists as they must be",
+            false => "NOT as they must be",
         }
-    }
+    );
+    out
+}
 
-    /// Returns the report as objects for programs.
-    pub(super) fn json(&self) -> Vec<Object> {
-        let mut objects = Vec::new();
-        for finding in &self.findings {
-            let object = event("finding", &self.root);
-            let object = object.bytes("path", finding.path.as_os_str().as_bytes());
-            objects.push(object.text("problem", &finding.problem.to_string()));
+fn verdict(report: &Report) -> String {
+    let root = shown(&report.root);
+    let leaks = report.count(Kind::Leak);
+    let others = report.count(Kind::Missing) + report.count(Kind::Differs);
+    let closed = (report.closed(), report.count(Kind::Withdrawn));
+    match (Exit::from_issues(report.problems()), leaks, others) {
+        (Exit::Complete, ..) => {
+            format!("{root}: every user is shown what they may see and no more\n")
         }
-        for (person, tally) in &self.users {
-            for found in &tally.differences {
-                let object = event("difference", &self.root)
-                    .text("kind", found.kind.word())
-                    .number("uid", person.user.uid)
-                    .bytes("path", display(&found.path));
-                objects.push(object.text("what", &found.what));
-            }
-            objects.push(person_json(person, tally, &self.root));
+        (_, 0, _) if closed != (0, 0) => {
+            let values = match closed.1 {
+                0 => String::new(),
+                values => format!(", {} withdrawn", counted(values, "attribute value")),
+            };
+            format!(
+                "{root}: {} closed since the scan{values}: the index still shows what was \
+                 there to users who may no longer see it: index the source again, or keep it \
+                 up to date with trawl watch\n",
+                counted(closed.0, "directory")
+            )
         }
-        let exit = self.exit();
-        let object = event("checked", &self.root)
-            .bytes("top", display(&self.top))
-            .text("snapshot", &self.info.id.to_string())
-            .time("as_of", Some(self.info.started))
-            .flag("from_kernel", self.derivation == Derivation::Kernel)
-            .number("directories", self.looked_at)
-            .number("of", self.of)
-            .number("seed", self.seed)
-            .number("index_directories", self.guards)
-            .number("findings", self.findings.len())
-            .number("leaks", self.count(Kind::Leak))
-            .number("missing", self.count(Kind::Missing))
-            .number("differs", self.count(Kind::Differs))
-            .number("closed", self.closed())
-            .number("withdrawn", self.count(Kind::Withdrawn))
-            .number("changed", self.count(Kind::Changed));
-        objects.push(object.flag("sound", exit == Exit::Complete));
-        objects
+        (_, 0, 0) => {
+            format!("{root}: REPAIR the index's permissions: index the source again\n")
+        }
+        (_, 0, _) => format!(
+            "{root}: nobody is shown too much, but not everything is shown as it is: index the source again\n"
+        ),
+        _ => format!(
+            "{root}: LEAK: {} shown to users who may not see it: close the index (chmod 700) and find out why\n",
+            counted(leaks, "thing")
+        ),
     }
+}
+
+/// Returns the report as objects for programs.
+pub(super) fn json(report: &Report) -> Vec<Object> {
+    let mut objects = Vec::new();
+    for finding in &report.findings {
+        let object = event("finding", &report.root);
+        let object = object.bytes("path", finding.path.as_os_str().as_bytes());
+        objects.push(object.text("problem", &finding.problem.to_string()));
+    }
+    for (person, tally) in &report.users {
+        for found in &tally.differences {
+            let object = event("difference", &report.root)
+                .text("kind", found.kind.word())
+                .number("uid", person.user.uid)
+                .bytes("path", display(&found.path));
+            objects.push(object.text("what", &found.what));
+        }
+        objects.push(person_json(person, tally, &report.root));
+    }
+    let exit = Exit::from_issues(report.problems());
+    let object = event("checked", &report.root)
+        .bytes("top", display(&report.top))
+        .text("snapshot", &report.info.id.to_string())
+        .time("as_of", Some(report.info.started))
+        .flag("from_kernel", report.derivation == Derivation::Kernel)
+        .number("directories", report.looked_at)
+        .number("of", report.of)
+        .number("seed", report.seed)
+        .number("index_directories", report.guards)
+        .number("findings", report.findings.len())
+        .number("leaks", report.count(Kind::Leak))
+        .number("missing", report.count(Kind::Missing))
+        .number("differs", report.count(Kind::Differs))
+        .number("closed", report.closed())
+        .number("withdrawn", report.count(Kind::Withdrawn))
+        .number("changed", report.count(Kind::Changed));
+    objects.push(object.flag("sound", exit == Exit::Complete));
+    objects
 }
 
 fn person_text(person: &Person, tally: &Tally, out: &mut String) {
