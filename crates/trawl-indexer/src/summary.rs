@@ -5,7 +5,6 @@ use std::time::Duration;
 use trawl_model::Issue;
 use trawl_scan::Progress;
 use trawl_writer::Committed;
-use trawl_writer::Tightened;
 
 use crate::left_out::LeftOut;
 
