@@ -54,10 +54,10 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-serve", "trawl-query", "trawl-find", "trawl-ask"], may_use_in_tests: &[] },
     Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query", "trawl-diff", "trawl-find", "trawl-session"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
     Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-history", "trawl-query", "trawl-serve"], may_use_in_tests: &[] },
-    Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-index", "trawl-live", "trawl-apply", "trawl-serve", "trawl-history", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
+    Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-live", "trawl-apply", "trawl-serve", "trawl-history", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-live", "trawl-serve", "trawl-apply", "trawl-query", "trawl-history", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-serve", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon"],
         may_use_in_tests: &[],
     },
     Rule {

@@ -76,6 +76,8 @@ pub(crate) struct Setting<'w> {
 pub(crate) struct Entry {
     /// The command's name.
     pub(crate) name: &'static str,
+    /// [`Spec::CLASS`].
+    pub(crate) class: Class,
     /// [`Spec::INDEX`].
     pub(crate) index: IndexOption,
     /// [`Spec::TAKES_EXPRESSION`].
@@ -92,6 +94,7 @@ impl Entry {
     const fn of<C: Spec>(name: &'static str) -> Entry {
         Entry {
             name,
+            class: C::CLASS,
             index: C::INDEX,
             takes_expression: C::TAKES_EXPRESSION,
             examples: C::EXAMPLES,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use trawl_answers::AnswerError;
 use trawl_ask::AskError;
+use trawl_daemon::DaemonError;
+use trawl_indexer::IndexerError;
 use trawl_report::ReportError;
 use trawl_session::SessionError;
 
@@ -39,29 +41,21 @@ pub(crate) enum Failure {
         /// The system's error.
         source: io::Error,
     },
-    /// A file with an id map is invalid.
-    #[error("{}, {problem}", path.display())]
-    IdMap {
-        /// The file.
-        path: PathBuf,
-        /// The line, and the reason.
-        problem: trawl_model::id_map::IdMapError,
-    },
     /// The index could not be read or written.
     #[error(transparent)]
     Index(#[from] trawl_index::IndexError),
-    /// A source could not be watched, or its daemon could not be asked.
+    /// A source could not be watched.
     #[error(transparent)]
-    Watch(#[from] trawl_serve::ServeError),
+    Daemon(DaemonError),
     /// The index could not be queried.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
-    /// An older snapshot could not be made as strict as the new one.
-    #[error("cannot apply the present permissions to older snapshots: {0}")]
-    History(#[from] trawl_history::HistoryError),
     /// A scan did not finish.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<trawl_index::IndexError>),
+    /// An index could not be made, maintained or checked.
+    #[error(transparent)]
+    Indexer(IndexerError),
     /// A search could not be started, or ended early.
     #[error(transparent)]
     Call(#[from] trawl_call::CallError),
@@ -136,6 +130,28 @@ impl From<AnswerError> for Failure {
                     .into(),
             ),
             error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<DaemonError> for Failure {
+    fn from(error: DaemonError) -> Failure {
+        match error {
+            DaemonError::Index(error) => Failure::Index(error),
+            DaemonError::Query(error) => Failure::Query(error),
+            DaemonError::Interrupted => Failure::Interrupted,
+            error => Failure::Daemon(error),
+        }
+    }
+}
+
+impl From<IndexerError> for Failure {
+    fn from(error: IndexerError) -> Failure {
+        match error {
+            IndexerError::Index(error) => Failure::Index(error),
+            IndexerError::Query(error) => Failure::Query(error),
+            IndexerError::Interrupted => Failure::Interrupted,
+            error => Failure::Indexer(error),
         }
     }
 }

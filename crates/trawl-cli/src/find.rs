@@ -20,7 +20,7 @@ use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::rows::Row;
 use trawl_query::{AsOf, Index, Located};
-use trawl_report::{Schema, csv_header, csv_line};
+use trawl_report::{Schema, csv_header, csv_line, schema};
 use trawl_session::{AsOfWhen, LiveReason, Notice};
 use trawl_text::quote::Terminal;
 
@@ -131,6 +131,7 @@ pub(crate) struct FindArgs {
 static SCHEMA: Schema = Schema {
     row: "an entry that the expression selects",
     fields: &record::FIELDS,
+    forms: schema::ROWS,
     samples: &["find", "find --live ."],
 };
 

@@ -8,7 +8,7 @@ use trawl_answers::history::{Change as Said, history};
 use trawl_diff::{Attribute, AttributeSet};
 use trawl_find::record;
 use trawl_query::SnapshotInfo;
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_session::Sessions;
 
 use crate::answer::{Failing, say_no_answer};
@@ -60,6 +60,7 @@ static SCHEMA: Schema = Schema {
         GID,
         MTIME,
     ],
+    forms: schema::ROWS,
     samples: &["history odd ."],
 };
 

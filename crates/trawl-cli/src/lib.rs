@@ -3,6 +3,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`exit`] | exit codes and how they combine |
+//! | `commands` | the table of commands |
+//! | `forms` | `--json` and other options about the form of answers |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
 //! | `output`, `failure` | standard output, error messages |
 //! | `again` | asking again when index files disappear |
@@ -16,6 +18,7 @@
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
+//! | [`reports`] | what commands print for programs |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
 //! Invariants: results go to standard output, everything else to standard error; every command ends
@@ -44,6 +47,7 @@ mod locate;
 mod ls;
 mod manual;
 mod output;
+pub mod reports;
 mod rows;
 mod run;
 mod scope;

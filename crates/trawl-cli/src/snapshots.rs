@@ -1,7 +1,8 @@
 //! `trawl sources --snapshots`: lists the snapshots that `--at` can ask about.
 
 use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
-use trawl_report::{Row, Schema, Value, fields};
+use trawl_indexer::sources::in_all;
+use trawl_report::{Row, Schema, Value, fields, schema};
 use trawl_text::units::{Scale, format};
 
 use crate::at::time_text;
@@ -10,7 +11,7 @@ use crate::failure::{Failure, shown};
 use crate::index::progress::counted;
 use crate::output::say;
 use crate::rows::{self, Form};
-use crate::sources::{held_by, in_all};
+use crate::sources::held_by;
 
 /// Rows for programs.
 pub(crate) static SCHEMA: Schema = Schema {
@@ -26,6 +27,7 @@ pub(crate) static SCHEMA: Schema = Schema {
         fields::ISSUES,
         fields::INDEX_BYTES,
     ],
+    forms: schema::OBJECTS,
     samples: &["sources --snapshots"],
 };
 

@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::usage::{Usage, usage};
 use trawl_index::{IndexDir, Snapshot, Source};
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_indexer::ID_MAP;
+use trawl_indexer::sources::{in_all, kept};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
@@ -16,9 +17,8 @@ use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Objects};
-use crate::index::left_out::listed;
 use crate::index::progress::counted;
-use crate::index::scan::ID_MAP;
+use crate::index::summary::listed;
 use crate::output::say;
 use crate::rows::{self, Form};
 use crate::{settings, snapshots};
@@ -50,6 +50,7 @@ static SCHEMA: Schema = Schema {
         OPTIONS,
         fields::INDEX,
     ],
+    forms: schema::OBJECTS,
     samples: &["sources"],
 };
 
@@ -111,16 +112,6 @@ pub(crate) fn opened(index: Option<PathBuf>) -> Result<Vec<IndexDir>, Failure> {
     let dirs = settings::indexes_to_ask(index)?;
     let opened = dirs.iter().map(|dir| Ok(IndexDir::open(dir)?));
     opened.collect()
-}
-
-/// Returns the sources of all these indexes, ordered by root, each with the index that holds it.
-pub(crate) fn in_all(indexes: &[IndexDir]) -> Result<Vec<(Source, &IndexDir)>, Failure> {
-    let mut all = Vec::new();
-    for index in indexes {
-        all.extend(index.sources()?.into_iter().map(|source| (source, index)));
-    }
-    all.sort_by(|(a, _), (b, _)| trawl_model::path::cmp(a.root(), b.root()));
-    Ok(all)
 }
 
 /// Returns a note that names the index of a source; empty if only one index is asked.
@@ -224,41 +215,20 @@ fn text(source: &Source, snapshot: Option<&Snapshot>, held_by: &str) -> String {
     )
 }
 
-/// Returns the space that all snapshots take together; `None` if one cannot be read. A question
-/// about that snapshot reports the error.
-fn kept(source: &Source) -> Option<Usage> {
-    usage(source).ok()
-}
-
 fn index_bytes(snapshot: &Snapshot) -> u64 {
     snapshot.size_bytes()
 }
 
-/// Removes sources by their roots. Each argument is tried as it is given and as the live file
-/// system resolves it, for relative paths and symbolic links.
+/// Removes sources by their roots.
 fn remove(index: &IndexDir, roots: &[OsString]) -> Result<Exit, Failure> {
     let mut exit = Exit::Complete;
     for given in roots {
-        let as_given = trawl_model::path::normalize(given.as_bytes());
-        let resolved = std::fs::canonicalize(given).ok();
-        let resolved =
-            resolved.and_then(|path| trawl_model::path::normalize(path.as_os_str().as_bytes()));
-        let candidates = [as_given, resolved];
-        let mut known = None;
-        for root in candidates.iter().flatten() {
-            if known.is_none() && index.source(root)?.is_some() {
-                known = Some(root);
-            }
-        }
-        match known {
-            Some(root) => trawl_index::gc::remove_source(index, root)?,
-            None => {
-                say(format_args!(
-                    "{} is not a source of this index: trawl sources lists the sources",
-                    shown(given.as_bytes())
-                ));
-                exit = Exit::Fatal;
-            }
+        if trawl_indexer::sources::remove(index, given)?.is_none() {
+            say(format_args!(
+                "{} is not a source of this index: trawl sources lists the sources",
+                shown(given.as_bytes())
+            ));
+            exit = Exit::Fatal;
         }
     }
     Ok(exit)

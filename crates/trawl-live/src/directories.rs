@@ -19,6 +19,7 @@ use trawl_sys::fanotify::{Event, Events, Group, Mask, Named, QueueSize, READ_BYT
 use trawl_sys::handle::{self, FileHandle, Use};
 use trawl_sys::{Errno, Op, SysError, filesystem, stat};
 
+use crate::choice::{Begun, Tree, Watch};
 use crate::error::{About, LiveError, Result};
 use crate::fanotify::{BUFFER_BYTES, EVENT_BYTES_MIN, MASK, Root, refused, report};
 use crate::source::{
@@ -545,6 +546,22 @@ pub(crate) fn directories_in(fd: &OwnedFd) -> std::result::Result<Vec<CString>, 
     Ok(names)
 }
 
+impl Watch for Directories {
+    const NAME: &'static str = "Directories";
+    const USED_FOR: &'static str = "trees that the user may read, on a local file system";
+    const METHOD: &'static str = "fanotify, one mark a directory";
+
+    fn watch(tree: &Tree<'_>, _: Option<OwnedFd>) -> Result<Begun<Directories>> {
+        let source = Directories::open(tree.root)?;
+        Ok(Begun {
+            file_system: Some(source.file_system()),
+            source,
+            queue: None,
+            is_taken_over: false,
+        })
+    }
+}
+
 impl AsFd for Directories {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.group.as_fd()
@@ -556,7 +573,7 @@ impl ChangeSource for Directories {
         Description {
             root: self.known.root_path.clone(),
             file_system: self.kind.to_owned(),
-            how: "fanotify, one mark a directory",
+            how: Self::METHOD,
             interval: None,
             unseen: UNSEEN.to_vec(),
             uncovered: self.refused.len() as u64,

@@ -18,6 +18,7 @@ use trawl_sys::fanotify::{Events, Group, Mask, QueueSize, READ_BYTES_MIN, Scope}
 use trawl_sys::handle::{self, Use};
 use trawl_sys::{CWD, Errno, Op, SysError, filesystem};
 
+use crate::choice::{Begun, Tree, Watch};
 use crate::error::{About, LiveError, Result};
 use crate::resolver::Resolver;
 use crate::source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Places};
@@ -258,6 +259,29 @@ pub(crate) fn refused(source: SysError, path: &[u8], kind: &str) -> LiveError {
     }
 }
 
+impl Watch for Fanotify {
+    const NAME: &'static str = "Fanotify";
+    const USED_FOR: &'static str = "ext4, xfs, btrfs, tmpfs, overlay";
+    const METHOD: &'static str = "fanotify, one mark on the file system";
+
+    fn watch(tree: &Tree<'_>, queue: Option<OwnedFd>) -> Result<Begun<Fanotify>> {
+        let over = queue.map(|queue| Fanotify::take_over(tree.root, queue));
+        // A kept queue may not fit the present file system; then a new one is opened.
+        let over = over.and_then(|over| over.ok().flatten());
+        let is_taken_over = over.is_some();
+        let source = match over {
+            Some(source) => source,
+            None => Fanotify::open(tree.root, QueueSize::Unlimited)?,
+        };
+        Ok(Begun {
+            file_system: Some(source.file_system()),
+            queue: source.as_fd().try_clone_to_owned().ok(),
+            source,
+            is_taken_over,
+        })
+    }
+}
+
 impl AsFd for Fanotify {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.group.as_fd()
@@ -269,7 +293,7 @@ impl ChangeSource for Fanotify {
         Description {
             root: self.root.bytes(),
             file_system: self.kind.name().to_owned(),
-            how: "fanotify, one mark on the file system",
+            how: Self::METHOD,
             interval: None,
             unseen: self.kind.unseen().to_vec(),
             uncovered: 0,

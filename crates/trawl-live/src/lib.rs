@@ -4,12 +4,8 @@
 //! identified by file handles. A [`DirtySet`] collects them in bounded memory; [`Places`] convert
 //! keys to paths. Each source states its guarantees and limits ([`ChangeSource::describe`]).
 //!
-//! | source | used for | method |
-//! |---|---|---|
-//! | [`Fanotify`] | ext4, xfs, btrfs, tmpfs, overlay; needs root | one mark on the file system |
-//! | [`Directories`] | trees that the user may read | one mark per directory |
-//! | [`Polling`] | FUSE, network file systems | reads directories' times at an interval |
-//! | [`Lustre`] | recorded changelogs | reads the text output of `lfs changelog` |
+//! [`SOURCES`] is the table of sources, and [`open`] chooses one for a tree. [`Lustre`] reads
+//! recorded changelogs and is never chosen.
 //!
 //! [`Mounted`] adds detection of mounts below the root to any source. A [`WriterSearch`] finds
 //! files that may currently be changing without causing events.
@@ -21,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod choice;
 mod directories;
 mod dirty_set;
 mod error;
@@ -34,6 +31,7 @@ mod polling;
 mod resolver;
 mod source;
 
+pub use choice::{Attempt, Begun, SourceKind, Tree, Watch, Watched, Wish, open};
 pub use directories::Directories;
 pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
@@ -54,3 +52,24 @@ pub use trawl_model::change::{
     Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,
 };
 pub use trawl_sys::fanotify::QueueSize;
+
+/// The change sources, in the order in which they are tried for a tree.
+pub static SOURCES: &[SourceKind] = &[
+    SourceKind::of::<Fanotify>("first, by the superuser", |attempt| {
+        attempt.wish == Wish::Best && attempt.failed.is_none()
+    }),
+    SourceKind::of::<Directories>("by other users", |attempt| {
+        matches!(attempt.failed, Some(LiveError::Privilege { .. }))
+    }),
+    SourceKind::of::<Polling>("with `--poll`, or if no other source fits", |attempt| {
+        attempt.wish == Wish::Polling
+            || matches!(
+                attempt.failed,
+                Some(LiveError::Unwatchable { .. } | LiveError::TooManyMarks { .. })
+            )
+    })
+    .warns(|tree| {
+        let every = tree.interval.as_secs_f32();
+        format!("looking at its directories every {every} s instead")
+    }),
+];

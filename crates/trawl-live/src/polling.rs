@@ -25,6 +25,7 @@ use trawl_sys::stat::{self, Time};
 use trawl_sys::timer::Timer;
 use trawl_sys::{SysError, filesystem};
 
+use crate::choice::{Begun, Tree, Watch};
 use crate::directories::directories_in;
 use crate::error::{About, Result};
 use crate::fanotify::Root;
@@ -278,6 +279,21 @@ impl Places for Seen {
     }
 }
 
+impl Watch for Polling {
+    const NAME: &'static str = "Polling";
+    const USED_FOR: &'static str = "file systems that other machines change, too: NFS, FUSE";
+    const METHOD: &'static str = "looking at directories' times";
+
+    fn watch(tree: &Tree<'_>, _: Option<OwnedFd>) -> Result<Begun<Polling>> {
+        Ok(Begun {
+            source: Polling::open(tree.root, tree.interval, tree.clock)?,
+            file_system: None,
+            queue: None,
+            is_taken_over: false,
+        })
+    }
+}
+
 impl AsFd for Polling {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()
@@ -289,7 +305,7 @@ impl ChangeSource for Polling {
         Description {
             root: self.seen.root_path.clone(),
             file_system: self.kind.to_owned(),
-            how: "looking at directories' times",
+            how: Self::METHOD,
             interval: Some(self.interval),
             unseen: UNSEEN.to_vec(),
             uncovered: 0,

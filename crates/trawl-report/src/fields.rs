@@ -52,5 +52,9 @@ fields! {
     DISK_DELTA = integer "disk_delta" "bytes more than in the previous snapshot, allocated";
     INDEX_BYTES = integer "index_bytes" "bytes of a snapshot in the index";
     ERRNO = integer "errno" "number of errno(3)";
-    EVENT = text "event" "kind of the line";
+    EVENT = text "event" "`start`, `progress`, `issue`, `done`, `interrupted`, `error`; `finding`, `verified`; `snapshot`, `gc`; `rebuilt-names`; `user`, `difference`, `checked`";
+    PROBLEM = text "problem" "problem found in a file of the index";
+    FINDINGS = integer "findings" "number of findings";
+    MESSAGE = text "message" "the system's message";
+    ELAPSED_MS = integer "elapsed_ms" "milliseconds since the scan began";
 }

@@ -3,6 +3,14 @@
 //! A schema is data: the renderers, the reference in `docs/json.md` and the tests of output read
 //! it.
 
+use crate::form::Form;
+
+/// JSON is the only form.
+pub const OBJECTS: &[Form] = &[Form::Json];
+
+/// JSON and CSV.
+pub const ROWS: &[Form] = &[Form::Json, Form::Csv];
+
 /// The fields of a report's rows, in the order in which they are printed.
 #[derive(Debug)]
 pub struct Schema {
@@ -10,8 +18,10 @@ pub struct Schema {
     pub row: &'static str,
     /// The fields.
     pub fields: &'static [Field],
-    /// Command lines that print such rows, without the program's name and the form: together they
-    /// print every field. Tests run them in a tree of odd names.
+    /// The forms in which the rows are printed, besides text.
+    pub forms: &'static [Form],
+    /// Command lines that print such rows, without the program's name and the form. Tests run them
+    /// in a tree of odd names.
     pub samples: &'static [&'static str],
 }
 
@@ -43,6 +53,8 @@ pub enum Kind {
     Time,
     /// A list of texts; joined by `+` in CSV.
     Texts,
+    /// A list of whole numbers; joined by `+` in CSV.
+    Integers,
     /// An object with these fields; only in JSON.
     Object(&'static [Field]),
     /// A list of objects with these fields; only in JSON.
@@ -61,6 +73,7 @@ impl Kind {
             Kind::Flag => "yes or no",
             Kind::Time => "time",
             Kind::Texts => "list of text",
+            Kind::Integers => "list of integers",
             Kind::Object(_) | Kind::Options => "object",
             Kind::Objects(_) => "list",
         }
@@ -159,6 +172,11 @@ impl Field {
     /// Returns a field of lists of texts.
     pub const fn texts(name: &'static str, meaning: &'static str) -> Field {
         Field::new(name, Kind::Texts, meaning, Columns::One)
+    }
+
+    /// Returns a field of lists of whole numbers.
+    pub const fn integers(name: &'static str, meaning: &'static str) -> Field {
+        Field::new(name, Kind::Integers, meaning, Columns::One)
     }
 
     /// Returns a field of objects, which is only in JSON.

@@ -3,8 +3,7 @@
 use trawl_diff::{Attribute, AttributeSet, Difference, Kind, State};
 use trawl_find::record;
 use trawl_model::{Acl, Meta, Timestamp};
-use trawl_report::schema::joined;
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -71,6 +70,7 @@ pub(super) static SCHEMA: Schema = Schema {
         MTIME_BEFORE,
         MTIME_AFTER,
     ],
+    forms: schema::ROWS,
     samples: &["diff"],
 };
 
@@ -341,7 +341,7 @@ const DEFAULT_ACL: Field = Field::text("default_acl", "default access control li
 
 /// The fields of an entry, including those that `find --json` does not have.
 pub(crate) const STATE_FIELDS: [Field; 23] =
-    joined::<20, 3, 23>(record::FIELDS, [XATTRS, ACL, DEFAULT_ACL]);
+    schema::joined::<20, 3, 23>(record::FIELDS, [XATTRS, ACL, DEFAULT_ACL]);
 
 /// Fills a row with an entry's attributes.
 pub(crate) fn fill_state(row: &mut Row<'_>, path: &[u8], state: &State, owners: &Owners) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trawl_model::{Timestamp, Uid};
 use trawl_query::{Count, SnapshotInfo};
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -47,6 +47,7 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::DISK_DELTA,
         DISK_PER_DAY,
     ],
+    forms: schema::ROWS,
     samples: &["growth", "growth --by ext"],
 };
 

@@ -5,31 +5,29 @@
 //! files. After a failure, the next root is still scanned.
 
 pub(crate) mod check;
-mod handed_over;
-mod id_map;
-pub(crate) mod left_out;
+mod events;
 pub(crate) mod progress;
-mod refresh;
-pub(crate) mod scan;
+mod scan;
 pub(crate) mod summary;
-mod surroundings;
 pub(crate) mod upkeep;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-use trawl_index::Writing;
+use trawl_indexer::{Exclusion, IdMapChoice, Job, ScanOptions, Unchanged};
+use trawl_report::Schema;
 use trawl_scan::trace::STANDARD_INPUT;
+use trawl_scan::{Mounts, Xattrs};
 
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
-use crate::output::{Output, say};
 use crate::settings;
 
 use self::progress::{ProgressWhen, Style};
-use self::scan::{Job, Scanner};
+use self::scan::{Telling, scan_all};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -159,6 +157,24 @@ impl Spec for IndexArgs {
         "trawl-gc(1)",
         "trawl-verify(1)",
     ];
+    const REPORTS: &'static [&'static Schema] = &[
+        events::ALL[0],
+        events::ALL[1],
+        events::ALL[2],
+        events::ALL[3],
+        events::ALL[4],
+        &check::report::FINDING,
+        &check::report::DIFFERENCE,
+        &check::report::USER,
+        &check::report::CHECKED,
+        &check::progress::COMPARED,
+        &upkeep::REBUILT,
+        &upkeep::FINDING,
+        &upkeep::VERIFIED,
+        &upkeep::VERDICT,
+        &upkeep::PLANNED,
+        &upkeep::COLLECTED,
+    ];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self)
@@ -180,14 +196,11 @@ pub(crate) enum IssuesShown {
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Failure> {
     if !args.refresh.is_empty() {
-        return refresh::run(index, args);
+        return scan::refresh(index, &args.refresh);
     }
     let dir = settings::index_dir(index.clone())?;
     if args.check.check_permissions {
-        let form = match args.form.is_json() {
-            true => check::Form::Json,
-            false => check::Form::Text,
-        };
+        let form = args.form.form();
         return check::run(&dir, &args.paths, &args.check, args.style(), form);
     }
     let mut exit = Exit::Complete;
@@ -196,79 +209,23 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
         if index.is_none() {
             settings::make_parents(&dir)?;
         }
-        exit = scan_all(&dir, args)?;
+        let jobs = jobs(args)?;
+        exit = scan_all(&dir, jobs, &args.scan_options(), args.telling())?;
     }
     if exit != Exit::Interrupted && args.gc {
         let act = match args.dry_run {
             true => upkeep::tell_all,
             false => upkeep::collect_all,
         };
-        exit = exit.and(act(&dir, &args.retention, args.form.is_json())?);
+        exit = exit.and(act(&dir, &args.retention.retention(), args.form.form())?);
     }
     if exit != Exit::Interrupted && args.rebuild_names {
-        exit = exit.and(upkeep::rebuild_names(&dir, args.form.is_json())?);
+        exit = exit.and(upkeep::rebuild_names(&dir, args.form.form())?);
     }
     if exit != Exit::Interrupted && args.verify {
-        exit = exit.and(upkeep::verify(&dir, args.form.is_json())?);
+        exit = exit.and(upkeep::verify(&dir, args.form.form())?);
     }
     Ok(exit)
-}
-
-fn scan_all(dir: &std::path::Path, args: &IndexArgs) -> Result<Exit, Failure> {
-    let (jobs, handed_over) = hand_over(dir, jobs(args)?, args);
-    if jobs.is_empty() {
-        return Ok(handed_over);
-    }
-    let readers = args.private.then_some(trawl_index::Readers::Owner);
-    let index = trawl_index::IndexDir::create(dir, readers)?;
-    if index.readers() == trawl_index::Readers::Everyone && !args.quiet {
-        surroundings::warnings(dir).iter().for_each(say);
-    }
-    let scanner = Scanner::new(&index, args)?;
-    let mut output = Output::stdout();
-    let mut exit = handed_over;
-    for job in jobs {
-        let ended = scanner.run(&job).and_then(|done| {
-            let exit = Exit::from_issues(done.issues.hiding);
-            if args.form.is_json() {
-                output.put(done.json().close() + "\n")?;
-            } else if !args.quiet {
-                output.put(done.text(dir))?;
-            }
-            done.say_issues(args.issues);
-            upkeep::retain(&index, &done.root, &args.retention)?;
-            handed_over::forget_killed(&index, &done.root)?;
-            Ok(exit)
-        });
-        exit = exit.and(ended.unwrap_or_else(|failure| {
-            let advice = scanner.advice(&job, &failure);
-            say(format_args!("{failure}{advice}"));
-            scanner.forget_unused(&job);
-            failure.exit()
-        }));
-        if exit == Exit::Interrupted {
-            break;
-        }
-    }
-    output.finish()?;
-    Ok(exit)
-}
-
-/// Has daemons scan the trees that they watch. Returns the jobs that remain to be done here, and
-/// how the daemons' scans ended.
-fn hand_over(dir: &std::path::Path, jobs: Vec<Job>, args: &IndexArgs) -> (Vec<Job>, Exit) {
-    let (mut left, mut exit) = (Vec::new(), Exit::Complete);
-    for job in jobs {
-        match handed_over::hand_over(dir, args, &job) {
-            Ok(None) => left.push(job),
-            Ok(Some(done)) => exit = exit.and(done),
-            Err(failure) => {
-                say(&failure);
-                exit = exit.and(failure.exit());
-            }
-        }
-    }
-    (left, exit)
 }
 
 fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
@@ -303,35 +260,43 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
 }
 
 impl IndexArgs {
-    /// Parses these words as options of `trawl index`, for a tree that is named later.
-    pub(crate) fn of_words(words: Vec<OsString>) -> Result<IndexArgs, Failure> {
-        use clap::{Args, FromArgMatches};
-        let command = IndexArgs::augment_args(clap::Command::new("index").no_binary_name(true));
-        let words = words.into_iter().chain(["/".into()]);
-        let matches = command.try_get_matches_from(words);
-        let args = matches.and_then(|matches| IndexArgs::from_arg_matches(&matches));
-        args.map_err(|error| Failure::Usage(error.to_string()))
-    }
-
-    /// Returns the options about snapshots to keep.
-    pub(crate) fn retention(&self) -> &upkeep::RetentionArgs {
-        &self.retention
-    }
-
-    /// Returns how unchanged content is written.
-    fn writing(&self) -> Writing {
-        // A trace that is read once has most directories in two pieces, and pieces cannot be
-        // shared.
-        if self
-            .from_trace
-            .as_ref()
-            .is_some_and(|file| trawl_scan::trace::is_read_once(file))
-        {
-            return Writing::Alone;
+    fn scan_options(&self) -> ScanOptions {
+        let patterns = || self.exclude.iter().cloned().map(OsString::into_vec);
+        ScanOptions {
+            exclusion: match self.exclude.is_empty() && !self.no_exclude {
+                true => Exclusion::AsBefore,
+                false => Exclusion::Patterns(patterns().collect()),
+            },
+            mounts: match self.cross_file_systems && !self.one_file_system {
+                true => Mounts::Cross,
+                false => Mounts::Stay,
+            },
+            xattrs: match self.no_xattr {
+                true => Xattrs::Skip,
+                false => Xattrs::Read,
+            },
+            threads: self.threads.map_or(0, usize::from),
+            unchanged: match (self.full, self.trust_ctime) {
+                (true, _) => Unchanged::Rewritten,
+                (_, true) => Unchanged::TrustCtime,
+                _ => Unchanged::Shared,
+            },
+            id_map: match &self.id_map {
+                None => IdMapChoice::AsBefore,
+                Some(path) if path.as_os_str() == "none" => IdMapChoice::Nothing,
+                Some(path) => IdMapChoice::File(path.clone()),
+            },
+            retention: self.retention.retention(),
         }
-        match self.full {
-            true => Writing::Anew,
-            false => Writing::Sharing(Box::new(trawl_history::SegmentReader)),
+    }
+
+    fn telling(&self) -> Telling {
+        Telling {
+            style: self.style(),
+            issues: self.issues,
+            is_quiet: self.quiet,
+            is_json: self.form.is_json(),
+            readers: self.private.then_some(trawl_index::Readers::Owner),
         }
     }
 

@@ -5,13 +5,15 @@
 //! Everything goes to standard error.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trawl_scan::{Progress, ScanProgress};
+use trawl_indexer::Running;
+use trawl_scan::Progress;
 
-use trawl_text::json::Object;
+use crate::index::events;
 
 pub(crate) use trawl_text::words::{counted, grouped};
 
@@ -64,44 +66,48 @@ impl Style {
     }
 }
 
-/// The scan of one source, as it is shown.
-#[derive(Debug)]
-pub(crate) struct Scan<'a> {
-    /// Root of the source.
-    pub(crate) root: &'a [u8],
-    /// The counters.
-    pub(crate) progress: &'a ScanProgress,
-    /// True once everything is read, while the rest is written.
-    pub(crate) writing: &'a AtomicBool,
+/// Progress of a scan, shown by a thread until this is dropped.
+pub(crate) struct Shown {
+    style: Style,
+    /// Ends the thread when it is dropped.
+    done: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
-/// Runs `work` and shows its progress.
-pub(crate) fn watch<T>(style: Style, scan: &Scan<'_>, work: impl FnOnce() -> T) -> T {
-    if style == Style::Silent {
-        return work();
-    }
-    let started = Instant::now();
-    std::thread::scope(|scope| {
+impl Shown {
+    /// Starts to show the progress of a scan; `None` if nothing is shown.
+    pub(crate) fn begin(style: Style, scan: &Arc<Running>) -> Option<Shown> {
+        if style == Style::Silent {
+            return None;
+        }
+        let started = Instant::now();
         let (done, ended) = channel::<()>();
+        let scan = Arc::clone(scan);
         let show = move || {
             while ended.recv_timeout(style.interval()) == Err(RecvTimeoutError::Timeout) {
-                write_error(&render(style, scan, started.elapsed()));
+                write_error(&render(style, &scan, started.elapsed()));
             }
         };
         // Without the thread, the work is still done, but not shown.
-        let shown = std::thread::Builder::new()
-            .name("progress".into())
-            .spawn_scoped(scope, show);
-        let result = work();
-        drop(done);
-        if let Ok(thread) = shown {
+        let thread = std::thread::Builder::new().name("progress".into());
+        Some(Shown {
+            style,
+            done: Some(done),
+            thread: thread.spawn(show).ok(),
+        })
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        drop(self.done.take());
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        if style == Style::Line {
+        if self.style == Style::Line {
             write_error("\r\x1b[K");
         }
-        result
-    })
+    }
 }
 
 fn write_error(text: &str) {
@@ -110,18 +116,13 @@ fn write_error(text: &str) {
     let _ = error.flush();
 }
 
-fn render(style: Style, scan: &Scan<'_>, elapsed: Duration) -> String {
-    let counts = scan.progress.get();
-    let writing = scan.writing.load(Ordering::Relaxed);
+fn render(style: Style, scan: &Running, elapsed: Duration) -> String {
+    let (counts, writing) = (scan.progress(), scan.is_writing());
     match style {
-        Style::Json => {
-            let object = event("progress", scan.root);
-            let object = with_counts(object, &counts).flag("writing", writing);
-            object.number("elapsed_ms", millis(elapsed)).close() + "\n"
-        }
-        Style::Line => format!("\r\x1b[K{}", line(scan.root, &counts, writing, elapsed)),
+        Style::Json => events::progress(scan, elapsed) + "\n",
+        Style::Line => format!("\r\x1b[K{}", line(scan.root(), &counts, writing, elapsed)),
         Style::Plain | Style::Silent => {
-            format!("trawl: {}\n", line(scan.root, &counts, writing, elapsed))
+            format!("trawl: {}\n", line(scan.root(), &counts, writing, elapsed))
         }
     }
 }
@@ -136,21 +137,6 @@ fn line(root: &[u8], counts: &Progress, writing: bool, elapsed: Duration) -> Str
         counted(counts.issues, "issue"),
         clock(elapsed),
     )
-}
-
-/// Creates an event about a source.
-pub(crate) fn event(name: &str, root: &[u8]) -> Object {
-    let object = Object::new().text("event", name);
-    object.bytes("root", trawl_model::path::display(root))
-}
-
-/// Adds a scan's counts to an object.
-pub(crate) fn with_counts(object: Object, counts: &Progress) -> Object {
-    object
-        .number("entries", counts.entries)
-        .number("directories", counts.directories)
-        .number("size", counts.bytes)
-        .number("issues", counts.issues)
 }
 
 /// Returns entries per second.
@@ -191,21 +177,18 @@ mod tests {
 
     #[test]
     fn each_style_is_what_it_says() {
-        let (progress, writing) = (ScanProgress::default(), AtomicBool::new(true));
-        let scan = Scan {
-            root: b"",
-            progress: &progress,
-            writing: &writing,
-        };
+        let scan = Running::new(b"");
         let show = |style| render(style, &scan, Duration::from_secs(61));
         assert_eq!(
             show(Style::Line),
-            "\r\x1b[K/: 0 entries, 0/s, 0 issues, 1:01, writing"
+            "\r\x1b[K/: 0 entries, 0/s, 0 issues, 1:01"
         );
         assert_eq!(
             show(Style::Plain),
-            "trawl: /: 0 entries, 0/s, 0 issues, 1:01, writing\n"
+            "trawl: /: 0 entries, 0/s, 0 issues, 1:01\n"
         );
+        let line = line(b"", &Progress::default(), true, Duration::from_secs(61));
+        assert_eq!(line, "/: 0 entries, 0/s, 0 issues, 1:01, writing");
         let value: serde_json::Value = serde_json::from_str(&show(Style::Json)).unwrap();
         assert_eq!(value["event"], "progress");
         assert_eq!(value["root"], "/");
@@ -213,15 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_whatever_is_shown() {
-        let (progress, writing) = (ScanProgress::default(), AtomicBool::new(false));
-        let scan = Scan {
-            root: b"/x",
-            progress: &progress,
-            writing: &writing,
-        };
-        for style in [Style::Silent, Style::Json] {
-            assert_eq!(watch(style, &scan, || 7), 7);
-        }
+    fn showing_ends_with_the_work() {
+        let scan = Arc::new(Running::new(b"/x"));
+        assert!(Shown::begin(Style::Silent, &scan).is_none());
+        drop(Shown::begin(Style::Json, &scan));
+        assert_eq!(Arc::strong_count(&scan), 1);
     }
 }

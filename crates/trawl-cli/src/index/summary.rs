@@ -2,164 +2,107 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
-use trawl_history::Tightened;
 use trawl_index::Committed;
+use trawl_indexer::{Issues, LeftOut, Summary};
 use trawl_model::Issue;
-use trawl_scan::Progress;
 use trawl_text::units::{Scale, format};
 
-use crate::failure::shown;
+use crate::failure::{quoted, shown};
 use crate::index::IssuesShown;
-use crate::index::left_out::LeftOut;
-use crate::index::progress::{counted, event, grouped, millis, rate};
-use trawl_text::json::Object;
+use crate::index::progress::{counted, grouped, rate};
 
 pub(crate) use trawl_text::words::described;
 
-/// Maximum number of issues that are listed unless all are asked for.
-const LISTED_ISSUES: usize = 20;
-
-/// Paths that could not be read.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Issues {
-    /// Number of all issues.
-    pub(crate) count: u64,
-    /// Number of issues that leave a part of the tree unread.
-    pub(crate) hiding: u64,
-    /// The first issues, ready to print.
-    first: Vec<String>,
-}
-
-impl Issues {
-    /// Counts an issue, and keeps it if it is among the first.
-    pub(crate) fn note(&mut self, issue: &Issue) {
-        self.count += 1;
-        self.hiding += u64::from(issue.op.hides_entries());
-        if self.first.len() < LISTED_ISSUES {
-            self.first.push(issue_line(issue));
-        }
+/// Returns three lines for people, and more if something was left out or older snapshots changed.
+pub(crate) fn text(done: &Summary, index: &Path) -> String {
+    let totals = &done.committed.totals;
+    let entries = totals.entries;
+    let mut out = format!(
+        "{}: {} in {}, {}\n",
+        shown(&done.root),
+        counted(entries, "entry"),
+        counted(totals.dirs, "directory"),
+        counted(totals.issues, "issue"),
+    );
+    let _ = writeln!(
+        out,
+        "  {} in {} ({} bytes an entry){}",
+        format(u128::from(done.committed.size_bytes), Scale::Binary),
+        index.display(),
+        tenths(done.committed.size_bytes, entries),
+        shared(&done.committed),
+    );
+    if done.committed.shards > 1 {
+        let _ = writeln!(out, "  {}", shards_line(&done.committed.shard_rows));
     }
-}
-
-/// A committed scan.
-#[derive(Debug)]
-pub(crate) struct Done {
-    /// Root of the source.
-    pub(crate) root: Vec<u8>,
-    /// Patterns that were left out.
-    pub(crate) left_out: LeftOut,
-    /// Counts of the scanner, without the root's own entry.
-    pub(crate) counts: Progress,
-    /// Data that was written.
-    pub(crate) committed: Committed,
-    /// Changes to older snapshots.
-    pub(crate) tightened: Tightened,
-    /// Paths that could not be read.
-    pub(crate) issues: Issues,
-    /// Time from the first to the last system call.
-    pub(crate) elapsed: Duration,
-}
-
-impl Done {
-    /// Returns three lines for people, and more if something was left out or older snapshots
-    /// changed.
-    pub(crate) fn text(&self, index: &Path) -> String {
-        let totals = &self.committed.totals;
-        let entries = totals.entries;
-        let mut out = format!(
-            "{}: {} in {}, {}\n",
-            shown(&self.root),
-            counted(entries, "entry"),
-            counted(totals.dirs, "directory"),
-            counted(totals.issues, "issue"),
-        );
+    let _ = writeln!(
+        out,
+        "  {}.{:02} s ({} entries/s), snapshot {}",
+        done.elapsed.as_secs(),
+        done.elapsed.subsec_millis() / 10,
+        grouped(rate(entries, done.elapsed)),
+        done.committed.id,
+    );
+    out.push_str(&left_out_line(&done.left_out));
+    let older = done.tightened.snapshots.len();
+    if older > 0 {
         let _ = writeln!(
             out,
-            "  {} in {} ({} bytes an entry){}",
-            format(u128::from(self.committed.size_bytes), Scale::Binary),
-            index.display(),
-            tenths(self.committed.size_bytes, entries),
-            self.shared(),
+            "  {} of {} got stricter guards",
+            counted(done.tightened.directories, "directory"),
+            counted(u64::try_from(older).unwrap_or(u64::MAX), "older snapshot"),
         );
-        if self.committed.shards > 1 {
-            let _ = writeln!(out, "  {}", shards_line(&self.committed.shard_rows));
-        }
-        let _ = writeln!(
-            out,
-            "  {}.{:02} s ({} entries/s), snapshot {}",
-            self.elapsed.as_secs(),
-            self.elapsed.subsec_millis() / 10,
-            grouped(rate(entries, self.elapsed)),
-            self.committed.id,
-        );
-        out.push_str(&self.left_out.line());
-        let older = self.tightened.snapshots.len();
-        if older > 0 {
-            let _ = writeln!(
-                out,
-                "  {} of {} got stricter guards",
-                counted(self.tightened.directories, "directory"),
-                counted(u64::try_from(older).unwrap_or(u64::MAX), "older snapshot"),
-            );
-        }
-        out
     }
+    out
+}
 
-    /// Says how much is new, unless everything is.
-    fn shared(&self) -> String {
-        let Committed {
-            size_bytes,
-            new_bytes,
-            ..
-        } = self.committed;
-        match new_bytes == size_bytes {
-            true => String::new(),
-            false => format!(
-                ", {} of it new",
-                format(u128::from(new_bytes), Scale::Binary)
-            ),
-        }
+/// Says how much is new, unless everything is.
+fn shared(committed: &Committed) -> String {
+    let Committed {
+        size_bytes,
+        new_bytes,
+        ..
+    } = *committed;
+    match new_bytes == size_bytes {
+        true => String::new(),
+        false => format!(
+            ", {} of it new",
+            format(u128::from(new_bytes), Scale::Binary)
+        ),
     }
+}
 
-    /// Returns an object for programs.
-    pub(crate) fn json(&self) -> Object {
-        let totals = &self.committed.totals;
-        event("done", &self.root)
-            .number("entries", totals.entries)
-            .number("directories", totals.dirs)
-            .number("size", totals.size_bytes)
-            .number("issues", totals.issues)
-            .number("vanished", self.counts.vanished)
-            .number("unread", self.issues.hiding)
-            .text("snapshot", &self.committed.id.to_string())
-            .number("tightened_snapshots", self.tightened.snapshots.len())
-            .number("tightened_directories", self.tightened.directories)
-            .number("shards", self.committed.shards)
-            .array(
-                "shard_rows",
-                shards_json(&self.committed.shard_rows).into_iter(),
-            )
-            .number("index_bytes", self.committed.size_bytes)
-            .number("new_bytes", self.committed.new_bytes)
-            .number("elapsed_ms", millis(self.elapsed))
+/// Returns a line about patterns; empty if nothing is left out.
+fn left_out_line(left_out: &LeftOut) -> String {
+    let why = match left_out.is_remembered {
+        true => " (as in the last scan; --no-exclude reads everything)",
+        false => "",
+    };
+    match left_out.patterns.is_empty() {
+        true => String::new(),
+        false => format!("  left out: {}{why}\n", listed(&left_out.patterns)),
     }
+}
 
-    /// Lists issues on standard error, as many as were asked for; those already shown are not
-    /// repeated.
-    pub(crate) fn say_issues(&self, which: IssuesShown) {
-        if which != IssuesShown::First {
-            return;
-        }
-        for line in &self.issues.first {
-            eprintln!("{line}");
-        }
-        let listed = u64::try_from(self.issues.first.len()).unwrap_or(u64::MAX);
-        if self.issues.count > listed {
-            let rest = counted(self.issues.count - listed, "more issue");
-            eprintln!("trawl: {rest}: --issues all lists all, trawl sources --json counts them");
-        }
+/// Returns patterns as text, quoted and separated by commas.
+pub(crate) fn listed(patterns: &[Vec<u8>]) -> String {
+    let all = patterns.iter().map(|pattern| quoted(pattern));
+    all.collect::<Vec<_>>().join(", ")
+}
+
+/// Lists issues on standard error, as many as were asked for; those already shown are not repeated.
+pub(crate) fn say_issues(issues: &Issues, which: IssuesShown) {
+    if which != IssuesShown::First {
+        return;
+    }
+    for issue in &issues.first {
+        eprintln!("{}", issue_line(issue));
+    }
+    let listed = u64::try_from(issues.first.len()).unwrap_or(u64::MAX);
+    if issues.count > listed {
+        let rest = counted(issues.count - listed, "more issue");
+        eprintln!("trawl: {rest}: --issues all lists all, trawl sources --json counts them");
     }
 }
 
@@ -168,19 +111,9 @@ pub(crate) fn issue_line(issue: &Issue) -> String {
     format!("trawl: {}", described(issue))
 }
 
-/// Returns an issue as an object.
-pub(crate) fn issue_event(issue: &Issue) -> Object {
-    Object::new()
-        .text("event", "issue")
-        .bytes("path", trawl_model::path::display(&issue.path))
-        .text("operation", issue.op.as_str())
-        .number("errno", issue.errno.0)
-        .text("detail", &issue.detail)
-}
-
 /// Counts the shards by size: each bound is a power of ten, and is present only if some shards have
 /// at most this many rows.
-fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
+pub(super) fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     for rows in shard_rows {
         let mut bound = 10u64;
@@ -203,15 +136,6 @@ fn shards_line(shard_rows: &[u64]) -> String {
         let _ = write!(out, "{before} {count} of up to {}{unit}", grouped(bound));
     }
     out
-}
-
-/// Returns `{"up_to":10,"shards":180}` for each power of ten.
-fn shards_json(shard_rows: &[u64]) -> Vec<String> {
-    let one = |(bound, count): (u64, usize)| {
-        let object = Object::new().number("up_to", bound);
-        object.number("shards", count).close()
-    };
-    by_rows(shard_rows).into_iter().map(one).collect()
 }
 
 /// Formats a quotient with one decimal.
@@ -246,23 +170,10 @@ mod tests {
             ..issue(Op::Parse)
         };
         assert_eq!(described(&parse), "parse /a\\nb: line 3");
-        let line = issue_event(&parse).close();
+        let line = crate::index::events::issue(&parse);
         assert!(
             serde_json::from_str::<serde_json::Value>(&line).is_ok(),
             "{line}"
-        );
-    }
-
-    #[test]
-    fn only_what_hides_entries_makes_an_answer_incomplete() {
-        let mut issues = Issues::default();
-        for _ in 0..30 {
-            issues.note(&issue(Op::OpenDir));
-            issues.note(&issue(Op::GetXattr));
-        }
-        assert_eq!(
-            (issues.count, issues.hiding, issues.first.len()),
-            (60, 30, LISTED_ISSUES)
         );
     }
 
@@ -273,7 +184,7 @@ mod tests {
             shards_line(&rows),
             "6 shards: 3 of up to 10 rows, 2 of up to 100, 1 of up to 10,000,000"
         );
-        assert_eq!(shards_json(&rows)[1], r#"{"up_to":100,"shards":2}"#);
+        assert_eq!(by_rows(&rows)[1], (100, 2));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use trawl_call::{Attributes, Outcome, RecordRef, Request, ServedBy, Trouble};
 use trawl_find::record;
 use trawl_model::Timestamp;
-use trawl_report::{Field, Row, Schema, fields};
+use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_text::json::decimal;
 use trawl_text::locale::Locale;
 use trawl_text::mode;
@@ -18,7 +18,6 @@ use crate::rows::{self, Form, Report};
 
 const SERVED_BY: Field = Field::text("served_by", "`live` or `index`");
 const ERROR: Field = Field::text("error", "operation that failed");
-const MESSAGE: Field = Field::text("message", "the system's message");
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {
@@ -43,8 +42,9 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::CTIME,
         ERROR,
         fields::ERRNO,
-        MESSAGE,
+        fields::MESSAGE,
     ],
+    forms: schema::OBJECTS,
     samples: &[
         "search --metadata * .",
         "search --served-by index --metadata * .",
@@ -171,7 +171,7 @@ fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
         Outcome::Error(trouble) => {
             row.put(&ERROR, trouble.source.name())
                 .put(&fields::ERRNO, trouble.errno)
-                .put(&MESSAGE, &message(trouble));
+                .put(&fields::MESSAGE, &message(trouble));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_report::{Field, Schema, fields, json_object};
+use trawl_report::{Field, Schema, fields, json_object, schema};
 use trawl_sys::filesystem::{Details, of_path};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -45,6 +45,7 @@ pub(super) static SCHEMA: Schema = Schema {
         INODES,
         INODES_FREE,
     ],
+    forms: schema::OBJECTS,
     samples: &["stat -f ."],
 };
 

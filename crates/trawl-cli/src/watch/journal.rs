@@ -1,10 +1,11 @@
 //! Log lines on standard error, with priorities if the systemd journal reads them.
 
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 
-use trawl_serve::{Level, Settings};
+use trawl_daemon::{Level, Log, Notice};
 
-use trawl_session::now;
+use crate::output::say;
 
 /// Destination of log lines, and which are written.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +42,12 @@ impl Journal {
         }
     }
 
-    /// Returns settings of an engine that writes to this log.
-    pub(crate) fn settings(self) -> Settings {
-        Settings::new(now, move |level, text| self.say(level, text))
+    /// Returns the log of a daemon.
+    pub(crate) fn log(self) -> Log {
+        Arc::new(move |notice| match notice {
+            Notice::Indexer(notice) => say(notice),
+            notice => self.say(notice.level(), &notice.to_string()),
+        })
     }
 }
 

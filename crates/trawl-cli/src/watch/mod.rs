@@ -2,26 +2,32 @@
 //! index, in the foreground, until it is told to stop; and `--status`, which asks the daemons for
 //! their state.
 
-mod checkpoint;
-mod daemon;
 mod journal;
-mod moments;
-mod open;
-mod parts;
-pub(crate) mod plain;
-mod socket_unit;
 mod status;
 
 use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use trawl_daemon::{Daemon, Host, Level, Options, Wish};
+use trawl_indexer::Control;
 use trawl_report::Schema;
+use trawl_scan::Xattrs;
+use trawl_session::{now, settings};
+use trawl_sys::SysError;
+use trawl_sys::signal::{self, StopSignals};
+use trawl_sys::wait::{self, Waker};
 
+use self::journal::Journal;
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
+use crate::output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -122,7 +128,99 @@ impl Spec for WatchArgs {
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
     match (args.status, args.socket_unit) {
         (true, _) => status::run(index, args),
-        (_, true) => socket_unit::run(index, args),
-        _ => daemon::run(index, args),
+        (_, true) => print_socket_unit(index, args),
+        _ => watch(index, args),
     }
+}
+
+/// Watches the trees until a signal asks it to stop.
+fn watch(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
+    let dir = settings::index_dir(index.clone())?;
+    if index.is_none() {
+        settings::make_parents(&dir)?;
+    }
+    let stop = stop_on_signals()
+        .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
+    let journal = Journal::new(args.quiet);
+    let cancel = signal::interrupted();
+    let host = Host {
+        control: Control { cancel, clock: now },
+        log: journal.log(),
+    };
+    let mut daemon = Daemon::new(dir, args.options(), host)?;
+    let mut exit = Exit::Complete;
+    for path in &args.paths {
+        if cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        if let Err(error) = daemon.watch(path) {
+            journal.say(Level::Warning, &error.to_string());
+            exit = exit.and(Exit::Issues);
+        }
+    }
+    if daemon.is_idle() {
+        return Ok(exit.and(Exit::Fatal));
+    }
+    daemon.serve(&stop);
+    Ok(exit)
+}
+
+impl WatchArgs {
+    fn options(&self) -> Options {
+        let patterns = self.exclude.iter().cloned().map(OsString::into_vec);
+        Options {
+            wish: match self.poll {
+                true => Wish::Polling,
+                false => Wish::Best,
+            },
+            interval: self.interval,
+            apply_after: self.apply_after,
+            max_dirty: self.max_dirty,
+            checkpoint: self.checkpoint,
+            exclude: patterns.collect(),
+            xattrs: match self.no_xattr {
+                true => Xattrs::Skip,
+                false => Xattrs::Read,
+            },
+        }
+    }
+}
+
+/// Starts a thread that, on a signal, sets the flag that stops all scans and wakes the main thread.
+/// A second signal ends the process as usual.
+fn stop_on_signals() -> Result<Arc<Waker>, SysError> {
+    // A scan that writes too much must still be able to remove its files.
+    signal::ignore_file_size_limit()?;
+    let signals = StopSignals::take()?;
+    let waker = Arc::new(Waker::new()?);
+    let ours = Arc::clone(&waker);
+    let wait = move || {
+        while !wait::readable([signals.as_fd()], None).is_ok_and(|[came]| came) {}
+        signals.stop();
+        ours.wake();
+        loop {
+            std::thread::park();
+        }
+    };
+    let thread = std::thread::Builder::new().name("signals".into());
+    thread.spawn(wait).map_err(|error| {
+        let errno = trawl_sys::Errno(error.raw_os_error().unwrap_or(0));
+        SysError::new(trawl_sys::Op::Clone, errno)
+    })?;
+    Ok(waker)
+}
+
+/// Prints a unit with which systemd listens for the daemon and starts it when somebody asks.
+fn print_socket_unit(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
+    let dir = settings::index_dir(index)?;
+    let dir = dir.canonicalize().map_err(|source| Failure::File {
+        action: "open",
+        path: dir,
+        source,
+    })?;
+    let unit = trawl_daemon::socket_unit(&dir, &status::wanted(&args.paths))?;
+    let mut output = Output::stdout();
+    output.put(unit)?;
+    output.finish()?;
+    Ok(Exit::Complete)
 }

@@ -36,13 +36,14 @@ const STATUS: [Field; FIELDS.len() + 1] = {
 pub(super) static SCHEMA: Schema = Schema {
     row: "the daemon of a source",
     fields: &STATUS,
+    forms: schema::OBJECTS,
     samples: &[],
 };
 
 /// Asks the daemons of all sources, or of the sources with these roots.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
     let indexes = sources::opened(index)?;
-    let all = sources::in_all(&indexes)?.into_iter();
+    let all = trawl_indexer::sources::in_all(&indexes)?.into_iter();
     let mut sources: Vec<Source> = all.map(|(source, _)| source).collect();
     let mut exit = Exit::Complete;
     if !args.paths.is_empty() {

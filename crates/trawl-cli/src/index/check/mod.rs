@@ -2,42 +2,25 @@
 //! kernel decides twice: a thread that has become the user looks at the source, and opens the
 //! index.
 //!
-//! | module | contents |
-//! |---|---|
-//! | `people`, `sample` | the users and the directories that are checked |
-//! | `source`, `recorded` | what a user may see: on the live source, or by the permission rules |
-//! | `shown` | what the index shows |
-//! | `facts`, `compare` | comparison of both |
-//! | `audit`, `report`, `progress` | the check of one source from start to end |
-//!
 //! The check changes nothing except access times of directories that users list.
 
-mod audit;
-mod compare;
-mod facts;
-mod people;
-mod progress;
-mod recorded;
-mod report;
-mod sample;
-mod shown;
-mod source;
+pub(super) mod progress;
+pub(super) mod report;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_index::{IndexDir, Readers};
-use trawl_model::path;
+use trawl_index::Source;
+use trawl_indexer::check::{Checker, Person, Size, named, require_superuser};
+use trawl_indexer::{Control, IndexerError};
 use trawl_session::NotIndexed;
 
-use self::audit::{Wanted, audit};
-use self::people::Person;
-use self::sample::Size;
+use self::progress::Progress;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::index::progress::Style;
-use crate::output::{Output, say};
+use crate::output::say;
+use crate::rows::{self, Form};
 use crate::scope::not_indexed;
 use trawl_session::now;
 
@@ -71,13 +54,6 @@ pub(crate) struct CheckArgs {
     seed: Option<u64>,
 }
 
-/// Format of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Json,
-}
-
 /// Checks the trees at these paths, or all sources if there are none.
 pub(crate) fn run(
     dir: &Path,
@@ -86,49 +62,30 @@ pub(crate) fn run(
     style: Style,
     form: Form,
 ) -> Result<Exit, Failure> {
-    if trawl_sys::identity::effective_uid() != 0 {
-        let text = "--check-permissions acts as one user after the other: run it as root";
-        return Err(Failure::Usage(text.into()));
-    }
-    let people: Result<Vec<Person>, Failure> = args.user.iter().map(people::named).collect();
-    let people = people?;
+    require_superuser()?;
+    let people = args.user.iter().map(|user| named(user));
+    let people = people.collect::<Result<Vec<Person>, IndexerError>>()?;
     let cancel = trawl_sys::signal::watch_interrupts()
         .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
     // Other users may lack permissions for our working directory.
     let dir = std::path::absolute(dir).map_err(Failure::NoWorkingDirectory)?;
-    let index = IndexDir::open(&dir)?;
-    if index.readers() == Readers::Owner {
-        let text = format!(
-            "{} is private to its owner: other users see nothing of it",
-            dir.display()
-        );
-        return Err(Failure::Usage(text));
-    }
-    let wanted = Wanted {
-        dir: &dir,
-        size: args.size(),
-        people: &people,
-        style,
-        cancel,
-    };
+    let control = Control { cancel, clock: now };
+    let checker = Checker::open(&dir, people, args.size(), control)?;
     let mut exit = Exit::Complete;
-    let mut output = Output::stdout();
-    let targets = targets(&index, paths, &mut exit)?;
+    let mut rows = rows::report(&report::CHECKED, form);
+    let targets = targets(&checker, paths, &mut exit)?;
     for (source, top) in &targets {
-        let Some(report) = audit(&index, source, top, &wanted)? else {
+        let checked = checker.check(source, top, &mut Progress::new(style))?;
+        let Some(report) = checked else {
             continue;
         };
         match form {
-            Form::Text => output.put(report.text())?,
-            Form::Json => {
-                for object in report.json() {
-                    output.put(object.close() + "\n")?;
-                }
-            }
+            Form::Text => rows.put(report::text(&report))?,
+            _ => report::write(&report, &mut rows)?,
         }
-        exit = exit.and(report.exit());
+        exit = exit.and(Exit::from_issues(report.problems()));
     }
-    output.finish()?;
+    rows::finish(rows)?;
     Ok(exit)
 }
 
@@ -145,37 +102,26 @@ impl CheckArgs {
 
 /// Returns the sources that contain the paths, each with the path at which to begin.
 fn targets(
-    index: &IndexDir,
+    checker: &Checker<'_>,
     paths: &[OsString],
     exit: &mut Exit,
-) -> Result<Vec<(trawl_index::Source, Vec<u8>)>, Failure> {
-    let sources = || index.sources().map_err(Failure::from);
+) -> Result<Vec<(Source, Vec<u8>)>, Failure> {
     if paths.is_empty() {
-        let whole = |source: trawl_index::Source| {
+        let whole = |source: Source| {
             let root = source.root().to_vec();
             (source, root)
         };
-        return Ok(sources()?.into_iter().map(whole).collect());
+        return Ok(checker.sources()?.into_iter().map(whole).collect());
     }
     let mut targets = Vec::new();
     for given in paths {
-        let real = std::fs::canonicalize(given).ok();
-        let real = real
-            .as_deref()
-            .map_or(given.as_bytes(), |path| path.as_os_str().as_bytes());
-        let around = path::normalize(real).and_then(|real| {
-            let sources = sources().ok()?.into_iter();
-            let around = sources.filter(|source| path::is_within(&real, source.root()));
-            let nearest = around.max_by_key(|source| source.root().len())?;
-            Some((nearest, real))
-        });
-        match around {
-            Some(target) => targets.push(target),
-            None => {
-                let sources = sources()?;
-                let roots = sources.iter().map(trawl_index::Source::root);
-                let nearest = roots.max_by_key(|root| NotIndexed::shared_names(real, root));
-                say(not_indexed(real, nearest));
+        match checker.around(given) {
+            Ok(target) => targets.push(target),
+            Err(real) => {
+                let sources = checker.sources()?;
+                let roots = sources.iter().map(Source::root);
+                let nearest = roots.max_by_key(|root| NotIndexed::shared_names(&real, root));
+                say(not_indexed(&real, nearest));
                 *exit = exit.and(Exit::Fatal);
             }
         }

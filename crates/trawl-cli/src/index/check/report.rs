@@ -3,210 +3,279 @@
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_index::verify::Finding;
-use trawl_model::Subtrees;
+use trawl_indexer::check::{Derivation, Kind, Person, Report, Tally};
 use trawl_model::path::display;
-use trawl_query::SnapshotInfo;
+use trawl_report::{Field, ReportError, Row, Schema, fields, schema};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
-use super::compare::{Kind, Tally};
-use super::people::Person;
 use crate::exit::Exit;
 use crate::failure::shown;
-use crate::index::progress::{counted, event, grouped};
-use trawl_text::json::Object;
+use crate::index::events::fill_event;
+use crate::index::progress::{counted, grouped};
+use crate::rows;
 
 /// Maximum number of differences of a kind that are listed for a user; leaks are all listed.
 const LISTED: usize = 20;
 
-/// Origin of what users may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Derivation {
-    /// The kernel, which was asked about the live source as each user.
-    Kernel,
-    /// The rows and the permission algebra, because the tree does not exist on this host.
-    Recorded,
-    /// The rows and the permission algebra, because the file system's ids are not this host's.
-    Mapped,
-}
-
-impl Derivation {
-    fn text(self) -> &'static str {
-        match self {
-            Derivation::Kernel => "the kernel's answers on the source to each user",
-            Derivation::Recorded => {
-                "its own rows and the permission rules, for it is a recording and the kernel \
-                 cannot be asked"
-            }
-            Derivation::Mapped => {
-                "its own rows and the permission rules, for its ids are mapped and the kernel \
-                 knows them by other numbers"
-            }
+/// Says where what users may see comes from.
+fn origin(derivation: Derivation) -> &'static str {
+    match derivation {
+        Derivation::Kernel => "the kernel's answers on the source to each user",
+        Derivation::Recorded => {
+            "its own rows and the permission rules, for it is a recording and the kernel \
+             cannot be asked"
+        }
+        Derivation::Mapped => {
+            "its own rows and the permission rules, for its ids are mapped and the kernel \
+             knows them by other numbers"
         }
     }
 }
 
-/// Report about one source.
-pub(super) struct Report {
-    pub(super) root: Vec<u8>,
-    pub(super) top: Vec<u8>,
-    pub(super) info: SnapshotInfo,
-    pub(super) derivation: Derivation,
-    /// Number of directories that were looked at, and of all directories.
-    pub(super) looked_at: u64,
-    pub(super) of: u64,
-    pub(super) seed: u64,
-    /// Number of directories of the index whose permissions were checked.
-    pub(super) guards: u64,
-    pub(super) findings: Vec<Finding>,
-    pub(super) users: Vec<(Person, Tally)>,
-}
-
-impl Report {
-    fn count(&self, kind: Kind) -> u64 {
-        self.users.iter().map(|(_, tally)| tally.count(kind)).sum()
-    }
-
-    /// Returns the number of directories that were closed since the scan, without those within
-    /// another.
-    fn closed(&self) -> u64 {
-        let differences = self.users.iter().flat_map(|(_, tally)| &tally.differences);
-        let closed = differences.filter(|found| found.kind == Kind::Closed);
-        let closed: Subtrees = closed.map(|found| found.path.clone()).collect();
-        closed.len() as u64
-    }
-
-    /// Returns how the command ends: 1 if anything is not as it must be.
-    pub(super) fn exit(&self) -> Exit {
-        let kinds = [
-            Kind::Leak,
-            Kind::Missing,
-            Kind::Differs,
-            Kind::Closed,
-            Kind::Withdrawn,
-        ];
-        let found: u64 = kinds.iter().map(|kind| self.count(*kind)).sum();
-        Exit::from_issues(found + self.findings.len() as u64)
-    }
-
-    /// Formats the report for people.
-    pub(super) fn text(&self) -> String {
-        let mut out = self.head();
-        for finding in &self.findings {
-            let _ = writeln!(
-                out,
-                "  PERMISSIONS {}",
-                shown(finding.to_string().as_bytes())
-            );
-        }
-        for (person, tally) in &self.users {
-            person_text(person, tally, &mut out);
-        }
-        out.push_str(&self.verdict());
-        out
-    }
-
-    fn head(&self) -> String {
-        let mut time = String::new();
-        full_iso(&mut time, self.info.started, &Zone::local());
-        let mut out = format!(
-            "{}: snapshot {} as of {time}\n",
-            shown(&self.root),
-            self.info.id
-        );
-        let sample = match self.looked_at == self.of {
-            true => "all of them".to_owned(),
-            false => format!("a sample of each kind of permissions, seed {}", self.seed),
-        };
+/// Formats the report for people.
+pub(super) fn text(report: &Report) -> String {
+    let mut out = head(report);
+    for finding in &report.findings {
         let _ = writeln!(
             out,
-            "  compared with {}\n  {} of {} at and below {}: {sample}\n  {} of the index: {}",
-            self.derivation.text(),
-            grouped(self.looked_at),
-            counted(self.of, "directory"),
-            shown(&self.top),
-            counted(self.guards, "directory"),
-            match self.findings.is_empty() {
-                true => "owners, modes and lists as they must be",
-                false => "NOT as they must be",
-            }
+            "  PERMISSIONS {}",
+            shown(finding.to_string().as_bytes())
         );
-        out
     }
+    for (person, tally) in &report.users {
+        person_text(person, tally, &mut out);
+    }
+    out.push_str(&verdict(report));
+    out
+}
 
-    fn verdict(&self) -> String {
-        let root = shown(&self.root);
-        let leaks = self.count(Kind::Leak);
-        let others = self.count(Kind::Missing) + self.count(Kind::Differs);
-        let closed = (self.closed(), self.count(Kind::Withdrawn));
-        match (self.exit(), leaks, others) {
-            (Exit::Complete, ..) => {
-                format!("{root}: every user is shown what they may see and no more\n")
-            }
-            (_, 0, _) if closed != (0, 0) => {
-                let values = match closed.1 {
-                    0 => String::new(),
-                    values => format!(", {} withdrawn", counted(values, "attribute value")),
-                };
-                format!(
-                    "{root}: {} closed since the scan{values}: the index still shows what was \
-                     there to users who may no longer see it: index the source again, or keep it \
-                     up to date with trawl watch\n",
-                    counted(closed.0, "directory")
-                )
-            }
-            (_, 0, 0) => {
-                format!("{root}: REPAIR the index's permissions: index the source again\n")
-            }
-            (_, 0, _) => format!(
-                "{root}: nobody is shown too much, but not everything is shown as it is: index the source again\n"
-            ),
-            _ => format!(
-                "{root}: LEAK: {} shown to users who may not see it: close the index (chmod 700) and find out why\n",
-                counted(leaks, "thing")
-            ),
+fn head(report: &Report) -> String {
+    let mut time = String::new();
+    full_iso(&mut time, report.info.started, &Zone::local());
+    let mut out = format!(
+        "{}: snapshot {} as of {time}\n",
+        shown(&report.root),
+        report.info.id
+    );
+    let sample = match report.looked_at == report.of {
+        true => "all of them".to_owned(),
+        false => format!("a sample of each kind of permissions, seed {}", report.seed),
+    };
+    let _ = writeln!(
+        out,
+        "  compared with {}\n  {} of {} at and below {}: {sample}\n  {} of the index: {}",
+        origin(report.derivation),
+        grouped(report.looked_at),
+        counted(report.of, "directory"),
+        shown(&report.top),
+        counted(report.guards, "directory"),
+        match report.findings.is_empty() {
+            true => "owners, modes and lists as they must be",
+            false => "NOT as they must be",
         }
-    }
+    );
+    out
+}
 
-    /// Returns the report as objects for programs.
-    pub(super) fn json(&self) -> Vec<Object> {
-        let mut objects = Vec::new();
-        for finding in &self.findings {
-            let object = event("finding", &self.root);
-            let object = object.bytes("path", finding.path.as_os_str().as_bytes());
-            objects.push(object.text("problem", &finding.problem.to_string()));
+fn verdict(report: &Report) -> String {
+    let root = shown(&report.root);
+    let leaks = report.count(Kind::Leak);
+    let others = report.count(Kind::Missing) + report.count(Kind::Differs);
+    let closed = (report.closed(), report.count(Kind::Withdrawn));
+    match (Exit::from_issues(report.problems()), leaks, others) {
+        (Exit::Complete, ..) => {
+            format!("{root}: every user is shown what they may see and no more\n")
         }
-        for (person, tally) in &self.users {
-            for found in &tally.differences {
-                let object = event("difference", &self.root)
-                    .text("kind", found.kind.word())
-                    .number("uid", person.user.uid)
-                    .bytes("path", display(&found.path));
-                objects.push(object.text("what", &found.what));
-            }
-            objects.push(person_json(person, tally, &self.root));
+        (_, 0, _) if closed != (0, 0) => {
+            let values = match closed.1 {
+                0 => String::new(),
+                values => format!(", {} withdrawn", counted(values, "attribute value")),
+            };
+            format!(
+                "{root}: {} closed since the scan{values}: the index still shows what was \
+                 there to users who may no longer see it: index the source again, or keep it \
+                 up to date with trawl watch\n",
+                counted(closed.0, "directory")
+            )
         }
-        let exit = self.exit();
-        let object = event("checked", &self.root)
-            .bytes("top", display(&self.top))
-            .text("snapshot", &self.info.id.to_string())
-            .time("as_of", Some(self.info.started))
-            .flag("from_kernel", self.derivation == Derivation::Kernel)
-            .number("directories", self.looked_at)
-            .number("of", self.of)
-            .number("seed", self.seed)
-            .number("index_directories", self.guards)
-            .number("findings", self.findings.len())
-            .number("leaks", self.count(Kind::Leak))
-            .number("missing", self.count(Kind::Missing))
-            .number("differs", self.count(Kind::Differs))
-            .number("closed", self.closed())
-            .number("withdrawn", self.count(Kind::Withdrawn))
-            .number("changed", self.count(Kind::Changed));
-        objects.push(object.flag("sound", exit == Exit::Complete));
-        objects
+        (_, 0, 0) => {
+            format!("{root}: REPAIR the index's permissions: index the source again\n")
+        }
+        (_, 0, _) => format!(
+            "{root}: nobody is shown too much, but not everything is shown as it is: index the source again\n"
+        ),
+        _ => format!(
+            "{root}: LEAK: {} shown to users who may not see it: close the index (chmod 700) and find out why\n",
+            counted(leaks, "thing")
+        ),
     }
+}
+
+const WHAT: Field = Field::text("what", "what differs");
+const KIND: Field = Field::text("kind", "kind of the difference");
+const GROUPS: Field = Field::integers("groups", "group numbers of a user");
+const NAME: Field = Field::bytes("name", "a user's name; `null` if the system has none");
+const WHY: Field = Field::text("why", "why this user was chosen");
+const LISTED_DIRECTORIES: Field =
+    Field::integer("listed", "number of directories that the user may list");
+const REFUSED: Field = Field::integer(
+    "refused",
+    "number of directories that the user may not list",
+);
+const LIVE: Field = Field::integer(
+    "live",
+    "number of directories that are read from the file system",
+);
+const UNSEARCHABLE: Field = Field::integer(
+    "unsearchable",
+    "number of directories that may be listed but not searched",
+);
+const AGREED: Field = Field::integer("agreed", "number of entries that agreed");
+const VALUES: Field = Field::integer("values", "number of attribute values that agreed");
+const LEAKS: Field = Field::integer("leaks", "number of differences: shown to too many");
+const MISSING: Field = Field::integer("missing", "number of differences: not shown");
+const DIFFERS: Field = Field::integer("differs", "number of differences: shown differently");
+const CLOSED: Field = Field::integer("closed", "number of directories closed since the scan");
+const WITHDRAWN: Field = Field::integer("withdrawn", "number of values withdrawn since the scan");
+const CHANGED: Field = Field::integer("changed", "number of entries changed since the scan");
+const TOP: Field = Field::bytes("top", "directory where the check began");
+const AS_OF: Field = Field::time("as_of", "when the snapshot began");
+const FROM_KERNEL: Field = Field::flag(
+    "from_kernel",
+    "whether the kernel was asked what users may see, instead of deriving it",
+);
+const OF: Field = Field::integer(
+    "of",
+    "number of directories, of which a sample was compared",
+);
+const SEED: Field = Field::integer("seed", "the sample's seed");
+const INDEX_DIRECTORIES: Field = Field::integer("index_directories", "number of guards checked");
+const SOUND: Field = Field::flag("sound", "whether every user is shown what they may see");
+
+/// A guard that is not as it must be.
+pub(crate) static FINDING: Schema = Schema {
+    row: "a directory of the index whose permissions are wrong",
+    fields: &[fields::EVENT, fields::ROOT, fields::PATH, fields::PROBLEM],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// A difference between what a user may see and what the index shows.
+pub(crate) static DIFFERENCE: Schema = Schema {
+    row: "a difference between what a user may see and is shown",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        KIND,
+        fields::UID,
+        fields::PATH,
+        WHAT,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// What was compared for a user.
+pub(crate) static USER: Schema = Schema {
+    row: "a user whose view was compared",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        fields::UID,
+        NAME,
+        fields::GID,
+        GROUPS,
+        WHY,
+        fields::DIRECTORIES,
+        LISTED_DIRECTORIES,
+        REFUSED,
+        LIVE,
+        UNSEARCHABLE,
+        fields::ENTRIES,
+        AGREED,
+        VALUES,
+        LEAKS,
+        MISSING,
+        DIFFERS,
+        CLOSED,
+        WITHDRAWN,
+        CHANGED,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// The result of a check.
+pub(crate) static CHECKED: Schema = Schema {
+    row: "the result of a check of permissions",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        TOP,
+        fields::SNAPSHOT,
+        AS_OF,
+        FROM_KERNEL,
+        fields::DIRECTORIES,
+        OF,
+        SEED,
+        INDEX_DIRECTORIES,
+        fields::FINDINGS,
+        LEAKS,
+        MISSING,
+        DIFFERS,
+        CLOSED,
+        WITHDRAWN,
+        CHANGED,
+        SOUND,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// Writes the report for programs.
+pub(super) fn write(report: &Report, rows: &mut rows::Report) -> Result<(), ReportError> {
+    for finding in &report.findings {
+        rows.row_of(&FINDING, |row| {
+            fill_event(row, "finding", &report.root);
+            row.put(&fields::PATH, finding.path.as_os_str().as_bytes())
+                .put(&fields::PROBLEM, &finding.problem.to_string());
+        })?;
+    }
+    for (person, tally) in &report.users {
+        for found in &tally.differences {
+            rows.row_of(&DIFFERENCE, |row| {
+                fill_event(row, "difference", &report.root);
+                row.put(&KIND, found.kind.word())
+                    .put(&fields::UID, person.user.uid)
+                    .put(&fields::PATH, display(&found.path))
+                    .put(&WHAT, &found.what);
+            })?;
+        }
+        rows.row_of(&USER, |row| fill_person(row, person, tally, &report.root))?;
+    }
+    rows.row_of(&CHECKED, |row| fill_checked(row, report))
+}
+
+fn fill_checked(row: &mut Row<'_>, report: &Report) {
+    let exit = Exit::from_issues(report.problems());
+    fill_event(row, "checked", &report.root);
+    row.put(&TOP, display(&report.top))
+        .put(&fields::SNAPSHOT, &report.info.id.to_string())
+        .put(&AS_OF, report.info.started)
+        .put(&FROM_KERNEL, report.derivation == Derivation::Kernel)
+        .put(&fields::DIRECTORIES, report.looked_at)
+        .put(&OF, report.of)
+        .put(&SEED, report.seed)
+        .put(&INDEX_DIRECTORIES, report.guards)
+        .put(&fields::FINDINGS, report.findings.len())
+        .put(&LEAKS, report.count(Kind::Leak))
+        .put(&MISSING, report.count(Kind::Missing))
+        .put(&DIFFERS, report.count(Kind::Differs))
+        .put(&CLOSED, report.closed())
+        .put(&WITHDRAWN, report.count(Kind::Withdrawn))
+        .put(&CHANGED, report.count(Kind::Changed))
+        .put(&SOUND, exit == Exit::Complete);
 }
 
 fn person_text(person: &Person, tally: &Tally, out: &mut String) {
@@ -278,29 +347,25 @@ fn list(tally: &Tally, kind: Kind, out: &mut String) {
     }
 }
 
-fn person_json(person: &Person, tally: &Tally, root: &[u8]) -> Object {
-    let object = event("user", root).number("uid", person.user.uid);
-    let object = match &person.name {
-        Some(name) => object.bytes("name", name),
-        None => object.null("name"),
-    };
-    let groups = person.user.groups.iter().map(u32::to_string);
-    object
-        .number("gid", person.user.gid)
-        .array("groups", groups)
-        .text("why", person.why)
-        .number("directories", tally.directories)
-        .number("listed", tally.listed)
-        .number("refused", tally.refused)
-        .number("live", tally.live)
-        .number("unsearchable", tally.unsearchable)
-        .number("entries", tally.entries)
-        .number("agreed", tally.agreed)
-        .number("values", tally.values)
-        .number("leaks", tally.count(Kind::Leak))
-        .number("missing", tally.count(Kind::Missing))
-        .number("differs", tally.count(Kind::Differs))
-        .number("closed", tally.count(Kind::Closed))
-        .number("withdrawn", tally.count(Kind::Withdrawn))
-        .number("changed", tally.count(Kind::Changed))
+fn fill_person(row: &mut Row<'_>, person: &Person, tally: &Tally, root: &[u8]) {
+    fill_event(row, "user", root);
+    row.put(&fields::UID, person.user.uid)
+        .put(&NAME, person.name.as_ref().map(|name| &name[..]))
+        .put(&fields::GID, person.user.gid)
+        .integers(&GROUPS, person.user.groups.iter().copied())
+        .put(&WHY, person.why)
+        .put(&fields::DIRECTORIES, tally.directories)
+        .put(&LISTED_DIRECTORIES, tally.listed)
+        .put(&REFUSED, tally.refused)
+        .put(&LIVE, tally.live)
+        .put(&UNSEARCHABLE, tally.unsearchable)
+        .put(&fields::ENTRIES, tally.entries)
+        .put(&AGREED, tally.agreed)
+        .put(&VALUES, tally.values)
+        .put(&LEAKS, tally.count(Kind::Leak))
+        .put(&MISSING, tally.count(Kind::Missing))
+        .put(&DIFFERS, tally.count(Kind::Differs))
+        .put(&CLOSED, tally.count(Kind::Closed))
+        .put(&WITHDRAWN, tally.count(Kind::Withdrawn))
+        .put(&CHANGED, tally.count(Kind::Changed));
 }

@@ -1,33 +1,45 @@
-//! `--id-map`: the map that a scan applies to user and group ids.
+//! The map that a scan applies to user and group ids.
 
 use std::path::{Path, PathBuf};
 
 use trawl_index::{IndexDir, Source};
 use trawl_model::IdMap;
 
-use crate::failure::Failure;
-use crate::index::scan::ID_MAP;
+use crate::error::{IndexerError, Result};
+use crate::scan::ID_MAP;
 
 /// Maximum size of a map file, in bytes: some hundred thousand lines.
 const SIZE_MAX_BYTES: u64 = 4 << 20;
 
-/// The value of `--id-map`, read once for all sources.
+/// Choice of the map.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum IdMapChoice {
+    /// Each source keeps its map.
+    #[default]
+    AsBefore,
+    /// Ids are taken as they are, from now on.
+    Nothing,
+    /// The map in this file, from now on.
+    File(PathBuf),
+}
+
+/// The chosen map, read once for all sources.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
-    /// Not given: each source keeps its map.
+    /// Each source keeps its map.
     AsBefore,
     /// This map, or no map from now on.
     Now(Option<IdMap>),
 }
 
 impl Wanted {
-    /// Reads the file that the option names.
-    pub(crate) fn read(given: Option<&Path>) -> Result<Wanted, Failure> {
-        match given {
-            None => Ok(Wanted::AsBefore),
-            Some(path) if path.as_os_str() == "none" => Ok(Wanted::Now(None)),
-            Some(path) => {
-                let map = IdMap::parse(&read(path)?).map_err(|problem| Failure::IdMap {
+    /// Reads the file with the map.
+    pub(crate) fn read(choice: &IdMapChoice) -> Result<Wanted> {
+        match choice {
+            IdMapChoice::AsBefore => Ok(Wanted::AsBefore),
+            IdMapChoice::Nothing => Ok(Wanted::Now(None)),
+            IdMapChoice::File(path) => {
+                let map = IdMap::parse(&read(path)?).map_err(|problem| IndexerError::IdMap {
                     path: path.to_owned(),
                     problem,
                 })?;
@@ -37,11 +49,7 @@ impl Wanted {
     }
 
     /// Returns the map for the source with this root.
-    pub(crate) fn for_source(
-        &self,
-        index: &IndexDir,
-        root: &[u8],
-    ) -> Result<Option<IdMap>, Failure> {
+    pub(crate) fn for_source(&self, index: &IndexDir, root: &[u8]) -> Result<Option<IdMap>> {
         match self {
             Wanted::Now(map) => Ok(map.clone()),
             Wanted::AsBefore => {
@@ -59,14 +67,14 @@ impl Wanted {
 }
 
 /// Returns true if the last scan of a source used a map.
-fn has_map(source: &Source) -> Result<bool, Failure> {
+fn has_map(source: &Source) -> Result<bool> {
     let last = source.snapshots()?.pop();
     Ok(last.is_some_and(|info| info.options.contains_key(ID_MAP)))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read(path: &Path) -> Result<Vec<u8>> {
     use std::io::Read as _;
-    let failed = |source| Failure::File {
+    let failed = |source| IndexerError::File {
         action: "read",
         path: PathBuf::from(path),
         source,

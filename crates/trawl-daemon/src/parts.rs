@@ -12,18 +12,17 @@ use trawl_apply::{ApplyError as Refused, Unappliable};
 use trawl_history::SegmentReader;
 use trawl_index::live::{Checkpoint, Removal};
 use trawl_index::{IndexDir, SnapshotId};
+use trawl_indexer::publish;
+use trawl_indexer::upkeep::with_rule;
 use trawl_live::Places;
 use trawl_model::Timestamp;
 use trawl_scan::Mounts;
 use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
 
-use crate::failure::Failure;
-use crate::index::scan::{publish, say_forgotten};
-use crate::index::upkeep::{say_damaged, with_rule};
-use crate::watch::checkpoint::Policy;
-use crate::watch::moments::Moments;
-use crate::watch::plain::{Plain, told};
-use trawl_session::now;
+use crate::checkpoint::Policy;
+use crate::error::DaemonError;
+use crate::moments::Moments;
+use crate::plain::{Plain, told};
 
 /// An applier that updates a source's index part by part.
 pub(crate) struct ByParts {
@@ -66,7 +65,7 @@ impl ByParts {
     fn scan(&mut self) -> Result<Published, ApplyError> {
         if let Some(applier) = self.applier.take() {
             self.must_scan = true;
-            let ended = applier.end().map_err(failure);
+            let ended = applier.end().map_err(DaemonError::from);
             ended.map_err(|failure| told(&failure))?;
         }
         let begun = self.moments.now();
@@ -83,10 +82,11 @@ impl ByParts {
         &mut self,
         removal: Removal,
         go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<SnapshotId>, Failure> {
+    ) -> Result<Option<SnapshotId>, DaemonError> {
         // If access must be removed at once, nothing waits for the disk.
         let is_urgent = removal == Removal::AtOnce;
         let (begun, retention) = (Instant::now(), self.plain.retention());
+        let host = self.plain.host();
         let Some(applier) = &mut self.applier else {
             return Ok(None);
         };
@@ -94,21 +94,27 @@ impl ByParts {
             reader: Box::new(SegmentReader),
             bundler: Box::new(SegmentReader),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            now: now(),
+            now: (host.control.clock)(),
             removal,
             go_on,
         };
         let root = &self.root;
         let done = applier.checkpoint(making, |prepared| {
-            let (committed, tightened) = publish(prepared, retention)?;
-            say_forgotten(root, &tightened);
-            Ok::<_, Failure>(committed)
+            let (committed, tightened) = publish(prepared, retention, (host.control.clock)())?;
+            for id in &tightened.damaged {
+                let (root, id) = (root.clone(), *id);
+                host.report(trawl_indexer::Notice::Forgotten { root, id });
+            }
+            Ok::<_, DaemonError>(committed)
         })?;
         let Some(committed) = done else {
             return Ok(None);
         };
         let rule = retention.rule_for(applier.source())?;
-        say_damaged(&with_rule(&rule, |rule| applier.collect(rule)).map_err(failure)?);
+        let now = (host.control.clock)();
+        let collected = with_rule(&rule, now, |rule| applier.collect(rule));
+        let collected = collected.map_err(DaemonError::from)?;
+        trawl_indexer::Notice::damaged(&collected).for_each(|notice| host.report(notice));
         self.policy.made(Instant::now(), begun.elapsed());
         if !is_urgent {
             self.moments.keep(committed.id);
@@ -189,7 +195,8 @@ impl ByParts {
         let index = IndexDir::open(self.plain.index())?;
         let options = self.plain.apply_options();
         let options = options.map_err(|_| Refused::Unappliable(Unappliable::NoRoot))?;
-        let applier = trawl_apply::Applier::begin(&index, &self.root, options, now())?;
+        let now = (self.plain.host().control.clock)();
+        let applier = trawl_apply::Applier::begin(&index, &self.root, options, now)?;
         self.applier = Some(applier);
         Ok(())
     }
@@ -233,7 +240,7 @@ impl ByParts {
         match done {
             Ok(_) => self.published().map(Ok),
             Err(Refused::Unappliable(why)) => Ok(Err(why)),
-            Err(error) => Err(told(&failure(error))),
+            Err(error) => Err(told(&error.into())),
         }
     }
 
@@ -262,17 +269,6 @@ impl ByParts {
             is_checkpoint: snapshot.is_some(),
             ..Published::default()
         })
-    }
-}
-
-fn failure(error: Refused) -> Failure {
-    match error {
-        Refused::Index(error) => Failure::Index(error),
-        Refused::Query(error) => Failure::Query(error),
-        Refused::Live(error) => trawl_serve::ServeError::from(error).into(),
-        Refused::Scan(trawl_scan::ScanError::Cancelled) => Failure::Interrupted,
-        Refused::Scan(trawl_scan::ScanError::Sink(error)) => Failure::Index(error),
-        other => Failure::Usage(other.to_string()),
     }
 }
 
@@ -360,7 +356,7 @@ impl Applier for ByParts {
         let made = self.checkpoint(Removal::WhenUnread, &mut || true);
         let made = made.map_err(|failure| told(&failure))?;
         if let Some(applier) = self.applier.take() {
-            let ended = applier.end().map_err(failure);
+            let ended = applier.end().map_err(DaemonError::from);
             ended.map_err(|failure| told(&failure))?;
         }
         self.moments.settle();

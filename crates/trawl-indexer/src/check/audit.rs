@@ -4,43 +4,31 @@
 //! happens in a thread that has become that user ([`trawl_sys::become_user`]).
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_index::{IndexDir, Source};
+use trawl_index::Source;
 use trawl_model::guard::{Credentials, Guard};
 use trawl_model::{DirAccess, Timestamp, Uid, path};
 use trawl_query::{QueryError, SnapshotInfo};
 use trawl_sys::SysError;
 use trawl_sys::become_user::as_user;
 
+use super::Checker;
 use super::compare::{Case, Kind, Reached, Tally};
 use super::facts::Entries;
 use super::people::{self, Person};
-use super::progress::Progress;
 use super::recorded::{Accesses, Judge, chain};
 use super::report::{Derivation, Report};
-use super::sample::{Sample, Size, choose};
+use super::sample::{Sample, choose};
 use super::shown::{Reading, Shown};
 use super::source::{Attributes, Eyes, access_of};
-use crate::failure::Failure;
-use crate::index::progress::Style;
-use crate::index::scan::ID_MAP;
+use crate::error::{IndexerError, Result};
+use crate::event::{Event, Listener};
+use crate::scan::ID_MAP;
 
 /// Number of directories that are prepared at a time.
 const BATCH: usize = 1000;
 /// Maximum delay of the kernel's coarse clock, which stamps changes.
 const CLOCK_LATE_NS: u32 = 20_000_000;
-
-/// Settings that hold for every source.
-pub(super) struct Wanted<'a> {
-    pub(super) dir: &'a Path,
-    pub(super) size: Size,
-    /// Users to check; empty means those that the source suggests.
-    pub(super) people: &'a [Person],
-    pub(super) style: Style,
-    pub(super) cancel: &'a AtomicBool,
-}
 
 /// A directory with all that root knows about it.
 struct Prepared {
@@ -62,7 +50,7 @@ struct Part<'a> {
 
 /// Check of one source.
 pub(super) struct Audit<'a> {
-    wanted: &'a Wanted<'a>,
+    wanted: &'a Checker<'a>,
     info: SnapshotInfo,
     root: Vec<u8>,
     all: Reading<'a>,
@@ -81,21 +69,21 @@ pub(super) struct Audit<'a> {
 /// Checks the part of a source at and below `top`; returns `None` if the source has no snapshot
 /// yet.
 pub(super) fn audit(
-    index: &IndexDir,
+    wanted: &Checker<'_>,
     source: &Source,
     top: &[u8],
-    wanted: &Wanted<'_>,
-) -> Result<Option<Report>, Failure> {
+    listener: &mut dyn Listener,
+) -> Result<Option<Report>> {
     let Some(id) = source.current_id()? else {
         return Ok(None);
     };
     let info = source.snapshot(id)?.info;
-    let (findings, guards) = trawl_index::verify::check_permissions(index, source)?;
+    let (findings, guards) = trawl_index::verify::check_permissions(&wanted.index, source)?;
     let superuser = Credentials {
         uid: Uid::ROOT,
         groups: Vec::new(),
     };
-    let all = Reading::open(wanted.dir, superuser, wanted.cancel)?;
+    let all = Reading::open(wanted.dir(), superuser, wanted.control.cancel)?;
     let derivation = Derivation::of(&info);
     let is_above_changed = derivation == Derivation::Kernel && above_changed(source, &info)?;
     let mut audit = Audit {
@@ -115,11 +103,11 @@ pub(super) fn audit(
         changed: HashMap::new(),
     };
     let sample = choose(&audit.all, top, wanted.size)?;
-    let people = match wanted.people {
+    let people = match &wanted.people[..] {
         [] => people::default(&sample.owners),
         named => named.to_vec(),
     };
-    let tallies = audit.run(&sample, &people)?;
+    let tallies = audit.run(&sample, &people, listener)?;
     Ok(Some(Report {
         root: audit.root,
         top: top.to_vec(),
@@ -147,35 +135,38 @@ impl Derivation {
 }
 
 impl<'a> Audit<'a> {
-    fn run(&mut self, sample: &Sample, people: &[Person]) -> Result<Vec<Tally>, Failure> {
+    fn run(
+        &mut self,
+        sample: &Sample,
+        people: &[Person],
+        listener: &mut dyn Listener,
+    ) -> Result<Vec<Tally>> {
         let wanted: HashSet<&[u8]> = sample.directories.iter().map(|dir| &dir[..]).collect();
         let mut parts = Vec::new();
         for person in people {
             parts.push(self.part(person, &wanted)?);
         }
-        let mut progress = Progress::new(
-            self.wanted.style,
-            &self.root,
-            sample.directories.len(),
-            people.len(),
-        );
+        let mut done = 0;
+        let of = sample.directories.len() as u64 * people.len() as u64;
         for batch in sample.directories.chunks(BATCH) {
             let batch = self.prepare(batch)?;
             for part in &mut parts {
                 self.compare(&batch, part)?;
-                progress.add(batch.len());
+                done += batch.len() as u64;
+                let root = &self.root;
+                listener.hear(&Event::Compared { root, done, of });
             }
         }
         Ok(parts.into_iter().map(|part| part.tally).collect())
     }
 
     /// Opens the index as a user.
-    fn part<'p>(&self, person: &'p Person, wanted: &HashSet<&[u8]>) -> Result<Part<'p>, Failure>
+    fn part<'p>(&self, person: &'p Person, wanted: &HashSet<&[u8]>) -> Result<Part<'p>>
     where
         'a: 'p,
     {
         let who = person.credentials();
-        let (dir, cancel) = (self.wanted.dir, self.wanted.cancel);
+        let (dir, cancel) = (self.wanted.dir(), self.wanted.control.cancel);
         let opened = as_user(&person.user, || {
             let reading = Reading::open(dir, who.clone(), cancel)?;
             let in_index = reading.comes_to(&self.root, wanted)?;
@@ -201,10 +192,10 @@ impl<'a> Audit<'a> {
     }
 
     /// Collects what root knows about these directories.
-    fn prepare(&mut self, batch: &[Vec<u8>]) -> Result<Vec<Prepared>, Failure> {
+    fn prepare(&mut self, batch: &[Vec<u8>]) -> Result<Vec<Prepared>> {
         let mut prepared = Vec::with_capacity(batch.len());
         for dir in batch {
-            self.check_cancelled()?;
+            self.wanted.control.check()?;
             let all = match self.all.list(dir)? {
                 Shown::Listing(entries) => entries,
                 // The directory could not be read when the source was scanned.
@@ -231,7 +222,7 @@ impl<'a> Audit<'a> {
 
     /// Returns true if a directory's permissions differ from those in the snapshot, and the
     /// directory was changed after the snapshot began.
-    fn is_changed(&mut self, dir: &[u8]) -> Result<bool, Failure> {
+    fn is_changed(&mut self, dir: &[u8]) -> Result<bool> {
         if let Some(known) = self.changed.get(dir) {
             return Ok(*known);
         }
@@ -256,7 +247,7 @@ impl<'a> Audit<'a> {
     }
 
     /// Compares a batch of directories, as a user.
-    fn compare(&self, batch: &[Prepared], part: &mut Part<'_>) -> Result<(), Failure> {
+    fn compare(&self, batch: &[Prepared], part: &mut Part<'_>) -> Result<()> {
         let Some(reading) = &part.reading else {
             return Ok(());
         };
@@ -264,7 +255,7 @@ impl<'a> Audit<'a> {
         let all = as_user(&part.person.user, || {
             let mut eyes = Eyes::new(self.attributes);
             for prepared in batch {
-                self.check_cancelled()?;
+                self.wanted.control.check()?;
                 self.compare_one(prepared, &mut eyes, reading, (who, in_index), tally)?;
             }
             Ok(())
@@ -279,7 +270,7 @@ impl<'a> Audit<'a> {
         reading: &Reading<'_>,
         (who, in_index): (&Credentials, &HashSet<Vec<u8>>),
         tally: &mut Tally,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let dir = &prepared.dir;
         let judge = Judge {
             who,
@@ -314,18 +305,11 @@ impl<'a> Audit<'a> {
         case.compare(seen, reading.list(dir)?, reached, tally);
         Ok(())
     }
-
-    fn check_cancelled(&self) -> Result<(), Failure> {
-        match self.wanted.cancel.load(Ordering::Relaxed) {
-            true => Err(Failure::Interrupted),
-            false => Ok(()),
-        }
-    }
 }
 
 /// Returns true if the directories above the root guard it differently than before, and one of them
 /// was changed after the snapshot began.
-fn above_changed(source: &Source, info: &SnapshotInfo) -> Result<bool, Failure> {
+fn above_changed(source: &Source, info: &SnapshotInfo) -> Result<bool> {
     let mut above = Vec::new();
     let mut is_later = false;
     let mut dir = path::split(source.root()).map(|(dir, _)| dir);
@@ -351,14 +335,16 @@ fn beginning(info: &SnapshotInfo) -> Timestamp {
     }
 }
 
-fn cannot_become(person: &Person, error: SysError) -> Failure {
-    let who = person.label();
-    Failure::Usage(format!(
-        "cannot become user {who}: {error}; run this as root, with CAP_SETUID and CAP_SETGID"
-    ))
+fn cannot_become(person: &Person, source: SysError) -> IndexerError {
+    IndexerError::CannotBecome {
+        user: person.label(),
+        source,
+    }
 }
 
-fn cannot_look(dir: &[u8], error: SysError) -> Failure {
-    let dir = crate::failure::shown(dir);
-    Failure::Usage(format!("cannot look at {dir}: {error}"))
+fn cannot_look(dir: &[u8], source: SysError) -> IndexerError {
+    IndexerError::CannotLook {
+        dir: dir.to_vec(),
+        source,
+    }
 }

@@ -8,7 +8,7 @@ use super::source::Seen;
 
 /// Meaning of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub enum Kind {
     /// The index shows something that the source does not.
     Leak,
     /// The source shows something that the index does not.
@@ -25,7 +25,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Returns the kind as one word.
-    pub(super) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Kind::Leak => "leak",
             Kind::Missing => "missing",
@@ -39,33 +39,41 @@ impl Kind {
 
 /// A difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
-    pub(super) kind: Kind,
-    pub(super) path: Vec<u8>,
-    pub(super) what: String,
+pub struct Difference {
+    /// Its meaning.
+    pub kind: Kind,
+    /// The entry or directory.
+    pub path: Vec<u8>,
+    /// What differs, in words.
+    pub what: String,
 }
 
 /// Counts and differences for one user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) directories: u64,
+pub struct Tally {
+    /// Directories that were compared.
+    pub directories: u64,
     /// Directories that both the source and the index list.
-    pub(super) listed: u64,
+    pub listed: u64,
     /// Directories that neither lists.
-    pub(super) refused: u64,
+    pub refused: u64,
     /// Directories that questions read from the live file system.
-    pub(super) live: u64,
+    pub live: u64,
     /// Directories with r but without x: the known deviation.
-    pub(super) unsearchable: u64,
-    pub(super) entries: u64,
+    pub unsearchable: u64,
+    /// Entries that the source shows.
+    pub entries: u64,
     /// Entries that are equal in everything that was compared.
-    pub(super) agreed: u64,
-    pub(super) values: u64,
-    pub(super) differences: Vec<Difference>,
+    pub agreed: u64,
+    /// Values of extended attributes that were compared.
+    pub values: u64,
+    /// Everything that differs.
+    pub differences: Vec<Difference>,
 }
 
 impl Tally {
-    pub(super) fn count(&self, kind: Kind) -> u64 {
+    /// Returns the number of differences of a kind.
+    pub fn count(&self, kind: Kind) -> u64 {
         let of_kind = self.differences.iter().filter(|found| found.kind == kind);
         of_kind.count() as u64
     }
@@ -217,7 +225,7 @@ impl Case<'_> {
         }
         for (name, value) in &seen.attributes {
             tally.values += 1;
-            let label = crate::failure::shown(name);
+            let label = trawl_text::words::shown(name);
             let missing = self.unless_since(Kind::Missing, seen.ctime);
             match (value, shown.attributes.get(name)) {
                 (_, None) => {
@@ -248,7 +256,7 @@ impl Case<'_> {
         let others = shown.attributes.keys();
         for name in others.filter(|name| !seen.attributes.contains_key(*name)) {
             let kind = self.unless_since(Kind::Leak, seen.ctime);
-            let label = crate::failure::shown(name);
+            let label = trawl_text::words::shown(name);
             tally.add(
                 kind,
                 path,

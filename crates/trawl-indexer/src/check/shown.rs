@@ -153,7 +153,7 @@ impl<'a> Reading<'a> {
         let Located::Found(start) = self.index.locate(path)? else {
             return Ok(None);
         };
-        let row = crate::scope::row_of(&start);
+        let row = start.own_row();
         let mut facts = Facts::of_row(&row);
         if !row.acl().is_empty() {
             let acl = Some(row.acl().to_vec());

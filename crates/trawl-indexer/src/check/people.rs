@@ -1,6 +1,6 @@
 //! Users whose view is checked.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::guard::Credentials;
@@ -9,7 +9,8 @@ use trawl_sys::become_user::User;
 use trawl_sys::identity::{Account, account_of, gid_of, groups_of, uid_of};
 
 use super::sample::Owner;
-use crate::failure::{Failure, shown};
+use crate::error::{IndexerError, Result};
+use trawl_text::words::shown;
 
 /// Maximum number of owners in the source that are checked if no users are named.
 const OWNERS: usize = 8;
@@ -20,10 +21,13 @@ const PEOPLE: std::ops::Range<u32> = 1000..60_000;
 
 /// A user whose view is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Person {
-    pub(super) name: Option<Vec<u8>>,
-    pub(super) user: User,
-    pub(super) why: &'static str,
+pub struct Person {
+    /// Name of the account, if there is one.
+    pub name: Option<Vec<u8>>,
+    /// User id, group id and groups.
+    pub user: User,
+    /// Why the user is checked.
+    pub why: &'static str,
 }
 
 impl Person {
@@ -58,7 +62,7 @@ impl Person {
     }
 
     /// Returns the user's name and number, as in `ann (1000)`, or only the number.
-    pub(super) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match &self.name {
             Some(name) => format!("{} ({})", shown(name), self.user.uid),
             None => self.user.uid.to_string(),
@@ -66,11 +70,17 @@ impl Person {
     }
 }
 
-/// Parses `--user`: a name, a number, or a number with groups (`1000:100,4`).
-pub(super) fn named(given: &OsString) -> Result<Person, Failure> {
+/// Parses a user: a name, a number, or a number with groups (`1000:100,4`).
+///
+/// # Errors
+/// Fails with [`IndexerError::User`] if there is no such user, or it is the superuser or nobody.
+pub fn named(given: &OsStr) -> Result<Person> {
     const WHY: &str = "named";
     let text = shown(given.as_bytes());
-    let failed = |why: &str| Failure::Usage(format!("--user {text}: {why}"));
+    let failed = |why| IndexerError::User {
+        given: given.as_bytes().to_vec(),
+        why,
+    };
     let (user, groups) = match text.split_once(':') {
         Some((user, groups)) => (user, Some(groups)),
         None => (&text[..], None),
@@ -157,12 +167,12 @@ mod tests {
 
     #[test]
     fn users_are_names_or_numbers() {
-        let person = named(&"4711:4712,4713".into()).unwrap();
+        let person = named("4711:4712,4713".as_ref()).unwrap();
         assert_eq!((person.user.uid, person.user.gid), (4711, 4712));
         assert_eq!(person.user.groups, [4712, 4713]);
-        assert_eq!(named(&"3999999998".into()).unwrap().label(), "3999999998");
+        assert_eq!(named("3999999998".as_ref()).unwrap().label(), "3999999998");
         for bad in ["0", "root", "no such user", "5:x y", "4294967295"] {
-            assert!(named(&bad.into()).is_err(), "{bad}");
+            assert!(named(bad.as_ref()).is_err(), "{bad}");
         }
     }
 

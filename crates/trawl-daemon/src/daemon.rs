@@ -1,99 +1,92 @@
 //! The daemon: one engine and one socket for each source, until a signal asks it to stop.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use trawl_apply::Note;
 use trawl_index::{IndexDir, Listener, SnapshotId, Source, Watching};
-use trawl_live::Crossing;
+use trawl_indexer::{Control, ScanOptions};
+use trawl_live::{Crossing, Wish};
 use trawl_model::path;
+use trawl_scan::Xattrs;
 use trawl_serve::manager::Manager;
-use trawl_serve::{Engine, Level, Listening, Opener, Parts, ServeError, Server, Start};
-use trawl_sys::signal::{self, StopSignals};
+use trawl_serve::{Engine, Listening, Opener, Parts, ServeError, Server, Settings, Start};
+use trawl_sys::inherited;
 use trawl_sys::wait::{self, Waker};
-use trawl_sys::{SysError, inherited};
+use trawl_text::words::shown;
 
-use crate::exit::Exit;
-use crate::failure::{Failure, shown};
-use crate::index::IndexArgs;
-use crate::settings;
-use crate::watch::WatchArgs;
-use crate::watch::checkpoint::Policy;
-use crate::watch::journal::Journal;
-use crate::watch::moments::{self, Moments};
-use crate::watch::open::{Chosen, How};
-use crate::watch::parts::ByParts;
-use crate::watch::plain::{Plain, words_again};
+use crate::checkpoint::Policy;
+use crate::error::{DaemonError, Result};
+use crate::moments::{self, Moments};
+use crate::notice::{Log, Notice};
+use crate::parts::ByParts;
+use crate::plain::Plain;
+use crate::watching::{Chosen, How};
 
-/// Watches the trees until a signal asks it to stop.
-pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
-    let dir = settings::index_dir(index.clone())?;
-    if index.is_none() {
-        settings::make_parents(&dir)?;
-    }
-    let stop = stop_on_signals()
-        .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
-    let mut daemon = Daemon {
-        index: IndexDir::create(&dir, None)?,
-        dir,
-        args,
-        journal: Journal::new(args.quiet),
-        manager: Arc::new(Manager::of_environment()),
-        passed: inherited::take(),
-        watched: Vec::new(),
-    };
-    let mut exit = Exit::Complete;
-    for path in &args.paths {
-        if signal::interrupted().load(Ordering::Relaxed) {
-            break;
-        }
-        if let Err(failure) = daemon.begin(path) {
-            daemon.journal.say(Level::Warning, &failure.to_string());
-            exit = exit.and(Exit::Issues);
-        }
-    }
-    if daemon.watched.is_empty() {
-        return Ok(exit.and(Exit::Fatal));
-    }
-    daemon.serve(&stop);
-    Ok(exit)
+/// How sources are watched.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The kind of change source that the user wants.
+    pub wish: Wish,
+    /// Interval of a source that only polls.
+    pub interval: Duration,
+    /// Time after which changes are applied if nobody asks.
+    pub apply_after: Duration,
+    /// Approximate number of changed entries above which changes are applied sooner.
+    pub max_dirty: usize,
+    /// Time after which changes beside a snapshot become a snapshot.
+    pub checkpoint: Duration,
+    /// Patterns of paths to leave out; empty means those of each source's last scan.
+    pub exclude: Vec<Vec<u8>>,
+    /// Whether extended attributes are read; [`Xattrs::Read`] means as in the last scan.
+    pub xattrs: Xattrs,
 }
 
-/// Starts a thread that, on a signal, sets the flag that stops all scans and wakes the main thread.
-/// A second signal ends the process as usual.
-fn stop_on_signals() -> Result<Arc<Waker>, SysError> {
-    let signals = StopSignals::take()?;
-    let waker = Arc::new(Waker::new()?);
-    let ours = Arc::clone(&waker);
-    let wait = move || {
-        while !wait::readable([signals.as_fd()], None).is_ok_and(|[came]| came) {}
-        signals.stop();
-        ours.wake();
-        loop {
-            std::thread::park();
-        }
-    };
-    let thread = std::thread::Builder::new().name("signals".into());
-    thread.spawn(wait).map_err(|error| {
-        let errno = trawl_sys::Errno(error.raw_os_error().unwrap_or(0));
-        SysError::new(trawl_sys::Op::Clone, errno)
-    })?;
-    Ok(waker)
+/// What the process that runs the daemon provides.
+#[derive(Clone)]
+pub struct Host {
+    /// The flag that ends scans, and the clock.
+    pub control: Control<'static>,
+    /// Receives reports.
+    pub log: Log,
 }
 
-struct Daemon<'a> {
+impl Host {
+    /// Reports something about the index.
+    pub(crate) fn report(&self, notice: trawl_indexer::Notice) {
+        (self.log)(&Notice::Indexer(notice));
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Host").finish_non_exhaustive()
+    }
+}
+
+/// The daemon of an index.
+pub struct Daemon {
     index: IndexDir,
     dir: PathBuf,
-    args: &'a WatchArgs,
-    journal: Journal,
+    options: Options,
+    host: Host,
     manager: Arc<Manager>,
     /// Descriptors from the service manager: queues that it kept, and sockets at which it listens.
     passed: Vec<(String, OwnedFd)>,
     watched: Vec<Watched>,
+}
+
+impl fmt::Debug for Daemon {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = out.debug_struct("Daemon");
+        out.field("dir", &self.dir).finish_non_exhaustive()
+    }
 }
 
 /// A watched source with its server and engine. The server stops first, which releases the waiting
@@ -129,18 +122,44 @@ impl KnownUntil {
     }
 }
 
-impl Daemon<'_> {
-    /// Starts to watch a tree.
-    fn begin(&mut self, given: &Path) -> Result<(), Failure> {
-        let tree = given.canonicalize().map_err(|source| Failure::File {
+impl Daemon {
+    /// Opens the index in `dir`, or creates it, and takes the descriptors that the service manager
+    /// passed to this process.
+    ///
+    /// # Errors
+    /// If the index cannot be opened or created.
+    pub fn new(dir: PathBuf, options: Options, host: Host) -> Result<Daemon> {
+        Ok(Daemon {
+            index: IndexDir::create(&dir, None)?,
+            dir,
+            options,
+            host,
+            manager: Arc::new(Manager::of_environment()),
+            passed: inherited::take(),
+            watched: Vec::new(),
+        })
+    }
+
+    /// Returns true if no tree is watched.
+    pub fn is_idle(&self) -> bool {
+        self.watched.is_empty()
+    }
+
+    /// Starts to watch a tree; one that is not indexed yet is indexed first.
+    ///
+    /// # Errors
+    /// If the tree is no directory or cannot be watched or scanned, or the index cannot be read or
+    /// written. Other trees are still watched.
+    pub fn watch(&mut self, given: &Path) -> Result<()> {
+        let tree = given.canonicalize().map_err(|source| DaemonError::File {
             action: "watch",
             path: given.to_owned(),
             source,
         })?;
         if !tree.is_dir() {
-            let text = "is not a directory: name the directory that contains it";
-            let given = shown(given.as_os_str().as_bytes());
-            return Err(Failure::Usage(format!("{given} {text}")));
+            return Err(DaemonError::NotADirectory {
+                path: given.as_os_str().as_bytes().to_vec(),
+            });
         }
         let root = tree.as_os_str().as_bytes();
         let root = if root == b"/" {
@@ -153,7 +172,7 @@ impl Daemon<'_> {
             .as_ref()
             .map(|(source, _)| Watching::begin(&self.index, source))
             .transpose()?;
-        let (args, crossing) = self.index_args(known.as_ref())?;
+        let (options, crossing) = self.scan_options(known.as_ref())?;
         let how = self.how(&tree, crossing, self.own_places(&root));
         let queue = match &place {
             Some(_) => self.take_passed(&queue_name(&root)),
@@ -161,7 +180,7 @@ impl Daemon<'_> {
         };
         // Opened first, so that no change between it and the scan is missed.
         let chosen = how.open(queue).map_err(ServeError::from)?;
-        let mut plain = Plain::new(self.dir.clone(), tree, args);
+        let mut plain = Plain::new(self.dir.clone(), tree, options, self.host.clone());
         // Changes published beside the snapshot are lost with the daemon that published them.
         let has_changes = match &known {
             Some((source, _)) => source.has_changes()?,
@@ -171,12 +190,11 @@ impl Daemon<'_> {
         let (place, start, snapshot) = match (place, known) {
             (Some(place), Some((_, id))) => (place, Start::Unknown, Some(id)),
             _ => {
-                self.journal
-                    .say(Level::Note, &format!("{}: indexing it", shown(&root)));
+                (self.host.log)(&Notice::Indexing { root: root.clone() });
                 let moment = moments::before(&root);
                 let published = plain.scan()?;
                 scanned = Some(moment);
-                let (source, _) = self.known(&root)?.ok_or(Failure::Interrupted)?;
+                let (source, _) = self.known(&root)?.ok_or(DaemonError::Interrupted)?;
                 (
                     Watching::begin(&self.index, &source)?,
                     Start::Scanned,
@@ -210,7 +228,7 @@ impl Daemon<'_> {
         (place, chosen): (Watching, Chosen),
         plain: Plain,
         (start, snapshot, known_until): (Start, Option<SnapshotId>, KnownUntil),
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let owner = place.owner()?;
         let passed = self
             .passed
@@ -221,9 +239,7 @@ impl Daemon<'_> {
             None => (Listening::bind(&place)?, Listener::Watcher),
         };
         place.note_listener(listener)?;
-        let mut settings = self.journal.settings();
-        settings.apply_after = self.args.apply_after;
-        settings.max_dirty = self.args.max_dirty;
+        let mut settings = self.settings();
         settings.without = self.own_places(&root);
         let name = queue_name(&root);
         let (manager, again) = (Arc::clone(&self.manager), name.clone());
@@ -240,7 +256,7 @@ impl Daemon<'_> {
             }
             Ok(opened)
         });
-        let policy = Policy::new(self.args.checkpoint);
+        let policy = Policy::new(self.options.checkpoint);
         let applier = ByParts::new(plain, root.clone(), policy, moments);
         let parts = Parts {
             root,
@@ -262,7 +278,7 @@ impl Daemon<'_> {
     }
 
     /// Returns the source, if it has a snapshot.
-    fn known(&self, root: &[u8]) -> Result<Option<(Source, SnapshotId)>, Failure> {
+    fn known(&self, root: &[u8]) -> Result<Option<(Source, SnapshotId)>> {
         let Some(source) = self.index.source(root)? else {
             return Ok(None);
         };
@@ -270,40 +286,51 @@ impl Daemon<'_> {
         Ok(current.map(|id| (source, id)))
     }
 
+    /// Returns the settings of an engine.
+    fn settings(&self) -> Settings {
+        let log = Arc::clone(&self.host.log);
+        let mut settings = Settings::new(self.host.control.clock, move |level, text| {
+            let text = text.to_owned();
+            log(&Notice::Engine { level, text });
+        });
+        settings.apply_after = self.options.apply_after;
+        settings.max_dirty = self.options.max_dirty;
+        settings
+    }
+
     fn how(&self, tree: &Path, crossing: Crossing, without: Vec<Vec<u8>>) -> How {
         How {
             root: tree.to_owned(),
-            is_polled: self.args.poll,
-            interval: self.args.interval,
+            wish: self.options.wish,
+            interval: self.options.interval,
             crossing,
             without,
-            journal: self.journal,
+            clock: self.host.control.clock,
+            log: Arc::clone(&self.host.log),
         }
     }
 
     /// Returns the options of the source's last scan, and whether that scan entered mounted file
     /// systems.
-    fn index_args(
+    fn scan_options(
         &self,
         known: Option<&(Source, SnapshotId)>,
-    ) -> Result<(IndexArgs, Crossing), Failure> {
+    ) -> Result<(ScanOptions, Crossing)> {
         let last = match known {
             Some((source, _)) => source.snapshots()?.pop(),
             None => None,
         };
-        let options = last.map(|info| info.options).unwrap_or_default();
-        if options.contains_key("from-trace") {
-            let text = "it was indexed from a trace: remove it first, or use another index";
-            return Err(Failure::Usage(text.into()));
+        let last = last.map(|info| info.options).unwrap_or_default();
+        if last.contains_key("from-trace") {
+            return Err(DaemonError::Recorded);
         }
         let mut crossing = Crossing::Stays;
-        if options.contains_key("cross-file-systems") {
-            let text = "it includes file systems that are mounted below: each change needs a scan";
-            self.journal.say(Level::Warning, text);
+        if last.contains_key("cross-file-systems") {
+            (self.host.log)(&Notice::Crosses);
             crossing = Crossing::Crosses;
         }
-        let words = words_again(&options, &self.args.exclude, self.args.no_xattr);
-        Ok((IndexArgs::of_words(words)?, crossing))
+        let (exclude, xattrs) = (&self.options.exclude, self.options.xattrs);
+        Ok((ScanOptions::again(&last, exclude, xattrs), crossing))
     }
 
     /// Returns the path of the index if it lies below the root: its own changes are not reported.
@@ -320,15 +347,17 @@ impl Daemon<'_> {
         Some(self.passed.remove(at).1)
     }
 
-    /// Waits for the signal, then stops all servers and engines.
-    fn serve(mut self, stop: &Waker) {
+    /// Serves until the waker is woken, then stops all servers and engines, which apply all changes.
+    pub fn serve(mut self, stop: &Waker) {
         let roots: Vec<String> = self
             .watched
             .iter()
             .map(|one| shown(one.engine.caller().root()))
             .collect();
         let roots = roots.join(", ");
-        self.journal.say(Level::Note, &format!("watching {roots}"));
+        (self.host.log)(&Notice::Watching {
+            roots: roots.clone(),
+        });
         self.manager
             .say(&format!("READY=1\nSTATUS=watching {roots}"));
         // Descriptors that were passed and not taken are not needed.

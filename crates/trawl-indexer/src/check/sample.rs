@@ -29,9 +29,11 @@ pub(super) struct Sample {
 
 /// Size of the sample, and its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
-    pub(super) most: usize,
-    pub(super) seed: u64,
+pub struct Size {
+    /// Maximum number of directories.
+    pub most: usize,
+    /// Seed of the choice: the same seed makes the same choice.
+    pub seed: u64,
 }
 
 /// Directories with the same permissions.
