@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`exit`] | exit codes and how they combine |
-//! | `commands` | the table of commands |
+//! | `commands` | what commands declare, for the table of commands below |
 //! | `forms` | `--json` and other options about the form of answers |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
 //! | `output`, `failure` | standard output, error messages |
@@ -72,6 +72,37 @@ use commands::{Class, Setting};
 use exit::Exit;
 use failure::Failure;
 use output::{end_quietly_on_closed_pipe, print_about_words, say};
+
+// The commands, in the order of the list of commands. A new one is a module above and a row here.
+commands::commands! {
+    "index" Index index::IndexArgs;
+    "sources" Sources sources::SourcesArgs;
+    "watch" Watch watch::WatchArgs;
+    "serve" Serve serve::ServeArgs;
+    "run" Run run::RunArgs;
+    "mount" Mount run::MountArgs;
+    "unmount" Unmount run::UnmountArgs;
+    "verify" Verify index::upkeep::VerifyArgs;
+    "gc" Gc index::upkeep::GcArgs;
+    "find" Find find::FindArgs;
+    "locate" Locate locate::LocateArgs;
+    "search" Search search::SearchArgs;
+    "ls" Ls ls::LsArgs;
+    "stat" Stat stat::StatArgs;
+    "du" Du du::DuArgs;
+    "getfattr" Getfattr getfattr::GetfattrArgs;
+    "stats" Stats stats::StatsArgs;
+    "sql" Sql sql::SqlArgs;
+    "export" Export sql::ExportArgs;
+    "top" Top top::TopArgs;
+    "duplicates" Duplicates duplicates::DuplicatesArgs;
+    "diff" Diff diff::DiffArgs;
+    "history" History history::HistoryArgs;
+    "growth" Growth growth::GrowthArgs;
+    "help" Help arguments::HelpArgs;
+    "completions" Completions generate::CompletionsArgs;
+    "man" Man generate::ManArgs;
+}
 
 /// Runs the program with these words, the first being its own name, and returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {

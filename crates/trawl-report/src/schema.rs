@@ -1,6 +1,6 @@
 //! What a report consists of: its fields, with names, types, units and documentation.
 //!
-//! A schema is data: the renderers, the reference in `docs/json.md` and the tests of output read
+//! A schema is data: the renderers, the reference in `docs/fields.md` and the tests of output read
 //! it.
 
 use crate::form::Form;
