@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
-use trawl_index::{Manifest, SnapshotId};
+use trawl_format::{Manifest, SnapshotId};
 
 fuzz_target!(|data: &[u8]| {
     let path = Path::new("manifest");

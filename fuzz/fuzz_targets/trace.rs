@@ -9,8 +9,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use libfuzzer_sys::fuzz_target;
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, SnapshotWriter, WriterOptions};
+use trawl_writer::verify::{Scope, verify};
+use trawl_format::IndexDir;
+use trawl_writer::{DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};
 use trawl_model::guard::Credentials;
 use trawl_model::Timestamp;
 use trawl_query::{Index, Located};
@@ -24,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     let (file, path) = (place.join("trace"), place.join("index"));
     std::fs::write(&file, data).expect("our own file");
     let _ = std::fs::remove_dir_all(&path);
-    let index = IndexDir::create(&path, None).expect("an index");
+    let index = trawl_writer::create_index(&path, None).expect("an index");
     let options = WriterOptions {
         memory_bytes: DEFAULT_MEMORY_BYTES,
         started: Timestamp::default(),

@@ -125,14 +125,6 @@ pub(crate) enum GenerateError {
         /// The cause.
         source: io::Error,
     },
-    /// The program that knows the content failed.
-    #[error("cannot run `trawl {arguments}`: {errors}")]
-    Program {
-        /// The program's arguments.
-        arguments: String,
-        /// The program's standard error.
-        errors: String,
-    },
 }
 
 /// Returns the repository's root, which is the parent of this package's directory.

@@ -24,21 +24,22 @@ const TEST_KIT: &str = "trawl-testkit";
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
     Rule { name: "trawl-model", may_use: &[], may_use_in_tests: &[] },
-    Rule { name: "trawl-sys", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-sys", may_use: &["trawl-model"], may_use_in_tests: &[] },
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-names", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-live", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
-    Rule { name: "trawl-index", may_use: &["trawl-model", "trawl-sys", "trawl-names"], may_use_in_tests: &[] },
-    Rule { name: "trawl-serve", may_use: &["trawl-model", "trawl-sys", "trawl-live", "trawl-index"], may_use_in_tests: &[] },
-    Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-index", "trawl-names"], may_use_in_tests: &["trawl-scan"] },
-    Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-index", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
-    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-index", "trawl-query", "trawl-live"], may_use_in_tests: &["trawl-history"] },
-    Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
-    Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
-    Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
-    Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-index", "trawl-query", "trawl-serve", "trawl-call", "trawl-remote"], may_use_in_tests: &[] },
-    Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-index"] },
+    Rule { name: "trawl-format", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
+    Rule { name: "trawl-serve", may_use: &["trawl-model", "trawl-sys", "trawl-live", "trawl-format"], may_use_in_tests: &["trawl-writer"] },
+    Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-format", "trawl-names"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-writer", may_use: &["trawl-model", "trawl-sys", "trawl-names", "trawl-format", "trawl-query"], may_use_in_tests: &["trawl-scan"] },
+    Rule { name: "trawl-history", may_use: &["trawl-model", "trawl-format", "trawl-query", "trawl-writer"], may_use_in_tests: &["trawl-scan", "trawl-sys"] },
+    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-format", "trawl-query", "trawl-writer", "trawl-live"], may_use_in_tests: &["trawl-history"] },
+    Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-format", "trawl-writer"] },
+    Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-walk", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-walk", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-format", "trawl-query", "trawl-serve", "trawl-call"], may_use_in_tests: &[] },
+    Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-bulk", may_use: &["trawl-model", "trawl-sys", "trawl-table"], may_use_in_tests: &[] },
@@ -51,18 +52,18 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
-    Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-serve", "trawl-query", "trawl-find", "trawl-ask"], may_use_in_tests: &[] },
-    Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query", "trawl-diff", "trawl-find", "trawl-session"], may_use_in_tests: &["trawl-scan", "trawl-index"] },
-    Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-history", "trawl-query", "trawl-serve"], may_use_in_tests: &[] },
-    Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-index", "trawl-live", "trawl-apply", "trawl-serve", "trawl-history", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
+    Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-serve", "trawl-query", "trawl-find", "trawl-ask"], may_use_in_tests: &[] },
+    Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query", "trawl-diff", "trawl-find", "trawl-session"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
+    Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-history", "trawl-query", "trawl-serve"], may_use_in_tests: &[] },
+    Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-live", "trawl-apply", "trawl-serve", "trawl-history", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-index", "trawl-serve", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-serve", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon"],
         may_use_in_tests: &[],
     },
     Rule {
         name: "trawl-sql",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-index", "trawl-query", "trawl-cli"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-cli"],
         may_use_in_tests: &[],
     },
     Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },
@@ -74,6 +75,26 @@ const SQL_ENGINE: &str = "datafusion";
 
 /// The only crate that may use it.
 const SQL_CRATE: &str = "trawl-sql";
+
+/// The crates that only read an index, alone or as part of a library that programs load.
+const READERS: &[&str] = &[
+    "trawl-format",
+    "trawl-query",
+    "trawl-diff",
+    "trawl-find",
+    "trawl-call",
+    "trawl-ask",
+    "trawl-capi",
+    "trawl-python",
+    "trawl-bulk-index",
+    "trawl-preload",
+    "trawl-audit",
+    // The program `trawl-shell`.
+    "trawl-remote",
+];
+
+/// What none of them may contain, however indirectly: everything that writes an index.
+const WRITERS: &[&str] = &["trawl-writer", "parquet", "arrow-schema"];
 
 /// The chores may use everything, and nothing uses them.
 const FREE: &str = "xtask";
@@ -94,8 +115,17 @@ const MAY_BE_UNSAFE: &[&str] = &[
 const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table"];
 
 fn workspace_packages() -> Vec<Value> {
+    match metadata(&["--no-deps"])["packages"].take() {
+        Value::Array(packages) => packages,
+        other => panic!("cargo metadata has no packages: {other}"),
+    }
+}
+
+/// Returns what `cargo metadata` prints with these further options.
+fn metadata(options: &[&str]) -> Value {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--locked", "--no-deps", "--format-version", "1"])
+        .args(["metadata", "--locked", "--format-version", "1"])
+        .args(options)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
@@ -104,11 +134,7 @@ fn workspace_packages() -> Vec<Value> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let mut metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
-    match metadata["packages"].take() {
-        Value::Array(packages) => packages,
-        other => panic!("cargo metadata has no packages: {other}"),
-    }
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -158,6 +184,47 @@ fn crates_depend_only_on_what_the_table_allows() {
         }
     }
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+#[test]
+fn crates_that_only_read_link_no_writer() {
+    let metadata = metadata(&["--offline"]);
+    let names: BTreeMap<&str, &str> = list(&metadata, "packages")
+        .iter()
+        .map(|package| (text(package, "id"), text(package, "name")))
+        .collect();
+    let uses: BTreeMap<&str, Vec<&str>> = list(&metadata["resolve"], "nodes")
+        .iter()
+        .map(|node| (text(node, "id"), linked_by(node)))
+        .collect();
+    let mut broken = Vec::new();
+    for reader in READERS {
+        let id = names.iter().find(|(_, name)| *name == reader);
+        let (id, _) = id.unwrap_or_else(|| panic!("{reader} is no crate of the workspace"));
+        let mut way_to: BTreeMap<&str, String> = BTreeMap::from([(*id, (*reader).to_owned())]);
+        let mut left = vec![*id];
+        while let Some(id) = left.pop() {
+            for used in uses.get(id).into_iter().flatten() {
+                if !way_to.contains_key(used) {
+                    way_to.insert(used, format!("{} → {}", way_to[id], names[used]));
+                    left.push(used);
+                }
+            }
+        }
+        let is_writer = |(id, _): &(&&str, &String)| WRITERS.contains(&names[**id]);
+        broken.extend(way_to.iter().filter(is_writer).map(|(_, way)| way.clone()));
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
+}
+
+/// Returns the ids of the packages that become part of a package: not those for its tests.
+fn linked_by(node: &Value) -> Vec<&str> {
+    let is_linked = |used: &&Value| {
+        let kinds = list(used, "dep_kinds");
+        kinds.iter().any(|kind| text(kind, "kind") != "dev")
+    };
+    let linked = list(node, "deps").iter().filter(is_linked);
+    linked.map(|used| text(used, "pkg")).collect()
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use trawl_find::driver::DriverError;
 use trawl_query::QueryError;
 use trawl_session::SessionError;
 use trawl_text::words::quoted;
@@ -13,6 +14,9 @@ pub enum AnswerError {
     /// The session cannot answer.
     #[error(transparent)]
     Session(SessionError),
+    /// A program of find cannot read the index, or cannot write its output.
+    #[error(transparent)]
+    Search(#[from] DriverError),
     /// A find expression is invalid.
     #[error("{0}")]
     Expression(String),

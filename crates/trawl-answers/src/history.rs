@@ -4,7 +4,9 @@
 
 use std::ops::ControlFlow;
 
-use trawl_diff::{Attribute, AttributeSet, State, changed};
+use trawl_diff::{AttributeSet, changed};
+use trawl_model::Column;
+use trawl_model::rows::OwnedRow;
 use trawl_query::{AsOf, Located, SnapshotInfo, Start};
 use trawl_session::{Follow, Sessions};
 
@@ -16,11 +18,11 @@ use crate::past::{Known, known};
 #[derive(Debug)]
 pub enum Change {
     /// It exists; before, it did not exist or its state was unknown.
-    Created(State),
+    Created(OwnedRow),
     /// It is unchanged.
-    Same(State),
+    Same(OwnedRow),
     /// These of its attributes changed.
-    Changed(Box<(State, State)>, AttributeSet),
+    Changed(Box<(OwnedRow, OwnedRow)>, AttributeSet),
     /// It does not exist.
     Gone,
     /// It is hidden from the user.
@@ -40,7 +42,7 @@ impl Change {
     }
 
     /// Returns the attributes in this snapshot, if the path exists and the user may see it.
-    pub fn state(&self) -> Option<&State> {
+    pub fn state(&self) -> Option<&OwnedRow> {
         match self {
             Change::Created(state) | Change::Same(state) => Some(state),
             Change::Changed(states, _) => Some(&states.1),
@@ -54,15 +56,15 @@ impl Change {
             (_, Last::Absent) => Change::Gone,
             (Last::Present(before), Last::Present(after)) => {
                 let (before, after) = (before.own_row(), after.own_row());
-                let ignored = AttributeSet::of(&[Attribute::Atime, Attribute::Device]);
+                let ignored = AttributeSet::of(&[Column::Atime, Column::Dev]);
                 let which = changed(&before, &after, AttributeSet::all().minus(ignored), true);
-                let states = (State::of(&before), State::of(&after));
+                let states = (before.owned(), after.owned());
                 match which.is_empty() {
                     true => Change::Same(states.1),
                     false => Change::Changed(Box::new(states), which),
                 }
             }
-            (_, Last::Present(after)) => Change::Created(State::of(&after.own_row())),
+            (_, Last::Present(after)) => Change::Created(after.own_row().owned()),
         }
     }
 }

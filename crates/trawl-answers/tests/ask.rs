@@ -13,9 +13,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
 use trawl_testkit::Scratch;
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A tree and its index.
 struct Place {
@@ -51,7 +51,7 @@ impl Place {
     /// Adds a snapshot that began at this second.
     fn scan(&self, secs: i64) {
         let root = self.tree.as_os_str().as_bytes();
-        let index = IndexDir::create(&self.index, None).unwrap();
+        let index = trawl_writer::create_index(&self.index, None).unwrap();
         let options = WriterOptions {
             memory_bytes: 1 << 20,
             started: Timestamp { secs, nanos: 0 },

@@ -9,8 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::live::{Belonging, LiveWriter, Published, Removal, Round};
-use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, IndexError, SegmentId, SnapshotId, Table};
+use trawl_format::{IndexDir, IndexError, SegmentId, SnapshotId, Table};
 use trawl_live::{Dirty, Places};
 use trawl_model::column::ColumnSet;
 use trawl_model::guard::{Bit, Credentials, Predicate};
@@ -18,6 +17,8 @@ use trawl_model::sink::SourceRoot;
 use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Sink, Timestamp, path};
 use trawl_query::{Listings, Located, Part, RowsOf, Values, View};
 use trawl_scan::{Excludes, Extent, Mounts, PartRead, Parts, WalkOptions, Xattrs};
+use trawl_writer::DEFAULT_MEMORY_BYTES;
+use trawl_writer::live::{Belonging, LiveWriter, Published, Removal, Round};
 
 use crate::error::{ApplyError, Result, Unappliable};
 use crate::granted::Granted;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use trawl_index::gc::Collected;
-use trawl_index::live::Checkpoint;
-use trawl_index::retention::Keeps;
-use trawl_index::{Committed, IndexError, Prepared, Source};
+use trawl_format::retention::Keeps;
+use trawl_format::{IndexError, Source};
 use trawl_query::View;
+use trawl_writer::gc::Collected;
+use trawl_writer::live::Checkpoint;
+use trawl_writer::{Committed, Prepared};
 
 use crate::applier::{Applier, superuser};
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! Errors of applying changes.
 
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_live::LiveError;
 use trawl_query::QueryError;
 use trawl_scan::ScanError;

@@ -1,7 +1,7 @@
 //! Applies dirty entries to the index.
 //!
 //! An [`Applier`] takes the changes that a source reported since the last round, looks at the file
-//! system and publishes a generation ([`trawl_index::live`]). It lists each directory that may have
+//! system and publishes a generation ([`trawl_writer::live`]). It lists each directory that may have
 //! changed again; the new listing replaces the old one as a whole. Directories that are new there
 //! are scanned with everything below, and those that have disappeared are removed with everything
 //! below.

@@ -50,7 +50,7 @@ pub(crate) type Named = HashMap<u64, ObjectKey>;
 /// Names in a directory.
 pub(crate) type NameSet = BTreeSet<Vec<u8>>;
 
-/// What to read of a directory.
+/// The parts of a directory to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) extent: Extent,

@@ -5,11 +5,12 @@
 //! Where no daemon watches the index, this costs a single lookup of a file.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_model::Timestamp;
+use trawl_model::sync::lock;
 use trawl_query::{Promise, Promises};
 use trawl_serve::client;
 use trawl_serve::protocol::{Answer, Outcome, Seen};
@@ -109,7 +110,7 @@ impl Daemons {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Asked>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.asked)
     }
 }
 

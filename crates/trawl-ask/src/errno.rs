@@ -3,7 +3,7 @@
 use std::io;
 
 use trawl_call::CallError;
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_query::QueryError;
 
 use crate::error::AskError;

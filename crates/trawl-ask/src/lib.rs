@@ -6,17 +6,15 @@
 //!   credentials.
 //! - [`barrier`]: asks the daemons of an index to bring it up to date.
 //! - [`search`]: chooses the executor for the search call.
-//! - [`mounts`]: the servers behind Trawl's own mounts, which are asked about the mounted trees.
 //! - [`errno`]: errors as errno numbers.
 //!
-//! This crate knows nothing of arguments, output, or exit codes.
+//! This crate knows nothing of other machines, arguments, output, or exit codes.
 
 #![forbid(unsafe_code)]
 
 pub mod barrier;
 pub mod errno;
 mod error;
-pub mod mounts;
 pub mod place;
 pub mod search;
 

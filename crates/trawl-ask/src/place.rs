@@ -127,7 +127,7 @@ fn variable(name: &str) -> Option<OsString> {
 
 /// Returns whether there is an index that may be opened.
 fn is_index(path: &Path) -> bool {
-    std::fs::File::open(path.join(trawl_index::layout::FORMAT_FILE)).is_ok()
+    std::fs::File::open(path.join(trawl_format::layout::FORMAT_FILE)).is_ok()
 }
 
 /// Returns the default index directory of this user.

@@ -8,13 +8,12 @@ use std::time::Duration;
 use trawl_call::auto::IsFresh;
 use trawl_call::index::IndexRead;
 use trawl_call::{Auto, Executor, LiveWalk, Pattern};
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_model::guard::Credentials;
 use trawl_query::{AsOf, Index, IndexPlaces, Promises, QueryError};
 
 use crate::barrier::{self, Asked, Daemons};
 use crate::error::AskError;
-use crate::mounts::with_servers;
 use crate::place::{asker, indexes_to_ask, is_named};
 
 /// Which executor a program asks.
@@ -42,11 +41,16 @@ pub struct Choice {
 
 impl Choice {
     /// Returns the executor for a search for this pattern. This asks daemons and waits for them up
-    /// to `wait`, except where [`is_quick`] holds.
+    /// to `wait`, except where [`is_quick`] holds. `with_servers` wraps an executor so that servers
+    /// answer about their mounts.
     ///
     /// # Errors
     /// Fails if an index that has to be asked cannot be found or opened.
-    pub fn executor(self, pattern: &Pattern) -> Result<Box<dyn Executor>, AskError> {
+    pub fn executor(
+        self,
+        pattern: &Pattern,
+        with_servers: impl FnOnce(Box<dyn Executor>) -> Box<dyn Executor>,
+    ) -> Result<Box<dyn Executor>, AskError> {
         match self.who {
             Who::Index => {
                 let dirs = indexes_to_ask(self.index)?;

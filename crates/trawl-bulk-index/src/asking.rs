@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use trawl_ask::barrier;
 use trawl_bulk::{Begun, Demand};
 use trawl_model::path;
+use trawl_model::sync::lock;
 
 use crate::Use;
 use crate::reading::Reading;
@@ -55,7 +56,7 @@ impl Asking {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns the result that was read for the table that this one continues, if it may still be

@@ -19,7 +19,7 @@ mod session;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trawl_bulk::{Begun, Demand, Known, Names};
+use trawl_bulk::{Begun, Demand, KnownNames, Names};
 
 use asking::Asking;
 use session::Session;
@@ -51,7 +51,7 @@ impl IndexNames {
     }
 }
 
-impl Known for IndexNames {
+impl KnownNames for IndexNames {
     fn begin(&self, demand: &Demand, begun: Begun) -> Option<Box<dyn Names>> {
         Some(Box::new(Session::begin(&self.0, demand, begun)))
     }

@@ -6,12 +6,13 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trawl_ask::place::asker;
-use trawl_bulk::{Name, Sign, Stat, Time, Wanted};
+use trawl_bulk::{Name, Sign, Stat, Time, WantedDirectory};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
+use trawl_model::sync::lock;
 use trawl_model::{FileType, path};
 use trawl_query::{DecodedListings, Index, Listings, Located, Start};
 
@@ -92,7 +93,7 @@ impl Reading {
     /// Returns the names in a directory, if they are known and at most `names_max`.
     pub(crate) fn names(
         &self,
-        wanted: &Wanted<'_>,
+        wanted: &WantedDirectory<'_>,
         decoded: &mut Option<DecodedListings>,
         names_max: u64,
     ) -> Option<Vec<Name>> {
@@ -117,13 +118,13 @@ impl Reading {
     }
 
     fn told(&self) -> std::sync::MutexGuard<'_, HashSet<u64>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.told)
     }
 
     fn listing(
         &self,
         dir: &[u8],
-        wanted: &Wanted<'_>,
+        wanted: &WantedDirectory<'_>,
         listings: &mut Listings<'_>,
         names_max: u64,
     ) -> Option<Vec<Name>> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
-use trawl_bulk::{Begun, Demand, Name, Names, Wanted};
+use trawl_bulk::{Begun, Demand, Name, Names, WantedDirectory};
 use trawl_query::DecodedListings;
 
 use crate::Use;
@@ -96,7 +96,7 @@ impl Session {
 }
 
 impl Names for Session {
-    fn names(&mut self, wanted: &Wanted<'_>) -> Option<Vec<Name>> {
+    fn names(&mut self, wanted: &WantedDirectory<'_>) -> Option<Vec<Name>> {
         let reading = self.reading()?;
         let is_always = self.asking.when == Use::Always;
         let names_max = if is_always { u64::MAX } else { NAMES_MAX };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::source::Demand;
+use trawl_model::sync::lock;
 
 /// Maximum number of tables, and of their bytes.
 const TABLES_MAX: usize = 256;
@@ -47,7 +48,7 @@ pub(crate) struct Cache {
 
 impl Cache {
     fn lock(&self) -> MutexGuard<'_, Tables> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tables)
     }
 
     /// Returns the table for this demand, if it has this generation and was not begun before

@@ -45,7 +45,7 @@ impl Sign {
 
 /// A directory whose names are wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct WantedDirectory<'a> {
     /// Its absolute path.
     pub path: &'a [u8],
     /// Its statx(2) result.
@@ -61,14 +61,14 @@ pub trait Names {
     /// Returns all names in a directory, sorted, if they are certain to be those that the kernel
     /// would now list to a user who may list it, with the same inode numbers. Returns `None` if
     /// nothing is known, or not yet.
-    fn names(&mut self, wanted: &Wanted<'_>) -> Option<Vec<Name>>;
+    fn names(&mut self, wanted: &WantedDirectory<'_>) -> Option<Vec<Name>>;
 
     /// Returns the time of the oldest information given so far, by the monotonic clock.
     fn as_of_ns(&self) -> Option<i64>;
 }
 
 /// Knows the names in directories without listing them.
-pub trait Known: Debug + Send + Sync {
+pub trait KnownNames: Debug + Send + Sync {
     /// Returns the knowledge for a table that is begun; `None` if there is none.
     fn begin(&self, demand: &Demand, begun: Begun) -> Option<Box<dyn Names>>;
 }

@@ -3,7 +3,7 @@
 //!
 //! [`Service::start`] starts to serve programs that are run with [`Running::environment`]. A
 //! [`Source`] provides the content: [`LocalWalk`] reads the file system with few calls, and with
-//! even fewer where a [`Known`] has the names in directories. Tables are sealed memory
+//! even fewer where a [`KnownNames`] has the names in directories. Tables are sealed memory
 //! (`trawl-table`), cached for all programs of the run, and discarded once one of them has made a
 //! change.
 //!
@@ -26,7 +26,7 @@ mod walk;
 
 pub use config::{Config, Haste, Viewers};
 pub use error::BulkError;
-pub use known::{Known, Name, Names, Sign, Wanted};
+pub use known::{KnownNames, Name, Names, Sign, WantedDirectory};
 pub use serve::{Running, Service};
 pub use source::{Begun, Demand, Source};
 pub use trawl_table::wire::Extent;

@@ -12,6 +12,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{AtFlags, CWD, StatxFlags};
+use trawl_model::sync::lock;
 use trawl_sys::become_user::User;
 use trawl_sys::identity::{effective_gid, effective_uid, groups};
 use trawl_sys::peer::user_of;
@@ -94,17 +95,13 @@ impl Own {
     /// Sets the namespaces.
     pub(crate) fn seen_in(&self, mounts: u64, users: u64) {
         let namespaces = Some(Namespaces { mounts, users });
-        *self
-            .namespaces
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = namespaces;
+        *lock(&self.namespaces) = namespaces;
         self.known.notify_all();
     }
 
     /// Returns the namespaces; waits until they are known.
     fn namespaces(&self) -> Option<Namespaces> {
-        let now = self.namespaces.lock();
-        let now = now.unwrap_or_else(PoisonError::into_inner);
+        let now = lock(&self.namespaces);
         let waited = self
             .known
             .wait_timeout_while(now, PATIENCE, |now| now.is_none());

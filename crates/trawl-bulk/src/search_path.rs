@@ -20,7 +20,7 @@ use crate::walk::{LEFT_ALONE, converted};
 
 /// The names in a directory of a search path, as far as they are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum DirectoryNames {
     /// All names in it.
     Names(Vec<Name>, Search),
     /// The directory does not exist, nor does anything in it.
@@ -59,7 +59,7 @@ pub(crate) fn table(demand: &Demand) -> Result<Builder, Errno> {
 /// Errors of `look`, and failures to look at the root directory.
 pub fn search_table(
     demand: &Demand,
-    look: impl FnMut(&[u8], usize) -> Result<Found, Errno>,
+    look: impl FnMut(&[u8], usize) -> Result<DirectoryNames, Errno>,
 ) -> Result<Builder, Errno> {
     let errno = |error: SysError| error.errno;
     let top = directory::open_path(CWD, c"/", LIST, Links::Refused).map_err(errno)?;
@@ -108,18 +108,18 @@ struct Listing<'a, Look> {
     look: Look,
 }
 
-impl<Look: FnMut(&[u8], usize) -> Result<Found, Errno>> Listing<'_, Look> {
+impl<Look: FnMut(&[u8], usize) -> Result<DirectoryNames, Errno>> Listing<'_, Look> {
     /// Adds what is known about a directory, and those below it.
     fn put(&mut self, number: u32, node: &Node<'_>) -> Result<(), Errno> {
         let room = (self.demand.entries_max as usize).saturating_sub(self.builder.len());
         let known = match node.wanted {
             Some(path) => (self.look)(path, room)?,
-            None => Found::Unknown,
+            None => DirectoryNames::Unknown,
         };
         let first = self.builder.len();
         let mut below: Vec<(NewEntry, &Node<'_>)> = Vec::new();
         match known {
-            Found::Names(names, search) => {
+            DirectoryNames::Names(names, search) => {
                 for name in names {
                     let entry = self.builder.push(&EntryParts {
                         name: &name.name,
@@ -131,9 +131,9 @@ impl<Look: FnMut(&[u8], usize) -> Result<Found, Errno>> Listing<'_, Look> {
                 }
                 self.builder.listed(number, first, search);
             }
-            Found::Missing => self.builder.listed(number, first, Search::Allowed),
-            Found::Unknown if node.below.is_empty() => {}
-            Found::Unknown => {
+            DirectoryNames::Missing => self.builder.listed(number, first, Search::Allowed),
+            DirectoryNames::Unknown if node.below.is_empty() => {}
+            DirectoryNames::Unknown => {
                 for (name, node) in &node.below {
                     let entry = self.builder.push(&EntryParts {
                         name,
@@ -152,14 +152,14 @@ impl<Look: FnMut(&[u8], usize) -> Result<Found, Errno>> Listing<'_, Look> {
     }
 }
 
-fn look(buffer: &mut ReadBuffer, path: &[u8], room: usize) -> Found {
+fn look(buffer: &mut ReadBuffer, path: &[u8], room: usize) -> DirectoryNames {
     let Ok(path) = CString::new(path) else {
-        return Found::Unknown;
+        return DirectoryNames::Unknown;
     };
     let opened = match directory::open_path(CWD, &path, LIST, Links::Followed) {
         Ok(opened) => opened,
-        Err(error) if error.errno == Errno::NOENT => return Found::Missing,
-        Err(_) => return Found::Unknown,
+        Err(error) if error.errno == Errno::NOENT => return DirectoryNames::Missing,
+        Err(_) => return DirectoryNames::Unknown,
     };
     let is_plain =
         filesystem::of_fd(&opened).is_ok_and(|system| !LEFT_ALONE.contains(&system.magic));
@@ -168,14 +168,14 @@ fn look(buffer: &mut ReadBuffer, path: &[u8], room: usize) -> Found {
         false => None,
     };
     let Some(names) = names else {
-        return Found::Unknown;
+        return DirectoryNames::Unknown;
     };
     // Even looking at `.` needs search permission.
     let search = match stat_at(&opened, c".") {
         Ok(_) => Search::Allowed,
         Err(_) => Search::Unknown,
     };
-    Found::Names(names, search)
+    DirectoryNames::Names(names, search)
 }
 
 /// Returns all names, if they are not too many.

@@ -47,7 +47,7 @@ impl Service {
     /// If a root is not a directory, or if the socket or the page cannot be made.
     pub fn start(config: Config) -> Result<Running, BulkError> {
         let roots = roots(&config.roots)?;
-        let place = Place::make()?;
+        let place = SocketDir::make()?;
         let page = place.page()?;
         let listener = place.listener()?;
         let waker = Arc::new(Waker::new()?);
@@ -79,7 +79,7 @@ impl Service {
 #[derive(Debug)]
 pub struct Running {
     state: Arc<State>,
-    place: Place,
+    place: SocketDir,
     waker: Arc<Waker>,
     thread: Option<JoinHandle<()>>,
 }
@@ -200,17 +200,17 @@ fn roots(given: &[PathBuf]) -> Result<Vec<PathBuf>, BulkError> {
 
 /// A directory of this user alone, which holds the socket and the page.
 #[derive(Debug)]
-struct Place(PathBuf);
+struct SocketDir(PathBuf);
 
-impl Drop for Place {
+impl Drop for SocketDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-impl Place {
+impl SocketDir {
     /// Makes the directory, in memory if possible, otherwise where temporary files are.
-    fn make() -> Result<Place, BulkError> {
+    fn make() -> Result<SocketDir, BulkError> {
         let own = rustix::process::geteuid().as_raw();
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let runtime = runtime.filter(|dir| {
@@ -222,7 +222,7 @@ impl Place {
         let mut failed = None;
         for place in places {
             for _ in 0..8 {
-                match Place::make_in(&place) {
+                match SocketDir::make_in(&place) {
                     Ok(place) => return Ok(place),
                     Err(error) => failed = Some(error),
                 }
@@ -234,7 +234,7 @@ impl Place {
         }))
     }
 
-    fn make_in(parent: &Path) -> Result<Place, BulkError> {
+    fn make_in(parent: &Path) -> Result<SocketDir, BulkError> {
         let mut random = [0; 8];
         let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
         let name = format!("trawl-bulk-{:016x}", u64::from_ne_bytes(random));
@@ -248,7 +248,7 @@ impl Place {
             .mode(0o700)
             .create(&path)
             .map_err(failed)?;
-        Ok(Place(path))
+        Ok(SocketDir(path))
     }
 
     fn socket(&self) -> PathBuf {

@@ -4,7 +4,7 @@
 //! programs' walks; so even a full table has what the program needs next. Symbolic links are not
 //! followed, and other file systems are not entered.
 //!
-//! Where a [`Known`] has the names in a directory, the directory is not opened: its subdirectories
+//! Where a [`KnownNames`] has the names in a directory, the directory is not opened: its subdirectories
 //! are looked at by their paths, and the known names are believed if these are the same directories
 //! and nothing is mounted there. So statx(2) results in a table are always the present ones.
 
@@ -28,7 +28,7 @@ use trawl_table::{
     ATTRIBUTE_NAMES, Builder, EntryParts, FileKind, Level, NewEntry, Search, Stat, Time,
 };
 
-use crate::known::{Known, Name, Names, Sign, Wanted};
+use crate::known::{KnownNames, Name, Names, Sign, WantedDirectory};
 use crate::search_path;
 use crate::source::{Begun, Demand, Source};
 
@@ -70,12 +70,12 @@ const SAME_NUMBERS: [u64; 4] = [magic::EXT, magic::XFS, magic::BTRFS, magic::TMP
 /// A walk of the file system as it is now.
 #[derive(Clone, Debug, Default)]
 pub struct LocalWalk {
-    known: Option<Arc<dyn Known>>,
+    known: Option<Arc<dyn KnownNames>>,
 }
 
 impl LocalWalk {
     /// Makes a walk that looks at directories with known names instead of listing them.
-    pub fn knowing(known: Arc<dyn Known>) -> LocalWalk {
+    pub fn knowing(known: Arc<dyn KnownNames>) -> LocalWalk {
         LocalWalk { known: Some(known) }
     }
 }
@@ -112,7 +112,7 @@ impl Source for LocalWalk {
             is_full: false,
         };
         let from: Vec<Vec<u8>> = names(&demand.from).map(<[u8]>::to_vec).collect();
-        let place = Place {
+        let place = TableDirectory {
             number: 0,
             depth: 0,
             from: Some(from),
@@ -185,11 +185,11 @@ impl Dir {
 /// A directory to be listed.
 struct Pending {
     dir: Rc<Dir>,
-    at: Place,
+    at: TableDirectory,
 }
 
 /// The place of a directory in the table, and what is known about it.
-struct Place {
+struct TableDirectory {
     number: u32,
     depth: u32,
     /// For directories on the way to where listing begins, and for that one: the rest of the way.
@@ -222,7 +222,7 @@ struct Walk<'a> {
 
 /// The answers about one name.
 #[derive(Default)]
-struct Asked {
+struct NameAnswers {
     stat: Option<Stat>,
     link: Option<Vec<u8>>,
     is_bare: bool,
@@ -230,7 +230,7 @@ struct Asked {
     search: Option<Search>,
 }
 
-impl Asked {
+impl NameAnswers {
     /// Returns the device number, if it is a directory.
     fn directory_on(&self) -> Option<u64> {
         let is_directory = |of: &&Stat| FileKind::of_mode(of.mode) == Some(FileKind::Directory);
@@ -250,12 +250,12 @@ struct Named {
 /// A name with the answers about it.
 struct Looked {
     named: Named,
-    asked: Asked,
+    asked: NameAnswers,
     is_way: bool,
 }
 
 /// The content of a directory.
-struct Found {
+struct Contents {
     names: Vec<Looked>,
     search: Search,
 }
@@ -268,7 +268,7 @@ const DIRECTORY: u8 = 4;
 impl Walk<'_> {
     /// Lists a directory. On the way to where listing begins, names before the way are not looked
     /// at.
-    fn list(&mut self, dir: &Rc<Dir>, mut at: Place) -> Result<(), Errno> {
+    fn list(&mut self, dir: &Rc<Dir>, mut at: TableDirectory) -> Result<(), Errno> {
         let way = at.from.as_ref().and_then(|from| from.first()).cloned();
         let known = self.known_names(dir, &at);
         if known
@@ -297,18 +297,18 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn is_too_much(&self, names: &[Named], at: &Place) -> bool {
+    fn is_too_much(&self, names: &[Named], at: &TableDirectory) -> bool {
         let length = self.builder.len() + names.len();
         length > self.demand.entries_max as usize && at.from.is_none()
     }
 
-    fn leave_off(&mut self, at: &Place) {
+    fn leave_off(&mut self, at: &TableDirectory) {
         self.is_full = true;
         self.builder.leave_off(at.number);
     }
 
     /// Looks at the names in an open directory.
-    fn look_at(&mut self, opened: &OwnedFd, names: Vec<Named>, way: Option<&[u8]>) -> Found {
+    fn look_at(&mut self, opened: &OwnedFd, names: Vec<Named>, way: Option<&[u8]>) -> Contents {
         let _ = self.attributes.enter(opened);
         let looked = self.each(names, way, |walk, named| Some(walk.ask(opened, named)));
         // Even looking at `.` needs search permission.
@@ -316,7 +316,7 @@ impl Walk<'_> {
             Ok(_) => Search::Allowed,
             Err(_) => Search::Unknown,
         };
-        Found {
+        Contents {
             names: looked.unwrap_or_default(),
             search,
         }
@@ -327,7 +327,7 @@ impl Walk<'_> {
         &mut self,
         names: Vec<Named>,
         way: Option<&[u8]>,
-        mut ask: impl FnMut(&mut Self, &Named) -> Option<Asked>,
+        mut ask: impl FnMut(&mut Self, &Named) -> Option<NameAnswers>,
     ) -> Option<Vec<Looked>> {
         let is_there = |way: &&[u8]| names.iter().any(|named| named.name.to_bytes() == *way);
         let way = way.filter(is_there);
@@ -336,7 +336,7 @@ impl Walk<'_> {
             let is_way = way == Some(named.name.to_bytes());
             is_before &= !is_way;
             let asked = match is_before {
-                true => Asked::default(),
+                true => NameAnswers::default(),
                 false => ask(self, &named)?,
             };
             Some(Looked {
@@ -349,7 +349,7 @@ impl Walk<'_> {
     }
 
     /// Adds a directory's content to the table.
-    fn put(&mut self, dir: &Rc<Dir>, at: Place, found: Found) {
+    fn put(&mut self, dir: &Rc<Dir>, at: TableDirectory, found: Contents) {
         let first = self.builder.len();
         let mut from = at.from;
         let mut below = Vec::new();
@@ -373,7 +373,7 @@ impl Walk<'_> {
             if goes_on && asked.directory_on() == Some(self.dev) {
                 let ino = |stat: Option<&Stat>| stat.map(|stat| stat.ino);
                 let dots = ino(asked.stat.as_ref()).zip(ino(at.stat.as_ref()));
-                let at = Place {
+                let at = TableDirectory {
                     number,
                     depth: at.depth + 1,
                     from,
@@ -390,7 +390,7 @@ impl Walk<'_> {
     }
 
     /// Returns the names in a directory, if they are known.
-    fn known_names(&mut self, dir: &Dir, at: &Place) -> Option<Vec<Named>> {
+    fn known_names(&mut self, dir: &Dir, at: &TableDirectory) -> Option<Vec<Named>> {
         let known = self.known.as_mut()?;
         let stat = at.stat.as_ref()?;
         // Without the key its names are different, and no time reveals that.
@@ -402,7 +402,7 @@ impl Walk<'_> {
             (b"/", below) => [b"/", below].concat(),
             (path, below) => [path, b"/", below].concat(),
         };
-        let names = known.names(&Wanted {
+        let names = known.names(&WantedDirectory {
             path: &path,
             stat,
             sign: at.sign,
@@ -444,10 +444,10 @@ impl Walk<'_> {
     fn look_at_known(
         &mut self,
         dir: &Dir,
-        at: &Place,
+        at: &TableDirectory,
         names: Vec<Named>,
         way: Option<&[u8]>,
-    ) -> Option<Found> {
+    ) -> Option<Contents> {
         // The known names may have been listed with other permissions.
         if !self.may_read(dir) {
             return None;
@@ -460,7 +460,7 @@ impl Walk<'_> {
             },
         };
         let names = self.each(names, way, |walk, named| walk.check(dir, named))?;
-        Some(Found { names, search })
+        Some(Contents { names, search })
     }
 
     /// Returns whether the kernel would let this process list a directory; always true for the
@@ -480,10 +480,10 @@ impl Walk<'_> {
     }
 
     /// Looks at a known name, if it is a directory.
-    fn check(&self, dir: &Dir, named: &Named) -> Option<Asked> {
+    fn check(&self, dir: &Dir, named: &Named) -> Option<NameAnswers> {
         let name = named.name.to_bytes();
         if named.kind != DIRECTORY || matches!(name, b"." | b"..") {
-            return Some(Asked::default());
+            return Some(NameAnswers::default());
         }
         let top = self.top.open().ok()?;
         let mut path = join(&dir.path, name);
@@ -501,14 +501,14 @@ impl Walk<'_> {
         };
         let stat = converted(&of);
         let is_it = of.is_directory() && (stat.dev, stat.ino) == (self.dev, named.ino);
-        (is_it && of.is_mount_root() == Some(false)).then(|| Asked {
+        (is_it && of.is_mount_root() == Some(false)).then(|| NameAnswers {
             stat: Some(stat),
             search: Some(search),
-            ..Asked::default()
+            ..NameAnswers::default()
         })
     }
 
-    fn push(&mut self, named: &Named, asked: &Asked) -> NewEntry {
+    fn push(&mut self, named: &Named, asked: &NameAnswers) -> NewEntry {
         self.builder.push(&EntryParts {
             name: named.name.to_bytes(),
             kind: named.kind,
@@ -535,10 +535,10 @@ impl Walk<'_> {
         Ok(names)
     }
 
-    fn ask(&mut self, opened: &OwnedFd, named: &Named) -> Asked {
+    fn ask(&mut self, opened: &OwnedFd, named: &Named) -> NameAnswers {
         let is_dot = matches!(named.name.to_bytes(), b"." | b"..");
         let is_wanted = self.demand.level >= Level::Stats || matches!(named.kind, 0 | 4);
-        let mut asked = Asked::default();
+        let mut asked = NameAnswers::default();
         if is_dot || !is_wanted {
             return asked;
         }
@@ -616,7 +616,7 @@ pub(crate) fn converted(of: &stat::Stat) -> Stat {
         rdev: of.rdev.as_u64(),
         size: of.size,
         blocks: of.blocks,
-        attributes: of.attributes,
+        attributes: of.raw_attributes,
         attributes_mask: of.attributes_mask,
         mnt_id: of.mnt_id,
         atime: time(of.atime),
@@ -624,8 +624,8 @@ pub(crate) fn converted(of: &stat::Stat) -> Stat {
         ctime: time(of.ctime),
         btime: of.btime.map(time).unwrap_or_default(),
         mode: of.mode,
-        uid: of.uid,
-        gid: of.gid,
+        uid: of.uid.0,
+        gid: of.gid.0,
         blksize: of.blksize,
         mask: BASIC_STATS | btime | mnt_id,
     }

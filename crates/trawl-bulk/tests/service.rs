@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::io::IoSliceMut;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use trawl_bulk::{
-    Begun, Config, Demand, Extent, Known, Level, LocalWalk, Name, Names, Running, Service, Wanted,
+    Begun, Config, Demand, Extent, KnownNames, Level, LocalWalk, Name, Names, Running, Service,
+    WantedDirectory,
 };
 use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question};
 use trawl_table::{Directory, Table};
@@ -284,7 +285,7 @@ struct Stub {
     wrong: Option<&'static str>,
 }
 
-impl Known for Stub {
+impl KnownNames for Stub {
     fn begin(&self, _: &Demand, _: Begun) -> Option<Box<dyn Names>> {
         Some(Box::new(Stub {
             told: Arc::clone(&self.told),
@@ -294,7 +295,7 @@ impl Known for Stub {
 }
 
 impl Names for Stub {
-    fn names(&mut self, wanted: &Wanted<'_>) -> Option<Vec<Name>> {
+    fn names(&mut self, wanted: &WantedDirectory<'_>) -> Option<Vec<Name>> {
         let path = Path::new(std::ffi::OsStr::from_bytes(wanted.path));
         let name = |entry: std::fs::DirEntry| {
             let of = entry.metadata().unwrap();
@@ -370,7 +371,7 @@ fn known_names_are_believed_if_directories_are_those() {
         let names = (0..root.len()).map(|at| root.entry(at).unwrap().name());
         let names: Vec<_> = names.collect();
         assert_eq!(!names[2..].is_sorted(), is_listed, "{names:?}");
-        // If each name is looked at, `Known` is not asked.
+        // If each name is looked at, `KnownNames` is not asked.
         ask(&service, &question(&top, Level::Stats, 1 << 20)).unwrap();
         assert_eq!(told.load(Ordering::SeqCst), all);
     }

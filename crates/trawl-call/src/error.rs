@@ -42,13 +42,13 @@ pub enum CallError {
     /// The list of directories is invalid.
     #[error("cannot read the list of directories: {why}")]
     Roots {
-        /// What is wrong with the list.
+        /// Why the list is invalid.
         why: &'static str,
     },
     /// The cookie cannot be used.
     #[error("cannot resume from this cookie: {why}; start the search again")]
     Cookie {
-        /// What is wrong with the cookie.
+        /// Why the cookie is invalid.
         why: &'static str,
     },
     /// A record from an executor is invalid.

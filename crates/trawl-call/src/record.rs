@@ -1,6 +1,7 @@
 //! The records of an answer: matches and errors.
 
-use trawl_sys::stat::{Stat, Time};
+use trawl_model::Meta;
+use trawl_sys::stat::Time;
 
 /// The operation on a path that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -90,22 +91,23 @@ pub struct Attributes {
     pub ctime: Time,
 }
 
-impl From<&Stat> for Attributes {
-    fn from(stat: &Stat) -> Attributes {
+impl Attributes {
+    /// Returns the attributes of an object, as stat(2) would.
+    pub fn of(meta: &Meta) -> Attributes {
         Attributes {
-            dev: stat.dev.as_u64(),
-            ino: stat.ino,
-            nlink: u64::from(stat.nlink),
-            rdev: stat.rdev.as_u64(),
-            size: stat.size,
-            blocks: stat.blocks,
-            mode: stat.mode,
-            uid: stat.uid,
-            gid: stat.gid,
-            blksize: stat.blksize,
-            atime: stat.atime,
-            mtime: stat.mtime,
-            ctime: stat.ctime,
+            dev: meta.dev.as_u64(),
+            ino: meta.ino,
+            nlink: u64::from(meta.nlink),
+            rdev: meta.rdev.as_u64(),
+            size: meta.size,
+            blocks: meta.blocks,
+            mode: meta.mode,
+            uid: meta.uid.0,
+            gid: meta.gid.0,
+            blksize: meta.blksize,
+            atime: meta.atime,
+            mtime: meta.mtime,
+            ctime: meta.ctime,
         }
     }
 }

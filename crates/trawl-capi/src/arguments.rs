@@ -10,6 +10,7 @@ use trawl_ask::search::{Choice, Who};
 use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::request::{ROOTS_MAX, parse_roots};
 use trawl_call::{CallError, Cookie, Executor, Options, Pattern, Request, Search};
+use trawl_remote::mounts::with_servers;
 use trawl_remote::{Address, Remote};
 
 use crate::failure::Failure;
@@ -277,7 +278,7 @@ fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Fail
         index: wishes.index,
         wait: wishes.wait.0,
     };
-    Ok(choice.executor(pattern)?)
+    Ok(choice.executor(pattern, with_servers)?)
 }
 
 /// Returns whether the kernel says that the environment is untrusted.

@@ -30,7 +30,7 @@ pub struct trawl_searchent {
 pub struct trawl_search_options {
     /// Size of the structure as the caller knows it.
     pub size: usize,
-    /// Who answers.
+    /// The source to ask.
     pub served_by: c_int,
     /// Maximum depth in levels, 0 for the default.
     pub max_depth: c_uint,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use trawl_answers::AnswerError;
 use trawl_ask::AskError;
 use trawl_daemon::DaemonError;
+use trawl_find::driver::DriverError;
 use trawl_indexer::IndexerError;
 use trawl_report::ReportError;
 use trawl_session::SessionError;
@@ -43,7 +44,7 @@ pub(crate) enum Failure {
     },
     /// The index could not be read or written.
     #[error(transparent)]
-    Index(#[from] trawl_index::IndexError),
+    Index(#[from] trawl_format::IndexError),
     /// A source could not be watched.
     #[error(transparent)]
     Daemon(DaemonError),
@@ -52,7 +53,7 @@ pub(crate) enum Failure {
     Query(#[from] trawl_query::QueryError),
     /// A scan did not finish.
     #[error(transparent)]
-    Scan(trawl_scan::ScanError<trawl_index::IndexError>),
+    Scan(trawl_scan::ScanError<trawl_format::IndexError>),
     /// An index could not be made, maintained or checked.
     #[error(transparent)]
     Indexer(IndexerError),
@@ -87,7 +88,7 @@ impl Failure {
 
     /// Returns true if no index exists at the expected place.
     pub(crate) fn is_missing_index(&self) -> bool {
-        use trawl_index::IndexError;
+        use trawl_format::IndexError;
         use trawl_query::QueryError;
         matches!(
             self,
@@ -118,22 +119,6 @@ impl From<AskError> for Failure {
     }
 }
 
-impl From<AnswerError> for Failure {
-    fn from(error: AnswerError) -> Failure {
-        match error {
-            AnswerError::Session(error) => Failure::from(error),
-            AnswerError::FilesOfPast => {
-                Failure::Usage("--verify reads the files of now: leave out --verify or --at".into())
-            }
-            AnswerError::FilesOfRecording => Failure::Usage(
-                "--verify reads files, but the index holds only a recording of them: leave it out"
-                    .into(),
-            ),
-            error => Failure::Usage(error.to_string()),
-        }
-    }
-}
-
 impl From<DaemonError> for Failure {
     fn from(error: DaemonError) -> Failure {
         match error {
@@ -152,6 +137,33 @@ impl From<IndexerError> for Failure {
             IndexerError::Query(error) => Failure::Query(error),
             IndexerError::Interrupted => Failure::Interrupted,
             error => Failure::Indexer(error),
+        }
+    }
+}
+
+impl From<AnswerError> for Failure {
+    fn from(error: AnswerError) -> Failure {
+        match error {
+            AnswerError::Session(error) => Failure::from(error),
+            AnswerError::Search(error) => Failure::from(error),
+            AnswerError::FilesOfPast => {
+                Failure::Usage("--verify reads the files of now: leave out --verify or --at".into())
+            }
+            AnswerError::FilesOfRecording => Failure::Usage(
+                "--verify reads files, but the index holds only a recording of them: leave it out"
+                    .into(),
+            ),
+            error => Failure::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<DriverError> for Failure {
+    fn from(error: DriverError) -> Failure {
+        match error {
+            DriverError::Query(error) => Failure::Query(error),
+            DriverError::Write(error) => Failure::Write(error),
+            other => Failure::Usage(other.to_string()),
         }
     }
 }

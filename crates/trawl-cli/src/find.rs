@@ -8,20 +8,20 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use trawl_answers::find::{ProgramSearch, Remarks, Searched};
 use trawl_find::context::Context;
-use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
+use trawl_find::driver::{RunOptions, Search, Streams};
 use trawl_find::expr::Node;
 use trawl_find::leaf::{Effect, Leaf};
-use trawl_find::left_out::told_apart;
 use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::record;
 use trawl_find::reference::error_text;
-use trawl_find::start_list::StartPoints;
 use trawl_find::{Environment, FindError, Parsed, Program};
+use trawl_model::Timestamp;
 use trawl_model::rows::Row;
-use trawl_query::{AsOf, Index, Located};
+use trawl_query::AsOf;
 use trawl_report::{Schema, csv_header, csv_line, schema};
-use trawl_session::{AsOfWhen, LiveReason, Notice};
+use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
 use trawl_text::quote::Terminal;
 
 use crate::again;
@@ -33,10 +33,7 @@ use crate::failure::{Failure, quoted};
 use crate::live;
 use crate::ls::item::COLUMNS;
 use crate::output::{Output, cells, say};
-use crate::resolve::{Resolved, is_recorded};
-use crate::scope::{Denials, Depth, Follow, Session};
 use crate::settings;
-use trawl_session::now;
 
 /// Format of matches where the words contain no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -351,11 +348,13 @@ impl Ours {
     }
 
     /// Opens the index; `None` if there is none, or if the live file system is to be searched.
-    fn open(&self, program: &Program) -> Result<Option<Session>, Failure> {
+    fn open(&self, program: &Program) -> Result<Option<Session<'static>>, Failure> {
         if self.source == Source::Live {
             return Ok(None);
         }
-        match Session::open(self.index.clone(), self.manner, Exit::Issues) {
+        let indexes = settings::indexes_to_ask(self.index.clone());
+        let session = indexes.and_then(|dirs| Session::open(&dirs, self.manner.options()));
+        match session.map_err(Failure::from) {
             Ok(mut session) => {
                 session.tell_denials(Denials::Counted);
                 if program.traversal.max_depth == 0 {
@@ -387,7 +386,6 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     ours.check(&program)?;
     ours.manner.prepare();
     let session = ours.open(&program)?;
-    let shared = session.as_ref().map(|session| session.share_index());
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
     if ours.writing == Writing::Csv {
         output.put(csv_header(&record::FIELDS))?;
@@ -400,27 +398,21 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         cancel: live::cancel(),
         ..RunOptions::default()
     };
-    let search = Search::new(&program, env, options, streams).map_err(failure)?;
-    let mut asked = Asked {
-        search,
-        session,
-        ours: &ours,
-        follow: program.traversal.follow,
-        needs_turns: program.expr.needs_turns(),
-        live: BTreeMap::new(),
-        needs_empty_directories: program.expr.needs_empty_directories(),
+    let search = Search::new(&program, env, options, streams)?;
+    let remarks = Remarks {
+        on_live: ours.source == Source::Index && ours.called == Called::Trawl,
+        of_places: ours.manner.status,
     };
+    let mut search = ProgramSearch::new(&program, search, session, remarks);
     match program.start_points(env.locale) {
-        Ok(points) => asked.visit_all(shared.as_deref(), points)?,
-        Err(why) => asked.search.tell(&why).map_err(failure)?,
+        Ok(points) => search.visit_all(points)?,
+        Err(why) => search.tell(&why)?,
     }
-    let Asked {
-        search,
+    let Searched {
+        mut code,
         mut session,
         live,
-        ..
-    } = asked;
-    let mut code = search.finish().map_err(failure)?;
+    } = search.finish()?;
     output.finish()?;
     let behind = session
         .as_mut()
@@ -429,162 +421,25 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         code = code.max(1);
     }
     if ours.manner.status {
-        finish_status(session, live)?;
+        finish_status(session, live);
     }
     Ok(Exit::Find(code))
 }
 
-/// A search and the sources that answer it.
-struct Asked<'a> {
-    search: Search<'a>,
-    session: Option<Session>,
-    ours: &'a Ours,
-    follow: trawl_find::traversal::Follow,
-    needs_turns: bool,
-    /// Places that were read live, each with the time.
-    live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
-    needs_empty_directories: bool,
-}
-
-impl Asked<'_> {
-    /// Searches the start points one after the other.
-    fn visit_all(
-        &mut self,
-        shared: Option<&Index>,
-        points: StartPoints<'_>,
-    ) -> Result<(), Failure> {
-        for spelled in points {
-            match (spelled, shared) {
-                (Err(why), _) => self.search.tell(&why).map_err(failure)?,
-                (Ok(spelled), Some(index)) => self.visit(index, &spelled)?,
-                (Ok(spelled), None) => self.visit_live(&spelled, None, "there is no index")?,
-            }
-            if self.search.has_ended() {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Searches a start point in the index, or live if it is not indexed.
-    fn visit(&mut self, index: &Index, spelled: &[u8]) -> Result<(), Failure> {
-        use trawl_find::traversal::Follow as Links;
-        let Some(session) = &mut self.session else {
-            return Ok(());
-        };
-        let is_past = session.is_past();
-        if self.follow == Links::Always && self.needs_turns && !is_past {
-            let why = "commands run on the targets of links";
-            return self.visit_live(spelled, None, why);
-        }
-        if self.needs_empty_directories && self.needs_turns && !is_past {
-            let why = "commands may empty directories";
-            return self.visit_live(spelled, None, why);
-        }
-        let resolve = |follow| {
-            let resolved = session.resolve_in_index(spelled, follow)?;
-            let told_apart = |resolved| told_apart(index, resolved);
-            Ok(resolved.map(told_apart).transpose()?)
-        };
-        let resolved = match self.follow {
-            Links::Never => resolve(Follow::Never),
-            Links::Arguments | Links::Always => match resolve(Follow::Last) {
-                // A dangling link stands for itself.
-                Ok(Some(Resolved::To(Located::Missing { .. }, _))) => resolve(Follow::Never),
-                other => other,
-            },
-        };
-        let resolved = match resolved {
-            Err(Failure::NoWorkingDirectory(_)) if !is_past => {
-                let why = "the working directory was removed";
-                return self.visit_live(spelled, None, why);
-            }
-            other => other?,
-        };
-        let located = match resolved {
-            Some(Resolved::To(Located::NotIndexed { nearest }, path)) if is_past => {
-                let why = session.why_not_indexed(&path, nearest)?.to_string();
-                return self.search.tell(&why).map_err(failure);
-            }
-            Some(Resolved::To(Located::NotIndexed { .. }, path)) => {
-                let why = session.why_left_out(&path)?;
-                let why = why.map_or("it is not indexed".to_owned(), |why| why.to_string());
-                return self.visit_live(spelled, Some(&path), &why);
-            }
-            Some(Resolved::To(Located::Hidden { dir, view }, path)) if !is_recorded(&view) => {
-                let why = LiveReason::Hidden(dir).to_string();
-                return self.visit_live(spelled, Some(&path), &why);
-            }
-            Some(Resolved::To(Located::Missing { root }, path)) => {
-                let done = self.search.visit_missing(index, spelled, &root, &path);
-                return done.map_err(failure);
-            }
-            Some(Resolved::Unread(error)) => {
-                let done = self.search.complain(spelled, &error_text(&error));
-                return done.map_err(failure);
-            }
-            Some(Resolved::Loop) => {
-                let done = self
-                    .search
-                    .complain(spelled, "Too many levels of symbolic links");
-                return done.map_err(failure);
-            }
-            Some(Resolved::To(located, _)) => Some(located),
-            None => None,
-        };
-        if self.ours.manner.status
-            && let Some(Located::Found(start)) = &located
-        {
-            session.note(start, Depth::All)?;
-        }
-        self.search.visit(index, spelled, located).map_err(failure)
-    }
-
-    /// Walks a start point in the live file system. Says why if the user asked the index and the
-    /// path exists. `stored` is the path in the index, where it is known.
-    fn visit_live(
-        &mut self,
-        spelled: &[u8],
-        stored: Option<&[u8]>,
-        why: &str,
-    ) -> Result<(), Failure> {
-        let is_asked = self.ours.source == Source::Index && self.ours.called == Called::Trawl;
-        let path = std::path::Path::new(OsStr::from_bytes(spelled));
-        let is_there = path.symlink_metadata().is_ok();
-        if is_there && is_asked && !self.search.has_ended() {
-            let shown = quoted(spelled);
-            self.search
-                .remark(&format!(
-                    "{shown}: read from the file system now, since {why}"
-                ))
-                .map_err(failure)?;
-        }
-        if is_there && self.ours.manner.status {
-            let place = stored.unwrap_or(spelled).to_vec();
-            self.live.entry(place).or_insert_with(now);
-        }
-        self.search.visit_live(spelled).map_err(failure)
-    }
-}
-
 /// Reports how fresh the parts of an answer are, and which parts are missing.
-fn finish_status(
-    session: Option<Session>,
-    live: BTreeMap<Vec<u8>, trawl_model::Timestamp>,
-) -> Result<(), Failure> {
+fn finish_status(session: Option<Session<'_>>, live: BTreeMap<Vec<u8>, Timestamp>) {
     match session {
         Some(mut session) => {
             for (place, time) in live {
                 session.note_live(&place, time);
             }
-            session.finish().map(drop)
+            session.finish();
         }
         None => {
             for (place, time) in live {
                 let when = AsOfWhen::Live;
                 say(Notice::AsOf { place, time, when });
             }
-            Ok(())
         }
     }
 }
@@ -599,14 +454,6 @@ fn time_of(word: &OsStr) -> Result<AsOf, String> {
     let text = word.to_string_lossy();
     at::parse(&text)
         .map_err(|why| format!("cannot read the time {}: {why}", quoted(word.as_bytes())))
-}
-
-fn failure(error: DriverError) -> Failure {
-    match error {
-        DriverError::Query(error) => Failure::Query(error),
-        DriverError::Write(error) => Failure::Write(error),
-        other => Failure::Usage(other.to_string()),
-    }
 }
 
 impl Writing {

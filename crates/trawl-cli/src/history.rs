@@ -5,8 +5,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::history::{Change as Said, history};
-use trawl_diff::{Attribute, AttributeSet};
+use trawl_diff::AttributeSet;
 use trawl_find::record;
+use trawl_model::Column;
 use trawl_query::SnapshotInfo;
 use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_session::Sessions;
@@ -35,12 +36,12 @@ const ENTRY: Field = Field::object(
     "an entry's fields at that time; `null` if it did not exist",
 );
 const TYPE: Field = fields::TYPE.without_json();
-const SIZE: Field = fields::SIZE.without_json();
-const MODE: Field = fields::MODE.without_json();
+const SIZE: Field = record::field(Column::Size).without_json();
+const MODE: Field = record::field(Column::Mode).without_json();
 const PERMISSIONS: Field = fields::PERMISSIONS.without_json();
-const UID: Field = fields::UID.without_json();
-const GID: Field = fields::GID.without_json();
-const MTIME: Field = fields::MTIME.without_json();
+const UID: Field = record::field(Column::Uid).without_json();
+const GID: Field = record::field(Column::Gid).without_json();
+const MTIME: Field = record::field(Column::Mtime).without_json();
 
 /// Rows for programs.
 static SCHEMA: Schema = Schema {
@@ -111,13 +112,13 @@ pub(crate) fn run(
         let text = "history is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
-    manner.prepare();
     let mut writer = Writer {
         is_all: args.all,
         words: Words::new(),
         report: rows::report(&SCHEMA, args.form.form()),
     };
     writer.report.begin()?;
+    manner.prepare();
     let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {
@@ -171,7 +172,7 @@ fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, said
         .put(&fields::STARTED, info.started)
         .put(&fields::SNAPSHOT, &info.id.to_string())
         .put(&fields::STATE, said.name())
-        .texts(&fields::CHANGED, which.iter().map(Attribute::name));
+        .texts(&fields::CHANGED, which.names());
     let Some(state) = said.state() else {
         row.put(&ENTRY, Value::Null);
         return;

@@ -1,6 +1,6 @@
 //! `trawl sources --snapshots`: lists the snapshots that `--at` can ask about.
 
-use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
+use trawl_format::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_indexer::sources::in_all;
 use trawl_report::{Row, Schema, Value, fields, schema};
 use trawl_text::units::{Scale, format};

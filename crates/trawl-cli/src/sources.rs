@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::{IndexDir, Snapshot, Source};
+use trawl_format::{IndexDir, Snapshot, Source};
 use trawl_indexer::ID_MAP;
 use trawl_indexer::sources::{in_all, kept};
 use trawl_report::{Field, Row, Schema, Value, fields, schema};

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trawl_apply::Note;
-use trawl_index::{IndexDir, Listener, SnapshotId, Source, Watching};
+use trawl_format::{IndexDir, Listener, SnapshotId, Source, Watching};
 use trawl_indexer::{Control, ScanOptions};
 use trawl_live::{Crossing, Wish};
 use trawl_model::path;
@@ -130,7 +130,7 @@ impl Daemon {
     /// If the index cannot be opened or created.
     pub fn new(dir: PathBuf, options: Options, host: Host) -> Result<Daemon> {
         Ok(Daemon {
-            index: IndexDir::create(&dir, None)?,
+            index: trawl_writer::create_index(&dir, None)?,
             dir,
             options,
             host,
@@ -381,5 +381,5 @@ impl Daemon {
 
 /// Returns the name under which the service manager keeps a source's queue.
 fn queue_name(root: &[u8]) -> String {
-    format!("trawl-{}", trawl_index::SourceId::of_root(root))
+    format!("trawl-{}", trawl_format::SourceId::of_root(root))
 }

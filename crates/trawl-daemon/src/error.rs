@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use trawl_apply::ApplyError;
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_indexer::IndexerError;
 use trawl_query::QueryError;
 use trawl_scan::ScanError;

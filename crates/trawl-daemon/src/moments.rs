@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use trawl_apply::Note;
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 
 /// Moments of a source, as described in the module's documentation.
 #[derive(Debug)]

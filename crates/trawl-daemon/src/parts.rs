@@ -9,15 +9,15 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use trawl_apply::{ApplyError as Refused, Unappliable};
+use trawl_format::{IndexDir, SnapshotId};
 use trawl_history::SegmentReader;
-use trawl_index::live::{Checkpoint, Removal};
-use trawl_index::{IndexDir, SnapshotId};
 use trawl_indexer::publish;
 use trawl_indexer::upkeep::with_rule;
 use trawl_live::Places;
 use trawl_model::Timestamp;
 use trawl_scan::Mounts;
 use trawl_serve::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
+use trawl_writer::live::{Checkpoint, Removal};
 
 use crate::checkpoint::Policy;
 use crate::error::DaemonError;

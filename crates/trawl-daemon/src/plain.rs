@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use trawl_apply::ApplyOptions;
-use trawl_index::{IndexDir, IndexError};
+use trawl_format::{IndexDir, IndexError};
 use trawl_indexer::upkeep::retain;
 use trawl_indexer::{Event, Job, Retention, ScanOptions, Scanner};
 use trawl_live::Places;

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 
 use crate::error::{DaemonError, Result};
 

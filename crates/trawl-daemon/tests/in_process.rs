@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_daemon::{Daemon, DaemonError, Host, Options, Wish};
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_indexer::Control;
 use trawl_model::Timestamp;
 use trawl_scan::Xattrs;

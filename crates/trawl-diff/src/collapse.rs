@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::attribute::{Attribute, AttributeSet};
+use crate::attribute::AttributeSet;
 use crate::record::{Difference, Kind};
-use trawl_model::path;
+use trawl_model::{Column, path};
 
 /// Filters out differences that follow from the move of a directory above. It
 /// expects differences in the order of [`crate::differences`], where a
@@ -32,7 +32,7 @@ impl Collapse {
         if difference.is_dir() {
             self.moved.insert(difference.path.clone(), from.clone());
         }
-        let ctime = AttributeSet::of(&[Attribute::Ctime]);
+        let ctime = AttributeSet::of(&[Column::Ctime]);
         follows && difference.attributes.minus(ctime).is_empty()
     }
 }
@@ -40,10 +40,10 @@ impl Collapse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::State;
+    use trawl_model::rows::OwnedRow;
 
     fn moved(from: &str, to: &str, mode: u32, attributes: AttributeSet) -> Difference {
-        let mut state = State::default();
+        let mut state = OwnedRow::default();
         state.meta.mode = mode;
         Difference {
             kind: Kind::Moved,
@@ -58,8 +58,8 @@ mod tests {
     #[test]
     fn what_moved_with_its_directory_is_left_out() {
         let (dir, file) = (0o040_755, 0o100_644);
-        let (none, size) = (AttributeSet::EMPTY, AttributeSet::of(&[Attribute::Size]));
-        let ctime = AttributeSet::of(&[Attribute::Ctime]);
+        let (none, size) = (AttributeSet::EMPTY, AttributeSet::of(&[Column::Size]));
+        let ctime = AttributeSet::of(&[Column::Ctime]);
         let mut collapse = Collapse::default();
         for (from, to, mode, attributes, hidden) in [
             ("/a", "/b", dir, ctime, false),

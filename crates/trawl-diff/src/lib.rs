@@ -29,9 +29,9 @@ mod moves;
 mod record;
 mod side;
 
-pub use attribute::{ALL_ATTRIBUTES, Attribute, AttributeSet, changed};
+pub use attribute::{AttributeSet, changed};
 pub use collapse::Collapse;
-pub use record::{Difference, Kind, State};
+pub use record::{Difference, Kind};
 pub use trawl_query::QueryError;
 
 use std::ops::ControlFlow;

@@ -10,10 +10,10 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use trawl_model::rows::{Row, RowBatch};
-use trawl_model::{ColumnSet, FileType, path};
+use trawl_model::{Column, ColumnSet, FileType, path};
 use trawl_query::{Request, Start};
 
-use crate::attribute::{Attribute, AttributeSet, changed, find_unlike};
+use crate::attribute::{AttributeSet, changed, find_unlike};
 use crate::side::Side;
 use crate::{Devices, Question, Result, Which};
 
@@ -266,7 +266,7 @@ impl Teller<'_, '_> {
         count: usize,
         dir: &[u8],
     ) -> ControlFlow<()> {
-        if !self.compare.contains(Attribute::Type) {
+        if !self.compare.contains(Column::Type) {
             self.compare_types(a, b, count, dir);
         }
         let mut unlike = std::mem::take(&mut self.unlike);

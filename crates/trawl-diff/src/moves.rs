@@ -10,11 +10,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use trawl_model::path;
-use trawl_model::rows::Row;
+use trawl_model::rows::{OwnedRow, Row};
 use trawl_model::{FileType, Meta};
 
 use crate::attribute::AttributeSet;
-use crate::record::{Difference, Kind, State};
+use crate::record::{Difference, Kind};
 use crate::{Devices, MOVES_MOST, Which, attribute};
 
 /// Maximum number of keys held for each side.
@@ -28,7 +28,7 @@ pub(crate) fn key(row: &Row<'_>, devices: Devices, which: Which) -> u64 {
 }
 
 /// Returns the device and inode number.
-fn identity(state: &State, devices: Devices, which: Which) -> (u64, u64) {
+fn identity(state: &OwnedRow, devices: Devices, which: Which) -> (u64, u64) {
     let device = devices.common(state.meta.dev.as_u64(), which);
     (device, state.meta.ino)
 }
@@ -69,7 +69,7 @@ pub(crate) fn join(
     numbered.filter_map(move |(at, difference)| (!gone.contains(&at)).then_some(difference))
 }
 
-fn taken(difference: &mut Difference) -> (Vec<u8>, Option<State>) {
+fn taken(difference: &mut Difference) -> (Vec<u8>, Option<OwnedRow>) {
     let path = std::mem::take(&mut difference.path);
     (path, difference.before.take())
 }
@@ -78,7 +78,7 @@ fn taken(difference: &mut Difference) -> (Vec<u8>, Option<State>) {
 fn make_moved(
     created: &mut Difference,
     from: Vec<u8>,
-    before: Option<State>,
+    before: Option<OwnedRow>,
     devices: Devices,
     compare: AttributeSet,
 ) {
@@ -91,7 +91,12 @@ fn make_moved(
 }
 
 /// Returns the attributes that differ.
-fn unlike(before: &State, after: &State, devices: Devices, compare: AttributeSet) -> AttributeSet {
+fn unlike(
+    before: &OwnedRow,
+    after: &OwnedRow,
+    devices: Devices,
+    compare: AttributeSet,
+) -> AttributeSet {
     let is_same_device = devices.common(before.meta.dev.as_u64(), Which::Before)
         == devices.common(after.meta.dev.as_u64(), Which::After);
     let (before, after) = (before.batch(), after.batch());
@@ -187,7 +192,7 @@ pub(crate) struct Known {
     /// Old paths of moved entries.
     gone: HashSet<Vec<u8>>,
     /// New path of a moved entry, with its old path and old state.
-    came: HashMap<Vec<u8>, (Vec<u8>, State)>,
+    came: HashMap<Vec<u8>, (Vec<u8>, OwnedRow)>,
 }
 
 impl Known {

@@ -1,7 +1,7 @@
 //! One difference, with the state of the entry before and after.
 
-use trawl_model::rows::{NO_BTIME, NO_PROJECT, Row, RowBatch};
-use trawl_model::{FileType, Meta};
+use trawl_model::FileType;
+use trawl_model::rows::{OwnedRow, Row};
 
 use crate::attribute::AttributeSet;
 
@@ -18,22 +18,6 @@ pub enum Kind {
     Moved,
 }
 
-/// The state of an entry in one snapshot. Attributes that were not read are
-/// zero or empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// Its attributes.
-    pub meta: Meta,
-    /// A symbolic link's target.
-    pub link_target: Vec<u8>,
-    /// Names of extended attributes, each terminated by NUL.
-    pub xattr_names: Vec<u8>,
-    /// The access ACL.
-    pub acl: Vec<u8>,
-    /// A directory's default ACL.
-    pub acl_default: Vec<u8>,
-}
-
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -43,81 +27,12 @@ pub struct Difference {
     pub path: Vec<u8>,
     /// The former path of a moved entry.
     pub from: Option<Vec<u8>>,
-    /// The state in the first snapshot.
-    pub before: Option<State>,
-    /// The state in the second snapshot.
-    pub after: Option<State>,
+    /// The entry in the first snapshot. Attributes that were not read are zero or empty.
+    pub before: Option<OwnedRow>,
+    /// The entry in the second snapshot.
+    pub after: Option<OwnedRow>,
     /// The attributes that differ, if there are two states.
     pub attributes: AttributeSet,
-}
-
-impl State {
-    /// Reads the state from a row.
-    pub fn of(row: &Row<'_>) -> State {
-        State {
-            meta: row.meta(),
-            link_target: row.link_target().to_vec(),
-            xattr_names: row.xattr_names().to_vec(),
-            acl: row.acl().to_vec(),
-            acl_default: row.acl_default().to_vec(),
-        }
-    }
-
-    /// Returns the state as a batch of one row.
-    pub(crate) fn batch(&self) -> RowBatch {
-        let mut batch = RowBatch::default();
-        let Meta {
-            ino,
-            dev,
-            rdev,
-            mode,
-            nlink,
-            uid,
-            gid,
-            size,
-            blocks,
-            blksize,
-            atime,
-            mtime,
-            ctime,
-            btime,
-            attributes,
-            project,
-        } = self.meta;
-        batch.len = 1;
-        batch.ino = vec![ino];
-        batch.dev = vec![dev.as_u64()];
-        batch.rdev = vec![rdev.as_u64()];
-        batch.mode = vec![mode];
-        batch.nlink = vec![nlink];
-        batch.uid = vec![uid.0];
-        batch.gid = vec![gid.0];
-        batch.size = vec![size];
-        batch.blocks = vec![blocks];
-        batch.blksize = vec![blksize];
-        (batch.atime, batch.atime_ns) = (vec![atime.secs], vec![atime.nanos]);
-        (batch.mtime, batch.mtime_ns) = (vec![mtime.secs], vec![mtime.nanos]);
-        (batch.ctime, batch.ctime_ns) = (vec![ctime.secs], vec![ctime.nanos]);
-        batch.btime = vec![btime.map_or(NO_BTIME, |time| time.secs)];
-        batch.btime_ns = vec![btime.map_or(0, |time| time.nanos)];
-        batch.project = vec![project.unwrap_or(NO_PROJECT)];
-        batch.attributes = vec![attributes];
-        batch.link_target.push(&self.link_target);
-        batch.xattr_names.push(&self.xattr_names);
-        batch.acl.push(&self.acl);
-        batch.acl_default.push(&self.acl_default);
-        batch
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let strings = [
-            &self.link_target,
-            &self.xattr_names,
-            &self.acl,
-            &self.acl_default,
-        ];
-        strings.iter().map(|bytes| bytes.len()).sum()
-    }
 }
 
 impl Difference {
@@ -128,7 +43,7 @@ impl Difference {
             path: row.path(),
             from: None,
             before: None,
-            after: Some(State::of(row)),
+            after: Some(row.owned()),
             attributes: AttributeSet::EMPTY,
         }
     }
@@ -139,7 +54,7 @@ impl Difference {
             kind: Kind::Deleted,
             path: row.path(),
             from: None,
-            before: Some(State::of(row)),
+            before: Some(row.owned()),
             after: None,
             attributes: AttributeSet::EMPTY,
         }
@@ -151,8 +66,8 @@ impl Difference {
             kind: Kind::Changed,
             path: after.path(),
             from: None,
-            before: Some(State::of(before)),
-            after: Some(State::of(after)),
+            before: Some(before.owned()),
+            after: Some(after.owned()),
             attributes,
         }
     }
@@ -166,7 +81,7 @@ impl Difference {
     /// Apparent size in bytes before and after; 0 where the entry does not
     /// exist.
     pub fn sizes(&self) -> (u64, u64) {
-        let size = |state: &Option<State>| state.as_ref().map_or(0, |state| state.meta.size);
+        let size = |state: &Option<OwnedRow>| state.as_ref().map_or(0, |state| state.meta.size);
         (size(&self.before), size(&self.after))
     }
 
@@ -175,6 +90,6 @@ impl Difference {
         let states = [&self.before, &self.after].into_iter().flatten();
         size_of::<Difference>()
             + self.path.capacity()
-            + states.map(State::heap_bytes).sum::<usize>()
+            + states.map(OwnedRow::heap_bytes).sum::<usize>()
     }
 }

@@ -9,18 +9,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use trawl_diff::{AttributeSet, BUFFER_BYTES, Difference, Kind, Moves, Question, differences};
-use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, Readers, SnapshotWriter, WriterOptions};
+use trawl_format::Readers;
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_query::{Located, Start, View};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::{Prng, Scratch};
+use trawl_writer::{DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};
 
 /// Scans the tree into a new index and locates its root.
 fn indexed(scratch: &Scratch, name: &str, memory_bytes: usize) -> Start {
     let root = scratch.join("tree").canonicalize().unwrap();
     let root = root.into_os_string().into_encoded_bytes();
-    let index = IndexDir::create(&scratch.join(name), Some(Readers::Owner)).unwrap();
+    let index = trawl_writer::create_index(&scratch.join(name), Some(Readers::Owner)).unwrap();
     let options = WriterOptions {
         memory_bytes,
         started: Timestamp::default(),

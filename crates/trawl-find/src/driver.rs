@@ -39,6 +39,9 @@ pub enum DriverError {
     /// Standard output, standard error or a file could not be written.
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
+    /// A thread panicked, so a part of the output is missing.
+    #[error("cannot continue the search: {0}")]
+    Thread(#[from] trawl_walk::Lost),
 }
 
 /// Options for running a search.

@@ -46,7 +46,7 @@ pub enum FindError {
     BadArgument {
         /// The predicate.
         name: &'static str,
-        /// What is wrong with its argument.
+        /// Why its argument is invalid.
         reason: String,
     },
     /// A regular expression that is invalid, or cannot be matched.

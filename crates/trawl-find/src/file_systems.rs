@@ -110,10 +110,7 @@ fn table(mounts: impl Iterator<Item = Mount>) -> Table {
     let mut all = Table::default();
     let mut points = HashSet::new();
     for mount in mounts {
-        let dev = Dev {
-            major: mount.device.major,
-            minor: mount.device.minor,
-        };
+        let dev = mount.device;
         let allows = Allows {
             read_only: mount.has_mount_option(b"ro") || mount.has_option(b"ro"),
             without_programs: mount.has_mount_option(b"noexec"),

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
+use trawl_model::sync::lock;
 use trawl_text::quote::Terminal;
 
 use crate::environment::Environment;
@@ -88,12 +89,6 @@ impl OutputFile {
             Target::File(writing) => lock(writing).trouble.clone(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Returns the sink for a path; paths of the same file have the same sink. The

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use trawl_model::column::COLUMNS;
 use trawl_model::rows::Row;
-use trawl_model::{Column, ColumnSet, Timestamp};
+use trawl_model::{Column, ColumnSet};
 
 use crate::context::Context;
 
@@ -67,7 +67,7 @@ impl Order {
         let mut columns = ColumnSet::of(&[Column::Name]);
         for (key, _) in &self.0 {
             if let Key::Column(column) = key {
-                columns = columns.union(read_for(*column));
+                columns = columns.union(column.sources());
             }
         }
         columns
@@ -99,52 +99,20 @@ fn key(name: &str) -> Option<Key> {
     Some(Key::Column(found.column))
 }
 
-/// The columns to read for a column's value.
-fn read_for(column: Column) -> ColumnSet {
-    match column {
-        Column::Dir | Column::NameRaw => ColumnSet::of(&[Column::Name]),
-        Column::Type => ColumnSet::of(&[Column::Mode]),
-        Column::Atime => ColumnSet::of(&[Column::Atime, Column::AtimeNs]),
-        Column::Mtime => ColumnSet::of(&[Column::Mtime, Column::MtimeNs]),
-        Column::Ctime => ColumnSet::of(&[Column::Ctime, Column::CtimeNs]),
-        Column::Btime | Column::BtimeNs => ColumnSet::of(&[Column::Btime, Column::BtimeNs]),
-        other => ColumnSet::of(&[other]),
-    }
-}
-
 fn value(column: Column, row: &Row<'_>, path: &[u8], cx: &Context<'_>) -> Value {
-    let time = |time: Timestamp| number(time.as_nanos());
     match column {
         Column::Dir => {
             let slash = path.iter().rposition(|byte| *byte == b'/');
             bytes(&path[..slash.unwrap_or(0)])
         }
         Column::Name | Column::NameRaw => bytes(cx.name(row)),
-        Column::Type => number(row.file_type().letter()),
-        Column::Ino => number(row.ino()),
-        Column::Dev => number(row.dev().as_u64()),
-        Column::Mode => number(row.mode()),
-        Column::Nlink => number(row.nlink()),
-        Column::Uid => number(row.uid().0),
-        Column::Gid => number(row.gid().0),
-        Column::Rdev => number(row.rdev().as_u64()),
-        Column::Size => number(row.size()),
-        Column::Blocks => number(row.blocks()),
-        Column::Blksize => number(row.blksize()),
-        Column::Atime => time(row.atime()),
-        Column::AtimeNs => number(row.atime().nanos),
-        Column::Mtime => time(row.mtime()),
-        Column::MtimeNs => number(row.mtime().nanos),
-        Column::Ctime => time(row.ctime()),
-        Column::CtimeNs => number(row.ctime().nanos),
-        Column::Btime => Value::Number(row.btime().map(|time| time.as_nanos())),
-        Column::BtimeNs => Value::Number(row.btime().map(|time| time.nanos.into())),
-        Column::LinkTarget => bytes(row.link_target()),
-        Column::XattrNames => bytes(row.xattr_names()),
-        Column::Acl => bytes(row.acl()),
-        Column::AclDefault => bytes(row.acl_default()),
-        Column::Project => Value::Number(row.project().map(i128::from)),
-        Column::Attributes => number(row.attributes()),
+        other => match row.value(other) {
+            trawl_model::Value::Null => Value::Number(None),
+            trawl_model::Value::Number(one) => number(one),
+            trawl_model::Value::Time(time) => number(time.as_nanos()),
+            trawl_model::Value::Type(kind) => number(kind.letter()),
+            trawl_model::Value::Bytes(text) => bytes(text),
+        },
     }
 }
 

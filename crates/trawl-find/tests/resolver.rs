@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use trawl_find::resolve::{Follow, Remembered, Resolved, resolve};
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::guard::Credentials;
 use trawl_model::{ColumnSet, Gid, Timestamp, Uid};
 use trawl_query::{Index, Located};
@@ -24,6 +23,7 @@ use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::Scratch;
 use trawl_testkit::prng::Prng;
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// ID of a user who owns nothing.
 const STRANGER: u32 = 54_321;
@@ -100,7 +100,7 @@ fn index(root: &Path, place: &Path) {
         options: Default::default(),
     };
     let root = root.as_os_str().as_bytes();
-    let index = IndexDir::create(place, None).expect("an index");
+    let index = trawl_writer::create_index(place, None).expect("an index");
     let mut writer = SnapshotWriter::begin(&index, root, options).expect("a writer");
     let progress = ScanProgress::default();
     walk(root, &WalkOptions::new(&cancel), &progress, &mut writer).expect("a scan");

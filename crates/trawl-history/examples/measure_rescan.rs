@@ -14,10 +14,10 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use trawl_history::SegmentReader;
-use trawl_index::{DEFAULT_MEMORY_BYTES, IndexDir, SnapshotWriter, WriterOptions, Writing};
 use trawl_model::Timestamp;
 use trawl_scan::trace::{TraceOptions, read_trace};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
+use trawl_writer::{DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions, Writing};
 
 static CANCEL: AtomicBool = AtomicBool::new(false);
 
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "full" => Writing::Anew,
         _ => Writing::Sharing(Box::new(SegmentReader)),
     };
-    let index = IndexDir::create(&index, None)?;
+    let index = trawl_writer::create_index(&index, None)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let started = Timestamp {
         secs: i64::try_from(now.as_secs())?,

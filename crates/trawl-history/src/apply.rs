@@ -1,11 +1,11 @@
 //! Moves rows as planned: reads the affected segments in full, and puts their rows where they
 //! belong now.
 
-use trawl_index::revision::{Revision, Stored};
-use trawl_index::{ListingKind, SegmentInfo, Shard, Table};
+use trawl_format::{ListingKind, SegmentInfo, Shard, Table};
 use trawl_model::{DirBatch, Entry, FileType, path};
 use trawl_query::View;
-use trawl_query::stored::Place;
+use trawl_query::stored::RowAddress;
+use trawl_writer::revision::{Revision, Stored};
 
 use crate::error::{HistoryError, Result};
 use crate::now::Now;
@@ -64,7 +64,7 @@ impl Mover<'_, '_> {
         let (then, segment, dirs) = (self.then, self.segment, self.info.dirs);
         then.stored_listings::<HistoryError>(segment, 0..dirs, |stored, mut batch| {
             let row = stored.row;
-            if self.plan.continued.contains(&Place { segment, row }) {
+            if self.plan.continued.contains(&RowAddress { segment, row }) {
                 batch.fragment += 1;
             }
             let target = self.moves.dirs.get(row);
@@ -143,15 +143,7 @@ fn own_row(batch: &DirBatch, entry: &Entry) -> DirBatch {
         path: batch.path.clone(),
         ..DirBatch::default()
     };
-    let mut copied = |span| own.push_bytes(batch.bytes(span));
-    let copy = Entry {
-        meta: entry.meta,
-        name: copied(entry.name),
-        link_target: copied(entry.link_target),
-        xattr_names: copied(entry.xattr_names),
-        acl: copied(entry.acl),
-        acl_default: copied(entry.acl_default),
-    };
+    let copy = entry.with_spans(|span| own.push_bytes(batch.bytes(span)));
     own.entries.push(copy);
     own
 }

@@ -1,6 +1,6 @@
 //! Defines the errors of making old snapshots stricter.
 
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_query::QueryError;
 
 /// A result of this crate.

@@ -2,7 +2,7 @@
 //! there are few guards and many rows.
 
 use std::collections::HashMap;
-use trawl_index::{IndexError, Shard, Snapshot};
+use trawl_format::{IndexError, Shard, Snapshot};
 use trawl_model::guard::{Element, Guard};
 
 use crate::error::Result;

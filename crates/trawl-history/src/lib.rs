@@ -33,9 +33,10 @@ pub use error::{HistoryError, Result};
 pub use read_back::SegmentReader;
 
 use std::sync::Arc;
-use trawl_index::{Prepared, Readers, Snapshot, SnapshotId};
+use trawl_format::{Readers, Snapshot, SnapshotId};
 use trawl_model::guard::Credentials;
 use trawl_query::View;
+use trawl_writer::Prepared;
 
 /// Result of tightening older snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

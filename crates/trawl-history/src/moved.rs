@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use trawl_index::{SegmentId, Shard};
+use trawl_format::{SegmentId, Shard};
 use trawl_model::column::ColumnSet;
 use trawl_model::path;
 use trawl_query::stored::Listings;

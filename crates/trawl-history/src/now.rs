@@ -7,12 +7,12 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use trawl_index::Prepared;
 use trawl_model::guard::{Bit, Element, Guard, Predicate};
 use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, FileType, path};
 use trawl_query::stored::Listings;
 use trawl_query::{Located, View};
+use trawl_writer::Prepared;
 
 use crate::error::Result;
 use crate::moved::ByPlace;

@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::{GuardStep, Snapshot, Table};
+use trawl_format::{GuardStep, Snapshot, Table};
 use trawl_model::path;
 use trawl_query::View;
-use trawl_query::stored::{Place, Value, Values};
+use trawl_query::stored::{RowAddress, Value, Values};
 
 use crate::error::Result;
 use crate::guards::{Guards, TargetId};
@@ -63,7 +63,7 @@ pub(crate) struct Plan {
     pub(crate) guards: Guards,
     pub(crate) segments: BTreeMap<usize, SegmentMoves>,
     /// Rows of dirs tables that continue a directory of another segment in the same shard.
-    pub(crate) continued: HashSet<Place>,
+    pub(crate) continued: HashSet<RowAddress>,
     /// Directories whose own row is stored behind a barrier already.
     pub(crate) apart: HashSet<Vec<u8>>,
     /// Directories that have moved to a place that fewer users reach.
@@ -178,7 +178,7 @@ impl Planner<'_> {
 
     /// Finds the directories of a shard that are not in the new snapshot's shard with the same
     /// guard.
-    fn not_in_same_shard(&self, shard: usize, out: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
+    fn not_in_same_shard(&self, shard: usize, out: &mut Vec<(Vec<u8>, RowAddress)>) -> Result<()> {
         let same = self.plan.guards.same_shard(shard, self.now);
         let digest_of = |view: &View, at: usize| view.shards().get(at)?.digest;
         if self.plan.moved.is_empty()
@@ -232,7 +232,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn place_listing(&mut self, place: Place, now: usize, is_new: bool) {
+    fn place_listing(&mut self, place: RowAddress, now: usize, is_new: bool) {
         if let Some(target) = self.target(place.segment, now) {
             self.plan.moves(place.segment).dirs.push(place.row, target);
             self.plan.directories += u64::from(is_new);
@@ -326,7 +326,7 @@ impl Planner<'_> {
                 Some(now) => self.with_moved(now, &value.dir),
                 None => self.value_guard(&mut beside, &value)?,
             };
-            let Place { segment, row } = value.place;
+            let RowAddress { segment, row } = value.place;
             if let Some(target) = self.target(segment, now) {
                 self.plan.moves(segment).values.push(row, target);
                 self.plan.others += 1;
@@ -353,7 +353,7 @@ impl Planner<'_> {
 
     fn issues(&mut self) -> Result<()> {
         let then = self.then;
-        let mut batch: Vec<(Vec<u8>, Place)> = Vec::new();
+        let mut batch: Vec<(Vec<u8>, RowAddress)> = Vec::new();
         for segment in 0..then.stored_segments() {
             let table = then
                 .stored_segment(segment)
@@ -362,7 +362,7 @@ impl Planner<'_> {
             for start in (0..end).step_by(ISSUES_AT_A_TIME) {
                 let rows = start..end.min(start + ISSUES_AT_A_TIME as u64);
                 let issues = then.stored_issues(segment, rows.clone())?;
-                let places = rows.map(|row| Place { segment, row });
+                let places = rows.map(|row| RowAddress { segment, row });
                 batch.extend(issues.into_iter().map(|issue| issue.path).zip(places));
                 if batch.len() >= ISSUES_MOST {
                     self.place_issues(&mut batch)?;
@@ -372,14 +372,14 @@ impl Planner<'_> {
         self.place_issues(&mut batch)
     }
 
-    fn place_issues(&mut self, batch: &mut Vec<(Vec<u8>, Place)>) -> Result<()> {
+    fn place_issues(&mut self, batch: &mut Vec<(Vec<u8>, RowAddress)>) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }
         batch.sort_by(|(a, _), (b, _)| path::cmp(parent(a), parent(b)));
         let view = Arc::clone(&self.view);
         let mut beside = Beside::new(&view)?;
-        for (path, Place { segment, row }) in batch.drain(..) {
+        for (path, RowAddress { segment, row }) in batch.drain(..) {
             let now = match path == self.then.root() {
                 true => self.now.root_guard(),
                 false => self.guard_in(&mut beside, parent(&path))?,

@@ -1,13 +1,14 @@
 //! Reads segments for a writer: those of an older snapshot that a new one shares
-//! ([`trawl_index::ReadBack`]), and those published beside a snapshot ([`trawl_index::ReadRows`]).
+//! ([`trawl_writer::ReadBack`]), and those published beside a snapshot ([`trawl_writer::ReadRows`]).
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use trawl_index::live::Dead;
-use trawl_index::revision::Stored;
-use trawl_index::{IndexError, ReadBack, ReadRows, SegmentId, Snapshot, Table};
+use trawl_format::live::Dead;
+use trawl_format::{IndexError, SegmentId, Snapshot, Table};
 use trawl_query::View;
+use trawl_writer::revision::Stored;
+use trawl_writer::{ReadBack, ReadRows};
 
 use crate::error::{HistoryError, Result};
 use crate::view_of;
@@ -26,8 +27,8 @@ impl ReadBack for SegmentReader {
         &mut self,
         snapshot: Snapshot,
         wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> trawl_index::Result<()>,
-    ) -> trawl_index::Result<()> {
+        visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
+    ) -> trawl_format::Result<()> {
         let view = view_of(snapshot);
         let wanted = wanted.iter().copied();
         each(&view, wanted, &mut |number, segment| {
@@ -42,8 +43,8 @@ impl ReadRows for SegmentReader {
         &mut self,
         snapshot: &Snapshot,
         wanted: &[(usize, SegmentId, &[Range<u64>])],
-        visit: &mut dyn FnMut(usize, &[u8]) -> trawl_index::Result<()>,
-    ) -> trawl_index::Result<()> {
+        visit: &mut dyn FnMut(usize, &[u8]) -> trawl_format::Result<()>,
+    ) -> trawl_format::Result<()> {
         let view = view_of(snapshot.clone());
         let segments = wanted.iter().map(|(shard, id, _)| (*shard, *id));
         each(&view, segments, &mut |number, segment| {
@@ -60,7 +61,7 @@ impl ReadRows for SegmentReader {
         snapshot: &Snapshot,
         shard: usize,
         segment: SegmentId,
-    ) -> trawl_index::Result<Option<Stored>> {
+    ) -> trawl_format::Result<Option<Stored>> {
         let view = view_of(snapshot.clone());
         let mut row = None;
         let wanted = [(shard, segment)].into_iter();
@@ -78,7 +79,7 @@ impl ReadRows for SegmentReader {
         Ok(row)
     }
 
-    fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> trawl_index::Result<bool> {
+    fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> trawl_format::Result<bool> {
         let view = view_of(snapshot.clone());
         view.hides_names(place)
             .map_err(|error| told(HistoryError::from(error)))
@@ -116,7 +117,7 @@ fn each(
 fn read_one(
     view: &View,
     segment: usize,
-    visit: &mut dyn FnMut(Stored) -> trawl_index::Result<()>,
+    visit: &mut dyn FnMut(Stored) -> trawl_format::Result<()>,
 ) -> Result<()> {
     let Some((_, shard, info)) = view.stored_segment(segment) else {
         return Ok(());

@@ -5,17 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use trawl_format::{IndexDir, ListingKind, Readers, SegmentId, Snapshot, Source};
 use trawl_history::{SegmentReader, tighten};
-use trawl_index::gc::{Retention, collect};
-use trawl_index::revision::Stored;
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{
-    IndexDir, ListingKind, ReadBack, Readers, SegmentId, Snapshot, SnapshotWriter, Source,
-    WriterOptions, Writing, check_bundles,
-};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_query::{QueryError, View};
+use trawl_writer::gc::{Retention, collect};
+use trawl_writer::revision::Stored;
+use trawl_writer::verify::{Scope, verify};
+use trawl_writer::{ReadBack, SnapshotWriter, WriterOptions, Writing, check_bundles};
 
 mod support;
 
@@ -29,8 +27,8 @@ impl ReadBack for Lying {
         &mut self,
         snapshot: Snapshot,
         wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> trawl_index::Result<()>,
-    ) -> trawl_index::Result<()> {
+        visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
+    ) -> trawl_format::Result<()> {
         let mut has_lied = false;
         SegmentReader.read(snapshot, wanted, &mut |at, mut what| {
             if let Stored::Rows(ListingKind::Listed, batch) = &mut what
@@ -52,15 +50,15 @@ impl ReadBack for Failing {
         &mut self,
         snapshot: Snapshot,
         wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> trawl_index::Result<()>,
-    ) -> trawl_index::Result<()> {
+        visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
+    ) -> trawl_format::Result<()> {
         SegmentReader.read(snapshot, &wanted[..wanted.len() / 2], visit)?;
-        Err(trawl_index::IndexError::read_back("no more"))
+        Err(trawl_format::IndexError::read_back("no more"))
     }
 }
 
 fn write(index: &Path, state: &State, at: i64, memory_bytes: usize, bundler: Box<dyn ReadBack>) {
-    let index = IndexDir::create(index, Some(Readers::Owner)).unwrap();
+    let index = trawl_writer::create_index(index, Some(Readers::Owner)).unwrap();
     let options = WriterOptions {
         memory_bytes,
         started: Timestamp { secs: at, nanos: 0 },
@@ -107,7 +105,7 @@ fn rows(snapshot: Snapshot) -> BTreeMap<String, usize> {
             Ok(())
         })
         .unwrap();
-        let issues = info.files.get(&trawl_index::Table::Issues);
+        let issues = info.files.get(&trawl_format::Table::Issues);
         let issues = 0..issues.map_or(0, |file| file.rows);
         for issue in view.stored_issues(segment, issues).unwrap() {
             *lines.entry(format!("{issue:?}")).or_default() += 1;

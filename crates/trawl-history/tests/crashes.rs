@@ -11,11 +11,11 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
-use trawl_index::gc::{self, Retention};
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{IndexDir, Snapshot};
+use trawl_format::{IndexDir, Snapshot};
 use trawl_testkit::crash::at_each_point;
 use trawl_testkit::skip::{Skip, without_root};
+use trawl_writer::gc::{self, Retention};
+use trawl_writer::verify::{Scope, verify};
 
 const INDEX: &str = "TRAWL_TEST_INDEX";
 /// Number of snapshots that the child keeps.
@@ -54,11 +54,11 @@ fn snapshots(index: &Path) -> Vec<Snapshot> {
     let index = IndexDir::open(index).unwrap();
     let source = index.source(ROOT).unwrap().unwrap();
     let infos = source.snapshots().unwrap();
-    let open = |info: &trawl_index::SnapshotInfo| source.snapshot(info.id).unwrap();
+    let open = |info: &trawl_format::SnapshotInfo| source.snapshot(info.id).unwrap();
     infos.iter().map(open).collect()
 }
 
-fn damage(index: &Path) -> Vec<trawl_index::verify::Finding> {
+fn damage(index: &Path) -> Vec<trawl_writer::verify::Finding> {
     let index = IndexDir::open(index).unwrap();
     let found = verify(&index, Scope::All).unwrap().findings;
     found

@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use support::{Random, dump};
+use trawl_format::{Readers, Snapshot};
 use trawl_history::SegmentReader;
-use trawl_index::{
-    IndexDir, KnownItems, Readers, Snapshot, SnapshotWriter, WriterOptions, Writing,
-};
 use trawl_model::{DirBatch, KnownListings, Timestamp};
 use trawl_scan::{ScanProgress, WalkOptions, trusts_ctime, walk};
 use trawl_testkit::skip::{Skip, without_program};
+use trawl_writer::{KnownItems, SnapshotWriter, WriterOptions, Writing};
 
 /// Longer than the age at which a change is trusted.
 const SETTLED: Duration = Duration::from_millis(2_300);
@@ -54,7 +53,7 @@ enum Trust {
 /// Indexes a tree; returns the snapshot and the number of directories that were trusted.
 fn scan(index: &Path, tree: &Path, trust: Trust) -> (Snapshot, u64) {
     use std::os::unix::ffi::OsStrExt;
-    let index = IndexDir::create(index, Some(Readers::Owner)).unwrap();
+    let index = trawl_writer::create_index(index, Some(Readers::Owner)).unwrap();
     let options = WriterOptions {
         memory_bytes: 60_000,
         started: now(),

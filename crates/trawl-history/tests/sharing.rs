@@ -9,12 +9,8 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use support::{ROOT, Random, State, dump, write};
+use trawl_format::{IndexDir, Snapshot, SnapshotId};
 use trawl_history::{SegmentReader, tighten};
-use trawl_index::gc::{self, Retention};
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{
-    Committed, IndexDir, Snapshot, SnapshotId, SnapshotWriter, WriterOptions, Writing,
-};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid, Xattr,
@@ -22,6 +18,9 @@ use trawl_model::{
 };
 use trawl_testkit::crash::at_each_point;
 use trawl_testkit::skip::{Skip, without_root};
+use trawl_writer::gc::{self, Retention};
+use trawl_writer::verify::{Scope, verify};
+use trawl_writer::{Committed, SnapshotWriter, WriterOptions, Writing};
 
 fn open(index: &Path, id: SnapshotId) -> Snapshot {
     let index = IndexDir::open(index).unwrap();
@@ -297,7 +296,7 @@ fn index_tree(
     writing: Writing,
     memory_bytes: usize,
 ) -> Committed {
-    let index = IndexDir::create(index, Some(trawl_index::Readers::Owner)).unwrap();
+    let index = trawl_writer::create_index(index, Some(trawl_format::Readers::Owner)).unwrap();
     let options = WriterOptions {
         memory_bytes,
         started: Timestamp { secs: at, nanos: 0 },

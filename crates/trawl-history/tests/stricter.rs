@@ -10,10 +10,10 @@ mod support;
 use std::collections::BTreeSet;
 use std::path::Path;
 use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
-use trawl_index::gc::{self, Retention};
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{IndexDir, Snapshot, SnapshotId};
+use trawl_format::{IndexDir, Snapshot, SnapshotId};
 use trawl_testkit::skip::{without_program, without_root};
+use trawl_writer::gc::{self, Retention};
+use trawl_writer::verify::{Scope, verify};
 
 fn open(index: &Path, id: SnapshotId) -> Snapshot {
     let index = IndexDir::open(index).unwrap();

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_model::path::display;
 use trawl_sys::SysError;
 use trawl_text::words::{cause, quoted, shown};

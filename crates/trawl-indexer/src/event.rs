@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_index::SnapshotId;
-use trawl_index::gc::Collected;
+use trawl_format::SnapshotId;
 use trawl_model::Issue;
 use trawl_model::path::display;
 use trawl_scan::{Progress, ScanProgress};
 use trawl_text::words::{quoted, shown};
+use trawl_writer::gc::Collected;
 
 use crate::surroundings::Warning;
 

@@ -3,7 +3,7 @@
 
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_model::path;
 use trawl_query::SnapshotInfo;
 use trawl_scan::{Mounts, Xattrs};

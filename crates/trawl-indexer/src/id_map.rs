@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_model::IdMap;
 
 use crate::error::{IndexerError, Result};

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_scan::Excludes;
 
 use crate::error::{IndexerError, Result};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use trawl_index::{EXCLUDE, read_list};
+use trawl_format::{EXCLUDE, read_list};
 use trawl_model::Timestamp;
 use trawl_scan::{Mounts, Xattrs};
 
@@ -106,7 +106,7 @@ impl ScanOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trawl_index::write_list;
+    use trawl_format::write_list;
 
     #[test]
     fn a_source_is_scanned_as_it_was() {

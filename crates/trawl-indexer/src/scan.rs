@@ -8,16 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use trawl_format::{EXCLUDE, IndexDir, IndexError, SnapshotId, read_list, write_list};
 use trawl_history::Tightened;
-use trawl_index::{
-    Committed, EXCLUDE, IndexDir, IndexError, Prepared, SnapshotId, SnapshotWriter, WriterOptions,
-    Writing, read_list, write_list,
-};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, WalkOptions, Xattrs, walk};
 use trawl_text::words::shown;
+use trawl_writer::{Committed, Prepared, SnapshotWriter, WriterOptions, Writing};
 
 use crate::error::{IndexerError, Result};
 use crate::event::{Event, Listener, Notice, Running};
@@ -116,7 +114,7 @@ impl<'a> Scanner<'a> {
             && let Some(source) = self.index.source(&root)?
             && source.current_id()?.is_none()
         {
-            trawl_index::gc::remove_source(self.index, &root)?;
+            trawl_writer::gc::remove_source(self.index, &root)?;
         }
         done
     }
@@ -238,7 +236,7 @@ impl<'a> Scanner<'a> {
             .writer_options(None, id_map.as_ref(), &left_out)
             .options;
         // These options change how a source is read, but not the result.
-        let counts = |name: &str| name != "trust-ctime" && name != trawl_index::CHECKPOINT;
+        let counts = |name: &str| name != "trust-ctime" && name != trawl_writer::CHECKPOINT;
         let meant = |(name, value): (&String, &String)| match &name[..] {
             EXCLUDE => (name.clone(), write_list(&read_list(value))),
             _ => (name.clone(), value.clone()),
@@ -287,7 +285,7 @@ impl<'a> Scanner<'a> {
             note(EXCLUDE, write_list(&left_out.patterns));
         }
         WriterOptions {
-            memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
+            memory_bytes: trawl_writer::DEFAULT_MEMORY_BYTES,
             started: (self.control.clock)(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             options,
@@ -305,7 +303,7 @@ impl<'a> Scanner<'a> {
     /// reported: the next scan reports the cause.
     pub fn forget_unused(&self, job: &Job) {
         if let Ok(root) = job.root() {
-            let _ = trawl_index::gc::remove_unused(self.index, &root);
+            let _ = trawl_writer::gc::remove_unused(self.index, &root);
         }
     }
 

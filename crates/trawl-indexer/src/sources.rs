@@ -3,8 +3,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_index::usage::{Usage, usage};
-use trawl_index::{IndexDir, Source};
+use trawl_format::usage::{Usage, usage};
+use trawl_format::{IndexDir, Source};
 use trawl_model::path;
 
 use crate::error::Result;
@@ -40,7 +40,7 @@ pub fn remove(index: &IndexDir, given: &OsStr) -> Result<Option<Vec<u8>>> {
     let resolved = resolved.and_then(|path| path::normalize(path.as_os_str().as_bytes()));
     for root in [as_given, resolved].into_iter().flatten() {
         if index.source(&root)?.is_some() {
-            trawl_index::gc::remove_source(index, &root)?;
+            trawl_writer::gc::remove_source(index, &root)?;
             return Ok(Some(root));
         }
     }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use trawl_history::Tightened;
-use trawl_index::Committed;
 use trawl_model::Issue;
 use trawl_scan::Progress;
+use trawl_writer::Committed;
 
 use crate::left_out::LeftOut;
 

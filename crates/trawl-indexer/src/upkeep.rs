@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use trawl_format::retention::{Rule, RuleAt, Verdict};
+use trawl_format::usage::usage;
+use trawl_format::{IndexDir, SnapshotId, Source};
 use trawl_history::SegmentReader;
-use trawl_index::gc::Collected;
-use trawl_index::retention::{Rule, RuleAt, Verdict};
-use trawl_index::usage::usage;
-use trawl_index::verify::{Scope, Verified};
-use trawl_index::{IndexDir, SnapshotId, Source, check_bundles};
 use trawl_model::Timestamp;
-use trawl_query::Rebuilt;
 use trawl_text::zone::Zone;
+use trawl_writer::Rebuilt;
+use trawl_writer::check_bundles;
+use trawl_writer::gc::Collected;
+use trawl_writer::verify::{Scope, Verified};
 
 use crate::error::Result;
 use crate::event::{Event, Listener, Notice};
@@ -91,7 +92,7 @@ pub fn retain(
 pub fn collect(source: &Source, retention: &Retention, now: Timestamp) -> Result<Collected> {
     let rule = retention.rule_for(source)?;
     Ok(with_rule(&rule, now, |rule| {
-        trawl_index::gc::collect(source, rule)
+        trawl_writer::gc::collect(source, rule)
     })?)
 }
 
@@ -134,7 +135,7 @@ pub fn plan(source: &Source, retention: &Retention, now: Timestamp) -> Result<Pl
 /// If a segment cannot be read, a file cannot be written, or the source is being written by another
 /// process.
 pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
-    Ok(trawl_query::rebuild_names(
+    Ok(trawl_writer::rebuild_names(
         source,
         Some(&mut SegmentReader),
     )?)
@@ -145,7 +146,7 @@ pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
 /// # Errors
 /// If the index cannot be listed; damaged files are findings.
 pub fn verify(index: &IndexDir) -> Result<Verified> {
-    let mut done = trawl_index::verify::verify(index, Scope::All)?;
+    let mut done = trawl_writer::verify::verify(index, Scope::All)?;
     // The rows of a damaged index cannot be checked further.
     if !done.has_damage() {
         for source in index.sources()? {

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::IndexDir;
-use trawl_index::retention::Rule;
+use trawl_format::IndexDir;
+use trawl_format::retention::Rule;
 use trawl_indexer::upkeep::{collect, plan, verify};
 use trawl_indexer::{
     Control, Event, Exclusion, IndexerError, Job, Listener, Refreshed, Retention, ScanOptions,
@@ -59,7 +59,7 @@ impl Listener for Heard {
 fn a_tree_is_indexed_maintained_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let (tree, place) = tree(folder.path());
-    let index = IndexDir::create(&place, None).unwrap();
+    let index = trawl_writer::create_index(&place, None).unwrap();
     let options = ScanOptions {
         exclusion: Exclusion::Patterns(vec![b"*.o".to_vec()]),
         ..ScanOptions::default()
@@ -111,7 +111,7 @@ fn a_tree_is_indexed_maintained_and_removed() {
 fn an_interrupted_scan_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (tree, place) = tree(folder.path());
-    let index = IndexDir::create(&place, None).unwrap();
+    let index = trawl_writer::create_index(&place, None).unwrap();
     let options = ScanOptions::default();
     let scanner = Scanner::new(&index, &options, control(&STOP)).unwrap();
     let mut heard = Heard::default();
@@ -124,7 +124,7 @@ fn an_interrupted_scan_leaves_nothing() {
 #[test]
 fn errors_say_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
-    let index = IndexDir::create(&folder.path().join("index"), None).unwrap();
+    let index = trawl_writer::create_index(&folder.path().join("index"), None).unwrap();
     let options = ScanOptions {
         exclusion: Exclusion::Patterns(vec![b"a/b".to_vec()]),
         ..ScanOptions::default()

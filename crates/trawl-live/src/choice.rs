@@ -59,6 +59,9 @@ pub trait Watch: ChangeSource + Sized + Send + 'static {
     fn watch(tree: &Tree<'_>, queue: Option<OwnedFd>) -> Result<Begun<Self>>;
 }
 
+/// A change source of any kind.
+pub type AnySource = Box<dyn ChangeSource + Send>;
+
 /// A change source that has begun to watch.
 #[derive(Debug)]
 pub struct Begun<S> {
@@ -77,7 +80,7 @@ pub struct Watched {
     /// Its row in the table.
     pub kind: &'static SourceKind,
     /// The source.
-    pub begun: Begun<Box<dyn ChangeSource + Send>>,
+    pub begun: Begun<AnySource>,
 }
 
 /// What is known when it is the turn of a row.
@@ -100,7 +103,7 @@ pub struct SourceKind {
     /// When it is chosen, in a few words.
     pub chosen: &'static str,
     is_tried: fn(Attempt<'_>) -> bool,
-    watch: fn(&Tree<'_>, Option<OwnedFd>) -> Result<Begun<Box<dyn ChangeSource + Send>>>,
+    watch: fn(&Tree<'_>, Option<OwnedFd>) -> Result<Begun<AnySource>>,
     loses: Option<fn(&Tree<'_>) -> String>,
 }
 
@@ -181,10 +184,7 @@ fn none_fits(tree: &Tree<'_>) -> LiveError {
 }
 
 /// Begins to watch with a source, and adds the detection of mounts.
-fn watch_as<S: Watch>(
-    tree: &Tree<'_>,
-    queue: Option<OwnedFd>,
-) -> Result<Begun<Box<dyn ChangeSource + Send>>> {
+fn watch_as<S: Watch>(tree: &Tree<'_>, queue: Option<OwnedFd>) -> Result<Begun<AnySource>> {
     let begun = S::watch(tree, queue)?;
     let source = Mounted::new(begun.source, tree.root, tree.crossing)?;
     let source = source.without(tree.without.to_vec());

@@ -79,16 +79,6 @@ pub enum LiveError {
         /// The event that replaced it, in words that include the path.
         what: String,
     },
-    /// A line of a recording is malformed.
-    #[error("line {line} of the changelog {}: {what}; nothing after it was read", shown(.path))]
-    Changelog {
-        /// The recording.
-        path: Vec<u8>,
-        /// The line number, from 1.
-        line: u64,
-        /// The problem.
-        what: &'static str,
-    },
 }
 
 fn shown(path: &[u8]) -> String {

@@ -4,8 +4,7 @@
 //! identified by file handles. A [`DirtySet`] collects them in bounded memory; [`Places`] convert
 //! keys to paths. Each source states its guarantees and limits ([`ChangeSource::describe`]).
 //!
-//! [`SOURCES`] is the table of sources, and [`open`] chooses one for a tree. [`Lustre`] reads
-//! recorded changelogs and is never chosen.
+//! [`SOURCES`] is the table of sources, and [`open`] chooses one for a tree.
 //!
 //! [`Mounted`] adds detection of mounts below the root to any source. A [`WriterSearch`] finds
 //! files that may currently be changing without causing events.
@@ -23,7 +22,6 @@ mod dirty_set;
 mod error;
 mod fanotify;
 mod inode;
-pub mod lustre;
 mod mount_table;
 mod mounted;
 mod open_writers;
@@ -31,12 +29,11 @@ mod polling;
 mod resolver;
 mod source;
 
-pub use choice::{Attempt, Begun, SourceKind, Tree, Watch, Watched, Wish, open};
+pub use choice::{AnySource, Attempt, Begun, SourceKind, Tree, Watch, Watched, Wish, open};
 pub use directories::Directories;
 pub use dirty_set::{Dirty, DirtyDirectory, DirtySet, Limits};
 pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
-pub use lustre::Lustre;
 pub use mount_table::mounts_below;
 pub use mounted::{Crossing, Mounted};
 pub use open_writers::{

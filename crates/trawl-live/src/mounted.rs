@@ -24,7 +24,7 @@ use trawl_model::change::{
     Change, FileSystemId, NameChange, ObjectKey, ObjectRef, Receiver, SubtreeCause,
 };
 use trawl_model::escape::escape;
-use trawl_model::{Dev, path};
+use trawl_model::path;
 use trawl_sys::directory::{Links, Purpose, open_path};
 use trawl_sys::handle::{self, Use};
 use trawl_sys::wait::Either;
@@ -427,11 +427,7 @@ fn by_number(path: Vec<u8>) -> ObjectPlace {
         .ok()
         .and_then(|name| stat::stat_at(CWD, &name).ok());
     found.map_or(ObjectPlace::At(path), |found| ObjectPlace::Object {
-        dev: Dev {
-            major: found.dev.major,
-            minor: found.dev.minor,
-        }
-        .as_u64(),
+        dev: found.dev.as_u64(),
         ino: found.ino,
     })
 }

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use trawl_model::Dev;
 use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
 use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer};
 use trawl_sys::handle::{self, FileHandle, Use};
@@ -398,10 +397,7 @@ impl Places for Resolver {
                 _ => ObjectPlace::Outside,
             });
         }
-        let dev = Dev {
-            major: found.dev.major,
-            minor: found.dev.minor,
-        };
+        let dev = found.dev;
         Ok(ObjectPlace::Object {
             dev: dev.as_u64(),
             ino: found.ino,

@@ -71,7 +71,7 @@ pub trait ChangeSource: AsFd {
 /// Result of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Drained {
-    /// Number of events read (or of directories examined, or records).
+    /// Number of events read (or of directories examined).
     pub events: u64,
     /// Whether anything was left.
     pub left: Left,
@@ -104,8 +104,6 @@ pub enum AsOf {
     Now,
     /// The beginning of the last complete pass; `None` before the first.
     Pass(Option<Timestamp>),
-    /// The last record of a recording; `None` if there is none.
-    Record(Option<u64>),
 }
 
 /// Coverage of a source, in words for people and programs.

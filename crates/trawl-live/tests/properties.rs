@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use covers::Covers as _;
 use proptest::prelude::*;
-use trawl_live::lustre::Record;
 use trawl_live::{
     Change, Dirty, DirtySet, Doubt, FileSystemId, Limits, NameChange, Names, ObjectKey, ObjectRef,
     Place, Places, Reached, Receiver, SubtreeCause,
@@ -200,15 +199,5 @@ proptest! {
         if let Some(key) = ObjectRef::parse(&bytes) {
             prop_assert_eq!(key.handle().len() + 16, bytes.len());
         }
-    }
-
-    #[test]
-    fn hostile_lines_end(line in prop::collection::vec(any::<u8>(), 0..200), cut in 0usize..250) {
-        let _ = Record::parse(&line);
-        let good = b"4 08RENME 15:15:46.468790091 2018.01.09 0x1 t=[0x2:0x3:0x0] j=mv.0 \
-            p=[0x1:0x1:0x0] new name s=[0x5:0x6:0x0] sp=[0x1:0x1:0x0] old";
-        let mut mixed = good[..cut.min(good.len())].to_vec();
-        mixed.extend(&line);
-        let _ = Record::parse(&mixed);
     }
 }

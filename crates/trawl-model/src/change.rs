@@ -156,8 +156,6 @@ pub enum Doubt {
     QueueOverflow,
     /// Received data could not be parsed.
     Malformed,
-    /// Records are missing from a recording.
-    MissingRecords,
     /// The limit on marks was reached, so some directories could not be watched.
     TooManyDirectories,
     /// There were more changes than the receiver had room for.

@@ -4,10 +4,13 @@
 //! directories; a [`Row`] is one row with its directory. The index reader and the live walk both
 //! produce them, so that each predicate is written only once.
 
-use crate::column::{Column, ColumnSet};
-use crate::entry::{FileType, Meta};
+use crate::column::{Column, ColumnSet, with_fields};
+use crate::entry::{DirBatch, Entry, FileType, Meta};
+use crate::field::{NumberField, TimeField, Value};
 use crate::id::{Dev, Gid, Uid};
 use crate::time::Timestamp;
+
+pub use crate::field::{NO_BTIME, NO_PROJECT};
 
 /// A column of byte strings: value `i` is `data[offsets[i]..offsets[i + 1] - gap]`.
 #[derive(Clone, Debug)]
@@ -90,246 +93,332 @@ impl ByteColumn {
     }
 }
 
-/// Columns of some rows. A column that was not requested is empty; its getters return zero, the
-/// epoch, an empty string or `None`.
-#[derive(Clone, Debug, Default)]
-pub struct RowBatch {
-    /// The number of rows.
-    pub len: usize,
-    /// Names, raw bytes.
-    pub name: ByteColumn,
-    /// Inode numbers.
-    pub ino: Vec<u64>,
-    /// Devices of the file systems, encoded as in [`Dev::as_u64`].
-    pub dev: Vec<u64>,
-    /// Modes with type bits.
-    pub mode: Vec<u32>,
-    /// Link counts.
-    pub nlink: Vec<u32>,
-    /// Owners.
-    pub uid: Vec<u32>,
-    /// Groups.
-    pub gid: Vec<u32>,
-    /// Devices that device files represent, encoded as in [`Dev::as_u64`].
-    pub rdev: Vec<u64>,
-    /// Sizes, bytes.
-    pub size: Vec<u64>,
-    /// Allocated 512-byte units.
-    pub blocks: Vec<u64>,
-    /// Preferred I/O sizes, bytes.
-    pub blksize: Vec<u32>,
-    /// Access times: seconds since 1970.
-    pub atime: Vec<i64>,
-    /// Access times: nanoseconds.
-    pub atime_ns: Vec<u32>,
-    /// Modification times: seconds since 1970.
-    pub mtime: Vec<i64>,
-    /// Modification times: nanoseconds.
-    pub mtime_ns: Vec<u32>,
-    /// Change times: seconds since 1970.
-    pub ctime: Vec<i64>,
-    /// Change times: nanoseconds.
-    pub ctime_ns: Vec<u32>,
-    /// Creation times: seconds since 1970; [`NO_BTIME`] if unknown.
-    pub btime: Vec<i64>,
-    /// Creation times: nanoseconds.
-    pub btime_ns: Vec<u32>,
-    /// Targets of symbolic links; empty for other types.
-    pub link_target: ByteColumn,
-    /// Extended attribute names, each terminated by a NUL; empty if there are none.
-    pub xattr_names: ByteColumn,
-    /// Access ACL values; empty if there are none.
-    pub acl: ByteColumn,
-    /// Default ACL values; empty if there are none.
-    pub acl_default: ByteColumn,
-    /// Project ids; [`NO_PROJECT`] if unknown.
-    pub project: Vec<u32>,
-    /// Attribute flags (`stx_attributes`).
-    pub attributes: Vec<u64>,
+macro_rules! rows {
+    (
+        numbers { $(
+            $(#[$doc:meta])*
+            $field:ident: $ty:ty as $stored:ty = $column:ident $at:expr;
+        )* }
+        times { $(
+            $(#[$time_doc:meta])*
+            $time:ident: $time_ty:ty = $secs:ident $secs_at:expr, $nanos_field:ident $nanos:ident $nanos_at:expr;
+        )* }
+        strings { $(
+            $(#[$string_doc:meta])*
+            $string:ident = $string_column:ident $len_at:expr;
+        )* }
+    ) => {
+        /// Columns of some rows, with the numbers that are stored. A column that was not requested
+        /// is empty; its getters return zero, the epoch, an empty string or `None`.
+        #[derive(Clone, Debug, Default)]
+        pub struct RowBatch {
+            /// The number of rows.
+            pub len: usize,
+            /// Names, raw bytes.
+            pub name: ByteColumn,
+            $($(#[$doc])* pub $field: Vec<$stored>,)*
+            $(
+                $(#[$time_doc])*
+                /// Seconds since 1970.
+                pub $time: Vec<i64>,
+                $(#[$time_doc])*
+                /// Nanoseconds of the second.
+                pub $nanos_field: Vec<u32>,
+            )*
+            $($(#[$string_doc])* pub $string: ByteColumn,)*
+        }
+
+        impl RowBatch {
+            /// Removes all rows but keeps the memory.
+            pub fn clear(&mut self) {
+                self.len = 0;
+                self.name.clear();
+                $(self.$field.clear();)*
+                $(self.$time.clear(); self.$nanos_field.clear();)*
+                $(self.$string.clear();)*
+            }
+
+            /// Keeps only the values at `places`, which are in ascending order. All non-empty
+            /// columns must have the same number of values.
+            pub fn keep(&mut self, places: &[u32]) {
+                self.name.keep(places);
+                $(keep(&mut self.$field, places);)*
+                $(keep(&mut self.$time, places); keep(&mut self.$nanos_field, places);)*
+                $(self.$string.keep(places);)*
+            }
+
+            /// Appends a copy of a row. A column that the row does not have stays empty, so all
+            /// appended rows must have the same columns.
+            pub fn push(&mut self, row: &Row<'_>) {
+                let (from, at) = (row.batch, row.at);
+                self.len += 1;
+                copy_bytes(&mut self.name, &from.name, at);
+                $(copy(&mut self.$field, &from.$field, at);)*
+                $(
+                    copy(&mut self.$time, &from.$time, at);
+                    copy(&mut self.$nanos_field, &from.$nanos_field, at);
+                )*
+                $(copy_bytes(&mut self.$string, &from.$string, at);)*
+            }
+
+            /// Appends a row's attributes to the number columns. The caller increments `len` and
+            /// appends the strings.
+            pub fn push_meta(&mut self, meta: &Meta) {
+                $(self.$field.push(meta.$field.stored());)*
+                $(
+                    let (secs, nanos) = meta.$time.stored();
+                    self.$time.push(secs);
+                    self.$nanos_field.push(nanos);
+                )*
+            }
+
+            /// Returns the values of a column.
+            pub fn values(&self, column: Column) -> Values<'_> {
+                match column {
+                    Column::Name => Values::Bytes(&self.name),
+                    $(Column::$column => {
+                        Values::from((&self.$field, <$ty as NumberField>::NULL))
+                    })*
+                    $(
+                        Column::$secs => Values::from((&self.$time, <$time_ty as TimeField>::NULL)),
+                        Column::$nanos => Values::from((&self.$nanos_field, None)),
+                    )*
+                    $(Column::$string_column => Values::Bytes(&self.$string),)*
+                    Column::Dir | Column::NameRaw | Column::Type => Values::Derived,
+                }
+            }
+
+            /// Returns the values of a column, for changes.
+            pub fn values_mut(&mut self, column: Column) -> ValuesMut<'_> {
+                match column {
+                    Column::Name => ValuesMut::Bytes(&mut self.name),
+                    $(Column::$column => {
+                        ValuesMut::from((&mut self.$field, <$ty as NumberField>::NULL))
+                    })*
+                    $(
+                        Column::$secs => {
+                            ValuesMut::from((&mut self.$time, <$time_ty as TimeField>::NULL))
+                        }
+                        Column::$nanos => ValuesMut::from((&mut self.$nanos_field, None)),
+                    )*
+                    $(Column::$string_column => ValuesMut::Bytes(&mut self.$string),)*
+                    Column::Dir | Column::NameRaw | Column::Type => ValuesMut::Derived,
+                }
+            }
+        }
+
+        impl<'a> Row<'a> {
+            /// Returns a batch with a copy of this row only.
+            pub fn alone(&self) -> RowBatch {
+                let (from, at) = (self.batch, self.at);
+                RowBatch {
+                    len: 1,
+                    name: from.name.alone(at),
+                    $($field: one(&from.$field, at),)*
+                    $($time: one(&from.$time, at), $nanos_field: one(&from.$nanos_field, at),)*
+                    $($string: from.$string.alone(at),)*
+                }
+            }
+
+            $(
+                $(#[$doc])*
+                #[inline]
+                pub fn $field(&self) -> $ty {
+                    let stored = self.batch.$field.get(self.at).copied();
+                    stored.map(<$ty as NumberField>::of).unwrap_or_default()
+                }
+            )*
+
+            $(
+                $(#[$time_doc])*
+                #[inline]
+                pub fn $time(&self) -> $time_ty {
+                    <$time_ty as TimeField>::of(
+                        self.batch.$time.get(self.at).copied(),
+                        self.batch.$nanos_field.get(self.at).copied(),
+                    )
+                }
+            )*
+
+            $(
+                $(#[$string_doc])*
+                #[inline]
+                pub fn $string(&self) -> &'a [u8] {
+                    self.batch.$string.get(self.at)
+                }
+            )*
+
+            /// Returns all attributes as one value; those whose columns were not read are zero or
+            /// `None`.
+            pub fn meta(&self) -> Meta {
+                Meta {
+                    $($field: self.$field(),)*
+                    $($time: self.$time(),)*
+                }
+            }
+
+            /// Returns the value of a column; a column that was not read has zero, an empty string
+            /// or null.
+            pub fn value(&self, column: Column) -> Value<'a> {
+                match column {
+                    Column::Dir => Value::Bytes(self.dir),
+                    Column::Name | Column::NameRaw => Value::Bytes(self.name()),
+                    Column::Type => Value::Type(self.file_type()),
+                    $(Column::$column => self.$field().value(),)*
+                    $(
+                        Column::$secs => self.$time().value(),
+                        Column::$nanos => self.$time().nanos_value(),
+                    )*
+                    $(Column::$string_column => Value::Bytes(self.$string()),)*
+                }
+            }
+
+            /// Returns the row with its own copies of the byte strings.
+            pub fn owned(&self) -> OwnedRow {
+                OwnedRow {
+                    meta: self.meta(),
+                    $($string: self.$string().to_vec(),)*
+                }
+            }
+
+            /// Appends the row with all columns to the entries of `batch`.
+            pub fn push_to(&self, batch: &mut DirBatch) {
+                let entry = Entry {
+                    meta: self.meta(),
+                    name: batch.push_bytes(self.name()),
+                    $($string: batch.push_bytes(self.$string()),)*
+                };
+                batch.entries.push(entry);
+            }
+        }
+
+        /// A row that owns its values, without its path. Attributes that were not read are zero or
+        /// empty.
+        #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        pub struct OwnedRow {
+            /// Attributes.
+            pub meta: Meta,
+            $($(#[$string_doc])* pub $string: Vec<u8>,)*
+        }
+
+        impl OwnedRow {
+            /// Returns the row as a batch of one row, without its name.
+            pub fn batch(&self) -> RowBatch {
+                let mut batch = RowBatch {
+                    len: 1,
+                    ..RowBatch::default()
+                };
+                batch.push_meta(&self.meta);
+                $(batch.$string.push(&self.$string);)*
+                batch
+            }
+
+            /// Returns the value of a column; null for the directory and the name.
+            pub fn value(&self, column: Column) -> Value<'_> {
+                match column {
+                    $(Column::$string_column => Value::Bytes(&self.$string),)*
+                    other => self.meta.value(other),
+                }
+            }
+
+            /// Returns the bytes of the strings.
+            pub fn heap_bytes(&self) -> usize {
+                0 $(+ self.$string.len())*
+            }
+        }
+    };
+}
+with_fields!(rows);
+
+/// The values of one column of a batch; `null` is the stored number of a row without a value, for
+/// columns that may be null.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    /// Unsigned 32-bit numbers.
+    U32(&'a Vec<u32>, Option<u32>),
+    /// Unsigned 64-bit numbers.
+    U64(&'a Vec<u64>, Option<u64>),
+    /// Signed 64-bit numbers.
+    I64(&'a Vec<i64>, Option<i64>),
+    /// Byte strings; empty if there is none.
+    Bytes(&'a ByteColumn),
+    /// None: the values are made from the path, the name or the mode.
+    Derived,
+}
+
+/// Like [`Values`], for changes.
+#[derive(Debug)]
+pub enum ValuesMut<'a> {
+    /// Unsigned 32-bit numbers.
+    U32(&'a mut Vec<u32>, Option<u32>),
+    /// Unsigned 64-bit numbers.
+    U64(&'a mut Vec<u64>, Option<u64>),
+    /// Signed 64-bit numbers.
+    I64(&'a mut Vec<i64>, Option<i64>),
+    /// Byte strings; empty if there is none.
+    Bytes(&'a mut ByteColumn),
+    /// None: the values are made from the path, the name or the mode.
+    Derived,
+}
+
+macro_rules! from_numbers {
+    ($($kind:ident $ty:ty;)*) => {
+        $(
+            impl<'a> From<(&'a Vec<$ty>, Option<$ty>)> for Values<'a> {
+                #[inline]
+                fn from((numbers, null): (&'a Vec<$ty>, Option<$ty>)) -> Values<'a> {
+                    Values::$kind(numbers, null)
+                }
+            }
+
+            impl<'a> From<(&'a mut Vec<$ty>, Option<$ty>)> for ValuesMut<'a> {
+                #[inline]
+                fn from((numbers, null): (&'a mut Vec<$ty>, Option<$ty>)) -> ValuesMut<'a> {
+                    ValuesMut::$kind(numbers, null)
+                }
+            }
+        )*
+    };
+}
+
+from_numbers! {
+    U32 u32;
+    U64 u64;
+    I64 i64;
 }
 
 impl RowBatch {
-    /// Removes all rows but keeps the memory.
-    pub fn clear(&mut self) {
-        self.len = 0;
-        let RowBuffers {
-            bytes,
-            u64s,
-            u32s,
-            i64s,
-        } = self.buffers();
-        bytes.into_iter().for_each(ByteColumn::clear);
-        u64s.into_iter().for_each(Vec::clear);
-        u32s.into_iter().for_each(Vec::clear);
-        i64s.into_iter().for_each(Vec::clear);
-    }
-
-    /// Keeps only the values at `places`, which are in ascending order. All non-empty columns must
-    /// have the same number of values.
-    pub fn keep(&mut self, places: &[u32]) {
-        let RowBuffers {
-            bytes,
-            u64s,
-            u32s,
-            i64s,
-        } = self.buffers();
-        bytes.into_iter().for_each(|column| column.keep(places));
-        u64s.into_iter().for_each(|column| keep(column, places));
-        u32s.into_iter().for_each(|column| keep(column, places));
-        i64s.into_iter().for_each(|column| keep(column, places));
-    }
-
-    /// Empties the given columns; used for numeric columns.
+    /// Empties the given columns.
     pub fn drop_columns(&mut self, columns: ColumnSet) {
         for column in columns.iter() {
-            match column {
-                Column::Ino => self.ino.clear(),
-                Column::Dev => self.dev.clear(),
-                Column::Mode => self.mode.clear(),
-                Column::Nlink => self.nlink.clear(),
-                Column::Uid => self.uid.clear(),
-                Column::Gid => self.gid.clear(),
-                Column::Rdev => self.rdev.clear(),
-                Column::Size => self.size.clear(),
-                Column::Blocks => self.blocks.clear(),
-                Column::Blksize => self.blksize.clear(),
-                Column::Atime => self.atime.clear(),
-                Column::AtimeNs => self.atime_ns.clear(),
-                Column::Mtime => self.mtime.clear(),
-                Column::MtimeNs => self.mtime_ns.clear(),
-                Column::Ctime => self.ctime.clear(),
-                Column::CtimeNs => self.ctime_ns.clear(),
-                Column::Btime => self.btime.clear(),
-                Column::BtimeNs => self.btime_ns.clear(),
-                Column::Project => self.project.clear(),
-                Column::Attributes => self.attributes.clear(),
-                Column::Name => self.name.clear(),
-                Column::LinkTarget => self.link_target.clear(),
-                Column::XattrNames => self.xattr_names.clear(),
-                Column::Acl => self.acl.clear(),
-                Column::AclDefault => self.acl_default.clear(),
-                Column::Dir | Column::NameRaw | Column::Type => {}
+            match self.values_mut(column) {
+                ValuesMut::U32(numbers, _) => numbers.clear(),
+                ValuesMut::U64(numbers, _) => numbers.clear(),
+                ValuesMut::I64(numbers, _) => numbers.clear(),
+                ValuesMut::Bytes(strings) => strings.clear(),
+                ValuesMut::Derived => {}
             }
-        }
-    }
-
-    /// Appends a copy of a row. A column that the row does not have stays empty, so all appended
-    /// rows must have the same columns.
-    pub fn push(&mut self, row: &Row<'_>) {
-        fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], at: usize) {
-            to.extend(from.get(at));
-        }
-        fn copy_bytes(to: &mut ByteColumn, from: &ByteColumn, at: usize) {
-            if at < from.len() {
-                to.push(from.get(at));
-            }
-        }
-        let (from, at) = (row.batch, row.at);
-        // Names every field, so that a new column cannot be forgotten.
-        let RowBatch {
-            len,
-            name,
-            ino,
-            dev,
-            mode,
-            nlink,
-            uid,
-            gid,
-            rdev,
-            size,
-            blocks,
-            blksize,
-            atime,
-            atime_ns,
-            mtime,
-            mtime_ns,
-            ctime,
-            ctime_ns,
-            btime,
-            btime_ns,
-            link_target,
-            xattr_names,
-            acl,
-            acl_default,
-            project,
-            attributes,
-        } = self;
-        *len += 1;
-        copy_bytes(name, &from.name, at);
-        copy(ino, &from.ino, at);
-        copy(dev, &from.dev, at);
-        copy(mode, &from.mode, at);
-        copy(nlink, &from.nlink, at);
-        copy(uid, &from.uid, at);
-        copy(gid, &from.gid, at);
-        copy(rdev, &from.rdev, at);
-        copy(size, &from.size, at);
-        copy(blocks, &from.blocks, at);
-        copy(blksize, &from.blksize, at);
-        copy(atime, &from.atime, at);
-        copy(atime_ns, &from.atime_ns, at);
-        copy(mtime, &from.mtime, at);
-        copy(mtime_ns, &from.mtime_ns, at);
-        copy(ctime, &from.ctime, at);
-        copy(ctime_ns, &from.ctime_ns, at);
-        copy(btime, &from.btime, at);
-        copy(btime_ns, &from.btime_ns, at);
-        copy_bytes(link_target, &from.link_target, at);
-        copy_bytes(xattr_names, &from.xattr_names, at);
-        copy_bytes(acl, &from.acl, at);
-        copy_bytes(acl_default, &from.acl_default, at);
-        copy(project, &from.project, at);
-        copy(attributes, &from.attributes, at);
-    }
-
-    /// Returns all columns, grouped by type.
-    fn buffers(&mut self) -> RowBuffers<'_> {
-        // Names every field, so that a new column cannot be forgotten.
-        let RowBatch {
-            len: _,
-            name,
-            link_target,
-            xattr_names,
-            acl,
-            acl_default,
-            ino,
-            dev,
-            rdev,
-            size,
-            blocks,
-            attributes,
-            mode,
-            nlink,
-            uid,
-            gid,
-            blksize,
-            atime_ns,
-            mtime_ns,
-            ctime_ns,
-            btime_ns,
-            project,
-            atime,
-            mtime,
-            ctime,
-            btime,
-        } = self;
-        RowBuffers {
-            bytes: [name, link_target, xattr_names, acl, acl_default],
-            u64s: [ino, dev, rdev, size, blocks, attributes],
-            u32s: [
-                mode, nlink, uid, gid, blksize, atime_ns, mtime_ns, ctime_ns, btime_ns, project,
-            ],
-            i64s: [atime, mtime, ctime, btime],
         }
     }
 }
 
-/// The columns of a [`RowBatch`], grouped by type.
-struct RowBuffers<'a> {
-    bytes: [&'a mut ByteColumn; 5],
-    u64s: [&'a mut Vec<u64>; 6],
-    u32s: [&'a mut Vec<u32>; 10],
-    i64s: [&'a mut Vec<i64>; 4],
+/// Appends a copy of value `at`, if it exists.
+#[inline]
+fn copy<T: Copy>(to: &mut Vec<T>, from: &[T], at: usize) {
+    to.extend(from.get(at));
+}
+
+/// Appends a copy of value `at`, if it exists.
+#[inline]
+fn copy_bytes(to: &mut ByteColumn, from: &ByteColumn, at: usize) {
+    if at < from.len() {
+        to.push(from.get(at));
+    }
+}
+
+/// Returns a vector with value `at` only; empty if it does not exist.
+fn one<T: Copy>(column: &[T], at: usize) -> Vec<T> {
+    column.get(at).map(|value| vec![*value]).unwrap_or_default()
 }
 
 /// Keeps only the values at `places`, which are in ascending order.
@@ -347,11 +436,6 @@ fn keep<T: Copy>(column: &mut Vec<T>, places: &[u32]) {
     column.truncate(kept);
 }
 
-/// Stored value that means "no creation time".
-pub const NO_BTIME: i64 = i64::MIN;
-/// Stored value that means "no project id".
-pub const NO_PROJECT: u32 = u32::MAX;
-
 /// One row and the directory it lies in.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
@@ -363,178 +447,11 @@ pub struct Row<'a> {
     pub dir: &'a [u8],
 }
 
-macro_rules! number_getters {
-    ($($(#[$doc:meta])* $name:ident: $field:ident -> $ty:ty;)*) => {
-        $($(#[$doc])*
-        #[inline]
-        pub fn $name(&self) -> $ty {
-            self.batch.$field.get(self.at).copied().unwrap_or_default()
-        })*
-    };
-}
-
-macro_rules! byte_getters {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        $($(#[$doc])*
-        #[inline]
-        pub fn $name(&self) -> &'a [u8] {
-            self.batch.$name.get(self.at)
-        })*
-    };
-}
-
-macro_rules! time_getters {
-    ($($(#[$doc:meta])* $name:ident, $nanos:ident;)*) => {
-        $($(#[$doc])*
-        #[inline]
-        pub fn $name(&self) -> Timestamp {
-            Timestamp {
-                secs: self.batch.$name.get(self.at).copied().unwrap_or_default(),
-                nanos: self.batch.$nanos.get(self.at).copied().unwrap_or_default(),
-            }
-        })*
-    };
-}
-
-/// Returns a vector with value `at` only; empty if it does not exist.
-fn one<T: Copy>(column: &[T], at: usize) -> Vec<T> {
-    column.get(at).map(|value| vec![*value]).unwrap_or_default()
-}
-
 impl<'a> Row<'a> {
-    /// Returns a batch with a copy of this row only.
-    pub fn alone(&self) -> RowBatch {
-        let (from, at) = (self.batch, self.at);
-        RowBatch {
-            len: 1,
-            name: from.name.alone(at),
-            ino: one(&from.ino, at),
-            dev: one(&from.dev, at),
-            mode: one(&from.mode, at),
-            nlink: one(&from.nlink, at),
-            uid: one(&from.uid, at),
-            gid: one(&from.gid, at),
-            rdev: one(&from.rdev, at),
-            size: one(&from.size, at),
-            blocks: one(&from.blocks, at),
-            blksize: one(&from.blksize, at),
-            atime: one(&from.atime, at),
-            atime_ns: one(&from.atime_ns, at),
-            mtime: one(&from.mtime, at),
-            mtime_ns: one(&from.mtime_ns, at),
-            ctime: one(&from.ctime, at),
-            ctime_ns: one(&from.ctime_ns, at),
-            btime: one(&from.btime, at),
-            btime_ns: one(&from.btime_ns, at),
-            link_target: from.link_target.alone(at),
-            xattr_names: from.xattr_names.alone(at),
-            acl: from.acl.alone(at),
-            acl_default: from.acl_default.alone(at),
-            project: one(&from.project, at),
-            attributes: one(&from.attributes, at),
-        }
-    }
-
-    number_getters! {
-        /// Returns the inode number.
-        ino: ino -> u64;
-        /// Returns the type and permission bits.
-        mode: mode -> u32;
-        /// Returns the number of hard links.
-        nlink: nlink -> u32;
-        /// Returns the apparent size in bytes.
-        size: size -> u64;
-        /// Returns the allocated space in units of 512 bytes.
-        blocks: blocks -> u64;
-        /// Returns the preferred I/O size in bytes.
-        blksize: blksize -> u32;
-        /// Returns the attribute flags (statx).
-        attributes: attributes -> u64;
-    }
-
-    byte_getters! {
-        /// Returns the name's bytes; empty only for the row of `/` itself.
-        name;
-        /// Returns a symbolic link's target; empty for other types.
-        link_target;
-        /// Returns the extended attribute names, each terminated by a NUL.
-        xattr_names;
-        /// Returns the access ACL's value; empty if there is none.
-        acl;
-        /// Returns the default ACL's value; empty if there is none.
-        acl_default;
-    }
-
-    time_getters! {
-        /// Returns the time of the last access.
-        atime, atime_ns;
-        /// Returns the time of the last change of the content.
-        mtime, mtime_ns;
-        /// Returns the time of the last change of the inode.
-        ctime, ctime_ns;
-    }
-
-    /// Returns the time of creation, if known.
-    pub fn btime(&self) -> Option<Timestamp> {
-        let secs = *self.batch.btime.get(self.at)?;
-        let nanos = self
-            .batch
-            .btime_ns
-            .get(self.at)
-            .copied()
-            .unwrap_or_default();
-        (secs != NO_BTIME).then_some(Timestamp { secs, nanos })
-    }
-
-    /// Returns all attributes as one value; those whose columns were not read are zero or `None`.
-    pub fn meta(&self) -> Meta {
-        Meta {
-            ino: self.ino(),
-            dev: self.dev(),
-            rdev: self.rdev(),
-            mode: self.mode(),
-            nlink: self.nlink(),
-            uid: self.uid(),
-            gid: self.gid(),
-            size: self.size(),
-            blocks: self.blocks(),
-            blksize: self.blksize(),
-            atime: self.atime(),
-            mtime: self.mtime(),
-            ctime: self.ctime(),
-            btime: self.btime(),
-            attributes: self.attributes(),
-            project: self.project(),
-        }
-    }
-
-    /// Returns the project id, if known.
-    pub fn project(&self) -> Option<u32> {
-        self.batch
-            .project
-            .get(self.at)
-            .copied()
-            .filter(|id| *id != NO_PROJECT)
-    }
-
-    /// Returns the owner.
-    pub fn uid(&self) -> Uid {
-        Uid(self.batch.uid.get(self.at).copied().unwrap_or_default())
-    }
-
-    /// Returns the owning group.
-    pub fn gid(&self) -> Gid {
-        Gid(self.batch.gid.get(self.at).copied().unwrap_or_default())
-    }
-
-    /// Returns the device number of the file system that holds the object.
-    pub fn dev(&self) -> Dev {
-        Dev::from_u64(self.batch.dev.get(self.at).copied().unwrap_or_default())
-    }
-
-    /// Returns the device number that a device file represents.
-    pub fn rdev(&self) -> Dev {
-        Dev::from_u64(self.batch.rdev.get(self.at).copied().unwrap_or_default())
+    /// Returns the name's bytes; empty only for the row of `/` itself.
+    #[inline]
+    pub fn name(&self) -> &'a [u8] {
+        self.batch.name.get(self.at)
     }
 
     /// Returns the object's type, from the mode column.

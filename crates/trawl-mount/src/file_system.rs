@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fuser::{
@@ -21,12 +21,13 @@ use fuser::{
 };
 use trawl_call::Attributes;
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::lock;
 use trawl_sys::stat::Time;
 
 use crate::files::{Files, Handle, Reading};
 use crate::nodes::{Nodes, TOP};
 use crate::serving::Mounted;
-use crate::tree::{Asking, Entry, Known, Listing, Tree, is_directory};
+use crate::tree::{Asking, Entry, Listing, Timed, Tree, is_directory};
 
 /// Requested capabilities: the kernel caches directory entries and link targets, gets attributes
 /// together with names, and drops cached contents that have changed.
@@ -62,10 +63,6 @@ pub(crate) struct RemoteFiles {
     next_handle: AtomicU64,
     /// Whether files may be read with `FOPEN_DIRECT_IO` and still be mapped.
     may_be_direct: bool,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn errno(errno: trawl_sys::Errno) -> Errno {
@@ -130,11 +127,11 @@ impl RemoteFiles {
         };
         let path = join(&dir, name);
         let mut number = self.number(&path, &what);
-        let Known { at, asked, .. } = known;
+        let Timed { at, asked, .. } = known;
         for _ in 0..TRIES {
             let known = match self.files.of_open(number, &path) {
                 Some(Ok(open)) => open,
-                Some(Err(_)) | None => Known { what, at, asked },
+                Some(Err(_)) | None => Timed { what, at, asked },
             };
             // The open file may prove to be another file, which then keeps the number.
             if !is_directory(&what) && !self.nodes.is_of(number, &path, &what) {
@@ -154,7 +151,7 @@ impl RemoteFiles {
     fn tell<R: Answer + Send + 'static>(
         &self,
         (number, dir, name): (u64, &[u8], &[u8]),
-        (known, is_at_once): (Known<Attributes>, bool),
+        (known, is_at_once): (Timed<Attributes>, bool),
         reply: R,
     ) {
         let attr = file_attr(number, &known.what);
@@ -378,9 +375,9 @@ pub(crate) fn file_attr(number: u64, of: &Attributes) -> FileAttr {
 }
 
 /// Returns the attributes of a name as of a listing.
-fn of(listing: &Listing, what: Attributes) -> Known<Attributes> {
+fn of(listing: &Listing, what: Attributes) -> Timed<Attributes> {
     let (at, asked) = (listing.at, listing.asked);
-    Known { what, at, asked }
+    Timed { what, at, asked }
 }
 
 /// Returns attributes with an impossible file size: the kernel takes only the name, and asks for
@@ -532,7 +529,7 @@ impl Filesystem for RemoteFiles {
                             let number = self.number(&path, found);
                             let known = of(listing, *found);
                             match self.files.to_tell(number, known) {
-                                Some((Known { what, .. }, true)) => {
+                                Some((Timed { what, .. }, true)) => {
                                     (file_attr(number, &what), telling.entry(&entry.name, &what))
                                 }
                                 _ => {

@@ -15,17 +15,18 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::{INodeNo, Notifier};
 use trawl_call::Attributes;
 use trawl_model::relative_path::split;
+use trawl_model::sync::lock;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
 
 use crate::nodes::{Nodes, Stale};
-use crate::tree::{Content, Held, Known, MAPPED_LEAST, Seen, Tree, Version};
+use crate::tree::{Content, FileAnswer, MAPPED_LEAST, OpenFile, Timed, Tree, Version};
 
 /// Maximum number of opened files whose cached versions are remembered; at this number, files that
 /// are not open are forgotten.
@@ -55,7 +56,7 @@ pub(crate) enum Reading {
 #[derive(Clone, Copy)]
 enum Pages {
     None,
-    Of(Seen),
+    Of(FileAnswer),
     Mixed,
 }
 
@@ -74,7 +75,7 @@ struct Kernel {
 /// An opened file.
 pub(crate) struct File {
     number: u64,
-    held: Held,
+    held: OpenFile,
     kernel: Mutex<Kernel>,
 }
 
@@ -102,7 +103,7 @@ struct Job {
 }
 
 /// The channels to the kernel.
-struct Way {
+struct Channels {
     notifier: Notifier,
     jobs: Mutex<Sender<Job>>,
     names: Mutex<Sender<Stale>>,
@@ -115,11 +116,7 @@ pub(crate) struct Files {
     known: Mutex<HashMap<u64, Arc<File>>>,
     /// Contents of small files that are not open.
     kept: Mutex<HashMap<u64, Content>>,
-    way: OnceLock<Way>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    way: OnceLock<Channels>,
 }
 
 impl File {
@@ -144,7 +141,7 @@ impl Kernel {
 
     /// Returns whether the kernel knows a later version than this one. Bytes of this one would then
     /// appear to end in zeros.
-    fn is_past(&self, seen: &Seen) -> bool {
+    fn is_past(&self, seen: &FileAnswer) -> bool {
         self.told
             .is_some_and(|(told, asked)| told != seen.version() && asked > seen.asked)
     }
@@ -198,7 +195,7 @@ impl Files {
             }
         })?;
         let (jobs, names) = (Mutex::new(jobs), Mutex::new(names));
-        let _ = self.way.set(Way {
+        let _ = self.way.set(Channels {
             notifier,
             jobs,
             names,
@@ -256,7 +253,7 @@ impl Files {
             Some(seen) => Ok((seen, 0)),
             None => file.held.look().map(|seen| (seen, 0)),
         };
-        let is_it = |seen: &Seen| self.nodes.is_of(number, path, &seen.attributes);
+        let is_it = |seen: &FileAnswer| self.nodes.is_of(number, path, &seen.attributes);
         let is_opened = found.as_ref().is_ok_and(|(seen, _)| is_it(seen));
         let is_opened = self.end_opening(&file, is_opened);
         let (seen, count) = match found {
@@ -383,7 +380,7 @@ impl Files {
 
     /// Records that the kernel is about to get bytes of this version; false if it knows a later
     /// version.
-    fn give(&self, handle: &Handle, seen: &Seen) -> bool {
+    fn give(&self, handle: &Handle, seen: &FileAnswer) -> bool {
         let file = &handle.file;
         let mut kernel = file.kernel();
         if kernel.is_past(seen) {
@@ -430,11 +427,11 @@ impl Files {
         &self,
         handle: &Handle,
         path: &[u8],
-    ) -> Result<Known<Attributes>, Errno> {
+    ) -> Result<Timed<Attributes>, Errno> {
         self.of_file(&handle.file, path)
     }
 
-    fn of_file(&self, file: &Arc<File>, path: &[u8]) -> Result<Known<Attributes>, Errno> {
+    fn of_file(&self, file: &Arc<File>, path: &[u8]) -> Result<Timed<Attributes>, Errno> {
         file.held.may_be_at(path);
         match file.held.attributes() {
             Ok(seen) => Ok(seen.known()),
@@ -448,7 +445,7 @@ impl Files {
         &self,
         number: u64,
         path: &[u8],
-    ) -> Option<Result<Known<Attributes>, Errno>> {
+    ) -> Option<Result<Timed<Attributes>, Errno>> {
         let file = self.get(number)?;
         let is_open = file.kernel().handles > 0;
         is_open.then(|| self.of_file(&file, path))
@@ -462,8 +459,8 @@ impl Files {
     pub(crate) fn to_tell(
         &self,
         number: u64,
-        known: Known<Attributes>,
-    ) -> Option<(Known<Attributes>, bool)> {
+        known: Timed<Attributes>,
+    ) -> Option<(Timed<Attributes>, bool)> {
         let Some(file) = self.get(number) else {
             return Some((known, true));
         };
@@ -495,7 +492,7 @@ impl Files {
             let kernel = file.kernel();
             let is_used = kernel.handles > 0 && !matches!(kernel.pages, Pages::None);
             drop(kernel);
-            let is_new = |seen: &Seen| seen.asked.elapsed() < age;
+            let is_new = |seen: &FileAnswer| seen.asked.elapsed() < age;
             is_used
                 && file.held.watched().is_none()
                 && !file.held.last().as_ref().is_some_and(is_new)

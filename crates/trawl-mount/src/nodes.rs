@@ -17,10 +17,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use trawl_call::Attributes;
 use trawl_model::relative_path::is_within;
+use trawl_model::sync::lock;
 
 use crate::tree::is_directory;
 
@@ -39,7 +40,7 @@ struct Node {
 const CLAIMS_MAX: usize = 1 << 20;
 
 #[derive(Default)]
-struct Told {
+struct ToldDirectories {
     nodes: HashMap<u64, Node>,
     /// For each path, the number that the kernel was last told.
     numbers: HashMap<Arc<[u8]>, u64>,
@@ -52,7 +53,7 @@ struct Told {
     parting: HashSet<u64>,
 }
 
-impl Told {
+impl ToldDirectories {
     /// Returns the path by which the kernel knows a number.
     fn name_of(&self, number: u64) -> Option<Arc<[u8]>> {
         let path = &self.nodes.get(&number)?.path;
@@ -77,7 +78,7 @@ pub(crate) struct Stale {
 /// The numbers that the kernel remembers and those that tables have told.
 pub(crate) struct Nodes {
     device: u64,
-    told: Mutex<Told>,
+    told: Mutex<ToldDirectories>,
 }
 
 impl Nodes {
@@ -88,8 +89,8 @@ impl Nodes {
         }
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn told(&self) -> MutexGuard<'_, ToldDirectories> {
+        lock(&self.told)
     }
 
     /// Returns the path for a number that the kernel was told.
@@ -122,7 +123,7 @@ impl Nodes {
                 number = apart(number, path);
             }
         }
-        let Told { nodes, numbers, .. } = &mut *told;
+        let ToldDirectories { nodes, numbers, .. } = &mut *told;
         let node = nodes.entry(number).or_insert_with(|| Node {
             path: Arc::default(),
             lookups: 0,
@@ -195,7 +196,7 @@ impl Nodes {
         self.number_now(&self.told(), attributes)
     }
 
-    fn number_now(&self, told: &Told, attributes: &Attributes) -> u64 {
+    fn number_now(&self, told: &ToldDirectories, attributes: &Attributes) -> u64 {
         let first = self.first(attributes);
         match told.reused.get(&first) {
             // No path begins with a slash, so this cannot collide with a path.
@@ -216,7 +217,7 @@ impl Nodes {
     /// Decreases the kernel's lookup count by `lookups`.
     pub(crate) fn forget(&self, number: u64, lookups: u64) {
         let mut told = self.told();
-        let Told { nodes, numbers, .. } = &mut *told;
+        let ToldDirectories { nodes, numbers, .. } = &mut *told;
         if let Some(node) = nodes.get_mut(&number) {
             node.lookups = node.lookups.saturating_sub(lookups);
             if node.lookups == 0 {

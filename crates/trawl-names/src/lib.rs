@@ -46,7 +46,7 @@ pub use error::{NamesError, Result};
 pub use pattern::Beginning;
 pub use pattern::{Anchor, Case, Literal, Matcher, Needles, Pattern, Subject};
 pub use read_at::ReadAt;
-pub use reader::{Found, Names, RowRanges};
+pub use reader::{NameMatch, Names, RowRanges};
 pub use rows::{NameText, RowReader};
 pub use trail::Trail;
 pub use writer::{NamesWriter, RowKind};

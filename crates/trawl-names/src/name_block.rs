@@ -11,7 +11,7 @@ use crate::writer::RowKind;
 
 /// A row of a block and its position in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct RowPosition {
     /// Offset of the zero byte before its name.
     pub(crate) at: usize,
     /// The row, counted from the first of the block.
@@ -29,7 +29,7 @@ pub(crate) struct NameBlock {
     kinds: Vec<u8>,
     /// The names in lower case (ASCII only); computed on first use.
     folded: Vec<u8>,
-    current: Place,
+    current: RowPosition,
 }
 
 /// A block as stored in the file.
@@ -109,7 +109,7 @@ impl NameBlock {
             .extend_from_slice(&coded.packed[coded.codes_len..]);
         (self.number, self.text_len) = (coded.number, text_len);
         self.folded.clear();
-        self.current = Place::default();
+        self.current = RowPosition::default();
         true
     }
 
@@ -137,34 +137,34 @@ impl NameBlock {
     }
 
     /// The current row.
-    pub(crate) fn current(&self) -> Place {
+    pub(crate) fn current(&self) -> RowPosition {
         self.current
     }
 
     /// Moves to a place.
-    pub(crate) fn set(&mut self, place: Place) {
+    pub(crate) fn set(&mut self, place: RowPosition) {
         self.current = place;
     }
 
     /// Moves to a row, which must not be before the current one.
     pub(crate) fn go_to(&mut self, row: usize) {
-        let Place { at, row: current } = self.current;
+        let RowPosition { at, row: current } = self.current;
         if let Some(skipped) = row.checked_sub(current + 1) {
             let mut ends = memchr_iter(0, &self.raw[at + 1..self.text_len]);
             if let Some(end) = ends.nth(skipped) {
                 let at = at + 1 + end;
-                self.current = Place { at, row };
+                self.current = RowPosition { at, row };
             }
         }
     }
 
     /// Returns the row that the text at `at` belongs to, searching from `from`
     /// on. The zero byte before a name belongs to that name.
-    pub(crate) fn place_of(&self, at: usize, from: Place) -> Place {
+    pub(crate) fn place_of(&self, at: usize, from: RowPosition) -> RowPosition {
         let at = at.min(self.text_len.saturating_sub(2));
         let first = from.at + 1;
         let passed = &self.raw[first..(at + 1).max(first)];
-        Place {
+        RowPosition {
             at: memrchr(0, passed).map_or(from.at, |zero| first + zero),
             row: from.row + memchr_iter(0, passed).count(),
         }

@@ -21,24 +21,24 @@ pub(crate) struct Encoder {
     /// Codes of symbols of two bytes.
     pairs: Vec<u16>,
     /// Codes of symbols of three bytes.
-    threes: Places,
+    threes: OpenAddressing,
     /// For each four-byte prefix, the position in `longs` of its first symbol.
-    prefixes: Places,
+    prefixes: OpenAddressing,
     /// Symbols of four or more bytes, grouped by prefix, longest first in each
     /// group.
     longs: Vec<Long>,
 }
 
 /// A hash map with open addressing that is never full.
-struct Places {
+struct OpenAddressing {
     slots: Vec<(u32, u16)>,
     shift: u32,
 }
 
-impl Places {
-    fn new(count: usize) -> Places {
+impl OpenAddressing {
+    fn new(count: usize) -> OpenAddressing {
         let bits = (count * 2 + 2).next_power_of_two().ilog2();
-        Places {
+        OpenAddressing {
             slots: vec![(0, NO_CODE); 1 << bits],
             shift: u32::BITS - bits,
         }
@@ -86,8 +86,8 @@ impl Encoder {
         let of_len = |len| symbols.texts().filter(move |text| text.len() == len);
         let mut encoder = Encoder {
             pairs: vec![NO_CODE; 1 << 16],
-            threes: Places::new(of_len(3).count()),
-            prefixes: Places::new(0),
+            threes: OpenAddressing::new(of_len(3).count()),
+            prefixes: OpenAddressing::new(0),
             longs: Vec::new(),
         };
         for (code, text) in symbols.texts().enumerate() {
@@ -111,7 +111,7 @@ impl Encoder {
         let longest_first = |long: &Long| (long.text as u32, u8::MAX - long.len, long.code);
         self.longs.sort_unstable_by_key(longest_first);
         let same = |a: &Long, b: &Long| a.text as u32 == b.text as u32;
-        self.prefixes = Places::new(self.longs.chunk_by(same).count());
+        self.prefixes = OpenAddressing::new(self.longs.chunk_by(same).count());
         let mut start = 0;
         for run in self.longs.chunk_by(same) {
             self.prefixes.insert(run[0].text as u32, start as u16);

@@ -14,7 +14,7 @@ use crate::layout::{BLOCK_ROWS, Block, FOOTER_BYTES, Footer, Layout, PlacedPage}
 use crate::name_block::{CodedBlock, NameBlock};
 use crate::pattern::{Needles, Pattern};
 use crate::read_at::ReadAt;
-use crate::search::{Search, Wanted};
+use crate::search::{Search, WantedResults};
 use crate::select::{self, KnownDirs};
 use crate::symbols::Symbols;
 use crate::trigrams::{self, BlockSet};
@@ -29,7 +29,7 @@ const END_BYTES: u64 = 16 << 10;
 
 /// A matching row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct NameMatch<'a> {
     /// Its number in the segment's entries table.
     pub row: u64,
     /// The path of the directory that holds the row.
@@ -139,9 +139,9 @@ impl<R: ReadAt> Names<R> {
         &self,
         pattern: &Pattern<'_>,
         rows: Range<u64>,
-        found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+        found: &mut dyn FnMut(NameMatch<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Rows(found)).run(rows)
+        Search::new(self, pattern, WantedResults::Rows(found)).run(rows)
     }
 
     /// Like [`Names::search`], but only searches `selected`: ranges that
@@ -153,9 +153,9 @@ impl<R: ReadAt> Names<R> {
         &self,
         pattern: &Pattern<'_>,
         selected: &[Range<u64>],
-        found: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
+        found: &mut dyn FnMut(NameMatch<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Rows(found)).run_among(selected)
+        Search::new(self, pattern, WantedResults::Rows(found)).run_among(selected)
     }
 
     /// Passes ranges of matching rows among `rows` to `found`, in order, until
@@ -170,7 +170,7 @@ impl<R: ReadAt> Names<R> {
         rows: Range<u64>,
         found: &mut dyn FnMut(Range<u64>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Ranges(found)).run(rows)
+        Search::new(self, pattern, WantedResults::Ranges(found)).run(rows)
     }
 
     /// Like [`Names::ranges`], but only searches `selected`, as
@@ -184,7 +184,7 @@ impl<R: ReadAt> Names<R> {
         selected: &[Range<u64>],
         found: &mut dyn FnMut(Range<u64>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        Search::new(self, pattern, Wanted::Ranges(found)).run_among(selected)
+        Search::new(self, pattern, WantedResults::Ranges(found)).run_among(selected)
     }
 
     /// Returns the path of the directory that holds a row.

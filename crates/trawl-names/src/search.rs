@@ -14,10 +14,10 @@ use crate::dirs::DirCursor;
 use crate::error::Result;
 use crate::fold;
 use crate::layout::BLOCK_ROWS;
-use crate::name_block::{CodedBlock, NameBlock, Place};
+use crate::name_block::{CodedBlock, NameBlock, RowPosition};
 use crate::pattern::{Anchor, Beginning, Case, Decider, Literal, Pattern, Subject};
 use crate::read_at::ReadAt;
-use crate::reader::{Buffers, Found, Names, RowRanges};
+use crate::reader::{Buffers, NameMatch, Names, RowRanges};
 use crate::select::{self, Cut, anchored, reduced};
 use crate::suffix::{self, Hit, Suffix};
 use crate::symbols::Symbols;
@@ -25,8 +25,8 @@ use crate::trail::Trail;
 use crate::writer::RowKind;
 
 /// The results that the caller wants.
-pub(crate) enum Wanted<'w> {
-    Rows(&'w mut dyn FnMut(Found<'_>) -> ControlFlow<()>),
+pub(crate) enum WantedResults<'w> {
+    Rows(&'w mut dyn FnMut(NameMatch<'_>) -> ControlFlow<()>),
     Ranges(&'w mut dyn FnMut(Range<u64>) -> ControlFlow<()>),
 }
 
@@ -68,7 +68,7 @@ enum Candidates {
 pub(crate) struct Search<'s, R> {
     names: &'s Names<R>,
     pattern: &'s Pattern<'s>,
-    wanted: Wanted<'s>,
+    wanted: WantedResults<'s>,
     lead: Option<Lead>,
     /// Rows of directories whose paths contain the leading literal; in all
     /// other rows it must be in the name. `None` if a slash divides the
@@ -78,7 +78,7 @@ pub(crate) struct Search<'s, R> {
     block: NameBlock,
     /// The first row of the block that contains the leading literal, searching
     /// from the last examined row.
-    next_hit: Option<Place>,
+    next_hit: Option<RowPosition>,
     /// Whether the block can be searched in lower case, once that has been
     /// determined.
     is_searchable: Option<bool>,
@@ -135,11 +135,11 @@ fn lead(pattern: &Pattern<'_>) -> Option<Lead> {
     })
 }
 
-impl Wanted<'_> {
-    fn tell(&mut self, found: Found<'_>) -> ControlFlow<()> {
+impl WantedResults<'_> {
+    fn tell(&mut self, found: NameMatch<'_>) -> ControlFlow<()> {
         match self {
-            Wanted::Rows(tell) => tell(found),
-            Wanted::Ranges(_) => ControlFlow::Continue(()),
+            WantedResults::Rows(tell) => tell(found),
+            WantedResults::Ranges(_) => ControlFlow::Continue(()),
         }
     }
 }
@@ -185,7 +185,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
     pub(crate) fn new(
         names: &'s Names<R>,
         pattern: &'s Pattern<'s>,
-        wanted: Wanted<'s>,
+        wanted: WantedResults<'s>,
     ) -> Search<'s, R> {
         Search {
             names,
@@ -339,7 +339,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         self.block.go_to(rows.start);
         for row in rows {
             let name = self.block.name();
-            let next = Place {
+            let next = RowPosition {
                 at: self.block.current().at + 1 + name.len(),
                 row: row + 1,
             };
@@ -363,7 +363,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
             self.names
                 .read_names(number, &mut self.block, &mut self.buffers)?;
             self.is_searchable = None;
-            self.find_hit(Place::default(), 0);
+            self.find_hit(RowPosition::default(), 0);
         }
         let first = (number * BLOCK_ROWS) as u64;
         Ok((rows.start - first) as usize..(rows.end - first) as usize)
@@ -371,7 +371,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
 
     /// Finds the leading literal in the block's text from `at` on. The position
     /// `at` is in the name of row `from` or right after it.
-    fn find_hit(&mut self, from: Place, at: usize) {
+    fn find_hit(&mut self, from: RowPosition, at: usize) {
         self.next_hit = None;
         let Some(lead) = &self.lead else {
             return;
@@ -463,7 +463,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
         if !ending.is_usable {
             return Ok(None);
         }
-        let needs_name = !ending.decides || matches!(self.wanted, Wanted::Rows(_));
+        let needs_name = !ending.decides || matches!(self.wanted, WantedResults::Rows(_));
         let hits = &ending.hits;
         let from = hits.partition_point(|hit| first + (hit.row as u64) < rows.start);
         let upto = hits.partition_point(|hit| first + (hit.row as u64) < rows.end);
@@ -509,7 +509,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
 
     /// Reports rows that all match.
     fn all_of(&mut self, rows: Range<u64>) -> Result<ControlFlow<()>> {
-        if let Wanted::Ranges(_) = self.wanted {
+        if let WantedResults::Ranges(_) = self.wanted {
             return Ok(self.tell_range(rows));
         }
         for row in self.load(&rows)? {
@@ -524,11 +524,11 @@ impl<'s, R: ReadAt> Search<'s, R> {
     /// Reports the current row of the block.
     fn tell_row(&mut self) -> Result<ControlFlow<()>> {
         let row = self.block.segment_row();
-        if let Wanted::Ranges(_) = self.wanted {
+        if let WantedResults::Ranges(_) = self.wanted {
             return Ok(self.tell_range(row..row + 1));
         }
         self.go_to_dir(row)?;
-        let found = Found {
+        let found = NameMatch {
             row,
             dir: self.cursor.dir.path(),
             name: self.block.name(),
@@ -539,11 +539,11 @@ impl<'s, R: ReadAt> Search<'s, R> {
 
     /// Reports a row.
     fn tell_named(&mut self, row: u64, name: &[u8], kind: RowKind) -> Result<ControlFlow<()>> {
-        if let Wanted::Ranges(_) = self.wanted {
+        if let WantedResults::Ranges(_) = self.wanted {
             return Ok(self.tell_range(row..row + 1));
         }
         self.go_to_dir(row)?;
-        let found = Found {
+        let found = NameMatch {
             row,
             dir: self.cursor.dir.path(),
             name,
@@ -565,7 +565,7 @@ impl<'s, R: ReadAt> Search<'s, R> {
     fn tell_pending(&mut self) -> ControlFlow<()> {
         let rows = std::mem::replace(&mut self.pending, 0..0);
         match &mut self.wanted {
-            Wanted::Ranges(tell) if !rows.is_empty() => tell(rows),
+            WantedResults::Ranges(tell) if !rows.is_empty() => tell(rows),
             _ => ControlFlow::Continue(()),
         }
     }

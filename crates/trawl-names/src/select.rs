@@ -236,7 +236,7 @@ impl<R: ReadAt> Selector<'_, R> {
         let cut = Cut::of(&literal);
         let mut found = self.named(cut.tail, cut.tail_anchor)?;
         if cut.head.len() > 1 && !found.is_empty() {
-            found = common(&found, &self.dirs(cut.head, Place::End)?);
+            found = common(&found, &self.dirs(cut.head, BytePosition::End)?);
         }
         if cut.in_dir {
             found.extend(self.within(&literal.bytes)?);
@@ -293,7 +293,7 @@ impl<R: ReadAt> Selector<'_, R> {
             Some(all) => all,
             None => {
                 self.rows = 0..names.rows();
-                let found = self.dirs(bytes, Place::Within);
+                let found = self.dirs(bytes, BytePosition::Within);
                 self.rows = rows.clone();
                 let all = Arc::new(united(found?));
                 known.keep(bytes, self.case, &all);
@@ -305,7 +305,7 @@ impl<R: ReadAt> Selector<'_, R> {
 
     /// Returns the rows of directories whose path, followed by a slash,
     /// contains these bytes at `place`.
-    fn dirs(&mut self, bytes: &[u8], place: Place) -> Result<RowRanges> {
+    fn dirs(&mut self, bytes: &[u8], place: BytePosition) -> Result<RowRanges> {
         // The last component of the literal is new in the directory where a
         // match begins. A trailing slash does not count.
         let upto = bytes.len().saturating_sub(1);
@@ -327,7 +327,7 @@ impl<R: ReadAt> Selector<'_, R> {
 
 /// Where bytes must be in a directory's path followed by a slash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum BytePosition {
     /// Anywhere; then all paths below contain them too.
     Within,
     /// At the end; only the directory's own entries count.
@@ -335,7 +335,7 @@ enum Place {
 }
 
 struct DirSearch<'b> {
-    place: Place,
+    place: BytePosition,
     bytes: &'b [u8],
     finder: Finder<'b>,
     case: Case,
@@ -387,7 +387,7 @@ impl DirSearch<'_> {
     }
 
     fn look_at(&mut self, walk: &DirWalk) {
-        if self.place == Place::End {
+        if self.place == BytePosition::End {
             let bytes = self.bytes;
             if self.comparable(walk.text()).ends_with(bytes) {
                 self.push(walk.rows.clone());

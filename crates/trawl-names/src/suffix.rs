@@ -34,7 +34,7 @@ pub(crate) struct Hit {
 
 /// Result of scanning a block's codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ScannedCodes {
     pub(crate) rows: usize,
     pub(crate) has_beyond_ascii: bool,
 }
@@ -97,11 +97,16 @@ impl Suffix {
     }
 
     /// Puts the rows that have the suffix into `hits`, replacing its contents.
-    pub(crate) fn find(&self, symbols: &Symbols, codes: &[u8], hits: &mut Vec<Hit>) -> Seen {
+    pub(crate) fn find(
+        &self,
+        symbols: &Symbols,
+        codes: &[u8],
+        hits: &mut Vec<Hit>,
+    ) -> ScannedCodes {
         hits.clear();
         let (mut rows, mut all) = (0, 0);
         let Some(classes) = self.classes.first_chunk::<CODES>() else {
-            return Seen {
+            return ScannedCodes {
                 rows,
                 has_beyond_ascii: false,
             };
@@ -137,7 +142,7 @@ impl Suffix {
             all |= class;
             rows += usize::from(class & ENDS);
         }
-        Seen {
+        ScannedCodes {
             rows,
             has_beyond_ascii: all & BEYOND_ASCII != 0,
         }

@@ -14,7 +14,7 @@ use trawl_table::Directory;
 
 use crate::kernel::{self, Own, Quiet};
 use crate::settings;
-use crate::tables::{self, Held};
+use crate::tables::{self, TableRef};
 
 const COUNT: usize = 64;
 /// Even with a higher limit the numbers stay small, because the kernel's table has room for all
@@ -88,7 +88,7 @@ fn base() -> c_int {
 }
 
 /// Allocates a number for a directory of a table; `None` if none is available.
-pub(crate) fn new(held: &Held, directory: u32, flags: c_int, least: c_int) -> Option<c_int> {
+pub(crate) fn new(held: &TableRef, directory: u32, flags: c_int, least: c_int) -> Option<c_int> {
     let base = base();
     if base < 0 || least > base || IS_OVER.load(Ordering::Relaxed) {
         return None;
@@ -133,9 +133,9 @@ fn is_unused(fd: c_int, at: usize) -> bool {
 }
 
 /// Returns the table and the directory behind a virtual descriptor.
-pub(crate) fn virtual_place(fd: c_int) -> Option<(Held, u32)> {
+pub(crate) fn virtual_place(fd: c_int) -> Option<(TableRef, u32)> {
     let slot = slot(fd)?;
-    let held = std::mem::ManuallyDrop::new(Held::of_number(slot.held.load(Ordering::SeqCst)));
+    let held = std::mem::ManuallyDrop::new(TableRef::of_number(slot.held.load(Ordering::SeqCst)));
     let again = held.again();
     let directory = slot.directory.load(Ordering::SeqCst);
     // If another thread has closed it in the meantime, nothing is known.
@@ -144,7 +144,7 @@ pub(crate) fn virtual_place(fd: c_int) -> Option<(Held, u32)> {
 
 /// Returns the directory behind a virtual descriptor; it is valid as long as the first part is
 /// held.
-pub(crate) fn directory(fd: c_int) -> Option<(Held, Directory<'static>)> {
+pub(crate) fn directory(fd: c_int) -> Option<(TableRef, Directory<'static>)> {
     let (held, number) = virtual_place(fd)?;
     let directory = held.table()?.directory(number)?;
     Some((held, directory))
@@ -184,7 +184,7 @@ fn become_not_virtual(fd: c_int, base: c_int, state: u32) -> bool {
     if claimed.is_err() {
         return false;
     }
-    drop(Held::of_number(slot.held.load(Ordering::SeqCst)));
+    drop(TableRef::of_number(slot.held.load(Ordering::SeqCst)));
     slot.state.store(state, Ordering::SeqCst);
     true
 }
@@ -235,7 +235,7 @@ fn make_real_now(fd: c_int) {
 }
 
 /// Opens a directory of a table; `None` if another directory is at its path now.
-pub(crate) fn open_again(held: &Held, directory: u32, flags: c_int) -> Option<Own> {
+pub(crate) fn open_again(held: &TableRef, directory: u32, flags: c_int) -> Option<Own> {
     let table = held.table()?;
     let mut space = [0; trawl_table::PATH_BYTES_MAX + 1];
     let last = space.len() - 1;

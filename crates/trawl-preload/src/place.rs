@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering}
 use trawl_table::PATH_BYTES_MAX;
 
 use crate::kernel::{self, Quiet};
-use crate::policy::{self, Asked, Want};
-use crate::tables::{self, Known};
+use crate::policy::{self, CallQuestion, QuestionResult};
+use crate::tables::{self, TableAnswer};
 use crate::{descriptors, meter, page, settings};
 
 const ROOM: usize = PATH_BYTES_MAX + 1;
 
 /// An absolute path without double slashes, and with `.` at its end only. A slash at its end means
 /// that the object must be a directory; `/.` means that the directory is also entered.
-pub(crate) struct Place {
+pub(crate) struct CallPath {
     bytes: [MaybeUninit<u8>; ROOM],
     length: usize,
     /// Whether it contains `..`.
@@ -26,9 +26,9 @@ pub(crate) struct Place {
     is_in_order: bool,
 }
 
-impl Place {
-    const fn empty() -> Place {
-        Place {
+impl CallPath {
+    const fn empty() -> CallPath {
+        CallPath {
             bytes: [MaybeUninit::uninit(); ROOM],
             length: 0,
             has_dots: false,
@@ -104,15 +104,15 @@ impl Place {
 }
 
 /// Returns what is known about a path, for the question `want`; may ask the service.
-pub(crate) fn look(directory: c_int, path: &[u8], want: Want) -> Known {
+pub(crate) fn look(directory: c_int, path: &[u8], want: CallQuestion) -> TableAnswer {
     // The most frequent reason to return, so checked first.
     if !policy::is_worth_a_look() {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
     if !settings::is_on() || path.is_empty() || path.len() > PATH_BYTES_MAX {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
-    let mut place = Place::empty();
+    let mut place = CallPath::empty();
     place.is_in_order = directory != libc::AT_FDCWD;
     if !path.starts_with(b"/")
         && let Some(at) = descriptors::virtual_place(directory)
@@ -132,64 +132,64 @@ pub(crate) fn look(directory: c_int, path: &[u8], want: Want) -> Known {
             .and_then(|above| place.push_directory(above))
             .is_none()
         {
-            return Known::Unknown;
+            return TableAnswer::Unknown;
         }
     } else if start(&mut place, directory, path, want).is_none() {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
     match place.push_path(path) {
         Some(()) => look_at(&place, want),
-        None => Known::Unknown,
+        None => TableAnswer::Unknown,
     }
 }
 
 /// Returns what is known about a place.
-fn look_at(place: &Place, want: Want) -> Known {
+fn look_at(place: &CallPath, want: CallQuestion) -> TableAnswer {
     if !settings::is_covered(place.path()) {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
     let known = match tables::is_any_live() {
         true => tables::find(place.path(), |known| is_enough(known, want)),
-        false => Known::Unknown,
+        false => TableAnswer::Unknown,
     };
     if is_enough(&known, want) {
         return known;
     }
     let (is_there, is_search) = match &known {
-        Known::Found(found) => (true, found.held().is_search()),
+        TableAnswer::Found(found) => (true, found.held().is_search()),
         _ => (false, false),
     };
-    let is_in_table = is_there && !is_search && want != Want::List;
+    let is_in_table = is_there && !is_search && want != CallQuestion::List;
     drop(known);
     let asked = policy::ask_for(place, want, is_in_table, is_there);
-    if asked == Asked::Nothing {
+    if asked == QuestionResult::Nothing {
         meter::begin();
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
     let known = tables::find(place.path(), |known| is_enough(known, want));
     match is_enough(&known, want) {
         true => known,
-        false if asked == Asked::SearchPath => Known::Unknown,
+        false if asked == QuestionResult::SearchPath => TableAnswer::Unknown,
         false => {
             policy::asked_in_vain();
-            Known::Unknown
+            TableAnswer::Unknown
         }
     }
 }
 
 /// Returns whether `known` answers the question.
-fn is_enough(known: &Known, want: Want) -> bool {
+fn is_enough(known: &TableAnswer, want: CallQuestion) -> bool {
     let found = match known {
-        Known::Unknown => return false,
-        Known::Absent | Known::NotDirectory => return true,
-        Known::Found(found) => found,
+        TableAnswer::Unknown => return false,
+        TableAnswer::Absent | TableAnswer::NotDirectory => return true,
+        TableAnswer::Found(found) => found,
     };
     let entry = found.entry();
     match want {
         // An object that is neither a directory nor a link is known not to be a directory.
-        Want::List => found.listed().is_some() || !matches!(entry.kind(), 0 | 4 | 10),
-        Want::Stat => entry.stat().is_some(),
-        Want::Attributes => {
+        CallQuestion::List => found.listed().is_some() || !matches!(entry.kind(), 0 | 4 | 10),
+        CallQuestion::Stat => entry.stat().is_some(),
+        CallQuestion::Attributes => {
             let table = found.held().table();
             entry.stat().is_some()
                 && table.is_some_and(|table| table.level() >= trawl_table::Level::Attributes)
@@ -198,15 +198,15 @@ fn is_enough(known: &Known, want: Want) -> bool {
 }
 
 /// Writes the directory at which a relative path begins.
-fn start(place: &mut Place, directory: c_int, path: &[u8], want: Want) -> Option<()> {
+fn start(place: &mut CallPath, directory: c_int, path: &[u8], want: CallQuestion) -> Option<()> {
     if path.starts_with(b"/") {
         return Some(());
     }
     if directory == libc::AT_FDCWD {
         return push_working_directory(place);
     }
-    if want != Want::List || !policy::goes_through_directories() {
-        if want == Want::List {
+    if want != CallQuestion::List || !policy::goes_through_directories() {
+        if want == CallQuestion::List {
             policy::opens_directory();
         }
         return None;
@@ -215,7 +215,7 @@ fn start(place: &mut Place, directory: c_int, path: &[u8], want: Want) -> Option
 }
 
 /// Appends the path of a directory that the program has open.
-fn push_open_directory(place: &mut Place, directory: c_int) -> Option<()> {
+fn push_open_directory(place: &mut CallPath, directory: c_int) -> Option<()> {
     static VAIN: AtomicUsize = AtomicUsize::new(0);
     const VAIN_MAX: usize = 8;
     if VAIN.load(Ordering::Relaxed) >= VAIN_MAX {
@@ -348,7 +348,7 @@ pub(crate) fn after_fork() {
     WORKING_DIRECTORY.is_used.store(false, Ordering::SeqCst);
 }
 
-fn push_working_directory(place: &mut Place) -> Option<()> {
+fn push_working_directory(place: &mut CallPath) -> Option<()> {
     if WANDERERS.load(Ordering::SeqCst) != 0 {
         return None;
     }

@@ -14,13 +14,13 @@ use trawl_table::Level;
 use trawl_table::wire::{Extent, Question};
 
 use crate::kernel::{self, Quiet};
-use crate::place::Place;
-use crate::tables::Known;
+use crate::place::CallPath;
+use crate::tables::TableAnswer;
 use crate::{behind, meter, page, search_path, settings, tables};
 
 /// The question behind a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Want {
+pub(crate) enum CallQuestion {
     /// The names in a directory.
     List,
     /// The result of lstat(2), or a link's target.
@@ -126,7 +126,7 @@ fn wait() {
 
 /// The result of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum QuestionResult {
     /// Nothing was asked, or there was no answer.
     Nothing,
     /// A table that should have the wanted answer.
@@ -137,28 +137,33 @@ pub(crate) enum Asked {
 
 /// Asks for the wanted answer, if the time is right. `is_there` says that a table about a search
 /// path has the name.
-pub(crate) fn ask_for(place: &Place, want: Want, is_in_table: bool, is_there: bool) -> Asked {
+pub(crate) fn ask_for(
+    place: &CallPath,
+    want: CallQuestion,
+    is_in_table: bool,
+    is_there: bool,
+) -> QuestionResult {
     let Some(path) = place.plain() else {
-        return Asked::Nothing;
+        return QuestionResult::Nothing;
     };
-    let is_searched = want == Want::Stat && search_path::has(parent(path));
+    let is_searched = want == CallQuestion::Stat && search_path::has(parent(path));
     if is_searched && !is_in_table && !is_there {
         let _quiet = Quiet::new();
         return match search_path::ask_for() {
-            true => Asked::SearchPath,
-            false => Asked::Nothing,
+            true => QuestionResult::SearchPath,
+            false => QuestionResult::Nothing,
         };
     }
     match ask_about(path, place, want, is_in_table) {
-        true => Asked::Table,
-        false => Asked::Nothing,
+        true => QuestionResult::Table,
+        false => QuestionResult::Nothing,
     }
 }
 
-fn ask_about(path: &[u8], place: &Place, want: Want, is_in_table: bool) -> bool {
+fn ask_about(path: &[u8], place: &CallPath, want: CallQuestion, is_in_table: bool) -> bool {
     let (directory, is_due) = match want {
-        Want::List => (path, is_list_due()),
-        Want::Stat | Want::Attributes => {
+        CallQuestion::List => (path, is_list_due()),
+        CallQuestion::Stat | CallQuestion::Attributes => {
             let directory = parent(path);
             (directory, is_name_due(directory, want, is_in_table))
         }
@@ -178,10 +183,9 @@ fn top(directory: &[u8]) -> usize {
     if !settings::is_covered(above) {
         return directory.len();
     }
-    let is_listed =
-        |known: &Known| matches!(known, Known::Found(found) if found.listed().is_some());
+    let is_listed = |known: &TableAnswer| matches!(known, TableAnswer::Found(found) if found.listed().is_some());
     match tables::find(above, is_listed) {
-        Known::Found(found) if found.listed().is_some() => {
+        TableAnswer::Found(found) if found.listed().is_some() => {
             let top = found.held().table().map_or(0, |table| table.path().len());
             top.min(above.len())
         }
@@ -195,9 +199,9 @@ fn is_list_due() -> bool {
     settings::is_eager() || (before >= PATIENCE_LISTS && is_dear_to_walk())
 }
 
-fn is_name_due(directory: &[u8], want: Want, is_in_table: bool) -> bool {
+fn is_name_due(directory: &[u8], want: CallQuestion, is_in_table: bool) -> bool {
     let level = match want {
-        Want::Attributes => Level::Attributes,
+        CallQuestion::Attributes => Level::Attributes,
         _ => Level::Stats,
     };
     let patience = match is_in_table {

@@ -13,7 +13,7 @@ use trawl_table::Directory;
 use crate::descriptors;
 use crate::kernel::{self, set_errno};
 use crate::real::real;
-use crate::tables::Held;
+use crate::tables::TableRef;
 
 /// No stream of the C library begins with these bytes: it begins with a descriptor, a small number.
 const MAGIC: u64 = 0xd1e5_7ab1_e57e_a111;
@@ -35,7 +35,7 @@ pub(crate) struct Stream {
 }
 
 /// Makes a stream. It takes over the descriptor, if one is given.
-pub(crate) fn open(held: &Held, directory: u32, fd: Option<c_int>) -> *mut libc::DIR {
+pub(crate) fn open(held: &TableRef, directory: u32, fd: Option<c_int>) -> *mut libc::DIR {
     // SAFETY: `calloc` accepts any size.
     let at: *mut Stream = unsafe { libc::calloc(1, size_of::<Stream>()) }.cast();
     if at.is_null() {
@@ -77,12 +77,14 @@ unsafe fn ours<'a>(stream: *mut libc::DIR) -> Option<&'a mut Stream> {
 pub(crate) unsafe fn is_old(stream: *mut libc::DIR) -> bool {
     // SAFETY: guaranteed by the caller.
     let read = unsafe { ours(stream) }.filter(|stream| stream.real.is_null());
-    read.is_some_and(|stream| !std::mem::ManuallyDrop::new(Held::of_number(stream.held)).is_fresh())
+    read.is_some_and(|stream| {
+        !std::mem::ManuallyDrop::new(TableRef::of_number(stream.held)).is_fresh()
+    })
 }
 
 impl Stream {
     fn listing(&self) -> Option<Directory<'static>> {
-        let held = std::mem::ManuallyDrop::new(Held::of_number(self.held));
+        let held = std::mem::ManuallyDrop::new(TableRef::of_number(self.held));
         held.table()?.directory(self.directory)
     }
 
@@ -112,7 +114,7 @@ impl Stream {
         if self.fd >= 0 {
             return self.fd;
         }
-        let held = std::mem::ManuallyDrop::new(Held::of_number(self.held));
+        let held = std::mem::ManuallyDrop::new(TableRef::of_number(self.held));
         let least = 0;
         if let Some(fd) = descriptors::new(&held, self.directory, libc::O_RDONLY, least) {
             self.fd = fd;
@@ -128,7 +130,7 @@ impl Stream {
 
     /// Begins again, with the present content.
     fn rewind(&mut self) {
-        let held = std::mem::ManuallyDrop::new(Held::of_number(self.held));
+        let held = std::mem::ManuallyDrop::new(TableRef::of_number(self.held));
         self.at = 0;
         if held.is_fresh() {
             return;
@@ -144,7 +146,7 @@ impl Stream {
     }
 
     fn close(&mut self) -> c_int {
-        drop(Held::of_number(self.held));
+        drop(TableRef::of_number(self.held));
         if !self.real.is_null() {
             return real!(closedir(self.real => *mut libc::DIR) -> c_int, -1);
         }

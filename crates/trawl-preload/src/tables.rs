@@ -85,38 +85,38 @@ pub(crate) fn is_any_live() -> bool {
 }
 
 /// A reference that keeps a table mapped.
-pub(crate) struct Held(usize);
+pub(crate) struct TableRef(usize);
 
-impl Drop for Held {
+impl Drop for TableRef {
     fn drop(&mut self) {
         TABLES[self.0].users.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Held {
-    fn live(slot: usize) -> Option<Held> {
+impl TableRef {
+    fn live(slot: usize) -> Option<TableRef> {
         let of = TABLES.get(slot)?;
         of.users.fetch_add(1, Ordering::SeqCst);
-        let held = Held(slot);
+        let held = TableRef(slot);
         of.is_live.load(Ordering::SeqCst).then_some(held)
     }
 
     /// Returns another reference to the same table.
-    pub(crate) fn again(&self) -> Held {
+    pub(crate) fn again(&self) -> TableRef {
         TABLES[self.0].users.fetch_add(1, Ordering::SeqCst);
-        Held(self.0)
+        TableRef(self.0)
     }
 
-    /// Turns the reference into its slot number; [`Held::of_number`] reverses this.
+    /// Turns the reference into its slot number; [`TableRef::of_number`] reverses this.
     pub(crate) fn into_number(self) -> u32 {
         let number = self.0 as u32;
         std::mem::forget(self);
         number
     }
 
-    /// Recreates the reference from [`Held::into_number`]; must be used once per number.
-    pub(crate) fn of_number(number: u32) -> Held {
-        Held((number as usize).min(SLOTS - 1))
+    /// Recreates the reference from [`TableRef::into_number`]; must be used once per number.
+    pub(crate) fn of_number(number: u32) -> TableRef {
+        TableRef((number as usize).min(SLOTS - 1))
     }
 
     /// Returns the table.
@@ -129,7 +129,7 @@ impl Held {
         }
         // SAFETY: the mapping has that many bytes, is sealed memory, so that nobody changes it, and
         // stays as long as the slot has a user. The `'static` lifetime is longer than that: every
-        // value derived from it is used only while this `Held` lives, which `Found` stores with
+        // value derived from it is used only while this `TableRef` lives, which `TableEntry` stores with
         // them.
         let bytes = unsafe { std::slice::from_raw_parts(at, length) };
         Table::new(bytes).ok()
@@ -195,7 +195,7 @@ pub(crate) fn put(mapped: &Mapped, about: u64) -> bool {
 }
 
 fn put_alone(mapped: &Mapped, about: u64) -> bool {
-    // SAFETY: as in `Held::table`; it is not unmapped before this function ends.
+    // SAFETY: as in `TableRef::table`; it is not unmapped before this function ends.
     let bytes = unsafe { std::slice::from_raw_parts(mapped.at, mapped.length) };
     let Ok(table) = Table::new(bytes) else {
         return false;
@@ -242,9 +242,9 @@ pub(crate) fn after_fork() {
 }
 
 /// A table's answer about a path.
-pub(crate) enum Known {
+pub(crate) enum TableAnswer {
     /// The entry at the path.
-    Found(Found),
+    Found(TableEntry),
     /// Nothing exists at the path.
     Absent,
     /// A component before the last is neither a directory nor a link.
@@ -254,17 +254,17 @@ pub(crate) enum Known {
 }
 
 /// An entry, and the table that it is in.
-pub(crate) struct Found {
-    held: Held,
+pub(crate) struct TableEntry {
+    held: TableRef,
     entry: Entry<'static>,
 }
 
-impl Found {
+impl TableEntry {
     pub(crate) fn entry(&self) -> &Entry<'static> {
         &self.entry
     }
 
-    pub(crate) fn held(&self) -> &Held {
+    pub(crate) fn held(&self) -> &TableRef {
         &self.held
     }
 
@@ -279,13 +279,13 @@ impl Found {
 
 /// Returns what is known about an absolute path without double slashes, and with `.` at its end
 /// only. Prefers a table whose answer satisfies `is_enough`.
-pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
-    let mut little = Known::Unknown;
+pub(crate) fn find(path: &[u8], is_enough: impl Fn(&TableAnswer) -> bool) -> TableAnswer {
+    let mut little = TableAnswer::Unknown;
     for (slot, of) in TABLES.iter().enumerate() {
         if !of.is_live.load(Ordering::Relaxed) {
             continue;
         }
-        let Some(held) = Held::live(slot) else {
+        let Some(held) = TableRef::live(slot) else {
             continue;
         };
         let rest = held.table().and_then(|table| below(path, table.path()));
@@ -293,7 +293,7 @@ pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
             continue;
         };
         match walk(held, 0, rest) {
-            Known::Unknown => {}
+            TableAnswer::Unknown => {}
             known if is_enough(&known) => return known,
             known => little = known,
         }
@@ -302,12 +302,12 @@ pub(crate) fn find(path: &[u8], is_enough: impl Fn(&Known) -> bool) -> Known {
 }
 
 /// Returns all tables that may be believed.
-fn fresh() -> impl Iterator<Item = Held> {
+fn fresh() -> impl Iterator<Item = TableRef> {
     let live = |slot: &Slot| slot.is_live.load(Ordering::Relaxed);
     let slots = TABLES.iter().enumerate().filter(move |(_, of)| live(of));
     slots
-        .filter_map(|(slot, _)| Held::live(slot))
-        .filter(Held::is_fresh)
+        .filter_map(|(slot, _)| TableRef::live(slot))
+        .filter(TableRef::is_fresh)
 }
 
 /// Returns whether a table shows that nothing exists at an absolute path.
@@ -323,15 +323,15 @@ pub(crate) fn says_absent(path: &[u8]) -> bool {
 
 /// Returns whether a table about a search path has the names in a directory.
 pub(crate) fn has_names_in(directory: &[u8]) -> bool {
-    fresh().filter(Held::is_search).any(|held| {
-        matches!(walk(held, 0, directory), Known::Found(found)
+    fresh().filter(TableRef::is_search).any(|held| {
+        matches!(walk(held, 0, directory), TableAnswer::Found(found)
             if found.entry.directory().is_some_and(|of| of.is_listed()))
     })
 }
 
 /// Returns whether there is a table about this search path, by its hash.
 pub(crate) fn has_search_about(hash: u64) -> bool {
-    let about = |held: &Held| TABLES[held.0].about.load(Ordering::Relaxed);
+    let about = |held: &TableRef| TABLES[held.0].about.load(Ordering::Relaxed);
     is_any_live() && fresh().any(|held| held.is_search() && about(&held) == hash)
 }
 
@@ -345,12 +345,12 @@ fn below<'a>(path: &'a [u8], directory: &[u8]) -> Option<&'a [u8]> {
 }
 
 /// Returns what is known about a path below a directory of a table.
-pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
+pub(crate) fn walk(held: TableRef, directory: u32, path: &[u8]) -> TableAnswer {
     let Some(mut at) = held.table().and_then(|table| table.directory(directory)) else {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     };
     let Some(mut entry) = at.itself() else {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     };
     let names = path
         .split(|byte| *byte == b'/')
@@ -363,24 +363,24 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
         if name == b".." {
             // The directories of a search path may be reached through links.
             if held.is_search() {
-                return Known::Unknown;
+                return TableAnswer::Unknown;
             }
             if !is_gone_into(&at, &entry) {
-                return Known::Unknown;
+                return TableAnswer::Unknown;
             }
             let Some((above, itself)) = at.parent().and_then(|up| Some((up, up.itself()?))) else {
-                return Known::Unknown;
+                return TableAnswer::Unknown;
             };
             (at, entry) = (above, itself);
             continue;
         }
         if name.len() > 255 || !(at.is_listed() || at.is_partly_listed()) {
-            return Known::Unknown;
+            return TableAnswer::Unknown;
         }
         let Some(found) = at.find(name) else {
             return match at.is_searchable() {
-                true => answered(held, Known::Absent),
-                false => Known::Unknown,
+                true => answered(held, TableAnswer::Absent),
+                false => TableAnswer::Unknown,
             };
         };
         entry = found;
@@ -392,12 +392,12 @@ pub(crate) fn walk(held: Held, directory: u32, path: &[u8]) -> Known {
     // A slash at the end requires a directory; a dot requires one that may also be entered.
     let has_dot = path == b"." || path.ends_with(b"/.");
     if !is_directory && (has_dot || path.ends_with(b"/")) {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
     if has_dot && !is_gone_into(&at, &entry) {
-        return Known::Unknown;
+        return TableAnswer::Unknown;
     }
-    Known::Found(Found { held, entry })
+    TableAnswer::Found(TableEntry { held, entry })
 }
 
 /// Returns whether names in a directory, `.` and `..` included, can certainly be reached.
@@ -407,17 +407,17 @@ fn is_gone_into(directory: &Directory<'_>, itself: &Entry<'_>) -> bool {
     directory.is_searchable() || itself.stat().is_some_and(|of| is_open(of.mode))
 }
 
-fn answered(held: Held, known: Known) -> Known {
+fn answered(held: TableRef, known: TableAnswer) -> TableAnswer {
     held.answered();
     known
 }
 
 /// Returns what is known if the path leads through something that is not a listed directory.
-fn no_directory(held: Held, entry: &Entry<'static>) -> Known {
+fn no_directory(held: TableRef, entry: &Entry<'static>) -> TableAnswer {
     match entry.kind() {
         // Unknown type; a directory that is not in the table; a link.
-        0 | 4 | 10 => Known::Unknown,
-        _ => answered(held, Known::NotDirectory),
+        0 | 4 | 10 => TableAnswer::Unknown,
+        _ => answered(held, TableAnswer::NotDirectory),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use trawl_ask::search::{Choice, Who, is_quick};
 use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::{CallError, Cancel, Cookie, Executor, Options, Pattern, Request, Search};
+use trawl_remote::mounts::with_servers;
 use trawl_remote::{Address, Remote};
 
 use crate::failure::Failure;
@@ -31,11 +32,11 @@ pub(crate) struct Given {
 pub(crate) struct Question {
     request: Request,
     pattern: Pattern,
-    asked: Asked,
+    asked: Answerer,
     ends_where_deep: bool,
 }
 
-enum Asked {
+enum Answerer {
     Here(Choice),
     There(Address),
 }
@@ -57,8 +58,8 @@ impl Given {
             request = request.resume_at(Cookie::from_bytes(cookie)?)?;
         }
         let asked = match &self.remote {
-            Some(address) => Asked::There(Address::parse(OsStr::from_bytes(address))?),
-            None => Asked::Here(Choice {
+            Some(address) => Answerer::There(Address::parse(OsStr::from_bytes(address))?),
+            None => Answerer::Here(Choice {
                 who: who(&self.served_by)?,
                 index: self.index.map(|index| OsStr::from_bytes(&index).into()),
                 wait: self.wait.map(seconds).transpose()?,
@@ -78,8 +79,8 @@ impl Question {
     pub(crate) fn is_quick(&self) -> bool {
         let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
         // A server has to be waited for.
-        let is_here = matches!(&self.asked, Asked::Here(choice) if is_looked_for(choice));
-        is_here && !trawl_ask::mounts::are_there()
+        let is_here = matches!(&self.asked, Answerer::Here(choice) if is_looked_for(choice));
+        is_here && !trawl_remote::mounts::are_there()
     }
 
     pub(crate) fn cancel(&self) -> Cancel {
@@ -95,8 +96,8 @@ impl Question {
     /// Begins the search.
     pub(crate) fn ask(self) -> Result<Search, Failure> {
         let executor: Box<dyn Executor> = match self.asked {
-            Asked::Here(choice) => choice.executor(&self.pattern)?,
-            Asked::There(address) => Box::new(Remote::new(address)),
+            Answerer::Here(choice) => choice.executor(&self.pattern, with_servers)?,
+            Answerer::There(address) => Box::new(Remote::new(address)),
         };
         let search = Search::open(&*executor, self.request)?;
         Ok(match self.ends_where_deep {

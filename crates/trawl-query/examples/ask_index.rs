@@ -10,7 +10,6 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::guard::Credentials;
@@ -19,6 +18,7 @@ use trawl_query::{
     Detail, DirRequest, Index, Listing, Located, Request, SeenLinks, Start, StatsRequest, Trait,
     UsageRequest,
 };
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 type Failure = Box<dyn std::error::Error>;
 /// A count made by a query, so that answers can be compared.
@@ -60,7 +60,7 @@ fn main() -> Result<(), Failure> {
 fn make(index: &Path, source: &Path) -> Result<(), Failure> {
     let cancel = AtomicBool::new(false);
     let options = WriterOptions {
-        memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
+        memory_bytes: trawl_writer::DEFAULT_MEMORY_BYTES,
         started: Timestamp {
             secs: 1_700_000_000,
             nanos: 0,
@@ -68,7 +68,7 @@ fn make(index: &Path, source: &Path) -> Result<(), Failure> {
         version: "ask_index".to_owned(),
         options: Default::default(),
     };
-    let index = IndexDir::create(index, None)?;
+    let index = trawl_writer::create_index(index, None)?;
     let progress = trawl_scan::ScanProgress::default();
     let root = match source.is_dir() {
         true => source.canonicalize()?.into_os_string().into_encoded_bytes(),

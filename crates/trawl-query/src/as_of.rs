@@ -6,7 +6,7 @@
 //! nothing that happened after the scan's end.
 
 use crate::error::Result;
-use trawl_index::{IndexError, Snapshot, SnapshotId, SnapshotInfo, Source};
+use trawl_format::{IndexError, Snapshot, SnapshotId, SnapshotInfo, Source};
 use trawl_model::Timestamp;
 
 /// Maximum number of attempts to choose again after the chosen snapshot has

@@ -16,8 +16,8 @@ use crate::walk::{Request, check_cancelled_by};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
-use trawl_index::schema::Table;
-use trawl_index::{FileRef, SegmentId};
+use trawl_format::schema::Table;
+use trawl_format::{FileRef, SegmentId};
 use trawl_model::rows::RowBatch;
 
 /// A block of listings, with at most some ten thousand rows.
@@ -124,16 +124,19 @@ impl View {
     }
 
     fn keys(&self) -> HashMap<SegmentKey, SegmentAt> {
-        let key =
-            |(at, shard, segment): (SegmentAt, &trawl_index::Shard, &trawl_index::SegmentInfo)| {
-                let is_row_table = |table: &Table| matches!(table, Table::Entries | Table::Dirs);
-                let files = segment
-                    .files
-                    .iter()
-                    .filter(|(table, _)| is_row_table(table));
-                let files = files.map(|(table, file)| (*table, hash_of(file))).collect();
-                ((shard.dir_path(), segment.id, files), at)
-            };
+        let key = |(at, shard, segment): (
+            SegmentAt,
+            &trawl_format::Shard,
+            &trawl_format::SegmentInfo,
+        )| {
+            let is_row_table = |table: &Table| matches!(table, Table::Entries | Table::Dirs);
+            let files = segment
+                .files
+                .iter()
+                .filter(|(table, _)| is_row_table(table));
+            let files = files.map(|(table, file)| (*table, hash_of(file))).collect();
+            ((shard.dir_path(), segment.id, files), at)
+        };
         // A segment of which some rows are dead may differ between views.
         let whole = self
             .segments()

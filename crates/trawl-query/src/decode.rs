@@ -14,11 +14,11 @@ use crate::segment::{
 };
 use crate::walk::{DirInfo, Listing, Order, Request};
 use std::ops::Range;
-use trawl_index::schema::Table;
+use trawl_format::schema::Table;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::Clause;
 use trawl_model::need::Need;
-use trawl_model::rows::RowBatch;
+use trawl_model::rows::{RowBatch, Values};
 
 /// The decoded rows of a morsel.
 pub(crate) struct Decoded {
@@ -169,35 +169,11 @@ impl PartOf<'_> {
 /// necessary conditions.
 fn admitted(clause: &Clause, batch: &RowBatch, rows: usize, places: &mut Vec<u32>) {
     places.clear();
-    match clause.column {
-        Column::Ino => unsigned(clause, &batch.ino, places),
-        Column::Dev => unsigned(clause, &batch.dev, places),
-        Column::Rdev => unsigned(clause, &batch.rdev, places),
-        Column::Size => unsigned(clause, &batch.size, places),
-        Column::Blocks => unsigned(clause, &batch.blocks, places),
-        Column::Attributes => unsigned(clause, &batch.attributes, places),
-        Column::Mode => small(clause, &batch.mode, places),
-        Column::Nlink => small(clause, &batch.nlink, places),
-        Column::Uid => small(clause, &batch.uid, places),
-        Column::Gid => small(clause, &batch.gid, places),
-        Column::Blksize => small(clause, &batch.blksize, places),
-        Column::AtimeNs => small(clause, &batch.atime_ns, places),
-        Column::MtimeNs => small(clause, &batch.mtime_ns, places),
-        Column::CtimeNs => small(clause, &batch.ctime_ns, places),
-        Column::BtimeNs => small(clause, &batch.btime_ns, places),
-        Column::Project => small(clause, &batch.project, places),
-        Column::Atime => signed(clause, &batch.atime, places),
-        Column::Mtime => signed(clause, &batch.mtime, places),
-        Column::Ctime => signed(clause, &batch.ctime, places),
-        Column::Btime => signed(clause, &batch.btime, places),
-        Column::Dir
-        | Column::Name
-        | Column::NameRaw
-        | Column::Type
-        | Column::LinkTarget
-        | Column::XattrNames
-        | Column::Acl
-        | Column::AclDefault => places.extend((0u32..).take(rows)),
+    match batch.values(clause.column) {
+        Values::U32(numbers, _) => small(clause, numbers, places),
+        Values::U64(numbers, _) => unsigned(clause, numbers, places),
+        Values::I64(numbers, _) => signed(clause, numbers, places),
+        Values::Bytes(_) | Values::Derived => places.extend((0u32..).take(rows)),
     }
 }
 
@@ -328,7 +304,7 @@ impl Decoded {
         mut path_of: impl FnMut(&Item) -> Result<&'m [u8]>,
         mut visit: impl FnMut(&Listing<'_>),
     ) -> Result<()> {
-        let mut places = Places::new(self, request.order);
+        let mut places = ItemPositions::new(self, request.order);
         let filter = &request.filter;
         let is_filtered = !filter.clauses.is_empty() || !filter.need.is_nothing();
         let give_empty = !is_filtered && request.rows.is_none();
@@ -356,7 +332,7 @@ impl Decoded {
 
 /// Tracks the position of a morsel's items in the batches, where they follow
 /// each other.
-struct Places<'d> {
+struct ItemPositions<'d> {
     decoded: &'d Decoded,
     order: Order,
     /// For each part, the start of its remaining rows; in backward order, their
@@ -364,13 +340,13 @@ struct Places<'d> {
     next: Vec<usize>,
 }
 
-impl<'d> Places<'d> {
-    fn new(decoded: &'d Decoded, order: Order) -> Places<'d> {
+impl<'d> ItemPositions<'d> {
+    fn new(decoded: &'d Decoded, order: Order) -> ItemPositions<'d> {
         let next = |part: &DecodedPart| match order {
             Order::Forward => 0,
             Order::Backward => part.batch.len,
         };
-        Places {
+        ItemPositions {
             decoded,
             order,
             next: decoded.parts.iter().map(next).collect(),

@@ -10,7 +10,7 @@ use crate::walk::{Order, check_cancelled_by};
 use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
-use trawl_index::schema::DirColumn;
+use trawl_format::schema::DirColumn;
 use trawl_model::{Dev, Gid, Timestamp, Uid, path};
 
 /// Sums over rows.

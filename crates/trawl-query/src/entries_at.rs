@@ -7,7 +7,7 @@ use crate::walk::check_cancelled_by;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
+use trawl_format::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
 use trawl_model::rows::{Row, RowBatch};

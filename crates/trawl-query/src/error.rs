@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 
 /// Result type of this crate.
 pub type Result<T> = std::result::Result<T, QueryError>;

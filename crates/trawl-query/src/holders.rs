@@ -13,7 +13,7 @@ use crate::walk::check_cancelled_by;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
-use trawl_index::schema::{PAGE_ROWS, Table};
+use trawl_format::schema::{PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
 

@@ -12,16 +12,17 @@ use crate::locate::{Located, has_root, locate};
 use crate::permission::{Access, Judge};
 use crate::promise::Promises;
 use crate::segment::Scratch;
-use crate::together::{Held, Places, UNKNOWN, merge};
+use crate::together::{HeldSource, Places, UNKNOWN, merge};
 pub(crate) use crate::view::SegmentAt;
 pub use crate::view::View;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use trawl_index::{IndexDir, Snapshot, SnapshotInfo, Source};
+use std::sync::{Arc, Mutex, OnceLock};
+use trawl_format::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::sync::lock;
 use trawl_model::{Uid, path};
 
 /// An open index, or several that are queried as one ([`crate::together`]).
@@ -119,7 +120,7 @@ impl Index {
     /// If any of them cannot be opened.
     pub fn open_all(places: &Places<'_>, who: Credentials, as_of: AsOf) -> Result<Index> {
         let opened = places.dirs.iter().map(|path| IndexDir::open(path));
-        let dirs = opened.collect::<trawl_index::Result<Vec<IndexDir>>>()?;
+        let dirs = opened.collect::<trawl_format::Result<Vec<IndexDir>>>()?;
         let merged = merge(&dirs, as_of, places)?;
         Ok(Index {
             dirs,
@@ -374,11 +375,6 @@ impl Index {
     }
 }
 
-fn sources_of(held: Vec<Held>) -> Vec<Source> {
+fn sources_of(held: Vec<HeldSource>) -> Vec<Source> {
     held.into_iter().map(|held| held.source).collect()
-}
-
-/// Ignores poisoning: no code panics halfway through an update of these values.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
-use trawl_index::schema::{DirColumn, IssueColumn, Table};
+use trawl_format::schema::{DirColumn, IssueColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{ByteColumn, Row};
@@ -135,7 +135,7 @@ impl Index {
             }
             walk.only = Some(&unlisted);
         }
-        let work = |listing: &Listing<'_>, found: &mut Found<'a>| {
+        let work = |listing: &Listing<'_>, found: &mut UnlistableDirectories<'a>| {
             let judge = found.judge.get_or_insert_with(|| Judge::of(&start.view));
             let (batch, dir) = (listing.batch, listing.dir.path);
             let rows = listing.range.clone().map(|at| Row { batch, at, dir });
@@ -147,13 +147,13 @@ impl Index {
                 .extend(paths.filter(|path| !request.skip.has_root(path)));
         };
         if asker() != Asker::Limited {
-            return self.walk(start, &walk, work, |found: Found<'a>| {
+            return self.walk(start, &walk, work, |found: UnlistableDirectories<'a>| {
                 found.paths.iter().try_for_each(|path| visit(path))
             });
         }
         // What lies in one that is closed is not met.
         let mut closed = Subtrees::new();
-        self.walk(start, &walk, work, |found: Found<'a>| {
+        self.walk(start, &walk, work, |found: UnlistableDirectories<'a>| {
             closed.extend(found.paths);
             ControlFlow::Continue(())
         })?;
@@ -267,7 +267,7 @@ struct Around {
 
 /// Directories that may not be listed, and who found them.
 #[derive(Default)]
-struct Found<'a> {
+struct UnlistableDirectories<'a> {
     judge: Option<Judge<'a>>,
     paths: Vec<Vec<u8>>,
 }
@@ -303,7 +303,7 @@ fn lists(op: Op) -> bool {
     matches!(op, Op::OpenDir | Op::ReadDir)
 }
 
-/// What a scan by the asker would have noted of a directory.
+/// The issue that a scan by the asker would have recorded about a directory.
 fn denied_issue(path: &[u8]) -> Issue {
     Issue {
         path: path.to_vec(),

@@ -87,7 +87,6 @@ pub use ranking::{RankBy, RankEnd, RankRequest, Ranked};
 pub use search::{Event, Hit, NameRequest};
 pub use segment::{Scratch, SegmentFile};
 pub use selection::RowSelection;
-pub use sidecar::{Rebuilt, rebuild_names};
 pub use stats::{
     AGE_BOUNDS_SECS, AGE_BUCKETS, Count, DEPTHS, Key, NAME_LENGTHS, RowTest, SIZE_BUCKETS, Stats,
     StatsRequest, Trait, age_bucket, extension, size_bucket,
@@ -96,7 +95,7 @@ pub use superseded::{Part, RowsOf, ValueIn, Values};
 pub use sweep::{Columns, LinkCount, SweepRequest};
 pub use together::Places as IndexPlaces;
 pub use totals::Totals;
-pub use trawl_index::SnapshotInfo;
+pub use trawl_format::SnapshotInfo;
 pub use trawl_names::{Beginning, Matcher, Trail};
 pub use usage::{Detail, Usage, UsageOf, UsageRequest};
 pub use walk::{Batch, DirInfo, Listing, Order, Request};

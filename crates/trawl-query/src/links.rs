@@ -7,7 +7,7 @@ use crate::segment::{Scratch, SegmentFile, read_dirs};
 use crate::sweep::Stretch;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use trawl_index::schema::{DirColumn, LinkColumn, Table};
+use trawl_format::schema::{DirColumn, LinkColumn, Table};
 
 /// Rows of a links table that are read together.
 const CHUNK_ROWS: u64 = 4096;

@@ -19,8 +19,8 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::DirKey;
-use trawl_index::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_format::DirKey;
+use trawl_format::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
@@ -41,7 +41,7 @@ const BASE: ColumnSet = ColumnSet::of(&[
 ]);
 
 /// A path to look up; `at` is its position among the requested paths.
-struct Wanted<'p> {
+struct WantedPath<'p> {
     at: usize,
     dir: &'p [u8],
     name: &'p [u8],
@@ -49,7 +49,7 @@ struct Wanted<'p> {
 
 /// Names to look up in a directory of a segment.
 struct Listed<'w, 'p> {
-    wanted: &'w [Wanted<'p>],
+    wanted: &'w [WantedPath<'p>],
     rows: Range<u64>,
 }
 
@@ -155,7 +155,7 @@ fn is_open_directory(view: &View, row: &RowBatch, dir: &[u8]) -> bool {
 
 /// True if the row of the entry at `path` may be stored apart from a listing.
 fn has_own_row(view: &View, path: &[u8]) -> bool {
-    let behind = |shard: &trawl_index::Shard| shard.barrier() == Some(path);
+    let behind = |shard: &trawl_format::Shard| shard.barrier() == Some(path);
     path == view.root() || view.shards().iter().any(behind)
 }
 
@@ -168,13 +168,13 @@ fn find_rows(
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<RowBatch>>> {
     let mut rows: Vec<Option<RowBatch>> = places.iter().map(|_| None).collect();
-    let mut wanted: Vec<Wanted<'_>> = Vec::with_capacity(places.len());
+    let mut wanted: Vec<WantedPath<'_>> = Vec::with_capacity(places.len());
     for (at, place) in places.iter().enumerate() {
         if let Some((dir, name)) = path::split(&paths[*place]).filter(|(dir, _)| {
             // The root's own row is in no listing.
             paths[*place] != view.root() && path::is_within(dir, view.root())
         }) {
-            wanted.push(Wanted { at, dir, name });
+            wanted.push(WantedPath { at, dir, name });
         }
     }
     wanted.sort_by(|a, b| path::cmp(a.dir, b.dir).then(a.name.cmp(b.name)));
@@ -193,7 +193,10 @@ fn find_rows(
 
 /// Returns the part of `wanted`, which is sorted, whose directories may lie
 /// between the first and the last directory of a segment.
-fn between<'w, 'a>(wanted: &'w [Wanted<'a>], (first, last): (&[u8], &[u8])) -> &'w [Wanted<'a>] {
+fn between<'w, 'a>(
+    wanted: &'w [WantedPath<'a>],
+    (first, last): (&[u8], &[u8]),
+) -> &'w [WantedPath<'a>] {
     let from = wanted.partition_point(|w| path::cmp(w.dir, first) == Ordering::Less);
     let to = wanted.partition_point(|w| path::cmp(w.dir, last) != Ordering::Greater);
     wanted.get(from..to).unwrap_or_default()
@@ -203,7 +206,7 @@ fn between<'w, 'a>(wanted: &'w [Wanted<'a>], (first, last): (&[u8], &[u8])) -> &
 fn find_in_segment(
     view: &View,
     at: SegmentAt,
-    inside: &[Wanted<'_>],
+    inside: &[WantedPath<'_>],
     columns: ColumnSet,
     scratch: &mut Scratch,
     rows: &mut [Option<RowBatch>],
@@ -211,7 +214,7 @@ fn find_in_segment(
     let Some((shard, segment)) = view.segment(at) else {
         return Ok(());
     };
-    let is_near = |w: &Wanted<'_>| !behind_barrier(shard, w.dir, Reach::Itself);
+    let is_near = |w: &WantedPath<'_>| !behind_barrier(shard, w.dir, Reach::Itself);
     if !inside.iter().any(is_near) {
         return Ok(());
     }

@@ -17,7 +17,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
+use trawl_format::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
 use trawl_model::path;
 
 /// Maximum number of decoded rows over all segments.

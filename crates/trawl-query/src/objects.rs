@@ -6,7 +6,7 @@ use crate::index::{SegmentAt, View};
 use crate::segment::{Scratch, SegmentFile, read_dir_numbers, read_dirs};
 use crate::superseded::RowsOf;
 use std::ops::Range;
-use trawl_index::schema::{DirColumn, Table};
+use trawl_format::schema::{DirColumn, Table};
 use trawl_model::{Dev, Meta};
 
 /// Rows of a dirs table that are read together.

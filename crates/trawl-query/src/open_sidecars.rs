@@ -8,8 +8,8 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::Result;
 use std::sync::Arc;
-use trawl_index::schema::Table;
-use trawl_index::{SegmentInfo, Shard};
+use trawl_format::schema::Table;
+use trawl_format::{SegmentInfo, Shard};
 use trawl_names::{Names, ReadAt};
 
 /// Shorter sidecars are read into memory.

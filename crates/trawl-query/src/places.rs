@@ -6,8 +6,8 @@ use crate::index::{SegmentAt, View};
 use crate::locate::Reach;
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use trawl_index::Glance;
-use trawl_index::schema::Table;
+use trawl_format::Glance;
+use trawl_format::schema::Table;
 use trawl_model::path;
 
 /// Contents that few segments have.
@@ -35,7 +35,7 @@ impl Having {
 
 /// An index of the segments that a view begins with.
 #[derive(Debug, Default)]
-pub(crate) struct Places {
+pub(crate) struct SegmentIndex {
     segments: usize,
     /// Segments with directories, sorted by their first directory.
     by_first: Vec<SegmentAt>,
@@ -47,10 +47,10 @@ pub(crate) struct Places {
     own_rows: HashMap<Box<[u8]>, Vec<SegmentAt>>,
 }
 
-impl Places {
+impl SegmentIndex {
     /// Indexes all segments of a view.
-    pub(crate) fn of(view: &View) -> Places {
-        let mut places = Places::default();
+    pub(crate) fn of(view: &View) -> SegmentIndex {
+        let mut places = SegmentIndex::default();
         for (at, _, glance) in view.glances() {
             places.segments = at + 1;
             if glance.dirs.is_some() {

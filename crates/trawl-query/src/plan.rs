@@ -12,7 +12,7 @@ use crate::walk::{Order, Request};
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_index::schema::{DirColumn, PAGE_ROWS, Table};
+use trawl_format::schema::{DirColumn, PAGE_ROWS, Table};
 use trawl_model::column::Column;
 use trawl_model::filter::Clause;
 use trawl_model::{Subtrees, path};
@@ -470,7 +470,7 @@ fn keep_selected(rows: &DirRows, selected: &[Range<u64>], picked: &mut Vec<u32>)
     });
 }
 
-/// What a directory's smallest and largest value of a column must fulfil.
+/// The condition on the smallest and the largest value of a column in a directory.
 struct Bounds {
     /// The place of the smallest among what is asked of the merge; the
     /// largest comes after it.

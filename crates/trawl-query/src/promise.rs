@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use trawl_index::{Snapshot, SnapshotId, Source};
+use trawl_format::{Snapshot, SnapshotId, Source};
 
 /// A service that is asked about sources before they are read. Each source is
 /// asked about once.

@@ -20,10 +20,11 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use trawl_index::schema::{DirColumn, SMALL_ROW_GROUP_ROWS, Table};
+use std::sync::{Mutex, PoisonError};
+use trawl_format::schema::{DirColumn, SMALL_ROW_GROUP_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{NO_BTIME, Row, RowBatch};
+use trawl_model::sync::lock;
 use trawl_model::{FileType, path};
 
 /// Approximate number of rows whose keys are examined together.
@@ -642,10 +643,6 @@ fn bits(batch: &RowBatch, by: RankBy) -> Vec<u64> {
         RankBy::Changed => signed(&batch.ctime),
         RankBy::Created => signed(&batch.btime),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

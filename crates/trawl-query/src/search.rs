@@ -27,27 +27,27 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::need::{Literal, Need, Within};
 use trawl_model::{Subtrees, path};
-use trawl_names::{Found, Matcher, Pattern, Subject};
+use trawl_names::{Matcher, NameMatch, Pattern, Subject};
 use workers::Workers;
 
 pub(crate) use candidates::{candidates, holders};
 pub(crate) use narrow::{narrowed, rows_with};
 
-/// Hits after which it is looked whether the end is asked for.
+/// Number of hits between two checks for cancellation.
 const LOOKS: u32 = 256;
 
-/// What is looked for.
+/// A search for names or paths.
 #[derive(Clone, Copy)]
 pub struct NameRequest<'a> {
-    /// What is put to the test: names or paths.
+    /// Whether names or whole paths are tested.
     pub within: Within,
-    /// What everything that matches has.
+    /// Text that every match contains.
     pub need: &'a Need,
     /// Says whether a name, or a path as it is stored, matches.
     pub test: &'a dyn Matcher,
     /// The literal that the test looks for, if that is all it does.
     pub literal: Option<&'a Literal>,
-    /// Says of what matches whether it is given.
+    /// Decides whether a match is returned.
     pub keep: Option<&'a (dyn Fn(Hit<'_>) -> bool + Sync)>,
     /// Directories that are left out with everything below them.
     pub skip: &'a Subtrees,
@@ -87,12 +87,12 @@ impl NameRequest<'_> {
     }
 }
 
-/// What a search in order has to tell.
+/// An event of a search in path order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The next entry.
     Hit(Hit<'a>),
-    /// There will be nothing for a while.
+    /// No entry will come for a while.
     Pause,
 }
 
@@ -216,8 +216,8 @@ fn search_sidecar(
         }
     };
     let mut found = 0u32;
-    let mut give = |entry: Found<'_>| {
-        let Found { dir, name, .. } = entry;
+    let mut give = |entry: NameMatch<'_>| {
+        let NameMatch { dir, name, .. } = entry;
         if request.keeps(Hit { dir, name }) {
             give(Hit { dir, name });
         }

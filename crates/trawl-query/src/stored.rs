@@ -1,7 +1,7 @@
 //! Reads the contents of a snapshot's shards as they are stored, for code that
 //! moves rows between shards.
 //!
-//! A [`Place`] locates a row: a segment of the view and a row of one of its
+//! A [`RowAddress`] locates a row: a segment of the view and a row of one of its
 //! tables. [`Listings`] and [`Values`] iterate over all segments in path order
 //! and read only keys; the functions of [`View`] here return the full contents
 //! of given rows.
@@ -20,8 +20,8 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::result::Result as Outcome;
 use std::sync::Arc;
-use trawl_index::schema::{DirColumn, Table};
-use trawl_index::{ListingKind, SegmentInfo, Shard};
+use trawl_format::schema::{DirColumn, Table};
+use trawl_format::{ListingKind, SegmentInfo, Shard};
 use trawl_model::column::ColumnSet;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Dev, DirBatch, Entry, Gid, Issue, Meta, Timestamp, Uid, path};
@@ -35,7 +35,7 @@ const VALUE_ROWS: u64 = 1024;
 
 /// A segment of a view, and a row of one of its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct RowAddress {
     /// Number of the segment: see [`View::stored_segment`].
     pub segment: usize,
     /// Number of the row.
@@ -232,9 +232,9 @@ impl Listings<'_> {
     }
 
     /// The current directory's place.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> RowAddress {
         let first = self.merge.given_chunk().map_or(0, |chunk| chunk.rows.start);
-        Place {
+        RowAddress {
             segment: self.segment,
             row: first + self.run.start as u64,
         }
@@ -405,14 +405,12 @@ impl<'a> Reader<'a> {
         };
         for row in rows {
             let at = (row - from) as usize;
-            push_entry(
-                &mut out,
-                &Row {
-                    batch,
-                    at,
-                    dir: b"",
-                },
-            );
+            let row = Row {
+                batch,
+                at,
+                dir: b"",
+            };
+            row.push_to(&mut out);
         }
         let kind = self.kind(dir.row, &out);
         let is_odd = |entry: &Entry| {
@@ -469,20 +467,6 @@ fn own_meta(number: impl Fn(usize) -> u64, birth: i64) -> Meta {
     }
 }
 
-/// Appends a row with all columns to a batch. Attribute values have rows of
-/// their own.
-pub fn push_entry(out: &mut DirBatch, row: &Row<'_>) {
-    let entry = Entry {
-        meta: row.meta(),
-        name: out.push_bytes(row.name()),
-        link_target: out.push_bytes(row.link_target()),
-        xattr_names: out.push_bytes(row.xattr_names()),
-        acl: out.push_bytes(row.acl()),
-        acl_default: out.push_bytes(row.acl_default()),
-    };
-    out.entries.push(entry);
-}
-
 /// Iterates over the keys of all attribute values of a view in the order of
 /// entries: directories in path order, then names.
 pub struct Values<'a> {
@@ -502,7 +486,7 @@ pub struct Value {
     /// The attribute's full name.
     pub attr: Vec<u8>,
     /// Where the value is stored.
-    pub place: Place,
+    pub place: RowAddress,
 }
 
 impl Value {
@@ -621,7 +605,7 @@ impl Cursor {
             dir: chunk.dir.get(at).to_vec(),
             name: chunk.name.get(at).to_vec(),
             attr: chunk.attr.get(at).to_vec(),
-            place: Place {
+            place: RowAddress {
                 segment: self.segment,
                 row: self.next + at as u64,
             },

@@ -8,8 +8,8 @@ use crate::segment::{Scratch, read_dirs, read_root_kind};
 use crate::selection::without;
 use crate::{issues, xattrs};
 use std::ops::Range;
-use trawl_index::schema::{KIND_ROOT, Table};
-use trawl_index::{SegmentId, SegmentInfo, Shard};
+use trawl_format::schema::{KIND_ROOT, Table};
+use trawl_format::{SegmentId, SegmentInfo, Shard};
 use trawl_model::path;
 
 /// The part of a directory that was read again or no longer exists.

@@ -16,10 +16,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use trawl_index::schema::{DirColumn, ROW_GROUP_ROWS, Table};
+use std::sync::{Mutex, PoisonError};
+use trawl_format::schema::{DirColumn, ROW_GROUP_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::RowBatch;
+use trawl_model::sync::lock;
 
 /// How objects with several names count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,10 +314,6 @@ impl<O, M: FnMut(O)> InOrder<O, M> {
             self.due += 1;
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

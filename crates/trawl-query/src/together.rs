@@ -10,7 +10,7 @@ use crate::as_of::AsOf;
 use crate::error::Result;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_model::{Timestamp, path};
 
 /// The indexes to query, and what daemons say about them.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Places<'_> {
 
 /// A source, and the number of the index that holds it.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldSource {
     pub(crate) index: usize,
     pub(crate) source: Source,
 }
@@ -42,15 +42,15 @@ pub(crate) struct Held {
 /// The sources of all indexes: one that answers for each root, and the others.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    pub(crate) chosen: Vec<Held>,
-    pub(crate) others: Vec<Held>,
+    pub(crate) chosen: Vec<HeldSource>,
+    pub(crate) others: Vec<HeldSource>,
 }
 
 /// Chooses among the sources of several indexes.
 pub(crate) fn merge(dirs: &[IndexDir], as_of: AsOf, places: &Places<'_>) -> Result<Merged> {
     let mut all = Vec::new();
     for (index, dir) in dirs.iter().enumerate() {
-        let held = |source| Held { index, source };
+        let held = |source| HeldSource { index, source };
         all.extend(dir.sources()?.into_iter().map(held));
     }
     // No two sources of one index have the same root.

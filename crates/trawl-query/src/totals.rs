@@ -6,8 +6,8 @@ use crate::index::{Index, SegmentAt, Start, View};
 use crate::links::{Repeats, SeenLinks, repeats_in};
 use crate::locate::{Reach, Span, scope};
 use crate::segment::{Scratch, read_dirs};
-use trawl_index::SegmentInfo;
-use trawl_index::schema::{DirColumn, Table};
+use trawl_format::SegmentInfo;
+use trawl_format::schema::{DirColumn, Table};
 
 /// Sums over everything below a start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

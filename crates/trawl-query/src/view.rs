@@ -6,18 +6,19 @@ use crate::error::{QueryError, Result};
 use crate::holders::InodeFilters;
 use crate::locate::{Located, Reach, Span, locate};
 use crate::open_sidecars::{self, Sidecar, Sidecars};
-use crate::places::{Having, Places};
+use crate::places::{Having, SegmentIndex};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trawl_index::schema::Table;
-use trawl_index::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
+use std::sync::{Arc, Mutex, MutexGuard};
+use trawl_format::schema::Table;
+use trawl_format::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
+use trawl_model::sync::lock;
 
 /// Maximum number of files kept open; fewer if the process has a low descriptor
 /// limit.
@@ -47,7 +48,7 @@ pub struct View {
     sidecars: Mutex<Sidecars>,
     /// An index of the first segments, for callers that ask for many
     /// directories.
-    places: Option<Arc<Places>>,
+    places: Option<Arc<SegmentIndex>>,
     /// Filters of inode numbers on pages of these segments, as far as they are
     /// known.
     inodes: Arc<Mutex<InodeFilters>>,
@@ -180,7 +181,7 @@ impl View {
     /// Prepares the view for repeated queries about many single directories.
     #[must_use]
     pub fn with_places(mut self) -> View {
-        self.places = Some(Arc::new(Places::of(&self)));
+        self.places = Some(Arc::new(SegmentIndex::of(&self)));
         self
     }
 
@@ -212,7 +213,7 @@ impl View {
     /// views, otherwise `None`.
     pub(crate) fn inode_filters(&self, at: SegmentAt) -> Option<MutexGuard<'_, InodeFilters>> {
         let lasting = self.places.as_ref().map_or(0, |places| places.segments());
-        let filters = || self.inodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let filters = || lock(&self.inodes);
         (at < lasting).then(filters)
     }
 
@@ -287,16 +288,14 @@ impl View {
 
     /// Returns the cached places of a subtree's listings.
     pub(crate) fn known_subtree(&self, dir: &[u8]) -> Option<Vec<Span>> {
-        let subtrees = self.subtrees.lock();
-        let subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
+        let subtrees = lock(&self.subtrees);
         let known = subtrees.iter().find(|(path, _)| path == dir);
         known.map(|(_, spans)| spans.clone())
     }
 
     /// Caches the places of a subtree's listings in place of the oldest.
     pub(crate) fn keep_subtree(&self, dir: &[u8], spans: &[Span]) {
-        let subtrees = self.subtrees.lock();
-        let mut subtrees = subtrees.unwrap_or_else(PoisonError::into_inner);
+        let mut subtrees = lock(&self.subtrees);
         if subtrees.len() >= SUBTREES {
             subtrees.pop_front();
         }
@@ -314,7 +313,7 @@ impl View {
             return Ok(Arc::clone(self));
         }
         let places: Vec<PathBuf> = behind.iter().map(Shard::dir_path).collect();
-        let mut wider = self.wider.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wider = lock(&self.wider);
         if let Some(known) = wider.as_ref().filter(|known| known.shards == places) {
             return Ok(Arc::clone(&known.view));
         }
@@ -458,8 +457,8 @@ impl View {
 
     /// Returns a segment's name sidecar; `None` if it has no readable one.
     pub(crate) fn names(&self, at: SegmentAt) -> Option<Arc<Sidecar>> {
-        let lock = || self.sidecars.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lock().known(at) {
+        let sidecars = || lock(&self.sidecars);
+        if let Some(known) = sidecars().known(at) {
             return known;
         }
         let (shard, segment) = self.segment(at)?;
@@ -467,12 +466,12 @@ impl View {
             Some((length, sidecar)) => (length, Some(Arc::new(sidecar))),
             None => (0, None),
         };
-        lock().keep(at, length, sidecar.clone());
+        sidecars().keep(at, length, sidecar.clone());
         sidecar
     }
 
     /// Returns the dead rows of a segment's table, as in
-    /// [`trawl_index::live::Dead`].
+    /// [`trawl_format::live::Dead`].
     pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {
         let Some((_, shard)) = self.shard_of(at).filter(|(_, shard)| shard.has_dead()) else {
             return &[];
@@ -492,7 +491,6 @@ impl View {
     }
 
     fn lock_open(&self) -> MutexGuard<'_, OpenFiles> {
-        // Ignores poisoning: no code panics halfway through an update.
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 }

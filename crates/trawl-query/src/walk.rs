@@ -18,11 +18,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 use trawl_model::Subtrees;
 use trawl_model::column::ColumnSet;
 use trawl_model::filter::Filter;
 use trawl_model::rows::RowBatch;
+use trawl_model::sync::{lock, wait_while};
 
 /// Morsels that may be decoded ahead of the one that is due, per thread.
 const AHEAD: usize = 2;
@@ -39,12 +40,12 @@ pub enum Order {
     Backward,
 }
 
-/// What a walk reads and in which order.
+/// The rows that a walk reads, and their order.
 #[derive(Clone, Debug, Default)]
 pub struct Request<'a> {
     /// Columns that the work looks at; others are empty.
     pub columns: ColumnSet,
-    /// What rows must fulfil; others are left out.
+    /// The condition that rows must meet; others are left out.
     pub filter: Filter,
     /// Entries nearer to the start are left out. The start itself is at
     /// depth 0 (and is never part of a walk), what it holds at depth 1.
@@ -357,7 +358,7 @@ impl<'a, O: Send> Feed<'a, O> {
 
     /// The next morsel and its number.
     fn take(&self) -> std::result::Result<Option<(usize, Morsel)>, (usize, QueryError)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if state.ended {
             return Ok(None);
         }
@@ -387,10 +388,7 @@ impl<'a, O: Send> Feed<'a, O> {
         let results = self.lock_results();
         let too_far =
             |results: &mut Results<O>| !results.stopped && number >= results.due + self.ahead;
-        let results = self
-            .changed
-            .wait_while(results, too_far)
-            .unwrap_or_else(PoisonError::into_inner);
+        let results = wait_while(&self.changed, results, too_far);
         !results.stopped
     }
 
@@ -410,8 +408,7 @@ impl<'a, O: Send> Feed<'a, O> {
                 let is_done = results.stopped || results.total == Some(results.due);
                 !is_done && !results.waiting.contains_key(&results.due)
             };
-            let results = self.changed.wait_while(self.lock_results(), is_early);
-            let mut results = results.unwrap_or_else(PoisonError::into_inner);
+            let mut results = wait_while(&self.changed, self.lock_results(), is_early);
             let due = results.due;
             let Some(result) = results.waiting.remove(&due) else {
                 return Ok(());
@@ -431,7 +428,7 @@ impl<'a, O: Send> Feed<'a, O> {
     }
 
     fn lock_results(&self) -> MutexGuard<'_, Results<O>> {
-        self.results.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.results)
     }
 }
 

@@ -7,10 +7,10 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_query::{Detail, Index, Located, SeenLinks, Usage, UsageRequest};
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 type Given = BTreeMap<Vec<u8>, u64>;
 
@@ -56,7 +56,7 @@ fn scan(tree: &Path, place: &Path) -> Index {
         options: BTreeMap::new(),
     };
     let root = tree.as_os_str().as_bytes();
-    let index = IndexDir::create(place, None).unwrap();
+    let index = trawl_writer::create_index(place, None).unwrap();
     let mut writer = SnapshotWriter::begin(&index, root, options).unwrap();
     let cancel = AtomicBool::new(false);
     let options = trawl_scan::WalkOptions::new(&cancel);

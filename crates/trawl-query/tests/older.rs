@@ -18,11 +18,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use support::answers::{answers, files_below};
 use support::{Random, Shape, Tree};
-use trawl_index::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
-use trawl_index::{Hash, Readers};
+use trawl_format::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
+use trawl_format::{Hash, Readers};
+use trawl_model::Meta;
 use trawl_model::column::{COLUMNS, Column, ColumnSet, REQUIRED_COLUMNS};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::guard::Credentials;
+use trawl_model::rows::{Row, RowBatch};
 use trawl_query::{Index, Listing, Located, Request};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,10 +38,24 @@ fn tree() -> Tree {
     for dir in &mut tree.dirs {
         let entries = dir.entries.iter_mut().map(|entry| &mut entry.meta);
         for meta in entries.chain([&mut dir.own]) {
-            (meta.attributes, meta.project) = (0, None);
+            *meta = without_late_columns(meta);
         }
     }
     tree
+}
+
+/// Returns attributes without the columns that may be missing.
+fn without_late_columns(meta: &Meta) -> Meta {
+    let mut batch = RowBatch::default();
+    batch.push_meta(meta);
+    let late = COLUMNS[REQUIRED_COLUMNS..].iter().map(|info| info.column);
+    late.for_each(|column| batch.drop_columns(ColumnSet::of(&[column])));
+    let row = Row {
+        batch: &batch,
+        at: 0,
+        dir: b"",
+    };
+    row.meta()
 }
 
 /// Writes the rows of an entries file with only its first `columns`.
@@ -47,9 +63,13 @@ fn with_columns(file: &Path, columns: usize) -> Vec<u8> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
     let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
     let kept: Vec<usize> = (0..columns).collect();
-    let schema = Table::Entries.arrow_schema().project(&kept).unwrap();
+    let schema = trawl_writer::parquet_schema::arrow_schema(Table::Entries)
+        .project(&kept)
+        .unwrap();
     let write = |pairs: &[(&str, String)]| {
-        let properties = Some(Table::Entries.writer_properties());
+        let properties = Some(trawl_writer::parquet_schema::writer_properties(
+            Table::Entries,
+        ));
         let mut writer =
             ArrowWriter::try_new(Vec::new(), schema.clone().into(), properties).unwrap();
         for batch in &batches {

@@ -10,11 +10,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
-use trawl_index::{GuardStep, IndexDir, Shard, SnapshotWriter, WriterOptions};
+use trawl_format::{GuardStep, IndexDir, Shard};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirAccess, DirBatch, DirId, Entry, Gid, Meta, Op, Sink, Timestamp, Uid, path};
 use trawl_query::{DeniedRequest, Index, Listing, Located, Request, Start, View};
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A directory of the generated tree: path, mode, owner, group, and its files.
 type Dir = (&'static str, u32, u32, u32, &'static [&'static str]);
@@ -65,7 +66,7 @@ fn write(index: &Path) {
 }
 
 fn make(index: &Path) -> IndexDir {
-    IndexDir::create(index, None).unwrap()
+    trawl_writer::create_index(index, None).unwrap()
 }
 
 fn meta((_, mode, uid, gid, _): &Dir) -> Meta {

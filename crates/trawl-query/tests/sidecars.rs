@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use support::{Random, Shape, Tree};
-use trawl_index::IndexDir;
-use trawl_index::verify::{Problem, Scope, verify};
+use trawl_format::IndexDir;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::guard::Credentials;
 use trawl_model::need::{At, Letters, Literal, Need, Within};
 use trawl_model::path;
 use trawl_names::{Anchor, Case, Names, Pattern, Subject};
-use trawl_query::{Index, Listing, Located, Rebuilt, Request, rebuild_names};
+use trawl_query::{Index, Listing, Located, Request};
+use trawl_writer::verify::{Problem, Scope, verify};
+use trawl_writer::{Rebuilt, rebuild_names};
 
 fn sidecars_below(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -107,7 +108,7 @@ fn sidecars_hold_every_row() {
     for shard in &snapshot.shards {
         for segment in &shard.manifest.segments {
             let Some((file, len, path)) = shard.open_names(segment).unwrap() else {
-                assert!(segment.rows < trawl_index::NAMES_ROWS_LEAST as u64);
+                assert!(segment.rows < trawl_writer::NAMES_ROWS_LEAST as u64);
                 continue;
             };
             let names = Names::open(file, len, &path).unwrap();
@@ -124,7 +125,7 @@ fn sidecars_hold_every_row() {
             assert!(told.unwrap().is_continue());
         }
     }
-    assert!(found.len() >= trawl_index::NAMES_ROWS_LEAST);
+    assert!(found.len() >= trawl_writer::NAMES_ROWS_LEAST);
     let all: std::collections::HashSet<Vec<u8>> = tree
         .dirs
         .iter()

@@ -16,7 +16,7 @@ pub enum RemoteError {
     Address {
         /// The address as it was given.
         address: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         why: &'static str,
     },
     /// The server cannot be reached.
@@ -64,7 +64,7 @@ pub enum RemoteError {
     Nonsense {
         /// Address of the server.
         server: String,
-        /// What is wrong with them.
+        /// Why they are invalid.
         source: BadFrame,
     },
     /// The answer exceeds the memory that an answer to this request may take.
@@ -108,7 +108,7 @@ pub enum RemoteError {
     /// A client violated the protocol, or is gone.
     #[error("cannot serve: {why}")]
     Client {
-        /// What the client did.
+        /// The violation, or how the client left.
         why: String,
     },
     /// A file, a socket or a directory could not be used.

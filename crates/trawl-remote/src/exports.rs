@@ -75,7 +75,7 @@ pub enum Exports {
 
 /// A client's path, translated.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum ExportedPath {
     /// This path of the server.
     Anywhere(CString),
     /// A place in an export.
@@ -86,13 +86,13 @@ fn join(path: &[u8], below: &[u8]) -> Vec<u8> {
     [path, b"/", below].concat()
 }
 
-impl Place {
+impl ExportedPath {
     /// Returns whether a directory below the place can be listed.
     pub(crate) fn is_listable(&self, below: &[u8]) -> bool {
         let list = Purpose::List(AccessTime::Update);
         match self {
-            Place::Confined(confined) => confined.open(below, list).is_ok(),
-            Place::Anywhere(path) => {
+            ExportedPath::Confined(confined) => confined.open(below, list).is_ok(),
+            ExportedPath::Anywhere(path) => {
                 let path = CString::new(join(path.to_bytes(), below));
                 // Only the top may be a link; the slash at its end makes the kernel follow it.
                 path.is_ok_and(|path| open_path(CWD, &path, list, Links::Refused).is_ok())
@@ -107,11 +107,11 @@ impl Place {
     pub(crate) fn look(&self, below: &[u8], links: Links) -> Result<OwnedFd, SysError> {
         let bad = |errno| SysError::new(Op::Openat, errno);
         match (self, below) {
-            (Place::Confined(confined), below) => confined.look(below, links),
-            (Place::Anywhere(path), b"") => look_anywhere(path, links),
+            (ExportedPath::Confined(confined), below) => confined.look(below, links),
+            (ExportedPath::Anywhere(path), b"") => look_anywhere(path, links),
             // Joining the two would make a path from `/`.
-            (Place::Anywhere(path), _) if path.is_empty() => Err(bad(Errno::NOENT)),
-            (Place::Anywhere(path), below) => {
+            (ExportedPath::Anywhere(path), _) if path.is_empty() => Err(bad(Errno::NOENT)),
+            (ExportedPath::Anywhere(path), below) => {
                 let path = CString::new(join(path.to_bytes(), below));
                 look_anywhere(&path.map_err(|_| bad(Errno::INVAL))?, links)
             }
@@ -176,14 +176,14 @@ impl Exports {
 
 /// Translates the paths of one request; each export is opened once.
 #[derive(Debug)]
-pub(crate) struct Places<'e> {
+pub(crate) struct PathTranslator<'e> {
     exports: &'e Exports,
     opened: HashMap<&'e [u8], Result<Arc<OwnedFd>, Errno>>,
 }
 
-impl<'e> Places<'e> {
-    pub(crate) fn new(exports: &'e Exports) -> Places<'e> {
-        Places {
+impl<'e> PathTranslator<'e> {
+    pub(crate) fn new(exports: &'e Exports) -> PathTranslator<'e> {
+        PathTranslator {
             exports,
             opened: HashMap::new(),
         }
@@ -191,12 +191,12 @@ impl<'e> Places<'e> {
 
     /// Returns the place of a path. A path that cannot be reached has a place, too, where each
     /// access fails.
-    pub(crate) fn find(&mut self, path: &[u8]) -> Place {
-        let unreachable = |errno| Place::Confined(Confined::unreachable(errno));
+    pub(crate) fn find(&mut self, path: &[u8]) -> ExportedPath {
+        let unreachable = |errno| ExportedPath::Confined(Confined::unreachable(errno));
         let exports = match self.exports {
             Exports::Everything => {
                 return match CString::new(path) {
-                    Ok(path) => Place::Anywhere(path),
+                    Ok(path) => ExportedPath::Anywhere(path),
                     Err(_) => unreachable(Errno::INVAL),
                 };
             }
@@ -208,7 +208,7 @@ impl<'e> Places<'e> {
         };
         let opened = self.opened.entry(&export.name);
         match opened.or_insert_with(|| export.open()) {
-            Ok(top) => Place::Confined(Confined::new(Arc::clone(top), below)),
+            Ok(top) => ExportedPath::Confined(Confined::new(Arc::clone(top), below)),
             Err(errno) => unreachable(*errno),
         }
     }

@@ -12,6 +12,7 @@
 //! - [`chirp`]: the `search` line of the Chirp protocol.
 //! - [`exports`]: the trees that a server shows, and their names.
 //! - [`client`]: [`Remote`], an executor like the live walk and the index.
+//! - [`mounts`]: the servers behind Trawl's own mounts, which are asked about the mounted trees.
 //!
 //! Invariants: both sides treat everything from the other end as untrusted; memory per connection
 //! is bounded whatever the other end does or omits; an answer without its end marker is an error or
@@ -29,6 +30,7 @@ pub mod exports;
 pub mod frames;
 pub mod listen;
 mod messages;
+pub mod mounts;
 pub mod server;
 pub mod tls;
 pub mod transport;

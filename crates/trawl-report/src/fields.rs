@@ -1,4 +1,4 @@
-//! The fields that several commands print: a name means the same everywhere.
+//! Fields that several commands print besides the columns of an entry.
 //!
 //! A field that only one command prints is declared beside that command.
 
@@ -18,23 +18,11 @@ fields! {
     TYPE = text "type" "`f` `d` `l` `p` `s` `b` `c` as `find -type`, `U` if unknown; `null` if no attributes are known; then the fields below are missing";
     SIZE = integer "size" "apparent size, stx_size; for groups and trees the sum, each object once";
     DISK_BYTES = integer "disk_bytes" "allocated space, for groups and trees";
-    BLOCKS = integer "blocks" "allocated space in units of 512 bytes, stx_blocks";
-    MODE = integer "mode" "type and permission bits, stx_mode";
     PERMISSIONS = text "permissions" "the permission bits in octal: `0755`";
-    NLINK = integer "nlink" "hard links";
     UID = integer "uid" "owner";
     GID = integer "gid" "owning group";
     USER = bytes "user" "the owner's name; `null` if the system has none";
     GROUP = bytes "group" "the owning group's name; `null` if the system has none";
-    INO = integer "ino" "inode number";
-    DEV = integer "dev" "device that holds the object: makedev(3) as in st_dev";
-    RDEV = integer "rdev" "device that a device file stands for, like `dev`; 0 if none";
-    BLKSIZE = integer "blksize" "preferred I/O size";
-    ATIME = time "atime" "last access";
-    MTIME = time "mtime" "last change of the content";
-    CTIME = time "ctime" "last change of the inode";
-    BTIME = time "btime" "creation; `null` where the file system does not keep it";
-    LINK_TARGET = bytes "link_target" "target of a symbolic link; left out for other types";
     ID = text "id" "id of a source";
     INDEX = bytes "index" "path of the index";
     STATE = text "state" "what a snapshot says about a path: `present`, `same`, `changed`, `absent`, `unknown`";

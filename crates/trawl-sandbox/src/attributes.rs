@@ -15,7 +15,7 @@ use trawl_mount::tree::{is_directory, is_link};
 use trawl_sys::Errno;
 use trawl_sys::seccomp::{Verdict, read_path, write_memory};
 
-use crate::calls::Wanted;
+use crate::calls::WantedXattrs;
 
 /// Maximum length of a name in bytes.
 const NAME_MAX_BYTES: usize = 255;
@@ -31,7 +31,7 @@ fn fail(failure: Failure) -> Verdict {
 /// these.
 pub(crate) fn answer(
     thread: i32,
-    wanted: &Wanted,
+    wanted: &WantedXattrs,
     of: &Attributes,
     all: impl FnOnce() -> Result<Arc<ExtendedAttributes>, Errno>,
 ) -> Verdict {
@@ -65,7 +65,7 @@ pub(crate) fn answer(
 }
 
 /// Writes the bytes for the call, or returns their number if its buffer has size 0.
-fn give(thread: i32, wanted: &Wanted, bytes: &[u8]) -> Verdict {
+fn give(thread: i32, wanted: &WantedXattrs, bytes: &[u8]) -> Verdict {
     let length = bytes.len() as u64;
     if wanted.room == 0 {
         return Verdict::Return(length as i64);

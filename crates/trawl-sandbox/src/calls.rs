@@ -1,6 +1,6 @@
 //! The system calls that are intercepted, and what each needs.
 
-use trawl_sys::seccomp::{Asked, Filter, number, read_number};
+use trawl_sys::seccomp::{Filter, InterceptedCall, number, read_number};
 
 /// What must be prepared before a call is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,12 @@ pub(crate) enum Need {
     /// The attributes, which are written for the call: in which form, and to which address.
     Stat(Form, u64),
     /// Extended attributes, which are returned for the call.
-    Attributes(Wanted),
+    Attributes(WantedXattrs),
 }
 
 /// The extended attributes that a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedXattrs {
     /// Address of the name whose value is requested; `None` if all names are requested.
     pub(crate) name: Option<u64>,
     /// Address of the buffer for the answer.
@@ -152,7 +152,7 @@ pub fn filter() -> Filter {
 }
 
 /// Returns the path that a call names; `None` if the call needs no attention.
-pub(crate) fn named(asked: &Asked) -> Option<Named> {
+pub(crate) fn named(asked: &InterceptedCall) -> Option<Named> {
     let shape = SHAPES.iter().find(|shape| shape.call == asked.call)?;
     let argument = |at: usize| asked.arguments[at];
     let directory = shape.directory.map(|at| argument(at) as i32);
@@ -176,12 +176,12 @@ pub(crate) fn named(asked: &Asked) -> Option<Named> {
         What::Content => Need::Content,
         What::Stat(at) => Need::Stat(Form::Stat, argument(at)),
         What::Statx(at) => Need::Stat(Form::Statx, argument(at)),
-        What::Listed(to, room) => Need::Attributes(Wanted {
+        What::Listed(to, room) => Need::Attributes(WantedXattrs {
             name: None,
             to: argument(to),
             room: argument(room),
         }),
-        What::Value(name, to, room) => Need::Attributes(Wanted {
+        What::Value(name, to, room) => Need::Attributes(WantedXattrs {
             name: Some(argument(name)),
             to: argument(to),
             room: argument(room),
@@ -194,7 +194,7 @@ pub(crate) fn named(asked: &Asked) -> Option<Named> {
             // kernel.
             let room = u32::try_from(room).ok()?.into();
             let name = Some(argument(name));
-            Need::Attributes(Wanted { name, to, room })
+            Need::Attributes(WantedXattrs { name, to, room })
         }
         What::ValueAt(..) => return None,
     };

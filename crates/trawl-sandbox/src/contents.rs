@@ -13,11 +13,12 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use rustix::fs::{FallocateFlags, fallocate, ftruncate};
+use trawl_model::sync::{lock, wait};
 use trawl_mount::Tree;
-use trawl_mount::tree::{Content, Held, Seen};
+use trawl_mount::tree::{Content, FileAnswer, OpenFile};
 use trawl_sys::Errno;
 
 /// Number of bytes read at once.
@@ -40,12 +41,12 @@ struct State {
     kept_bytes: u64,
     filled: HashMap<Vec<u8>, Filled>,
     /// Files that calls are filling now.
-    filling: HashMap<Vec<u8>, Place>,
+    filling: HashMap<Vec<u8>, FileAtPath>,
 }
 
 /// Which file is at the path of a file that is being filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum FileAtPath {
     /// The file that was there when the call began.
     Same,
     /// Another file, or none.
@@ -67,7 +68,7 @@ impl State {
     /// Marks the file that is being filled as no longer being at the path.
     fn overtake(&mut self, path: &[u8]) {
         if let Some(place) = self.filling.get_mut(path) {
-            *place = Place::Other;
+            *place = FileAtPath::Other;
         }
     }
 }
@@ -75,9 +76,9 @@ impl State {
 /// The contents of a file in memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Filled {
-    pub(crate) held: Held,
+    pub(crate) held: OpenFile,
     /// The version of the contents.
-    pub(crate) seen: Seen,
+    pub(crate) seen: FileAnswer,
     bytes: u64,
 }
 
@@ -138,7 +139,7 @@ impl Contents {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns the contents of a file, if it has been filled. The caller must then fill it, or find
@@ -147,10 +148,9 @@ impl Contents {
     pub(crate) fn begin(&self, path: &[u8]) -> Option<Filled> {
         let mut state = self.state();
         while state.filling.contains_key(path) {
-            let waited = self.changed.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.changed, state);
         }
-        state.filling.insert(path.to_vec(), Place::Same);
+        state.filling.insert(path.to_vec(), FileAtPath::Same);
         state.filled.get(path).cloned()
     }
 
@@ -158,7 +158,7 @@ impl Contents {
     /// and records nothing, if the file was removed or replaced meanwhile.
     pub(crate) fn end(&self, path: &[u8], filled: Option<Filled>) -> bool {
         let mut state = self.state();
-        let is_there = state.filling.remove(path) == Some(Place::Same);
+        let is_there = state.filling.remove(path) == Some(FileAtPath::Same);
         match filled {
             Some(filled) if is_there => state.insert(path, filled),
             Some(filled) => state.kept_bytes = state.kept_bytes.saturating_sub(filled.bytes),
@@ -171,7 +171,7 @@ impl Contents {
 
     /// Returns whether the file that is being filled is still at the path.
     pub(crate) fn is_there(&self, path: &[u8]) -> bool {
-        self.state().filling.get(path) == Some(&Place::Same)
+        self.state().filling.get(path) == Some(&FileAtPath::Same)
     }
 
     /// Returns the contents of a file, if it has been filled.
@@ -225,7 +225,7 @@ impl Contents {
 
     /// Writes the contents of a file. On failure the file has its size but no contents, as
     /// before.
-    pub(crate) fn write(&self, file: &File, held: &Held, size: u64) -> Result<Filled, Refused> {
+    pub(crate) fn write(&self, file: &File, held: &OpenFile, size: u64) -> Result<Filled, Refused> {
         let content = Content::new(held.clone());
         let mut tries = TRIES;
         loop {
@@ -235,7 +235,7 @@ impl Contents {
             let mut is_one = true;
             let mut read = |at| {
                 let (bytes, seen) = content.read(at, CHUNK_BYTES)?;
-                let first: &mut Seen = first.get_or_insert(seen);
+                let first: &mut FileAnswer = first.get_or_insert(seen);
                 is_one &= first.version() == seen.version();
                 first.is_settled &= seen.is_settled && is_one;
                 Ok(bytes)
@@ -336,14 +336,14 @@ impl Contents {
 
 /// The complete contents of a file, of one version unless it changes all the time.
 pub(crate) struct Gathered {
-    held: Held,
-    pub(crate) seen: Seen,
+    held: OpenFile,
+    pub(crate) seen: FileAnswer,
     chunks: Vec<Vec<u8>>,
 }
 
 impl Gathered {
     /// Reads them from the server.
-    pub(crate) fn of(held: &Held) -> Result<Gathered, Errno> {
+    pub(crate) fn of(held: &OpenFile) -> Result<Gathered, Errno> {
         let content = Content::new(held.clone());
         let mut tries = TRIES;
         loop {

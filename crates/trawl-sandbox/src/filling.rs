@@ -18,7 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
 use trawl_model::relative_path::split;
-use trawl_mount::tree::{Held, Version};
+use trawl_mount::tree::{OpenFile, Version};
 use trawl_sys::Errno;
 
 use crate::contents::{Filled, Gathered, Refused};
@@ -174,7 +174,7 @@ impl Plant {
         Ok(File::from(made))
     }
 
-    fn write_staged(&self, file: &File, held: &Held, size: u64) -> Result<Filled, Refused> {
+    fn write_staged(&self, file: &File, held: &OpenFile, size: u64) -> Result<Filled, Refused> {
         let filled = self.contents.write(file, held, size)?;
         let now = filled.seen.attributes;
         if self.is_superuser {
@@ -276,7 +276,7 @@ impl Plant {
         path: &[u8],
         wanted: (u64, u64),
         before: Option<&Filled>,
-        (held, size): (&Held, u64),
+        (held, size): (&OpenFile, u64),
     ) -> Result<(File, Result<Filled, Refused>), Refused> {
         let Some(before) = before else {
             let file = self.open_to_fill(path, wanted, OFlags::WRONLY)?;

@@ -33,4 +33,4 @@ mod plant;
 pub mod supervise;
 
 pub use calls::filter;
-pub use supervise::{Shown, Supervisor};
+pub use supervise::{ShownTree, Supervisor};

@@ -3,13 +3,13 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_sys::seccomp::{Asked, read_path};
+use trawl_sys::seccomp::{InterceptedCall, read_path};
 
 use crate::calls::Named;
 
 /// The place that a call refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct CallTarget {
     /// The path, absolute and without dots.
     pub(crate) path: Vec<u8>,
     /// The kernel's link to an open file, if the call refers to that file itself, whatever has its
@@ -18,7 +18,7 @@ pub(crate) struct Place {
 }
 
 /// Returns the place that a call refers to; `None` if it cannot be determined.
-pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Place> {
+pub(crate) fn absolute(asked: &InterceptedCall, named: &Named) -> Option<CallTarget> {
     let text = match named.path {
         Some(address) => read_path(asked.thread, address).ok()?,
         None => Vec::new(),
@@ -27,7 +27,7 @@ pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Place> {
         return None;
     }
     let mut place = match text.first() {
-        Some(b'/') => Place {
+        Some(b'/') => CallTarget {
             path: plain(&text),
             open: None,
         },
@@ -44,7 +44,7 @@ pub(crate) fn absolute(asked: &Asked, named: &Named) -> Option<Place> {
 
 /// Returns the place of a path relative to an open directory or the working directory, or of the
 /// open file itself.
-fn below_open(process: i32, directory: Option<i32>, rest: &[u8]) -> Option<Place> {
+fn below_open(process: i32, directory: Option<i32>, rest: &[u8]) -> Option<CallTarget> {
     let link = match directory {
         Some(fd) if fd >= 0 => format!("/proc/{process}/fd/{fd}"),
         Some(_) => return None,
@@ -55,7 +55,7 @@ fn below_open(process: i32, directory: Option<i32>, rest: &[u8]) -> Option<Place
     if !bytes.starts_with(b"/") {
         return None;
     }
-    Some(Place {
+    Some(CallTarget {
         path: plain(&[bytes, b"/", rest].concat()),
         open: rest.is_empty().then_some(link),
     })
@@ -66,7 +66,7 @@ const OPEN_MAX: usize = 8;
 
 /// Resolves a path through a process's open file, in the form in which the kernel shows it
 /// (`/proc/PID/fd`); programs use such paths to name their descriptors.
-fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<Place> {
+fn behind(thread: i32, path: &[u8], is_followed: bool) -> Option<CallTarget> {
     let text = path
         .strip_prefix(b"/dev/fd/")
         .map(|rest| [b"self/fd/", rest].concat());

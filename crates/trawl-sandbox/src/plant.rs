@@ -10,7 +10,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use rustix::fs::{
@@ -20,6 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno as Failure;
 use trawl_call::Attributes;
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::lock;
 use trawl_mount::tree::{Entry, Listing, is_directory, is_link};
 use trawl_mount::{Asking, ExtendedAttributes, Tree};
 use trawl_sys::Errno;
@@ -62,7 +63,7 @@ impl State {
 
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum PathTarget {
     /// A path in the tree, without links.
     Here(Vec<u8>, Attributes),
     /// The kernel reports the error.
@@ -113,12 +114,12 @@ impl Plant {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Plants all names on the way to a path, and the entries of the path if it is a directory.
     /// Returns what the path leads to. An error is that of the call.
-    pub(crate) fn find(&self, path: &[u8], is_followed: bool) -> Result<Found, Errno> {
+    pub(crate) fn find(&self, path: &[u8], is_followed: bool) -> Result<PathTarget, Errno> {
         let mut left: Vec<Vec<u8>> = names(path).rev().map(<[u8]>::to_vec).collect();
         let mut here = Vec::new();
         let mut attributes = self.tree.attributes(b"")?.what;
@@ -129,7 +130,7 @@ impl Plant {
                 false => None,
             };
             let Some(name) = left.pop() else {
-                return Ok(Found::Here(here, attributes));
+                return Ok(PathTarget::Here(here, attributes));
             };
             if name == b".." {
                 here = split(&here).0.to_vec();
@@ -137,7 +138,7 @@ impl Plant {
                 continue;
             }
             let Some(listing) = listing else {
-                return Ok(Found::Nothing);
+                return Ok(PathTarget::Nothing);
             };
             let next = join(&here, &name);
             let Some(found) = self.entry(&listing, &attributes, &next)? else {
@@ -145,7 +146,7 @@ impl Plant {
                 for name in left.iter().rev() {
                     path = join(&path, name);
                 }
-                return Ok(Found::Missing(path, length));
+                return Ok(PathTarget::Missing(path, length));
             };
             if !is_link(&found) || (left.is_empty() && !is_followed) {
                 (here, attributes) = (next, found);
@@ -153,13 +154,13 @@ impl Plant {
             }
             links += 1;
             if links > LINKS_MAX {
-                return Ok(Found::Nothing);
+                return Ok(PathTarget::Nothing);
             }
             let target = self.tree.target(&next)?;
             if target.starts_with(b"/") {
                 let rest: Vec<Vec<u8>> = left.into_iter().rev().collect();
                 let rest = rest.join(&b'/');
-                return Ok(Found::Elsewhere([&target[..], b"/", &rest].concat()));
+                return Ok(PathTarget::Elsewhere([&target[..], b"/", &rest].concat()));
             }
             left.extend(names(&target).rev().map(<[u8]>::to_vec));
         }

@@ -3,20 +3,21 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use trawl_call::Attributes;
+use trawl_model::sync::lock;
 use trawl_mount::Tree;
 use trawl_sys::Errno;
-use trawl_sys::seccomp::{Asked, Listener, Verdict, write_memory};
+use trawl_sys::seccomp::{InterceptedCall, Listener, Verdict, write_memory};
 use trawl_sys::stat_layout::{RawStat, stat_bytes, statx_bytes};
 use trawl_sys::wait::{Waker, readable};
 
 use crate::attributes;
 use crate::calls::{Form, Named, Need, named};
-use crate::place::{Place, absolute, below, plain};
-use crate::plant::{Found, Plant, Ready};
+use crate::place::{CallTarget, absolute, below, plain};
+use crate::plant::{PathTarget, Plant, Ready};
 
 /// Number of calls that are handled in parallel.
 const THREADS: usize = 4;
@@ -25,7 +26,7 @@ const TREES_MAX: usize = 40;
 
 /// A tree, the point where it appears, and the file system in memory that is mounted there.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownTree {
     /// The tree.
     pub tree: Tree,
     /// The mount point: an absolute path without links and dots.
@@ -74,11 +75,11 @@ impl Supervisor {
     /// Fails if a thread cannot be started, or a file system in memory cannot be examined.
     pub fn start(
         listener: OwnedFd,
-        shown: Vec<Shown>,
+        shown: Vec<ShownTree>,
         memory_bytes: u64,
     ) -> io::Result<Supervisor> {
         let (mut plants, mut devices) = (Vec::new(), Vec::new());
-        for Shown { tree, point, root } in shown {
+        for ShownTree { tree, point, root } in shown {
             devices.push(rustix::fs::fstat(&root)?.st_dev);
             plants.push(Plant::new(tree, root, point, memory_bytes));
         }
@@ -108,7 +109,7 @@ impl Shared {
     /// longer than such an answer.
     fn work(&self) {
         loop {
-            let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = lock(&self.turn);
             let (asked, named, place) = loop {
                 let Ok(asked) = self.next() else {
                     return;
@@ -128,7 +129,7 @@ impl Shared {
     }
 
     /// Returns the next call, if it was not given up meanwhile; fails at the end.
-    fn next(&self) -> io::Result<Option<Asked>> {
+    fn next(&self) -> io::Result<Option<InterceptedCall>> {
         let ready = readable([self.listener.as_fd(), self.stop.as_fd()], None);
         match ready {
             Ok([true, false]) if !trawl_sys::wait::is_hung_up(&self.listener) => {
@@ -141,7 +142,7 @@ impl Shared {
 
     /// Returns the path that a call names, and its place in a tree; `None` if the call refers to no
     /// tree.
-    fn wanted(&self, asked: &Asked) -> Option<(Named, Place)> {
+    fn wanted(&self, asked: &InterceptedCall) -> Option<(Named, CallTarget)> {
         let named = named(asked)?;
         let place = absolute(asked, &named)?;
         // If the call was given up meanwhile, the path may have been read from another process's
@@ -158,22 +159,22 @@ impl Shared {
         })
     }
 
-    fn judge(&self, asked: &Asked, named: &Named, place: Place) -> Verdict {
-        let Place { mut path, open } = place;
+    fn judge(&self, asked: &InterceptedCall, named: &Named, place: CallTarget) -> Verdict {
+        let CallTarget { mut path, open } = place;
         for _ in 0..TREES_MAX {
             let Some((plant, device, below)) = self.tree(&path) else {
                 return Verdict::Continue;
             };
             match plant.find(&below, named.is_followed) {
                 Err(errno) => return Verdict::Fail(errno),
-                Ok(Found::Nothing) => return Verdict::Continue,
-                Ok(Found::Missing(below, length)) => {
+                Ok(PathTarget::Nothing) => return Verdict::Continue,
+                Ok(PathTarget::Missing(below, length)) => {
                     if named.need != Need::Content || plant.goes_without(&below, length) {
                         return Verdict::Continue;
                     }
                 }
-                Ok(Found::Elsewhere(target)) => path = plain(&target),
-                Ok(Found::Here(found, attributes)) => {
+                Ok(PathTarget::Elsewhere(target)) => path = plain(&target),
+                Ok(PathTarget::Here(found, attributes)) => {
                     let here = (plant, device, &found[..]);
                     let verdict = meet(asked, named, here, &attributes);
                     let is_it = |open: &String| plant.is_open(&found, open);
@@ -195,7 +196,7 @@ impl Shared {
 /// Prepares what a call needs from the file that it names; `None` if the name leads elsewhere by
 /// now.
 fn meet(
-    asked: &Asked,
+    asked: &InterceptedCall,
     named: &Named,
     (plant, device, path): (&Plant, u64, &[u8]),
     of: &Attributes,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_live::{Dirty, Places};
 use trawl_model::Timestamp;
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use trawl_index::{Source, layout};
+use trawl_format::{Source, layout};
 use trawl_sys::peer;
 
 use crate::error::{About, Result, ServeError};

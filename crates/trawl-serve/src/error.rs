@@ -23,7 +23,7 @@ pub enum ServeError {
     },
     /// The index has no room for a daemon or is damaged.
     #[error(transparent)]
-    Index(#[from] trawl_index::IndexError),
+    Index(#[from] trawl_format::IndexError),
     /// The source cannot be watched.
     #[error(transparent)]
     Live(#[from] trawl_live::LiveError),

@@ -10,7 +10,7 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
-use trawl_index::{SnapshotId, Watching};
+use trawl_format::{SnapshotId, Watching};
 
 const FIRST_LINE: &str = "trawl watch 1";
 
@@ -168,14 +168,15 @@ fn line_of((id, words): (SnapshotId, String)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trawl_index::{IndexDir, Readers};
+    use trawl_format::Readers;
     use trawl_model::Timestamp;
 
     #[test]
     fn only_a_clean_end_of_the_same_source_is_trusted() {
         let scratch = trawl_testkit::Scratch::new("mark");
-        let index = IndexDir::create(&scratch.join("index"), Some(Readers::Owner)).unwrap();
-        let source = index.add_source(b"/s", &[], Timestamp::default()).unwrap();
+        let index =
+            trawl_writer::create_index(&scratch.join("index"), Some(Readers::Owner)).unwrap();
+        let source = trawl_writer::add_source(&index, b"/s", &[], Timestamp::default()).unwrap();
         let begin = |identity| {
             let place = Watching::begin(&index, &source).unwrap();
             Mark::begin(place, identity)
@@ -210,8 +211,9 @@ mod tests {
     #[test]
     fn a_note_outlives_the_daemon_and_is_whole_or_none() {
         let scratch = trawl_testkit::Scratch::new("note");
-        let index = IndexDir::create(&scratch.join("index"), Some(Readers::Owner)).unwrap();
-        let source = index.add_source(b"/s", &[], Timestamp::default()).unwrap();
+        let index =
+            trawl_writer::create_index(&scratch.join("index"), Some(Readers::Owner)).unwrap();
+        let source = trawl_writer::add_source(&index, b"/s", &[], Timestamp::default()).unwrap();
         let place = || Watching::begin(&index, &source).unwrap();
         let (mut mark, _) = Mark::begin(place(), "fs 1");
         assert_eq!(noted(&mark.place), None);

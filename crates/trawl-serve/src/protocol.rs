@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_model::Timestamp;
 
 use crate::applier::Stale;

@@ -2,8 +2,10 @@
 //! that no user can lock others out.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use trawl_model::sync::lock;
 
 /// Maximum connections of one user.
 const A_USER: usize = 8;
@@ -53,7 +55,7 @@ pub(crate) struct Slot {
 
 impl Slots {
     fn with<T>(&self, work: impl FnOnce(&mut Counts) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut lock(&self.0))
     }
 
     /// Counts one more connection, if the limits allow it.

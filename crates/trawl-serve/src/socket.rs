@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::AtFlags;
 use rustix::net::SocketAddrUnix;
-use trawl_index::{Watching, layout};
+use trawl_format::{Watching, layout};
 use trawl_sys::listening::{self, Taken, listen_in};
 
 use crate::error::{About, Result};

@@ -1,6 +1,6 @@
 //! `--at TIME`: the moment in the past that a question is about.
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_model::Timestamp;
 use trawl_query::{AsOf, SnapshotInfo};
 use trawl_text::time_style::full_iso;

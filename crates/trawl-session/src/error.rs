@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use trawl_ask::AskError;
-use trawl_index::IndexError;
+use trawl_format::IndexError;
 use trawl_query::QueryError;
 use trawl_scan::ScanError;
 use trawl_sys::SysError;

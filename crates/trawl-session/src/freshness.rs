@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trawl_ask::barrier::{Asked, Daemons};
-use trawl_index::IndexDir;
-use trawl_index::retention::parse_age;
+use trawl_format::IndexDir;
+use trawl_format::retention::parse_age;
 use trawl_model::{Timestamp, path};
 use trawl_query::{Index, SnapshotInfo};
 use trawl_serve::protocol::{Answer, Outcome, Seen};

@@ -15,15 +15,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::{
-    DEFAULT_MEMORY_BYTES, IndexDir, IndexError, Readers, SnapshotWriter, WriterOptions,
-};
+use trawl_format::{IndexError, Readers};
 use trawl_model::guard::Credentials;
 use trawl_model::{Dev, Gid, Meta, Timestamp, Uid, path};
 use trawl_query::{SnapshotInfo, View};
 use trawl_scan::{Mounts, ScanError, ScanProgress, WalkOptions, Xattrs, look, walk};
 use trawl_sys::far::Far;
 use trawl_text::words::shown;
+use trawl_writer::{DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};
 
 use crate::error::SessionError;
 use crate::now;
@@ -137,7 +136,7 @@ fn write(
     who: &Arc<Credentials>,
     read: impl FnOnce(&mut SnapshotWriter) -> Result<(), ScanError<IndexError>>,
 ) -> Result<Arc<View>, SessionError> {
-    let index = IndexDir::create(&folder.path.join(name), Some(Readers::Owner))?;
+    let index = trawl_writer::create_index(&folder.path.join(name), Some(Readers::Owner))?;
     let options = WriterOptions {
         memory_bytes: DEFAULT_MEMORY_BYTES,
         started: now(),

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_model::{Issue, Timestamp, path};
 use trawl_query::{AsOf, SnapshotInfo};
 use trawl_text::words::{cause, counted, described, quoted, shown};

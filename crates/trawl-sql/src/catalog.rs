@@ -7,11 +7,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use trawl_cli::sql::{Indexes, shown_index, why_none};
-use trawl_index::{Snapshot, SnapshotId, SnapshotInfo, Source};
+use trawl_format::{Snapshot, SnapshotId, SnapshotInfo, Source};
 use trawl_model::guard::Credentials;
+use trawl_model::sync::lock;
 use trawl_model::{Issue, Timestamp, path};
 use trawl_query::{AsOf, DeniedRequest, Index, Located, Start, View};
 
@@ -269,13 +270,13 @@ impl Catalog {
 
     /// Notes a requested path that is not visible.
     pub(crate) fn unseen(&self, wanted: &[u8], why: String) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         told.unseen.push((path::display(wanted).to_vec(), why));
     }
 
     /// Notes that a snapshot is part of an answer.
     pub(crate) fn note(&self, info: &SnapshotInfo) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         let by = shown_index(&self.index, &info.root);
         let info = info.clone();
         let read = Read { info, by };
@@ -286,7 +287,7 @@ impl Catalog {
 
     /// Takes the remarks collected so far.
     pub(crate) fn told(&self) -> Told {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = lock(&self.told);
         let mut taken = std::mem::take(&mut *told);
         taken.unseen.sort();
         taken.unseen.dedup();

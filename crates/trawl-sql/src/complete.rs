@@ -6,7 +6,7 @@ use rustyline::hint::Hinter;
 use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
-use crate::functions::FUNCTIONS;
+use crate::functions;
 use crate::tables::TABLES;
 
 /// Words of the query language.
@@ -85,7 +85,7 @@ impl Assistant {
                     .map(|one| one.name.to_owned()),
             );
         }
-        words.extend(FUNCTIONS.iter().map(|info| format!("{}(", info.name)));
+        words.extend(functions::every().map(|info| format!("{}(", info.name)));
         words.sort();
         words.dedup();
         Assistant { words }

@@ -18,7 +18,7 @@ pub(crate) enum SqlError {
     Query(#[from] trawl_query::QueryError),
     /// The index could not be opened or read, as the writer's crate reports it.
     #[error(transparent)]
-    Index(#[from] trawl_index::IndexError),
+    Index(#[from] trawl_format::IndexError),
     /// The engine rejects a statement or cannot answer it.
     #[error("{}", plain(.0))]
     Engine(#[from] DataFusionError),

@@ -248,7 +248,7 @@ fn segments_of(view: &trawl_query::View, targets: &[Target]) -> usize {
         .shards()
         .iter()
         .flat_map(|shard| &shard.manifest.segments);
-    let is_read = |segment: &&trawl_index::SegmentInfo| {
+    let is_read = |segment: &&trawl_format::SegmentInfo| {
         let (Some(first), Some(last)) = (&segment.first_dir, &segment.last_dir) else {
             return true;
         };

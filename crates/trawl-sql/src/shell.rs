@@ -255,7 +255,7 @@ fn list_columns(info: &TableInfo) -> String {
 }
 
 fn list_functions() -> String {
-    let functions = functions::FUNCTIONS.iter();
+    let functions = functions::every();
     functions
         .map(|info| format!("{:<26} {}\n", info.usage, info.doc))
         .collect()

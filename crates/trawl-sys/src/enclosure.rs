@@ -54,7 +54,7 @@ pub struct Point {
 
 /// Information that a command hands over in addition to its mounts.
 #[derive(Debug)]
-pub enum Besides {
+pub enum HandedOver {
     /// Nothing.
     Nothing,
     /// The descriptor of this filter, after the mounts: the command's system calls are intercepted.
@@ -137,7 +137,7 @@ pub struct Refused {
 
 /// Everything that the child process needs on its way, prepared before fork: the child must not
 /// allocate.
-struct Way {
+struct ChildPlan {
     points: Vec<Point>,
     /// Descriptors that reserve numbers which the options refer to.
     devices: Vec<OwnedFd>,
@@ -145,7 +145,7 @@ struct Way {
     uid_map: String,
     gid_map: String,
     directory: Option<CString>,
-    besides: Besides,
+    besides: HandedOver,
     socket: OwnedFd,
     /// The parent's end of the socket. The child must close its copy; otherwise it could not notice
     /// that the parent has closed its end.
@@ -175,7 +175,7 @@ pub fn enclose(
     command: &mut Command,
     points: Vec<Point>,
     directory: Option<CString>,
-    besides: Besides,
+    besides: HandedOver,
 ) -> io::Result<Entrance> {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
@@ -193,9 +193,9 @@ pub fn enclose(
         ))?);
         devices.push(device);
     }
-    let has_filter = matches!(besides, Besides::Filter(_));
+    let has_filter = matches!(besides, HandedOver::Filter(_));
     let (points_count, count) = (points.len(), points.len() + usize::from(has_filter));
-    let way = Way {
+    let way = ChildPlan {
         points,
         devices,
         options,
@@ -225,7 +225,7 @@ fn done(code: libc::c_int) -> Result<(), io::Error> {
     }
 }
 
-impl Way {
+impl ChildPlan {
     fn go(&self) -> io::Result<()> {
         self.enter().map_err(|(step, point, source)| {
             let errno = source.raw_os_error().unwrap_or(libc::EIO);
@@ -261,13 +261,13 @@ impl Way {
             };
             mounted.map_err(|(step, source)| (step, number, source))?;
         }
-        if let Besides::View(attributes) = &self.besides {
+        if let HandedOver::View(attributes) = &self.besides {
             // The view is optional for the parent. A message shorter than expected tells it that no
             // view follows.
             let shown = self.show(attributes).or_else(|_| self.send(&[0], None));
             let _ = shown.and_then(|()| self.wait());
         }
-        if let Besides::Filter(filter) = &self.besides {
+        if let HandedOver::Filter(filter) = &self.besides {
             let listener = filter.install().map_err(at(Step::Filter))?;
             self.send(&[0], Some(listener))
                 .map_err(at(Step::HandOver))?;
@@ -512,7 +512,7 @@ impl Entrance {
         Ok(devices)
     }
 
-    /// Waits for the command's view of its mounts ([`Besides::View`]) and returns it; call it after
+    /// Waits for the command's view of its mounts ([`HandedOver::View`]) and returns it; call it after
     /// [`Entrance::devices`]. Returns `None` if the command could not determine it.
     pub fn view(&self) -> Option<View> {
         let mut tops = Vec::with_capacity(self.points);
@@ -606,7 +606,13 @@ mod tests {
             .arg(folder.path())
             .arg("/proc/self/mounts");
         command.stdout(std::process::Stdio::piped());
-        let entrance = enclose(&mut command, vec![point], None, Besides::View(Vec::new())).unwrap();
+        let entrance = enclose(
+            &mut command,
+            vec![point],
+            None,
+            HandedOver::View(Vec::new()),
+        )
+        .unwrap();
         let child = std::thread::spawn(move || command.spawn());
         match entrance.devices() {
             Ok(devices) => {
@@ -657,7 +663,7 @@ mod tests {
             kind: c"fuse.test".to_owned(),
         };
         let mut command = trawl_testkit::oracle::command("true");
-        let entrance = enclose(&mut command, vec![point], None, Besides::Nothing).unwrap();
+        let entrance = enclose(&mut command, vec![point], None, HandedOver::Nothing).unwrap();
         let child = std::thread::spawn(move || command.spawn());
         let refused = entrance.devices().unwrap_err();
         assert!(child.join().unwrap().is_err());

@@ -74,7 +74,7 @@ pub struct Account {
     pub gid: u32,
 }
 
-fn account(found: &Found<libc::passwd>) -> Option<Account> {
+fn account(found: &FoundRecord<libc::passwd>) -> Option<Account> {
     Some(Account {
         name: found.name(|record| record.pw_name)?,
         uid: found.record.pw_uid,
@@ -147,13 +147,13 @@ pub fn gid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
 }
 
 /// A record and the bytes that its pointers refer to.
-struct Found<R> {
+struct FoundRecord<R> {
     record: R,
     /// Kept alive for the record's pointers.
     _bytes: Vec<u8>,
 }
 
-impl<R> Found<R> {
+impl<R> FoundRecord<R> {
     fn name(&self, field: impl Fn(&R) -> *mut libc::c_char) -> Option<Vec<u8>> {
         let name = field(&self.record);
         // SAFETY: the call that filled the record sets its name to NULL or to a NUL-terminated
@@ -166,7 +166,7 @@ impl<R> Found<R> {
 fn look_up<R>(
     op: Op,
     call: impl Fn(*mut R, &mut [u8], *mut *mut R) -> libc::c_int,
-) -> Result<Option<Found<R>>, SysError> {
+) -> Result<Option<FoundRecord<R>>, SysError> {
     let mut bytes = vec![0u8; 1024];
     loop {
         let mut record = std::mem::MaybeUninit::<R>::zeroed();
@@ -177,7 +177,7 @@ fn look_up<R>(
             Errno(0) => {
                 // SAFETY: a result that isn't NULL means that the whole record was written.
                 let record = unsafe { record.assume_init() };
-                return Ok(Some(Found {
+                return Ok(Some(FoundRecord {
                     record,
                     _bytes: bytes,
                 }));

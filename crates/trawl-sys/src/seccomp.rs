@@ -158,7 +158,7 @@ impl Filter {
 
 /// An intercepted call that is waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct InterceptedCall {
     id: u64,
     /// Id of the thread that makes the call.
     pub thread: i32,
@@ -211,7 +211,7 @@ impl Listener {
     ///
     /// # Errors
     /// Fails if no more calls can arrive.
-    pub fn next(&self) -> io::Result<Option<Asked>> {
+    pub fn next(&self) -> io::Result<Option<InterceptedCall>> {
         // SAFETY: an all-zero notification is valid, and the kernel requires one.
         let mut asked: libc::seccomp_notif = unsafe { std::mem::zeroed() };
         // SAFETY: the descriptor is open, and the kernel writes one notification.
@@ -223,7 +223,7 @@ impl Listener {
                 _ => Err(error),
             };
         }
-        Ok(Some(Asked {
+        Ok(Some(InterceptedCall {
             id: asked.id,
             thread: asked.pid as i32,
             call: asked.data.nr.into(),
@@ -234,13 +234,13 @@ impl Listener {
     /// Returns true if the call still waits. Data that was read from its thread's memory before
     /// then really came from that thread.
     #[must_use]
-    pub fn is_waiting(&self, asked: &Asked) -> bool {
+    pub fn is_waiting(&self, asked: &InterceptedCall) -> bool {
         // SAFETY: the kernel reads one number.
         unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID, &raw const asked.id) == 0 }
     }
 
     /// Answers a call. Does nothing if the call was cancelled meanwhile.
-    pub fn answer(&self, asked: &Asked, verdict: Verdict) {
+    pub fn answer(&self, asked: &InterceptedCall, verdict: Verdict) {
         let (error, value, flags) = match verdict {
             Verdict::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
             Verdict::Return(value) => (0, value, 0),

@@ -1,70 +1,44 @@
 //! statx: all attributes of one inode that the kernel reports, in one call.
 
 use std::ffi::CStr;
+use std::ops::Deref;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, StatxFlags, StatxTimestamp};
+use trawl_model::{Gid, Meta, Uid};
 
 use crate::device::DeviceNumber;
 use crate::error::{Named, Op, SysError};
 
-/// A time of the file system: seconds since 1970 (negative before that) and nanoseconds within the
-/// second (0–999,999,999).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Time {
-    /// Seconds.
-    pub secs: i64,
-    /// Nanoseconds.
-    pub nanos: u32,
-}
+pub use trawl_model::Timestamp as Time;
 
-impl From<StatxTimestamp> for Time {
-    #[inline]
-    fn from(t: StatxTimestamp) -> Self {
-        Time {
-            secs: t.tv_sec,
-            nanos: t.tv_nsec,
-        }
+fn time(raw: StatxTimestamp) -> Time {
+    Time {
+        secs: raw.tv_sec,
+        nanos: raw.tv_nsec,
     }
 }
 
-/// The statx result of one inode.
+/// The statx result of one inode: its attributes, without the project id, and where it is mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Inode number.
-    pub ino: u64,
-    /// Device number of the file system that contains the inode.
-    pub dev: DeviceNumber,
-    /// File type and permission bits, as in `st_mode`.
-    pub mode: u32,
-    /// Number of hard links.
-    pub nlink: u32,
-    /// Owner.
-    pub uid: u32,
-    /// Owning group.
-    pub gid: u32,
-    /// Device number that a device file represents; 0:0 for other types.
-    pub rdev: DeviceNumber,
-    /// Size in bytes.
-    pub size: u64,
-    /// Allocated blocks of 512 bytes.
-    pub blocks: u64,
-    /// Preferred I/O size in bytes.
-    pub blksize: u32,
-    /// Time of the last access.
-    pub atime: Time,
-    /// Time of the last change of the content.
-    pub mtime: Time,
-    /// Time of the last change of the inode.
-    pub ctime: Time,
-    /// Time of creation, if the file system records it.
-    pub btime: Option<Time>,
-    /// `STATX_ATTR_*` bits that are set.
-    pub attributes: u64,
+    /// The attributes that an index keeps.
+    pub meta: Meta,
+    /// `STATX_ATTR_*` bits that are set, including those that the file system does not support.
+    pub raw_attributes: u64,
     /// `STATX_ATTR_*` bits that the file system supports.
     pub attributes_mask: u64,
     /// Mount id; 0 if the kernel does not report it (before Linux 5.8).
     pub mnt_id: u64,
+}
+
+impl Deref for Stat {
+    type Target = Meta;
+
+    #[inline]
+    fn deref(&self) -> &Meta {
+        &self.meta
+    }
 }
 
 impl Stat {
@@ -102,7 +76,7 @@ impl Stat {
     #[must_use]
     pub fn is_mount_root(&self) -> Option<bool> {
         let bit = rustix::fs::StatxAttributes::MOUNT_ROOT.bits();
-        (self.attributes_mask & bit != 0).then_some(self.attributes & bit != 0)
+        (self.attributes_mask & bit != 0).then_some(self.raw_attributes & bit != 0)
     }
 }
 
@@ -128,31 +102,38 @@ pub(crate) const WANTED: StatxFlags = StatxFlags::BASIC_STATS
 #[inline]
 pub(crate) fn convert(raw: &rustix::fs::Statx) -> Stat {
     let mask = StatxFlags::from_bits_retain(raw.stx_mask);
-    Stat {
+    let (raw_attributes, attributes_mask) =
+        (raw.stx_attributes.bits(), raw.stx_attributes_mask.bits());
+    let meta = Meta {
         ino: raw.stx_ino,
         dev: DeviceNumber {
             major: raw.stx_dev_major,
             minor: raw.stx_dev_minor,
         },
-        mode: u32::from(raw.stx_mode),
-        nlink: raw.stx_nlink,
-        uid: raw.stx_uid,
-        gid: raw.stx_gid,
         rdev: DeviceNumber {
             major: raw.stx_rdev_major,
             minor: raw.stx_rdev_minor,
         },
+        mode: u32::from(raw.stx_mode),
+        nlink: raw.stx_nlink,
+        uid: Uid(raw.stx_uid),
+        gid: Gid(raw.stx_gid),
         size: raw.stx_size,
         blocks: raw.stx_blocks,
         blksize: raw.stx_blksize,
-        atime: raw.stx_atime.into(),
-        mtime: raw.stx_mtime.into(),
-        ctime: raw.stx_ctime.into(),
+        atime: time(raw.stx_atime),
+        mtime: time(raw.stx_mtime),
+        ctime: time(raw.stx_ctime),
         btime: mask
             .contains(StatxFlags::BTIME)
-            .then(|| raw.stx_btime.into()),
-        attributes: raw.stx_attributes.bits(),
-        attributes_mask: raw.stx_attributes_mask.bits(),
+            .then(|| time(raw.stx_btime)),
+        attributes: raw_attributes & attributes_mask,
+        project: None,
+    };
+    Stat {
+        meta,
+        raw_attributes,
+        attributes_mask,
         mnt_id: if mask.contains(StatxFlags::MNT_ID) {
             raw.stx_mnt_id
         } else {
@@ -225,7 +206,7 @@ mod tests {
         );
         assert_eq!((got.size, got.blocks), (want.size(), want.blocks()));
         assert_eq!(
-            (got.uid, got.gid, u64::from(got.nlink)),
+            (got.uid.0, got.gid.0, u64::from(got.nlink)),
             (want.uid(), want.gid(), want.nlink())
         );
         assert_eq!(

@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use trawl_diff::{Difference, Kind, State};
+use trawl_diff::{Difference, Kind};
+use trawl_model::rows::OwnedRow;
 use trawl_model::{FileType, path};
 
 /// Grouping of differences.
@@ -56,7 +57,7 @@ impl Sums {
         }
     }
 
-    fn put(&mut self, state: &State, sign: i128) {
+    fn put(&mut self, state: &OwnedRow, sign: i128) {
         self.size_delta += sign * i128::from(state.meta.size);
         self.disk_delta += sign * i128::from(state.meta.blocks) * 512;
     }
@@ -105,7 +106,7 @@ impl<'a> Tally<'a> {
         &self.groups
     }
 
-    fn key(&self, path: &[u8], state: &State) -> Vec<u8> {
+    fn key(&self, path: &[u8], state: &OwnedRow) -> Vec<u8> {
         match self.grouping {
             Grouping::Owner => state.meta.uid.0.to_string().into_bytes(),
             Grouping::Directory(depth) => directory(path, self.top, depth).to_vec(),

@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 
-use trawl_index::{IndexError, Table};
+use trawl_format::{IndexError, Table};
 use trawl_model::{Dev, DirBatch, Xattr};
-use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View, stored};
+use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View};
 use trawl_scan::SomeNames;
 
 use super::Reading;
@@ -141,7 +141,7 @@ impl Kept {
                 next.fragment += 1;
                 given = noted.pass(full);
             }
-            stored::push_entry(&mut batch, row);
+            row.push_to(&mut batch);
             self.push_values(&mut batch, row.name());
         })?;
         given?;

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use trawl_index::Table;
+use trawl_format::Table;
 use trawl_model::guard::Guard;
 use trawl_query::{DirObject, Part, RowsOf, Values};
 

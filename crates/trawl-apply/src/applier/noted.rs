@@ -1,12 +1,12 @@
 //! Forwards rows from the scanner to a round, counts them, and notes the entries that others depend
 //! on.
 
-use trawl_index::live::Round;
-use trawl_index::{GuardStep, IndexError};
+use trawl_format::{GuardStep, IndexError};
 use trawl_model::sink::{PartSink, SourceRoot};
 use trawl_model::{DirAccess, DirBatch, DirId, FileType, IdMap, Issue, Sink};
 use trawl_query::DirObject;
 use trawl_scan::Extent;
+use trawl_writer::live::Round;
 
 use super::Applied;
 use super::moved::Shut;

@@ -10,7 +10,7 @@ use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 use trawl_sys::stat::Inode;
 
-use super::{Search, time};
+use super::Search;
 
 /// A hash that no row has.
 const DOUBTFUL: u64 = 0;
@@ -21,7 +21,7 @@ pub(super) fn of_inode(search: &Search<'_>, inode: &Inode) -> u64 {
     if search.is_recent(inode.ctime) {
         return DOUBTFUL;
     }
-    let times = [time(inode.mtime), time(inode.ctime)];
+    let times = [inode.mtime, inode.ctime];
     of([inode.mode, inode.nlink], times)
 }
 

@@ -13,7 +13,7 @@ use trawl_sys::filesystem;
 use trawl_sys::xfs::Inodes;
 
 use super::digest::{of_inode, of_row};
-use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit, device};
+use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit};
 
 /// Maximum number of inodes held at a time, 16 bytes each.
 const KEPT: usize = 2 << 20;
@@ -51,7 +51,7 @@ pub(super) fn find(
     let mut window = Window {
         search,
         top,
-        dev: device(&top.stat).as_u64(),
+        dev: top.stat.dev.as_u64(),
         first: 0,
         end: Some(0),
         inodes: Vec::new(),

@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 use trawl_live::{Dirty, Places};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
-use trawl_model::{Dev, Timestamp, path};
+use trawl_model::{Timestamp, path};
 use trawl_query::{Batch, Located, QueryError, Request, Start, View};
 use trawl_scan::trusts_ctime;
 use trawl_sys::directory::{AccessTime, Links, Purpose, open_path};
@@ -262,7 +262,7 @@ impl Search<'_> {
         };
         let top = Top::open(root)?;
         let kind = top.kind()?;
-        if start.own_row().dev() != device(&top.stat) {
+        if start.own_row().dev() != top.stat.dev {
             return Err(untold("its device number has changed"));
         }
         let mut found = self.by_any_way(&start, &top, kind)?;
@@ -339,9 +339,9 @@ impl Search<'_> {
     fn is_changed(&self, row: &Row<'_>, now: &Stat) -> bool {
         let had = (row.ino(), row.mode(), row.nlink(), row.size());
         had != (now.ino, now.mode, now.nlink, now.size)
-            || row.dev() != device(now)
-            || row.mtime() != time(now.mtime)
-            || row.ctime() != time(now.ctime)
+            || row.dev() != now.dev
+            || row.mtime() != now.mtime
+            || row.ctime() != now.ctime
             || self.is_recent(now.ctime)
     }
 
@@ -444,20 +444,6 @@ impl Top {
             return true;
         };
         stat_at(&self.fd, &path).map_or(true, |now| search.is_changed(row, &now))
-    }
-}
-
-fn device(stat: &Stat) -> Dev {
-    Dev {
-        major: stat.dev.major,
-        minor: stat.dev.minor,
-    }
-}
-
-fn time(time: Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
     }
 }
 

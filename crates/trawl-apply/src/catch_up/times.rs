@@ -2,10 +2,11 @@
 //! per call where the kernel has io_uring, otherwise one by one on each thread.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trawl_model::column::ColumnSet;
 use trawl_model::rows::Row;
+use trawl_model::sync::lock;
 use trawl_query::{Batch, Start};
 use trawl_sys::ring::Ring;
 use trawl_sys::stat::stat_at;
@@ -101,16 +102,13 @@ impl Times<'_> {
 
     fn ring(&self) -> Option<Ring> {
         let rings = self.rings.as_ref()?;
-        let kept = rings.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = lock(rings).pop();
         kept.or_else(|| Ring::new().ok())
     }
 
     fn give_back(&self, ring: Ring) {
         if let Some(rings) = &self.rings {
-            rings
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(ring);
+            lock(rings).push(ring);
         }
     }
 }

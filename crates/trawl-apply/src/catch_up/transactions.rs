@@ -20,7 +20,7 @@ use trawl_sys::directory::{AccessTime, Links, Purpose, open_path};
 use trawl_sys::{Errno, Op, OwnedFd, SysError};
 
 use super::digest::{of_inode, of_row};
-use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit, device};
+use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit};
 
 /// Maximum number of changed inodes; beyond it, a scan would look at no more.
 const MOST: usize = 1 << 20;
@@ -122,7 +122,7 @@ pub(super) fn find(
         return Err(Unfit::TooMuch);
     }
     let judge = Changed {
-        dev: device(&top.stat).as_u64(),
+        dev: top.stat.dev.as_u64(),
         inodes,
         elsewhere: AtomicU64::new(0),
     };

@@ -12,14 +12,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use trawl_apply::{CaughtUp, Method, Note};
+use trawl_format::Readers;
 use trawl_history::SegmentReader;
-use trawl_index::live::Removal;
-use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
 use trawl_live::{ChangeSource, Dirty, DirtySet, Fanotify, QueueSize};
 use trawl_model::Timestamp;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch, Skip, oracle};
+use trawl_writer::live::Removal;
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 use crate::writers::{KINDS, Mapper, Places, operate};
 use crate::{Kept, compare, fresh, now, setting};
@@ -49,7 +50,7 @@ fn plant(root: &Path) {
 
 /// Makes a snapshot that claims to have begun at this time.
 fn scan_as_of(index: &Path, root: &Path, started: Timestamp) {
-    let index = IndexDir::create(index, Some(Readers::Everyone)).expect("an index");
+    let index = trawl_writer::create_index(index, Some(Readers::Everyone)).expect("an index");
     let root = root.as_os_str().as_bytes();
     let options = WriterOptions {
         memory_bytes: 1 << 20,

@@ -9,12 +9,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use trawl_index::live::Removal;
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{IndexDir, Source};
+use trawl_format::{IndexDir, Source};
 use trawl_testkit::Scratch;
 use trawl_testkit::crash::at_each_point;
 use trawl_testkit::skip::{Skip, without_root};
+use trawl_writer::live::Removal;
+use trawl_writer::verify::{Scope, verify};
 
 use crate::{Kept, fresh};
 use std::os::unix::ffi::OsStrExt;

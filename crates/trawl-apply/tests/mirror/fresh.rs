@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use trawl_format::{GuardStep, IndexDir, Snapshot, Totals};
 use trawl_history::SegmentReader;
-use trawl_index::verify::{Scope, verify};
-use trawl_index::{GuardStep, IndexDir, Snapshot, Totals, check_bundles};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_query::{Request, View};
 use trawl_testkit::Scratch;
+use trawl_writer::check_bundles;
+use trawl_writer::verify::{Scope, verify};
 
 use crate::shown::open;
 use crate::{now, scanned};

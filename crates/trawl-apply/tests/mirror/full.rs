@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use trawl_history::{HistoryError, SegmentReader, tighten};
-use trawl_index::live::{Checkpoint, Removal};
 use trawl_live::{ChangeSource, Dirty, DirtySet, Fanotify, QueueSize};
 use trawl_testkit::{FileSystem, LoopMount};
+use trawl_writer::live::{Checkpoint, Removal};
 
 use crate::crashes::files;
 use crate::shown::by_index;

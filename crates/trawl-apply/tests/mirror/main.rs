@@ -25,15 +25,16 @@ use std::thread;
 use std::time::Duration;
 
 use trawl_apply::{Applier, ApplyError, ApplyOptions};
+use trawl_format::{IndexDir, Readers};
 use trawl_history::{HistoryError, SegmentReader, tighten};
-use trawl_index::live::{Checkpoint, Removal};
-use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
 use trawl_live::{
     Change, ChangeSource, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched, WriterSearch,
 };
 use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch};
+use trawl_writer::live::{Checkpoint, Removal};
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 use shown::{by_index, by_kernel, check_sums};
 use writers::{KINDS, Mapper, Places, operate};
@@ -61,7 +62,7 @@ fn now() -> Timestamp {
 
 /// Scans a tree.
 fn scanned(index: &Path, root: &Path) -> SnapshotWriter {
-    let index = IndexDir::create(index, Some(Readers::Everyone)).expect("an index");
+    let index = trawl_writer::create_index(index, Some(Readers::Everyone)).expect("an index");
     let root = root.as_os_str().as_bytes();
     let options = WriterOptions {
         memory_bytes: 1 << 20,
@@ -188,7 +189,7 @@ impl Kept {
         assert_eq!(done.expect("a snapshot").is_some(), had_changes);
         assert!(!applier.has_changes());
         applier
-            .collect(trawl_index::gc::Retention {
+            .collect(trawl_writer::gc::Retention {
                 newest: 3,
                 since: None,
             })

@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
-use trawl_index::live::Removal;
 use trawl_sys::CWD;
 use trawl_sys::file::{Existing, rename};
 use trawl_testkit::FileSystem;
+use trawl_writer::live::Removal;
 
 use crate::placed::{Watched, allow, give_value};
 use crate::{Kept, compare, fresh};

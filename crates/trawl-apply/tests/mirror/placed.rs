@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use trawl_index::live::Removal;
 use trawl_live::{ChangeSource, DirtySet, Fanotify, QueueSize};
 use trawl_testkit::{FileSystem, LoopMount, Scratch};
+use trawl_writer::live::Removal;
 
 use crate::{Kept, fresh};
 

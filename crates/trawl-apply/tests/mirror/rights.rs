@@ -7,10 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::live::Removal;
 use trawl_testkit::Scratch;
 use trawl_testkit::oracle::{Identity, run};
 use trawl_testkit::skip::without_root;
+use trawl_writer::live::Removal;
 
 use crate::{Kept, fresh, now};
 

@@ -17,7 +17,6 @@ use trawl_model::relative_path::join;
 use trawl_model::rows::Row;
 use trawl_query::{Listing, QueryError, Request as Walk};
 use trawl_sys::directory::{Links, Purpose, open_below};
-use trawl_sys::stat::Time;
 use trawl_sys::{CWD, Errno, Op, SysError};
 
 use super::merge::{Listed, Merge, Turned};
@@ -267,7 +266,7 @@ impl Turning<'_> {
         let known = match options.metadata {
             Metadata::Omit => None,
             Metadata::OfTarget if is_link => None,
-            Metadata::OfTarget | Metadata::OfLink => Some(attributes(row)),
+            Metadata::OfTarget | Metadata::OfLink => Some(Attributes::of(&row.meta())),
         };
         let asks_nothing = options.metadata == Metadata::Omit || known.is_some();
         if asks_nothing && options.access.is_none() {
@@ -323,27 +322,5 @@ impl<'a> Open<'a> {
             open_below(CWD, &path, Purpose::Pass, Links::Followed).ok()
         };
         self.fd.get_or_insert_with(open).as_ref()
-    }
-}
-
-fn attributes(row: &Row<'_>) -> Attributes {
-    let time = |time: trawl_model::Timestamp| Time {
-        secs: time.secs,
-        nanos: time.nanos,
-    };
-    Attributes {
-        dev: row.dev().as_u64(),
-        ino: row.ino(),
-        nlink: u64::from(row.nlink()),
-        rdev: row.rdev().as_u64(),
-        size: row.size(),
-        blocks: row.blocks(),
-        mode: row.mode(),
-        uid: row.uid().0,
-        gid: row.gid().0,
-        blksize: row.blksize(),
-        atime: time(row.atime()),
-        mtime: time(row.mtime()),
-        ctime: time(row.ctime()),
     }
 }

@@ -1,256 +1,102 @@
-//! The directories between a root and a visited directory, and how to open them: by name in the
-//! nearest ancestor that is still open. The number of directories kept open is bounded.
+//! The directories between a root and a visited directory. Some may be reached through symbolic
+//! links, and in a confined tree no link may lead out of it.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use trawl_sys::directory::{AccessTime, Links, Purpose, open_below, open_path};
 use trawl_sys::{CWD, SysError};
+use trawl_walk::Facts;
 
 use crate::confined::Confined;
-
-/// Maximum number of directories that are kept open.
-const KEPT_MAX: usize = 256;
-/// Number of descriptors that are left to the rest of the program.
-const SPARE: usize = 64;
 
 /// How directories are opened for listing.
 pub(super) const LIST: Purpose = Purpose::List(AccessTime::Update);
 
-/// The number of directories that may still be kept open.
-#[derive(Debug)]
-pub(super) struct Budget {
-    left: AtomicUsize,
-}
-
-impl Budget {
-    /// Returns a quarter of the descriptors that the process's limit allows beyond [`SPARE`], at
-    /// most [`KEPT_MAX`]: a program that uses this library needs most descriptors itself.
-    pub(super) fn of_process() -> Arc<Budget> {
-        let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
-        let left = limit.saturating_sub(SPARE) / 4;
-        Arc::new(Budget {
-            left: AtomicUsize::new(left.min(KEPT_MAX)),
-        })
-    }
-
-    fn take(&self) -> bool {
-        let less = |left: usize| left.checked_sub(1);
-        let taken = self
-            .left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
-        taken.is_ok()
-    }
-}
-
-/// An open directory that counts against the budget.
-#[derive(Debug)]
-struct Kept {
-    fd: Arc<OwnedFd>,
-    budget: Arc<Budget>,
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.budget.left.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// Device and inode number.
 pub(super) type ObjectId = (u64, u64);
 
-/// A directory on the way from a root.
-#[derive(Debug)]
-pub(super) struct Node {
-    parent: Option<Arc<Node>>,
-    /// Name in the parent directory; for a root, its whole path.
-    name: CString,
-    links: Links,
-    /// Number of levels below the root.
-    pub(super) depth: usize,
-    /// Device and inode number, once known.
+/// A directory on the way from a root. A root's path may pass through symbolic links.
+pub(super) type Node = trawl_walk::Node<Directory>;
+
+/// The facts known about a directory.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
     id: OnceLock<ObjectId>,
-    kept: OnceLock<Kept>,
     /// For a root: its place in a tree that no path may leave, if it is confined.
     confined: Option<Confined>,
 }
 
-impl Node {
-    /// Creates a root. Its path may pass through symbolic links.
-    pub(super) fn root(path: CString, confined: Option<Confined>) -> Node {
-        Node {
-            parent: None,
-            name: path,
-            links: Links::Followed,
-            depth: 0,
-            id: OnceLock::new(),
-            kept: OnceLock::new(),
-            confined,
-        }
-    }
+/// Creates a root.
+pub(super) fn root(path: CString, confined: Option<Confined>) -> Node {
+    let facts = Directory {
+        id: OnceLock::new(),
+        confined,
+    };
+    Node::root(path, Links::Followed, 0, facts)
+}
 
-    /// Creates the directory `name` in `parent`.
-    pub(super) fn child(parent: &Arc<Node>, name: &CStr, links: Links) -> Node {
-        Node {
-            depth: parent.depth + 1,
-            parent: Some(Arc::clone(parent)),
-            name: name.to_owned(),
-            links,
-            id: OnceLock::new(),
-            kept: OnceLock::new(),
-            confined: None,
-        }
-    }
+/// Creates the directory `name` in `parent`.
+pub(super) fn child(parent: &Arc<Node>, name: CString, links: Links) -> Node {
+    Node::child(parent, name, links, Directory::default())
+}
 
-    /// Returns whether it is a root.
-    pub(super) fn is_root(&self) -> bool {
-        self.parent.is_none()
-    }
+/// Records a directory's device and inode number.
+pub(super) fn identify(node: &Node, id: ObjectId) {
+    let _ = node.facts.id.set(id);
+}
 
-    /// Records the directory's device and inode number.
-    pub(super) fn identify(&self, id: ObjectId) {
-        let _ = self.id.set(id);
-    }
+/// Returns whether an ancestor is the object with this id.
+pub(super) fn is_below(node: &Node, id: ObjectId) -> bool {
+    let mut above = node.ancestry().skip(1);
+    above.any(|above| above.facts.id.get() == Some(&id))
+}
 
-    /// Returns whether an ancestor is the object with this id.
-    pub(super) fn is_below(&self, id: ObjectId) -> bool {
-        let mut node = self.parent.as_deref();
-        while let Some(above) = node {
-            if above.id.get() == Some(&id) {
-                return true;
-            }
-            node = above.parent.as_deref();
-        }
-        false
-    }
-
-    /// Returns the directory's path below the root.
-    pub(super) fn path(&self) -> Vec<u8> {
-        let mut names = Vec::with_capacity(self.depth);
-        let mut node = self;
-        while let Some(parent) = &node.parent {
-            names.push(node.name.to_bytes());
-            node = parent;
-        }
-        names.reverse();
-        names.join(&b'/')
-    }
-
-    /// Keeps the directory open for its subdirectories, if the budget allows it.
-    pub(super) fn keep(&self, fd: &Arc<OwnedFd>, budget: &Arc<Budget>) {
-        if self.kept.get().is_none() && budget.take() {
-            let kept = Kept {
-                fd: Arc::clone(fd),
-                budget: Arc::clone(budget),
-            };
-            let _ = self.kept.set(kept);
-        }
-    }
-
-    /// Opens the directory.
-    ///
-    /// # Errors
-    /// Fails with the errors of open(2).
-    pub(super) fn open(&self, purpose: Purpose) -> Result<OwnedFd, SysError> {
-        let mut chain = vec![self];
-        let mut node = self;
-        let mut from = None;
-        while let Some(parent) = &node.parent {
-            from = parent.kept.get().map(|kept| Arc::clone(&kept.fd));
-            if from.is_some() {
-                break;
-            }
-            chain.push(parent);
-            node = parent;
-        }
-        chain.reverse();
-        let from = match (from, &chain[..]) {
-            (Some(from), _) => from,
-            (None, [root]) => return root.open_root(purpose),
-            (None, _) => {
-                let root = chain.remove(0);
-                Arc::new(root.open_root(Purpose::Pass)?)
-            }
-        };
-        if chain.iter().all(|node| node.links == Links::Refused) {
-            let names: Vec<&[u8]> = chain.iter().map(|node| node.name.to_bytes()).collect();
-            return open_names(from.as_fd(), &names, purpose, Links::Refused);
-        }
-        // Opens each name as it was found: some must be followed as links, others must not be
-        // links.
-        let mut from = from;
-        for node in &chain[..chain.len() - 1] {
-            from = Arc::new(node.open_in(from.as_fd(), Purpose::Pass)?);
-        }
-        self.open_in(from.as_fd(), purpose)
-    }
-
-    fn open_root(&self, purpose: Purpose) -> Result<OwnedFd, SysError> {
-        match &self.confined {
+impl Facts for Directory {
+    fn open_root(root: &Node, purpose: Purpose) -> Result<OwnedFd, SysError> {
+        match &root.facts.confined {
             Some(confined) => confined.open(b"", purpose),
-            None => open_names(CWD, &[self.name.to_bytes()], purpose, Links::Followed),
+            None => open_below(CWD, root.name(), purpose, Links::Followed),
         }
     }
 
-    /// Opens the directory in its parent.
-    fn open_in(&self, parent: BorrowedFd<'_>, purpose: Purpose) -> Result<OwnedFd, SysError> {
-        match (self.links, self.confined()) {
-            (Links::Followed, Some(confined)) => confined.open(&self.path(), purpose),
-            (links, _) => open_path(parent, &self.name, purpose, links),
+    /// Opens each name as it was found: some must be followed as links, others must not be links.
+    fn open_followed(
+        from: BorrowedFd<'_>,
+        chain: &[&Node],
+        purpose: Purpose,
+    ) -> Result<OwnedFd, SysError> {
+        let Some((last, above)) = chain.split_last() else {
+            return open_path(from, c".", purpose, Links::Refused);
+        };
+        let mut parent: Option<OwnedFd> = None;
+        for node in above {
+            let from = parent.as_ref().map_or(from, AsFd::as_fd);
+            parent = Some(open_in(node, from, Purpose::Pass)?);
         }
-    }
-
-    /// Returns the root's place in a tree that no path may leave, if the root is confined.
-    fn confined(&self) -> Option<&Confined> {
-        let mut node = self;
-        while let Some(parent) = &node.parent {
-            node = parent;
-        }
-        node.confined.as_ref()
+        open_in(last, parent.as_ref().map_or(from, AsFd::as_fd), purpose)
     }
 }
 
-impl Drop for Node {
-    /// Drops the ancestors one by one: recursion could exhaust the stack in a deep tree.
-    fn drop(&mut self) {
-        let mut above = self.parent.take();
-        while let Some(mut node) = above.and_then(Arc::into_inner) {
-            above = node.parent.take();
-        }
+/// Opens a directory in its parent.
+fn open_in(node: &Node, parent: BorrowedFd<'_>, purpose: Purpose) -> Result<OwnedFd, SysError> {
+    match (node.links(), confined(node)) {
+        (Links::Followed, Some(confined)) => confined.open(&node.path(), purpose),
+        (links, _) => open_path(parent, node.name(), purpose, links),
     }
 }
 
-/// Opens the directory at the end of a chain of names, each in the one before.
-fn open_names(
-    from: impl AsFd,
-    names: &[&[u8]],
-    purpose: Purpose,
-    links: Links,
-) -> Result<OwnedFd, SysError> {
-    // Names contain no NUL bytes: the kernel returned them, or they were checked.
-    let path = CString::new(names.join(&b'/')).unwrap_or_default();
-    match names {
-        // `open_path` refuses a link by itself, and costs less.
-        [one] if !one.contains(&b'/') => open_path(from, &path, purpose, links),
-        _ => open_below(from, &path, purpose, links),
-    }
+/// Returns the root's place in a tree that no path may leave, if the root is confined.
+fn confined(node: &Node) -> Option<&Confined> {
+    node.ancestry().last()?.facts.confined.as_ref()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_chain_deeper_than_the_stack_is_let_go() {
-        let mut node = Arc::new(Node::root(c".".into(), None));
-        for _ in 0..300_000 {
-            node = Arc::new(Node::child(&node, c"x", Links::Refused));
-        }
-        assert_eq!(node.depth, 300_000);
-        drop(node);
-    }
+    use std::ffi::CStr;
+    use trawl_walk::Budget;
 
     /// When no ancestor may be kept open, each open goes the whole way from the root again.
     #[test]
@@ -261,15 +107,15 @@ mod tests {
         std::fs::create_dir_all(top.join("d")).unwrap();
         std::os::unix::fs::symlink("../a/b", top.join("d/to")).unwrap();
         let name = CString::new(top.as_os_str().as_encoded_bytes()).unwrap();
-        let root = Arc::new(Node::root(name, None));
-        let child = |parent, name: &CStr, links| Arc::new(Node::child(parent, name, links));
+        let root = Arc::new(root(name, None));
+        let child = |parent, name: &CStr, links| Arc::new(super::child(parent, name.into(), links));
         let d = child(&root, c"d", Links::Refused);
         let to = child(&d, c"to", Links::Followed);
         let c = child(&to, c"c", Links::Refused);
         let ino = |fd: OwnedFd| trawl_sys::stat::stat_fd(&fd).unwrap().ino;
         let expected = std::os::unix::fs::MetadataExt::ino(&top.join("a/b/c").metadata().unwrap());
         assert_eq!(ino(c.open(LIST).unwrap()), expected);
-        let budget = Budget::of_process();
+        let budget = Budget::of_library();
         d.keep(&Arc::new(d.open(LIST).unwrap()), &budget);
         assert_eq!(ino(c.open(LIST).unwrap()), expected);
         // A link that is not to be followed is refused.

@@ -113,12 +113,12 @@ impl<'a> Writer<'a> {
             (Metadata::Omit, _) => Outcome::Match(None),
             (_, Some(known)) => Outcome::Match(Some(known)),
             (Metadata::OfLink, None) => match stat_at(directory, name) {
-                Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+                Ok(stat) => Outcome::Match(Some(Attributes::of(&stat))),
                 Err(error) if error.is_vanished() => return,
                 Err(error) => failed(&error),
             },
             (Metadata::OfTarget, None) => match stat_at_followed(directory, name) {
-                Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+                Ok(stat) => Outcome::Match(Some(Attributes::of(&stat))),
                 Err(error) if error.is_vanished() && stat_at(directory, name).is_err() => return,
                 Err(error) => failed(&error),
             },
@@ -161,10 +161,10 @@ impl<'a> Writer<'a> {
         Some(match (metadata, target) {
             (Metadata::Omit, _) => Outcome::Match(None),
             (Metadata::OfTarget, Some(target)) => match target.and_then(stat_fd) {
-                Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+                Ok(stat) => Outcome::Match(Some(Attributes::of(&stat))),
                 Err(error) => failed(&error),
             },
-            _ => Outcome::Match(Some(Attributes::from(&own))),
+            _ => Outcome::Match(Some(Attributes::of(&own))),
         })
     }
 

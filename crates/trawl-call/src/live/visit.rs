@@ -10,9 +10,10 @@ use trawl_sys::access::{check, check_open};
 use trawl_sys::directory::{Links as OpenLinks, Purpose, ReadBuffer};
 use trawl_sys::stat::{stat_at, stat_at_followed, stat_fd};
 use trawl_sys::{CWD, Errno, Op, SysError};
+use trawl_walk::{Budget, Output};
 
 use super::listing::{End, Entry, FollowsLinks, Kind, Listing, Sieve, is_absent, kind_of};
-use super::node::{Budget, LIST, Node};
+use super::node::{self, LIST, Node};
 use super::records::{Records, Writer};
 use super::resume::Resume;
 use crate::options::{Access, Links, Metadata, Mounts};
@@ -35,19 +36,49 @@ pub(super) struct Place {
     pub(super) device: Option<u64>,
 }
 
-/// The result of visiting a directory.
-#[derive(Default)]
-pub(super) struct Visited {
-    pub(super) records: Records,
-    pub(super) below: Vec<Place>,
-}
-
-/// The request and the buffers with which one thread visits directories.
+/// Visits directories on one thread, with buffers of its own.
 pub(super) struct Visitor {
     request: Arc<Request>,
     budget: Arc<Budget>,
     listing: Listing,
     buffer: ReadBuffer,
+}
+
+impl trawl_walk::Worker for Visitor {
+    type Task = Place;
+    type Part = Records;
+
+    /// Visits a directory.
+    fn run(&mut self, place: Place, output: &mut Output<Visitor>) {
+        let request = Arc::clone(&self.request);
+        let Some(root) = request.roots().get(place.root) else {
+            return;
+        };
+        let below = place.node.path();
+        #[cfg(test)]
+        super::tests::visiting(&below);
+        let mut writer = Writer::new(&request, root, &below);
+        let mut places = Vec::new();
+        if !place.node.is_root() || self.begin(&place, root, &mut writer) {
+            self.enter(place, root, &below, &mut writer, &mut places);
+        }
+        if writer.is_full() {
+            places.clear();
+        }
+        let records = writer.finish();
+        if !records.packed.is_empty() {
+            output.put(records);
+        }
+        places.into_iter().for_each(|place| output.below(place));
+    }
+
+    fn bytes(records: &Records) -> usize {
+        records.packed.len()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.request.cancel().is_cancelled()
+    }
 }
 
 impl Visitor {
@@ -57,27 +88,6 @@ impl Visitor {
             budget: Arc::clone(budget),
             listing: Listing::default(),
             buffer: ReadBuffer::new(32 << 10),
-        }
-    }
-
-    /// Visits a directory.
-    pub(super) fn visit(&mut self, place: Place) -> Visited {
-        let request = Arc::clone(&self.request);
-        let Some(root) = request.roots().get(place.root) else {
-            return Visited::default();
-        };
-        let below = place.node.path();
-        let mut writer = Writer::new(&request, root, &below);
-        let mut places = Vec::new();
-        if !place.node.is_root() || self.begin(&place, root, &mut writer) {
-            self.enter(place, root, &below, &mut writer, &mut places);
-        }
-        if writer.is_full() {
-            places.clear();
-        }
-        Visited {
-            records: writer.finish(),
-            below: places,
         }
     }
 
@@ -111,7 +121,7 @@ impl Visitor {
         places: &mut Vec<Place>,
     ) {
         let tells = place.resume.as_ref().is_none_or(Resume::tells_own);
-        let is_too_deep = place.node.depth > self.request.options().max_depth;
+        let is_too_deep = place.node.depth() > self.request.options().max_depth;
         if is_too_deep || writer.is_too_long() {
             if tells {
                 let error = SysError::new(Op::Openat, Errno::OVERFLOW);
@@ -200,10 +210,10 @@ impl Visitor {
         let stat = stat_fd(fd).map_err(|error| (Source::Open, error))?;
         let id = (stat.dev.as_u64(), stat.ino);
         if follows {
-            if place.node.is_below(id) {
+            if node::is_below(&place.node, id) {
                 return Err((Source::Loop, SysError::new(Op::Openat, Errno::LOOP)));
             }
-            place.node.identify(id);
+            node::identify(&place.node, id);
         }
         Ok(match place.device.filter(|_| stays) {
             Some(device) if device != id.0 => None,
@@ -247,7 +257,7 @@ impl Visitor {
             {
                 places.push(Place {
                     root: place.root,
-                    node: Arc::new(Node::child(&place.node, name, links)),
+                    node: Arc::new(node::child(&place.node, name.to_owned(), links)),
                     state: state.clone(),
                     resume,
                     device: place.device,
@@ -291,18 +301,18 @@ fn look_at_root(root: &Root, access: Access) -> Result<(Attributes, bool), SysEr
         let fd = confined.look(b"", OpenLinks::Followed)?;
         let mut wishes = access.wishes();
         let is_allowed = wishes.all(|wish| check_open(&fd, wish).is_ok());
-        return Ok((Attributes::from(&stat_fd(&fd)?), is_allowed));
+        return Ok((Attributes::of(&stat_fd(&fd)?.meta), is_allowed));
     }
     let name = CString::new(root.path()).unwrap_or_default();
     let stat = match stat_at_followed(CWD, &name) {
         Err(error) if error.errno == Errno::NAMETOOLONG => {
-            stat_fd(Node::root(name.clone(), None).open(Purpose::Pass)?)
+            stat_fd(node::root(name.clone(), None).open(Purpose::Pass)?)
         }
         other => other,
     }?;
     let mut wishes = access.wishes();
     let is_allowed = wishes.all(|wish| check(CWD, &name, wish).is_ok());
-    Ok((Attributes::from(&stat), is_allowed))
+    Ok((Attributes::of(&stat), is_allowed))
 }
 
 fn is_gone(error: &SysError) -> bool {

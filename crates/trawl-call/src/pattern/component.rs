@@ -160,10 +160,10 @@ impl Tokens {
     /// once, so that nothing is tried twice.
     fn match_name(&self, name: &[u8]) -> bool {
         let tokens = &self.0;
-        let mut places = Places::default();
+        let mut places = Positions::default();
         places.add(tokens, 0);
         for byte in name {
-            let mut next = Places::default();
+            let mut next = Positions::default();
             for at in places.each() {
                 match tokens.get(at) {
                     Some(Token::Byte(wanted)) if wanted == byte => next.add(tokens, at + 1),
@@ -216,11 +216,11 @@ fn has_unquoted_mark(text: &[u8]) -> bool {
 
 /// A set of positions in a list of tokens.
 #[derive(Clone, Copy, Debug, Default)]
-struct Places {
+struct Positions {
     words: [u64; WORDS],
 }
 
-impl Places {
+impl Positions {
     /// Adds a position and those that can be reached from it without consuming a byte.
     fn add(&mut self, tokens: &[Token], mut at: usize) {
         loop {

@@ -158,7 +158,7 @@ impl Looked {
             return Some(Outcome::Match(known.map(here)));
         }
         match stat_at_followed(CWD, &path) {
-            Ok(stat) => Some(Outcome::Match(Some(Attributes::from(&stat)))),
+            Ok(stat) => Some(Outcome::Match(Some(Attributes::of(&stat)))),
             Err(error) if error.is_vanished() && stat_at(CWD, &path).is_err() => None,
             Err(error) => Some(Outcome::Error(Trouble {
                 source: Source::Stat,

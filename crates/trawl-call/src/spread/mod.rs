@@ -99,12 +99,12 @@ impl Spread {
     }
 
     /// Returns who answers about a root.
-    fn way(&self, request: &Request, root: &Root) -> Way {
+    fn way(&self, request: &Request, root: &Root) -> Answerer {
         if root.confined().is_some() {
-            return Way::Here;
+            return Answerer::Here;
         }
         let Ok(at) = canonical(root) else {
-            return Way::Here;
+            return Answerer::Here;
         };
         let (met, points) = self.met(&at);
         let mut parts = decompose(request, root, &at, &points);
@@ -116,9 +116,11 @@ impl Spread {
                 .filter(|mount| self.mounts[*mount].server.is_some())
         };
         match &parts[..] {
-            [one] => served(one).map_or(Way::Here, Way::There),
-            parts if parts.iter().any(|part| served(part).is_some()) => Way::Both(parts.to_vec()),
-            _ => Way::Here,
+            [one] => served(one).map_or(Answerer::Here, Answerer::There),
+            parts if parts.iter().any(|part| served(part).is_some()) => {
+                Answerer::Both(parts.to_vec())
+            }
+            _ => Answerer::Here,
         }
     }
 
@@ -164,8 +166,8 @@ fn is_visible(mount: &Mount) -> bool {
     stat.is_ok_and(|stat| stat.dev.as_u64() == mount.device)
 }
 
-/// Who answers about a root.
-enum Way {
+/// The executors that answer about a root.
+enum Answerer {
     Here,
     /// The server of this mount alone.
     There(usize),
@@ -173,11 +175,11 @@ enum Way {
     Both(Vec<Part>),
 }
 
-impl Way {
-    fn goes_with(&self, other: &Way) -> bool {
+impl Answerer {
+    fn goes_with(&self, other: &Answerer) -> bool {
         match (self, other) {
-            (Way::Here, Way::Here) => true,
-            (Way::There(one), Way::There(other)) => one == other,
+            (Answerer::Here, Answerer::Here) => true,
+            (Answerer::There(one), Answerer::There(other)) => one == other,
             _ => false,
         }
     }
@@ -185,7 +187,7 @@ impl Way {
 
 /// Consecutive roots that are answered in the same way.
 struct Step {
-    way: Way,
+    way: Answerer,
     roots: std::ops::Range<usize>,
 }
 
@@ -195,7 +197,7 @@ impl Executor for Spread {
             return self.here.begin(request);
         }
         let steps = self.steps(&request);
-        if steps.iter().all(|step| matches!(step.way, Way::Here)) {
+        if steps.iter().all(|step| matches!(step.way, Answerer::Here)) {
             return self.here.begin(request);
         }
         Ok(Box::new(Steps {
@@ -223,9 +225,9 @@ impl Steps {
     fn begin(&self, step: Step) -> Result<Box<dyn Stream>, CallError> {
         let request = self.request.some(step.roots);
         match step.way {
-            Way::Here => self.here.begin(request),
-            Way::There(mount) => begin_part(&self.here, self.mounts.get(mount), request),
-            Way::Both(parts) => {
+            Answerer::Here => self.here.begin(request),
+            Answerer::There(mount) => begin_part(&self.here, self.mounts.get(mount), request),
+            Answerer::Both(parts) => {
                 let (here, mounts) = (Arc::clone(&self.here), Arc::clone(&self.mounts));
                 Ok(Box::new(Merge::new(request, parts, here, mounts)?))
             }

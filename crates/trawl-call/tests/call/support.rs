@@ -9,7 +9,6 @@ use trawl_call::options::Flags;
 use trawl_call::{
     Executor, LiveWalk, Options, Outcome, Pattern, Record, RecordRef, Request, Search,
 };
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_query::Index;
@@ -17,6 +16,7 @@ use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::random_tree::Plan;
 use trawl_testkit::{RandomTree, Scratch};
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// Makes empty files; a name that ends in a slash makes a directory.
 pub(crate) fn make(top: &Path, names: &[&str]) {
@@ -162,7 +162,7 @@ fn make_index(top: &Path, into: &Path, options: BTreeMap<String, String>) {
         version: "test".into(),
         options,
     };
-    let index = IndexDir::create(into, None).unwrap();
+    let index = trawl_writer::create_index(into, None).unwrap();
     let root = top.canonicalize().unwrap();
     let root = bytes(&root);
     let mut writer = SnapshotWriter::begin(&index, root, options).unwrap();

@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::Scratch;
 use trawl_testkit::lines::{Ending, Order, assert_same};
 use trawl_testkit::oracle;
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 use super::site::{Site, files, random, skipped};
 
@@ -211,7 +211,7 @@ fn index_of(top: &Path, into: &Path) {
         version: "test".into(),
         options: Default::default(),
     };
-    let index = IndexDir::create(into, None).unwrap();
+    let index = trawl_writer::create_index(into, None).unwrap();
     let root = top.canonicalize().unwrap();
     let root = root.as_os_str().as_bytes();
     let mut writer = SnapshotWriter::begin(&index, root, options).unwrap();

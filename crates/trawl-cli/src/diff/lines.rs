@@ -1,9 +1,11 @@
 //! Differences as lines, for people and for programs.
 
-use trawl_diff::{Attribute, AttributeSet, Difference, Kind, State};
+use trawl_diff::{AttributeSet, Difference, Kind};
 use trawl_find::record;
-use trawl_model::{Acl, Meta, Timestamp};
+use trawl_model::rows::OwnedRow;
+use trawl_model::{Acl, Column, Meta, Timestamp, Value as ColumnValue};
 use trawl_report::{Field, Row, Schema, Value, fields, schema};
+use trawl_text::json::rfc3339;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -120,42 +122,44 @@ impl Words {
     /// Describes the attributes that differ, as in `size 10 → 20, mode 0644 → 0600`. Leaves out
     /// attributes that follow from others: blocks where the size differs, and ctime, which every
     /// change sets.
-    pub(crate) fn changes(&self, before: &State, after: &State, which: AttributeSet) -> String {
-        let beside = |attribute, others: &[Attribute]| {
+    pub(crate) fn changes(
+        &self,
+        before: &OwnedRow,
+        after: &OwnedRow,
+        which: AttributeSet,
+    ) -> String {
+        let beside = |attribute, others: &[Column]| {
             which.contains(attribute) && others.iter().any(|other| which.contains(*other))
         };
         let mut told = which;
-        if beside(Attribute::Blocks, &[Attribute::Size]) {
-            told = told.minus(AttributeSet::of(&[Attribute::Blocks]));
+        if beside(Column::Blocks, &[Column::Size]) {
+            told = told.minus(AttributeSet::of(&[Column::Blocks]));
         }
-        let ctime = AttributeSet::of(&[Attribute::Ctime]);
+        let ctime = AttributeSet::of(&[Column::Ctime]);
         if !told.minus(ctime).is_empty() {
             told = told.minus(ctime);
         }
-        let text = |attribute: Attribute| self.change(attribute, before, after);
-        told.iter().map(text).collect::<Vec<_>>().join(", ")
+        let text = |attribute: Column| self.change(attribute, before, after);
+        told.iter().filter_map(text).collect::<Vec<_>>().join(", ")
     }
 
-    fn change(&self, attribute: Attribute, before: &State, after: &State) -> String {
-        let (name, arrow) = (attribute.name(), self.arrow);
-        let values = match attribute {
-            Attribute::Mtime => self.times(before.meta.mtime, after.meta.mtime),
-            Attribute::Ctime => self.times(before.meta.ctime, after.meta.ctime),
-            Attribute::Atime => self.times(before.meta.atime, after.meta.atime),
-            Attribute::Btime => {
-                let time = |state: &State| state.meta.btime.unwrap_or_default();
+    fn change(&self, attribute: Column, before: &OwnedRow, after: &OwnedRow) -> Option<String> {
+        let (name, arrow) = (attribute.compared_as()?, self.arrow);
+        let [before, after] = match attribute.nanoseconds() {
+            Some(_) => {
+                let time = |state: &OwnedRow| match state.value(attribute) {
+                    ColumnValue::Time(time) => time,
+                    _ => Timestamp::default(),
+                };
                 self.times(time(before), time(after))
             }
-            _ => [before, after].map(|state| self.value(attribute, state)),
+            None => [before, after].map(|state| self.value(attribute, state)),
         };
-        match values {
-            [Some(before), Some(after)] => format!("{name} {before} {arrow} {after}"),
-            _ => name.to_owned(),
-        }
+        Some(format!("{name} {before} {arrow} {after}"))
     }
 
-    /// Returns a value as people read it; `None` for times, which [`Words::times`] formats.
-    fn value(&self, attribute: Attribute, state: &State) -> Option<String> {
+    /// Returns a value as people read it, except for times, which [`Words::times`] formats.
+    fn value(&self, attribute: Column, state: &OwnedRow) -> String {
         let meta = &state.meta;
         let named = |name: Option<&[u8]>, id: u32| {
             name.map_or_else(
@@ -163,37 +167,34 @@ impl Words {
                 |name| String::from_utf8_lossy(name).into_owned(),
             )
         };
-        Some(match attribute {
-            Attribute::Type => char::from(meta.file_type().letter()).to_string(),
-            Attribute::Size => meta.size.to_string(),
-            Attribute::Blocks => meta.blocks.to_string(),
-            Attribute::Mode => format!("{:04o}", meta.mode & 0o7777),
-            Attribute::Owner => named(self.owners.user(meta.uid).as_deref(), meta.uid.0),
-            Attribute::Group => named(self.owners.group(meta.gid).as_deref(), meta.gid.0),
-            Attribute::Links => meta.nlink.to_string(),
-            Attribute::Target => trawl_model::escape::escape(&state.link_target).into_owned(),
-            Attribute::Acl => acl(&state.acl),
-            Attribute::DefaultAcl => acl(&state.acl_default),
-            Attribute::Xattrs => {
+        match attribute {
+            Column::Mode => format!("{:04o}", meta.mode & 0o7777),
+            Column::Uid => named(self.owners.user(meta.uid).as_deref(), meta.uid.0),
+            Column::Gid => named(self.owners.group(meta.gid).as_deref(), meta.gid.0),
+            Column::Acl => acl(&state.acl),
+            Column::AclDefault => acl(&state.acl_default),
+            Column::XattrNames => {
                 let names: Vec<_> = names(&state.xattr_names).collect();
                 match names.is_empty() {
                     true => "none".to_owned(),
                     false => names.join("+"),
                 }
             }
-            Attribute::Project => meta.project.map_or("none".to_owned(), |id| id.to_string()),
-            Attribute::Flags => format!("{:#x}", meta.attributes),
-            Attribute::Inode => meta.ino.to_string(),
-            Attribute::Device => record::device(meta.dev),
-            Attribute::Rdev => record::device(meta.rdev),
-            Attribute::Mtime | Attribute::Ctime | Attribute::Atime | Attribute::Btime => {
-                return None;
-            }
-        })
+            Column::Attributes => format!("{:#x}", meta.attributes),
+            Column::Dev => record::device(meta.dev),
+            Column::Rdev => record::device(meta.rdev),
+            other => match state.value(other) {
+                ColumnValue::Null => "none".to_owned(),
+                ColumnValue::Number(number) => number.to_string(),
+                ColumnValue::Time(time) => rfc3339(time),
+                ColumnValue::Type(kind) => char::from(kind.letter()).to_string(),
+                ColumnValue::Bytes(bytes) => trawl_model::escape::escape(bytes).into_owned(),
+            },
+        }
     }
 
     /// Formats two times to the second, or to the nanosecond if the seconds are equal.
-    fn times(&self, before: Timestamp, after: Timestamp) -> [Option<String>; 2] {
+    fn times(&self, before: Timestamp, after: Timestamp) -> [String; 2] {
         let is_close = before.secs == after.secs;
         [before, after].map(|time| {
             let mut text = String::new();
@@ -202,7 +203,7 @@ impl Words {
             if is_close {
                 text.push_str(&format!(".{:09}", time.nanos));
             }
-            Some(text)
+            text
         })
     }
 }
@@ -264,7 +265,7 @@ impl<'a> Lines<'a> {
             (Kind::Changed | Kind::Moved, _) => [b"M ", &path[..]].concat(),
         };
         if let (Some(before), Some(after)) = (&difference.before, &difference.after) {
-            let ctime = AttributeSet::of(&[Attribute::Ctime]);
+            let ctime = AttributeSet::of(&[Column::Ctime]);
             let which = match difference.kind {
                 Kind::Moved => difference.attributes.minus(ctime),
                 _ => difference.attributes,
@@ -279,7 +280,6 @@ impl<'a> Lines<'a> {
     }
 
     fn fill(&self, row: &mut Row<'_>, difference: &Difference) {
-        let attributes = difference.attributes.iter();
         let kind = difference.after.as_ref().or(difference.before.as_ref());
         let kind = kind.map(|state| char::from(state.meta.file_type().letter()));
         row.put(&KIND, kind_name(difference.kind))
@@ -288,7 +288,7 @@ impl<'a> Lines<'a> {
             row.put(&FROM, &self.named(from));
         }
         row.put(&TYPE, kind)
-            .texts(&fields::CHANGED, attributes.map(Attribute::name));
+            .texts(&fields::CHANGED, difference.attributes.names());
         let from = difference.from.as_ref().unwrap_or(&difference.path);
         let states = [
             (BEFORE, &difference.before, from),
@@ -314,7 +314,7 @@ impl<'a> Lines<'a> {
 }
 
 /// Fills the columns of CSV that hold a value before and after.
-fn fill_pairs(row: &mut Row<'_>, states: [Option<&State>; 2]) {
+fn fill_pairs(row: &mut Row<'_>, states: [Option<&OwnedRow>; 2]) {
     let [before, after] = states.map(|state| state.map(|state| &state.meta));
     let permissions = |meta: Option<&Meta>| meta.map(|meta| record::permissions(meta.mode));
     let [old, new] = [permissions(before), permissions(after)];
@@ -340,11 +340,14 @@ const ACL: Field = Field::text(
 const DEFAULT_ACL: Field = Field::text("default_acl", "default access control list, likewise");
 
 /// The fields of an entry, including those that `find --json` does not have.
-pub(crate) const STATE_FIELDS: [Field; 23] =
-    schema::joined::<20, 3, 23>(record::FIELDS, [XATTRS, ACL, DEFAULT_ACL]);
+pub(crate) const STATE_FIELDS: [Field; record::FIELDS.len() + 3] =
+    schema::joined::<{ record::FIELDS.len() }, 3, { record::FIELDS.len() + 3 }>(
+        record::FIELDS,
+        [XATTRS, ACL, DEFAULT_ACL],
+    );
 
 /// Fills a row with an entry's attributes.
-pub(crate) fn fill_state(row: &mut Row<'_>, path: &[u8], state: &State, owners: &Owners) {
+pub(crate) fn fill_state(row: &mut Row<'_>, path: &[u8], state: &OwnedRow, owners: &Owners) {
     record::fill(row, path, Some(&state.meta), &state.link_target, owners);
     if !state.xattr_names.is_empty() {
         row.texts(&XATTRS, names(&state.xattr_names));

@@ -9,9 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::diff::{DiffOptions, Lacking, Pair};
-use trawl_diff::{
-    ALL_ATTRIBUTES, Attribute, AttributeSet, Difference, Kind, Moves, Outcome, Which,
-};
+use trawl_diff::{AttributeSet, Difference, Kind, Moves, Outcome, Which};
+use trawl_model::column::{COMPARED, Column};
 use trawl_query::AsOf;
 use trawl_report::Schema;
 use trawl_session::Sessions;
@@ -137,16 +136,16 @@ impl Only {
 #[derive(Clone, Copy, Debug)]
 enum Ignored {
     Nothing,
-    One(Attribute),
+    One(Column),
 }
 
 fn ignored(text: &str) -> Result<Ignored, String> {
     if text == "none" {
         return Ok(Ignored::Nothing);
     }
-    let found = ALL_ATTRIBUTES.iter().find(|one| one.name() == text);
+    let found = COMPARED.iter().find(|one| one.compared_as() == Some(text));
     found.copied().map(Ignored::One).ok_or_else(|| {
-        let names: Vec<&str> = ALL_ATTRIBUTES.iter().map(|one| one.name()).collect();
+        let names: Vec<&str> = AttributeSet::all().names().collect();
         format!("use none, or some of {}", names.join(", "))
     })
 }
@@ -295,8 +294,8 @@ impl DiffArgs {
             Ignored::Nothing => None,
             Ignored::One(attribute) => Some(*attribute),
         });
-        let ignored: Vec<Attribute> = match self.ignore.is_empty() {
-            true => vec![Attribute::Atime, Attribute::Device],
+        let ignored: Vec<Column> = match self.ignore.is_empty() {
+            true => vec![Column::Atime, Column::Dev],
             false => named.collect(),
         };
         AttributeSet::all().minus(AttributeSet::of(&ignored))
@@ -316,7 +315,7 @@ impl DiffArgs {
 
     fn read(&self) -> AttributeSet {
         if self.summary.is_some() {
-            return AttributeSet::of(&[Attribute::Owner, Attribute::Size, Attribute::Blocks]);
+            return AttributeSet::of(&[Column::Uid, Column::Size, Column::Blocks]);
         }
         match self.form() {
             Form::Json | Form::Csv => AttributeSet::all(),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use trawl_answers::duplicates::{DuplicatesOptions, Set, Verify, duplicates};
-use trawl_query::Alike;
+use trawl_query::{Alike, Entry};
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -196,7 +196,6 @@ impl<'a> Writer<'a> {
         if self.is_full() {
             return Ok(());
         }
-        self.report.begin()?;
         self.groups += 1;
         self.files += set.files.len() as u64;
         let (size, reclaimable) = (set.size_bytes(), set.reclaimable_bytes());
@@ -212,18 +211,20 @@ impl<'a> Writer<'a> {
                         row.put(&fields::PATH, path);
                     });
             })?),
-            Form::Csv | Form::Null => self.files(size, set),
+            Form::Csv | Form::Null => self.files(size, set.files, paths),
         }
     }
 
     /// Writes a row for each file.
-    fn files(&mut self, size: u64, set: &Set<'_>) -> Result<(), Failure> {
-        for (entry, path) in set.files.iter().zip(set.paths) {
-            let disk_bytes = entry.row().blocks().saturating_mul(512);
+    fn files(&mut self, size: u64, group: &[&Entry], paths: &[Vec<u8>]) -> Result<(), Failure> {
+        for (entry, path) in group.iter().zip(paths) {
             self.report.row(|row| {
                 row.put(&GROUP, self.groups)
                     .put(&fields::SIZE, size)
-                    .put(&fields::DISK_BYTES, disk_bytes)
+                    .put(
+                        &fields::DISK_BYTES,
+                        entry.row().blocks().saturating_mul(512),
+                    )
                     .put(&PATH, path);
             })?;
         }

@@ -116,9 +116,9 @@ pub(crate) fn run(
         let text = "growth is about all snapshots: --at has no meaning here";
         return Err(Failure::Usage(text.into()));
     }
-    manner.prepare();
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
+    manner.prepare();
     let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
     let mut exit = Exit::Complete;
     for given in &args.paths {

@@ -296,7 +296,7 @@ impl IndexArgs {
             issues: self.issues,
             is_quiet: self.quiet,
             is_json: self.form.is_json(),
-            readers: self.private.then_some(trawl_index::Readers::Owner),
+            readers: self.private.then_some(trawl_format::Readers::Owner),
         }
     }
 

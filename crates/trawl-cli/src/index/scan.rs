@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use trawl_index::{IndexDir, Readers};
+use trawl_format::{IndexDir, Readers};
 use trawl_indexer::surroundings::warnings;
 use trawl_indexer::upkeep::retain;
 use trawl_indexer::{
@@ -109,7 +109,7 @@ pub(super) fn scan_all(
     if jobs.is_empty() {
         return Ok(handed_over);
     }
-    let index = IndexDir::create(dir, telling.readers)?;
+    let index = trawl_writer::create_index(dir, telling.readers)?;
     if index.readers() == Readers::Everyone && !telling.is_quiet {
         warnings(dir).iter().for_each(say);
     }

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use trawl_index::Committed;
 use trawl_indexer::{Issues, LeftOut, Summary};
 use trawl_model::Issue;
 use trawl_text::units::{Scale, format};
+use trawl_writer::Committed;
 
 use crate::failure::{quoted, shown};
 use crate::index::IssuesShown;

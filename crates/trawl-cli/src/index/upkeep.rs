@@ -4,8 +4,8 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_index::retention::{Rule, Verdict, parse_age};
-use trawl_index::{IndexDir, Source};
+use trawl_format::retention::{Rule, Verdict, parse_age};
+use trawl_format::{IndexDir, Source};
 use trawl_indexer::upkeep::{self, collect, plan};
 use trawl_indexer::{Notice, Retention};
 use trawl_report::{Field, Row, Schema, fields, schema};

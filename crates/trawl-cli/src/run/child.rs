@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use trawl_mount::{MountError, Serving, Tables, serving};
 use trawl_sandbox::Supervisor;
 use trawl_sys::command::{send_signal, watch_end};
-use trawl_sys::enclosure::{Besides, Content, Point, Refused, Step, enclose};
+use trawl_sys::enclosure::{Content, HandedOver, Point, Refused, Step, enclose};
 use trawl_sys::signal::PassedOn;
 use trawl_sys::wait::readable;
 
 use super::preload::Preload;
-use super::{Shown, Way};
+use super::{ShownTree, Way};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::say;
@@ -28,7 +28,7 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// Runs a command that sees the trees, and returns how it ended.
 pub(super) fn run(
     words: &[OsString],
-    shown: &[Shown],
+    shown: &[ShownTree],
     way: Way,
     preload: impl FnOnce() -> Option<Preload>,
 ) -> Result<Exit, Failure> {
@@ -96,16 +96,16 @@ fn thread(source: io::Error) -> Failure {
 
 fn start(
     mut command: Command,
-    shown: &[Shown],
+    shown: &[ShownTree],
     way: Way,
     preload: Option<&Preload>,
 ) -> Result<Started, Failure> {
     let points = shown.iter().map(|shown| point(shown, way));
     let points = points.collect::<Result<Vec<_>, _>>()?;
     let besides = match way {
-        Way::Sandbox { .. } => Besides::Filter(trawl_sandbox::filter()),
-        Way::Mount if preload.is_some() => Besides::View(Tables::attributes()),
-        Way::Mount => Besides::Nothing,
+        Way::Sandbox { .. } => HandedOver::Filter(trawl_sandbox::filter()),
+        Way::Mount if preload.is_some() => HandedOver::View(Tables::attributes()),
+        Way::Mount => HandedOver::Nothing,
     };
     let entrance = enclose(&mut command, points, directory(shown), besides).map_err(thread)?;
     // Uses a separate thread, because the program to run may lie in a tree that this process
@@ -137,7 +137,7 @@ fn start(
     }
 }
 
-fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, Failure> {
+fn answer(shown: &[ShownTree], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, Failure> {
     // There are fewer devices if the command ended during its setup.
     let mut devices = devices.into_iter();
     let Way::Sandbox { memory_bytes } = way else {
@@ -148,7 +148,7 @@ fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering,
     };
     let planted = shown.iter().zip(devices.by_ref());
     let planted: Vec<_> = planted
-        .map(|(shown, root)| trawl_sandbox::Shown {
+        .map(|(shown, root)| trawl_sandbox::ShownTree {
             tree: shown.tree().clone(),
             point: shown.point.as_os_str().as_bytes().to_vec(),
             root,
@@ -161,7 +161,7 @@ fn answer(shown: &[Shown], devices: Vec<OwnedFd>, way: Way) -> Result<Answering,
     Ok(Answering::Calls(Some(supervisor)))
 }
 
-fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
+fn point(shown: &ShownTree, way: Way) -> Result<Point, Failure> {
     let text = |bytes: &[u8]| {
         let text = CString::new(bytes);
         text.map_err(|_| Failure::Usage("a path cannot contain a NUL byte".into()))
@@ -178,7 +178,7 @@ fn point(shown: &Shown, way: Way) -> Result<Point, Failure> {
 }
 
 /// Returns the working directory, if something is mounted over it.
-fn directory(shown: &[Shown]) -> Option<CString> {
+fn directory(shown: &[ShownTree]) -> Option<CString> {
     let directory = std::env::current_dir().ok()?;
     let is_covered = shown
         .iter()
@@ -187,7 +187,7 @@ fn directory(shown: &[Shown]) -> Option<CString> {
     directory?.ok()
 }
 
-fn refusal(refused: &Refused, shown: &[Shown]) -> MountError {
+fn refusal(refused: &Refused, shown: &[ShownTree]) -> MountError {
     let point = shown.get(refused.point).map(|shown| shown.point.clone());
     let (point, advice) = match refused.step {
         Step::Unshare | Step::Ids | Step::Propagation => {

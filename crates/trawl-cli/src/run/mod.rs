@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_bulk::{Haste, Known};
+use trawl_bulk::{Haste, KnownNames};
 use trawl_bulk_index::Use;
 use trawl_mount::{Asking, Keeping, Mounted, Tree};
 use trawl_remote::Remote;
@@ -181,7 +181,7 @@ impl RunArgs {
     }
 
     /// Returns the source that knows names without a walk.
-    fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn Known>> {
+    fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn KnownNames>> {
         match self.served_by {
             ServedBy::Live => None,
             ServedBy::Auto => preload::known(index, Use::Automatic),
@@ -259,12 +259,12 @@ enum Way {
 }
 
 /// A tree and the directory at which it is shown.
-struct Shown {
+struct ShownTree {
     mounted: Mounted,
     point: PathBuf,
 }
 
-impl Shown {
+impl ShownTree {
     fn tree(&self) -> &Tree {
         self.mounted.tree()
     }
@@ -313,8 +313,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &RunArgs) -> Exit {
     })
 }
 
-fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
-    let mut shown: Vec<Shown> = Vec::new();
+fn prepare(args: &RunArgs) -> Result<Vec<ShownTree>, Failure> {
+    let mut shown: Vec<ShownTree> = Vec::new();
     for text in &args.remote {
         let (place, point) = place::with_point(text)?;
         let point = std::fs::canonicalize(&point).map_err(|source| Failure::File {
@@ -330,7 +330,7 @@ fn prepare(args: &RunArgs) -> Result<Vec<Shown>, Failure> {
         }
         let tree = open(&place, &args.keeping)?;
         let mounted = Mounted::new(tree);
-        shown.push(Shown { mounted, point });
+        shown.push(ShownTree { mounted, point });
     }
     Ok(shown)
 }

@@ -11,13 +11,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_bulk::{Config, Haste, Known, LocalWalk, Running, Service, Viewers};
+use trawl_bulk::{Config, Haste, KnownNames, LocalWalk, Running, Service, Viewers};
 use trawl_bulk_index::{IndexNames, Use};
 use trawl_mount::Tables;
-use trawl_mount::tables::Place;
+use trawl_mount::tables::MountedTree;
 use trawl_sys::enclosure::View;
 
-use super::Shown;
+use super::ShownTree;
 use super::child::shown_path;
 use crate::output::say;
 use crate::settings::indexes_to_ask;
@@ -70,7 +70,7 @@ impl Preload {
     pub(super) fn start(
         directories: &[PathBuf],
         wishes: Wishes,
-        known: Option<Arc<dyn Known>>,
+        known: Option<Arc<dyn KnownNames>>,
     ) -> Option<Preload> {
         let audit = library_for_loader(wishes);
         Preload::begin(|| {
@@ -84,7 +84,7 @@ impl Preload {
 
     /// Starts to answer for mounts as soon as they are seen (see [`Preload::seen`]). Returns `None`
     /// if that is impossible, or if no answer may be used twice.
-    pub(super) fn of_mounts(shown: &[Shown], wishes: Wishes) -> Option<Preload> {
+    pub(super) fn of_mounts(shown: &[ShownTree], wishes: Wishes) -> Option<Preload> {
         if wishes.max_age < AGE_MIN {
             return None;
         }
@@ -118,12 +118,12 @@ impl Preload {
     }
 
     /// Records how the command sees its mounts. Until then its questions are not answered.
-    pub(super) fn seen(&self, shown: &[Shown], view: Option<View>) {
+    pub(super) fn seen(&self, shown: &[ShownTree], view: Option<View>) {
         let (Some(tables), Some(view)) = (&self.tables, view) else {
             return;
         };
         let [mounts, users] = view.namespaces;
-        let place = |shown: &Shown| Place {
+        let place = |shown: &ShownTree| MountedTree {
             mounted: shown.mounted.clone(),
             point: shown.point.clone(),
         };
@@ -146,7 +146,7 @@ impl Preload {
 
 /// Returns the index that this user asks, as a source of names. With [`Use::Always`], reports if it
 /// will not be asked.
-pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn Known>> {
+pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn KnownNames>> {
     let tell = |why: &dyn std::fmt::Display| {
         if when == Use::Always {
             say(format_args!("{why}: the file system is asked"));

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use trawl_call::{Attributes, Outcome, RecordRef, Request, ServedBy, Trouble};
 use trawl_find::record;
-use trawl_model::Timestamp;
+use trawl_model::Column;
 use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_text::json::decimal;
 use trawl_text::locale::Locale;
@@ -16,6 +16,19 @@ use crate::failure::{Failure, cause, quoted};
 use crate::output::{Device, Output, say};
 use crate::rows::{self, Form, Report};
 
+const MODE: Field = record::field(Column::Mode);
+const NLINK: Field = record::field(Column::Nlink);
+const UID: Field = record::field(Column::Uid);
+const GID: Field = record::field(Column::Gid);
+const SIZE: Field = record::field(Column::Size);
+const BLOCKS: Field = record::field(Column::Blocks);
+const BLKSIZE: Field = record::field(Column::Blksize);
+const DEV: Field = record::field(Column::Dev);
+const INO: Field = record::field(Column::Ino);
+const RDEV: Field = record::field(Column::Rdev);
+const ATIME: Field = record::field(Column::Atime);
+const MTIME: Field = record::field(Column::Mtime);
+const CTIME: Field = record::field(Column::Ctime);
 const SERVED_BY: Field = Field::text("served_by", "`live` or `index`");
 const ERROR: Field = Field::text("error", "operation that failed");
 
@@ -26,20 +39,20 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::ROOT,
         fields::PATH,
         SERVED_BY,
-        fields::MODE,
+        MODE,
         fields::PERMISSIONS,
-        fields::NLINK,
-        fields::UID,
-        fields::GID,
-        fields::SIZE,
-        fields::BLOCKS,
-        fields::BLKSIZE,
-        fields::DEV,
-        fields::INO,
-        fields::RDEV,
-        fields::ATIME,
-        fields::MTIME,
-        fields::CTIME,
+        NLINK,
+        UID,
+        GID,
+        SIZE,
+        BLOCKS,
+        BLKSIZE,
+        DEV,
+        INO,
+        RDEV,
+        ATIME,
+        MTIME,
+        CTIME,
         ERROR,
         fields::ERRNO,
         fields::MESSAGE,
@@ -153,20 +166,20 @@ fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
     match record.outcome {
         Outcome::Match(None) => {}
         Outcome::Match(Some(of)) => {
-            row.put(&fields::MODE, of.mode)
+            row.put(&MODE, of.mode)
                 .put(&fields::PERMISSIONS, &record::permissions(of.mode))
-                .put(&fields::NLINK, of.nlink)
-                .put(&fields::UID, of.uid)
-                .put(&fields::GID, of.gid)
-                .put(&fields::SIZE, of.size)
-                .put(&fields::BLOCKS, of.blocks)
-                .put(&fields::BLKSIZE, of.blksize)
-                .put(&fields::DEV, of.dev)
-                .put(&fields::INO, of.ino)
-                .put(&fields::RDEV, of.rdev)
-                .put(&fields::ATIME, time(of.atime))
-                .put(&fields::MTIME, time(of.mtime))
-                .put(&fields::CTIME, time(of.ctime));
+                .put(&NLINK, of.nlink)
+                .put(&UID, of.uid)
+                .put(&GID, of.gid)
+                .put(&SIZE, of.size)
+                .put(&BLOCKS, of.blocks)
+                .put(&BLKSIZE, of.blksize)
+                .put(&DEV, of.dev)
+                .put(&INO, of.ino)
+                .put(&RDEV, of.rdev)
+                .put(&ATIME, of.atime)
+                .put(&MTIME, of.mtime)
+                .put(&CTIME, of.ctime);
         }
         Outcome::Error(trouble) => {
             row.put(&ERROR, trouble.source.name())
@@ -176,18 +189,11 @@ fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
     }
 }
 
-fn time(time: trawl_sys::stat::Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
-    }
-}
-
 /// Writes the columns before a path: mode, links, owner, group, size, time of last change.
 fn columns(output: &mut Output, of: &Attributes) -> io::Result<()> {
     output.write_all(&mode::render(of.mode))?;
     let (nlink, uid, gid, size) = (of.nlink, of.uid, of.gid, of.size);
-    let mtime = decimal(time(of.mtime));
+    let mtime = decimal(of.mtime);
     write!(output, " {nlink} {uid} {gid} {size} {mtime} ")
 }
 

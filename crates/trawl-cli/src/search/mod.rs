@@ -272,7 +272,7 @@ fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, F
             let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
             let wait = (!manner.fresh.no_wait).then_some(wait);
             let here = Box::new(trawl_ask::search::auto(index, wait)?);
-            Ok((trawl_ask::mounts::with_servers(here), None))
+            Ok((trawl_remote::mounts::with_servers(here), None))
         }
     }
 }

@@ -93,7 +93,10 @@ const ACL: Field = Field::texts(
 /// Rows for programs.
 static SCHEMA: Schema = Schema {
     row: "a file",
-    fields: &schema::joined::<20, 1, 21>(record::FIELDS, [ACL]),
+    fields: &schema::joined::<{ record::FIELDS.len() }, 1, { record::FIELDS.len() + 1 }>(
+        record::FIELDS,
+        [ACL],
+    ),
     forms: schema::OBJECTS,
     samples: &["stat . odd"],
 };

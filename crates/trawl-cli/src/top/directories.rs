@@ -30,17 +30,17 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     if report.form() != Form::Text {
         report.begin()?;
-        let mut rows = found.iter();
-        return Ok(rows.try_for_each(|held| report.row(|row| fill(row, held)))?);
+        let mut found = found.iter();
+        return Ok(found.try_for_each(|ranked| report.row(|row| fill(row, ranked)))?);
     }
     let is_number = ask.options.subject == Subject::Fullest || ask.options.by == Measure::Entries;
-    let amount = |held: &Ranked| match is_number {
-        true => Amount::Number(held.entries),
-        false => Amount::Size(ask.options.size.of(held.size_bytes, held.blocks)),
+    let amount = |ranked: &Ranked| match is_number {
+        true => Amount::Number(ranked.entries),
+        false => Amount::Size(ask.options.size.of(ranked.size_bytes, ranked.blocks)),
     };
     let rows: Vec<(Amount, Vec<u8>)> = found
         .iter()
-        .map(|held| (amount(held), held.path.clone()))
+        .map(|ranked| (amount(ranked), ranked.path.clone()))
         .collect();
     let whole = match is_number {
         true => top.whole_entries(),
@@ -54,9 +54,9 @@ pub(super) fn write(
     Ok(report.put(lines(&rows, whole, style))?)
 }
 
-fn fill(row: &mut Row<'_>, held: &Ranked) {
-    row.put(&fields::PATH, &held.path)
-        .put(&fields::ENTRIES, held.entries)
-        .put(&fields::SIZE, held.size_bytes)
-        .put(&fields::DISK_BYTES, held.blocks.saturating_mul(512));
+fn fill(row: &mut Row<'_>, ranked: &Ranked) {
+    row.put(&fields::PATH, &ranked.path)
+        .put(&fields::ENTRIES, ranked.entries)
+        .put(&fields::SIZE, ranked.size_bytes)
+        .put(&fields::DISK_BYTES, ranked.blocks.saturating_mul(512));
 }

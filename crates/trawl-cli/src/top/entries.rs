@@ -1,4 +1,4 @@
-//! Writes ranked files.
+//! Ranks files by size or time.
 
 use trawl_answers::top::{Subject, Top};
 use trawl_find::record;

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_index::Source;
+use trawl_format::Source;
 use trawl_model::path;
 use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_serve::client;

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use trawl_index::IndexDir;
+use trawl_format::IndexDir;
 use trawl_model::guard::Credentials;
 use trawl_model::{Gid, Uid};
 use trawl_query::{Part, Values, View};

@@ -8,8 +8,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use trawl_index::IndexDir;
-use trawl_index::verify::{Scope, verify};
+use trawl_format::IndexDir;
 use trawl_model::ColumnSet;
 use trawl_model::guard::Credentials;
 use trawl_model::rows::Row;
@@ -19,6 +18,7 @@ use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle;
 use trawl_testkit::permissions::stage::cannot;
+use trawl_writer::verify::{Scope, verify};
 
 use crate::site::{Site, TRAWL, effort, files_below};
 

@@ -3,9 +3,10 @@
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use trawl_model::rows::Row;
+use trawl_model::sync::lock;
 use trawl_sys::command::Input;
 
 use super::beside::Beside;
@@ -64,7 +65,7 @@ impl Batch {
     }
 
     fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 
     /// Runs the command with the arguments collected so far, if there are any.

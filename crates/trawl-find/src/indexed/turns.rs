@@ -25,7 +25,7 @@ use crate::printer::Part;
 use crate::probe::{LateLook, Probe};
 use crate::traversal::Follow;
 
-/// What is said of a file that the index knows otherwise.
+/// The message about a file that differs from the index.
 const CHANGED: &str = "changed since it was indexed, and is left alone";
 
 /// A row whose turn it is.

@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::sync::lock;
 use trawl_model::{Column, ColumnSet, FileType, Subtrees, path};
 use trawl_query::{
     Asker, Batch, DeniedRequest, DirRequest, Index, Listing, Order, QueryError, Request, Start,
@@ -31,7 +32,7 @@ const CROSSES: &str = "cross-file-systems";
 
 /// A row that has to wait for its turn.
 pub(super) struct Waiting {
-    /// What it waits for.
+    /// The event that it waits for.
     pub(super) stop: Stop,
     /// The row alone.
     pub(super) batch: RowBatch,
@@ -41,7 +42,7 @@ pub(super) struct Waiting {
     pub(super) dir_depth: usize,
 }
 
-/// What a worker hands over: what some listings came to.
+/// The result of some listings, as a worker hands it over.
 #[derive(Default)]
 struct Found {
     part: Part,
@@ -570,11 +571,6 @@ impl Scope<'_> {
             }
         }
     }
-}
-
-/// Nothing is left half done by a panic while it is locked.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn rows_of<'l>(

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::rc::Rc;
 
-use trawl_model::rows::{NO_BTIME, NO_PROJECT, Row, RowBatch};
+use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{Column, ColumnSet, FileType};
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::{Stat, stat_at, stat_at_followed};
@@ -111,30 +111,7 @@ impl Looker {
         row.clear();
         row.len = 1;
         row.name.push(name);
-        row.ino.push(stat.ino);
-        row.dev.push(stat.dev.as_u64());
-        row.mode.push(stat.mode);
-        row.nlink.push(stat.nlink);
-        row.uid.push(stat.uid);
-        row.gid.push(stat.gid);
-        row.rdev.push(stat.rdev.as_u64());
-        row.size.push(stat.size);
-        row.blocks.push(stat.blocks);
-        row.blksize.push(stat.blksize);
-        row.atime.push(stat.atime.secs);
-        row.atime_ns.push(stat.atime.nanos);
-        row.mtime.push(stat.mtime.secs);
-        row.mtime_ns.push(stat.mtime.nanos);
-        row.ctime.push(stat.ctime.secs);
-        row.ctime_ns.push(stat.ctime.nanos);
-        let birth = stat.btime.unwrap_or(trawl_sys::stat::Time {
-            secs: NO_BTIME,
-            nanos: 0,
-        });
-        row.btime.push(birth.secs);
-        row.btime_ns.push(birth.nanos);
-        row.project.push(NO_PROJECT);
-        row.attributes.push(stat.attributes & stat.attributes_mask);
+        row.push_meta(stat);
     }
 
     /// Attributes that cannot be read count as missing, as in GNU find.

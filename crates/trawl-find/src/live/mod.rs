@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `looker` | reads one entry's attributes into a row |
 //! | `probe` | answers questions that leaves ask beyond the row |
-//! | `node` | opens directories, and keeps some of them open |
+//! | `node` | the directories on the way from a start point |
 //! | `entries` | reads a directory's entries, in GNU find's order |
 //! | `visitor` | evaluates the expression on an entry, with as few system calls as possible |
 //! | `parallel` | reads many directories at once, and writes in GNU find's order |
@@ -165,7 +165,7 @@ impl Entry<'_, '_> {
                 None => visitor.links_at_start(),
                 Some(_) => Links::Followed,
             };
-            let root = Node::start(self.path.clone(), links, looked, self.device, depth);
+            let root = node::start(self.path.clone(), links, looked, self.device, depth);
             walk(self.search, self.point, root, below.to_vec())?;
             if self.below.is_none() {
                 self.search.leave()?;

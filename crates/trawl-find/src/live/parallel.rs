@@ -1,28 +1,26 @@
 //! Reads many directories at once, and writes their output in the order in
 //! which GNU find would print it.
 //!
-//! Every directory is one task. Waiting tasks lie on a stack, so that those
-//! whose output comes first are taken first. Each task fills a slot with
-//! pieces: the output of its entries and, in between, the slots of the
-//! directories below. The calling thread writes pieces in order as far as they
-//! are available, and runs tasks itself while they are not. When too much
-//! output is waiting to be written, only that thread continues.
+//! Every directory is a task of a [`Pool`]; a very large one is a task for each
+//! part of it. The calling thread writes the output as far as it is available,
+//! and runs tasks itself while it is not. When too much output is waiting to be
+//! written, only that thread continues.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use trawl_model::rows::RowBatch;
+use trawl_model::relative_path::join;
+use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::SysError;
 use trawl_sys::directory::ReadBuffer;
 use trawl_sys::stat::stat_fd;
 use trawl_text::quote;
+use trawl_walk::{Budget, Lost, Patience, Pool, Reader, Step};
 
 use super::entries::{Entries, More};
-use super::node::{Budget, Node};
+use super::node::{self, Node};
 use super::probe::{LiveProbe, cause};
-use super::sequential::child_path;
-use super::visitor::Visitor;
+use super::visitor::{Seen, Visitor};
 use crate::context::{Buffers, Context, StartPoint};
 use crate::driver::{DriverError, Question, Search};
 use crate::printer::Part;
@@ -31,6 +29,8 @@ use crate::printer::Part;
 const UNWRITTEN_MAX_BYTES: usize = 64 << 20;
 /// Maximum number of threads.
 const THREADS_MAX: usize = 8;
+/// Descriptors that commands and streams need besides the threads.
+const OTHER_DESCRIPTORS: usize = 8;
 
 /// A directory to be read, or to be read further.
 struct Task {
@@ -39,47 +39,13 @@ struct Task {
     /// If a part of it was read: the open directory, and the entries that were
     /// read ahead.
     begun: Option<(Arc<OwnedFd>, RowBatch)>,
-    slot: Arc<Slot>,
 }
 
-/// The output of a directory, once it has been read.
-#[derive(Default)]
-struct Slot {
-    pieces: Mutex<Option<VecDeque<Piece>>>,
-}
-
-/// A piece of a directory's output.
-enum Piece {
-    Part(Box<Part>),
-    Below(Arc<Slot>),
-}
-
-impl Slot {
-    fn take(&self) -> Option<VecDeque<Piece>> {
-        lock(&self.pieces).take()
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[derive(Default)]
-struct State {
-    /// Waiting tasks; the last one comes next.
-    tasks: Vec<Task>,
-    waiting: usize,
-    unwritten_bytes: usize,
-    is_over: bool,
-}
-
-/// State that threads share.
-struct Pool<'p> {
-    question: &'p Question<'p>,
-    point: &'p StartPoint,
+/// What the threads share.
+struct Shared<'s> {
+    question: &'s Question<'s>,
+    point: &'s StartPoint,
     budget: Arc<Budget>,
-    state: Mutex<State>,
-    changed: Condvar,
 }
 
 /// Searches the contents of the directory `root`, whose path below the start
@@ -91,33 +57,35 @@ pub(super) fn walk(
     below: Vec<u8>,
 ) -> Result<(), DriverError> {
     let threads = threads(&search.question);
-    let slot = Arc::new(Slot::default());
-    let pool = Pool {
+    let shared = Shared {
         question: &search.question,
         point,
-        budget: Budget::of_process(threads),
-        state: Mutex::default(),
-        changed: Condvar::new(),
+        budget: Budget::of_program(threads),
     };
-    lock(&pool.state).tasks.push(Task {
-        node: Arc::new(root),
-        below,
-        begun: None,
-        slot: Arc::clone(&slot),
-    });
+    let pool = Pool::new(UNWRITTEN_MAX_BYTES);
     std::thread::scope(|scope| {
-        for number in 1..threads {
+        let help = || pool.help(Worker::new(&shared));
+        let start = |number| {
             let name = format!("find-{number}");
-            let help = || Worker::new(&pool).help();
             // A thread that cannot be created only makes the search slower.
-            let _ = std::thread::Builder::new()
-                .name(name)
-                .spawn_scoped(scope, help);
+            let builder = std::thread::Builder::new().name(name);
+            builder.spawn_scoped(scope, help).ok()
+        };
+        let helpers: Vec<_> = (1..threads).filter_map(start).collect();
+        let mut reader = Reader::new(&pool, Worker::new(&shared));
+        reader.begin([Task {
+            node: Arc::new(root),
+            below,
+            begun: None,
+        }]);
+        let written = write(search, &mut reader);
+        drop(reader);
+        let ends = helpers.into_iter().map(std::thread::ScopedJoinHandle::join);
+        let panicked = ends.filter(Result::is_err).count();
+        match panicked {
+            0 => written,
+            _ => written.and(Err(Lost.into())),
         }
-        let done = pool.write(search, slot);
-        lock(&pool.state).is_over = true;
-        pool.changed.notify_all();
-        done
     })
 }
 
@@ -127,196 +95,102 @@ fn threads(question: &Question<'_>) -> usize {
         .options
         .threads
         .map_or_else(processors, std::num::NonZero::get);
-    let limit = usize::try_from(trawl_sys::process::descriptor_limit()).unwrap_or(usize::MAX);
-    // Each thread needs some descriptors; commands and streams need a few more.
-    let affordable = limit.saturating_sub(8) / super::node::PER_THREAD;
-    wanted.clamp(1, THREADS_MAX).min(affordable.max(1))
+    let affordable = trawl_walk::budget::threads_max(OTHER_DESCRIPTORS);
+    wanted.clamp(1, THREADS_MAX).min(affordable)
 }
 
-impl Pool<'_> {
-    /// Writes the pieces of a slot, and of the slots below it, in order.
-    fn write(&self, search: &Search<'_>, first: Arc<Slot>) -> Result<(), DriverError> {
-        let mut worker = Worker::new(self);
-        let mut stack = vec![self.wait_for(&first, &mut worker)];
-        while let Some(pieces) = stack.last_mut() {
-            if search.is_over() {
-                break;
-            }
-            match pieces.pop_front() {
-                None => {
-                    stack.pop();
-                }
-                Some(Piece::Part(part)) => {
-                    self.note_written(part.len());
-                    search.printer.emit(*part)?;
-                }
-                Some(Piece::Below(slot)) => {
-                    let pieces = self.wait_for(&slot, &mut worker);
-                    stack.push(pieces);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the pieces of a slot, and runs tasks until they are available.
-    fn wait_for(&self, slot: &Slot, worker: &mut Worker<'_>) -> VecDeque<Piece> {
-        loop {
-            if let Some(pieces) = slot.take() {
-                return pieces;
-            }
-            let mut state = lock(&self.state);
-            // It may have been filled in the meantime.
-            if let Some(pieces) = slot.take() {
-                return pieces;
-            }
-            match state.tasks.pop() {
-                Some(task) => {
-                    drop(state);
-                    worker.run(task);
-                }
-                None => {
-                    state.waiting += 1;
-                    let mut state = self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
-                    state.waiting -= 1;
-                }
-            }
+/// Writes the output in order.
+fn write<'p>(
+    search: &Search<'_>,
+    reader: &mut Reader<Worker<'p>, &Pool<Worker<'p>>>,
+) -> Result<(), DriverError> {
+    while !search.is_over() {
+        match reader.next(Patience::Sleeps, |_| ())? {
+            Step::Part(part) => search.printer.emit(part)?,
+            Step::Entered => {}
+            Step::End | Step::Cancelled | Step::NotReady => break,
         }
     }
-
-    fn note_written(&self, bytes: usize) {
-        if bytes == 0 {
-            return;
-        }
-        let mut state = lock(&self.state);
-        let before = state.unwritten_bytes;
-        state.unwritten_bytes = before.saturating_sub(bytes);
-        if before > UNWRITTEN_MAX_BYTES && state.waiting > 0 {
-            self.changed.notify_all();
-        }
-    }
-
-    /// Returns the next task for a worker thread; `None` at the end of the
-    /// search.
-    fn next(&self) -> Option<Task> {
-        let mut state = lock(&self.state);
-        loop {
-            if state.is_over {
-                return None;
-            }
-            if state.unwritten_bytes <= UNWRITTEN_MAX_BYTES
-                && let Some(task) = state.tasks.pop()
-            {
-                return Some(task);
-            }
-            state.waiting += 1;
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            state.waiting -= 1;
-        }
-    }
-
-    /// Publishes a task's output, and adds the tasks for the directories below
-    /// it.
-    fn put(&self, slot: &Slot, pieces: VecDeque<Piece>, below: &mut Vec<Task>, bytes: usize) {
-        let mut state = lock(&self.state);
-        state.unwritten_bytes += bytes;
-        // The first one has to be taken first.
-        state.tasks.extend(below.drain(..).rev());
-        *lock(&slot.pieces) = Some(pieces);
-        if state.waiting > 0 {
-            self.changed.notify_all();
-        }
-    }
+    Ok(())
 }
+
+type Output<'p> = trawl_walk::Output<Worker<'p>>;
 
 /// One thread's state.
 struct Worker<'p> {
-    pool: &'p Pool<'p>,
+    shared: &'p Shared<'p>,
     visitor: Visitor<'p>,
     entries: Entries,
     buffer: ReadBuffer,
     buffers: Buffers,
-    below: Vec<Task>,
 }
 
-impl<'p> Worker<'p> {
-    fn new(pool: &'p Pool<'p>) -> Worker<'p> {
-        Worker {
-            pool,
-            visitor: Visitor::new(pool.question),
-            entries: Entries::default(),
-            buffer: ReadBuffer::new(64 << 10),
-            buffers: Buffers::default(),
-            below: Vec::new(),
-        }
-    }
+impl<'p> trawl_walk::Worker for Worker<'p> {
+    type Task = Task;
+    type Part = Part;
 
-    fn help(mut self) {
-        while let Some(task) = self.pool.next() {
-            self.run(task);
-        }
-    }
-
-    fn run(&mut self, mut task: Task) {
-        let mut pieces = VecDeque::new();
+    fn run(&mut self, mut task: Task, output: &mut Output<'p>) {
         let fd = match task.begun.take() {
             Some((fd, ahead)) => {
                 self.entries.go_on_with(ahead);
                 Ok(Some(fd))
             }
-            None => opened(self.pool.question, &task.node),
+            None => opened(self.shared.question, &task.node),
         };
         match fd {
-            Ok(Some(fd)) => self.list(&task, &fd, &mut pieces),
+            Ok(Some(fd)) => self.list(&task, &fd, output),
             Ok(None) => {}
-            Err(error) => pieces.extend(self.complaint(&task.below, &error)),
+            Err(error) => self.complain(&task.below, &error, output),
         }
-        let bytes = pieces.iter().map(|piece| match piece {
-            Piece::Part(part) => part.len(),
-            Piece::Below(_) => 0,
-        });
-        let bytes = bytes.sum();
-        self.pool.put(&task.slot, pieces, &mut self.below, bytes);
     }
 
-    fn list(&mut self, task: &Task, fd: &Arc<OwnedFd>, pieces: &mut VecDeque<Piece>) {
+    fn bytes(part: &Part) -> usize {
+        part.len()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.shared.question.options.is_cancelled()
+    }
+}
+
+impl<'p> Worker<'p> {
+    fn new(shared: &'p Shared<'p>) -> Worker<'p> {
+        Worker {
+            shared,
+            visitor: Visitor::new(shared.question),
+            entries: Entries::default(),
+            buffer: ReadBuffer::new(64 << 10),
+            buffers: Buffers::default(),
+        }
+    }
+
+    fn list(&mut self, task: &Task, fd: &Arc<OwnedFd>, output: &mut Output<'p>) {
         let more = self.entries.read(fd.as_fd(), &mut self.buffer);
-        self.take_entries(task, fd, pieces);
-        if !self.below.is_empty() {
-            task.node.keep(fd, &self.pool.budget);
+        self.take_entries(task, fd, output);
+        if output.has_below() {
+            task.node.keep(fd, &self.shared.budget);
         }
         match more {
             More::No => {}
-            More::Failed(error) => pieces.extend(self.complaint(&task.below, &error)),
-            More::Yes => {
-                let slot = Arc::new(Slot::default());
-                pieces.push_back(Piece::Below(Arc::clone(&slot)));
-                self.below.push(Task {
-                    node: Arc::clone(&task.node),
-                    below: task.below.clone(),
-                    begun: Some((Arc::clone(fd), self.entries.take_ahead())),
-                    slot,
-                });
-            }
+            More::Failed(error) => self.complain(&task.below, &error, output),
+            More::Yes => output.below(Task {
+                node: Arc::clone(&task.node),
+                below: task.below.clone(),
+                begun: Some((Arc::clone(fd), self.entries.take_ahead())),
+            }),
         }
     }
 
     /// Evaluates the expression on the entries that were read.
-    fn take_entries(&mut self, task: &Task, fd: &Arc<OwnedFd>, pieces: &mut VecDeque<Piece>) {
-        let question = self.pool.question;
+    fn take_entries(&mut self, task: &Task, fd: &Arc<OwnedFd>, output: &mut Output<'p>) {
+        let question = self.shared.question;
         let traversal = &question.program.traversal;
         let probe = LiveProbe::below(fd.as_fd(), question.world.follow);
         let buffers = std::mem::take(&mut self.buffers);
         let late = self.visitor.enter(fd.as_fd());
-        let mut cx = Context::new(&question.world, self.pool.point, &probe).with_buffers(buffers);
+        let mut cx = Context::new(&question.world, self.shared.point, &probe).with_buffers(buffers);
         cx.late = Some(&late);
-        cx.enter_below(&[&task.below], task.node.depth);
+        cx.enter_below(&[&task.below], task.node.depth());
         for position in 0..self.entries.len() {
             let row = self.entries.row(position);
             cx.next_row();
@@ -330,9 +204,8 @@ impl<'p> Worker<'p> {
                 continue;
             }
             if descends && traversal.contents_first {
-                cut(&mut cx, pieces);
-                self.below
-                    .push(below(&self.visitor, task, &row, &seen, pieces));
+                cut(&mut cx, output);
+                output.below(below(&self.visitor, task, &row, &seen));
             }
             let mut is_open = true;
             if cx.depth >= traversal.min_depth {
@@ -342,50 +215,39 @@ impl<'p> Worker<'p> {
                 break;
             }
             if descends && is_open && !traversal.contents_first && !cx.pruned {
-                cut(&mut cx, pieces);
-                self.below
-                    .push(below(&self.visitor, task, &row, &seen, pieces));
+                cut(&mut cx, output);
+                output.below(below(&self.visitor, task, &row, &seen));
             }
         }
-        cut(&mut cx, pieces);
+        cut(&mut cx, output);
         self.buffers = cx.take_buffers();
     }
 
-    fn complaint(&self, below: &[u8], error: &SysError) -> Option<Piece> {
+    fn complain(&self, below: &[u8], error: &SysError, output: &mut Output<'p>) {
         if self.visitor.passes_over(error) {
-            return None;
+            return;
         }
-        let path = self.pool.point.spell(below);
-        let quoted = quote::message(&path, self.pool.question.world.locale);
-        Some(Piece::Part(Box::new(Part {
+        let path = self.shared.point.spell(below);
+        let quoted = quote::message(&path, self.shared.question.world.locale);
+        output.put(Part {
             complaints: format!("{quoted}: {}\n", cause(error).0).into_bytes(),
             failed: true,
             ..Part::default()
-        })))
+        });
     }
 }
 
-/// Returns the task that reads a directory, and marks the directory's place in
-/// the output.
-fn below(
-    visitor: &Visitor<'_>,
-    task: &Task,
-    row: &trawl_model::rows::Row<'_>,
-    seen: &super::visitor::Seen,
-    pieces: &mut VecDeque<Piece>,
-) -> Task {
-    let slot = Arc::new(Slot::default());
-    pieces.push_back(Piece::Below(Arc::clone(&slot)));
+/// Returns the task that reads the directory `row`.
+fn below(visitor: &Visitor<'_>, task: &Task, row: &Row<'_>, seen: &Seen) -> Task {
     Task {
         node: Arc::new(visitor.child(&task.node, row, seen)),
-        below: child_path(&task.below, row.name()),
+        below: join(&task.below, row.name()),
         begun: None,
-        slot,
     }
 }
 
-/// Ends a piece of output, if there is anything in it.
-fn cut(cx: &mut Context<'_>, pieces: &mut VecDeque<Piece>) {
+/// Ends a part of the output, if there is anything in it.
+fn cut(cx: &mut Context<'_>, output: &mut Output<'_>) {
     let part = Part {
         out: std::mem::take(&mut cx.out),
         others: std::mem::take(&mut cx.others),
@@ -395,7 +257,7 @@ fn cut(cx: &mut Context<'_>, pieces: &mut VecDeque<Piece>) {
         buffers: Buffers::default(),
     };
     if !part.is_empty() {
-        pieces.push_back(Piece::Part(Box::new(part)));
+        output.put(part);
     }
 }
 
@@ -405,12 +267,88 @@ pub(super) fn opened(
     question: &Question<'_>,
     node: &Node,
 ) -> Result<Option<Arc<OwnedFd>>, SysError> {
-    let fd = node.open()?;
+    let fd = node::open(node)?;
     if question.program.traversal.one_file_system {
         let dev = stat_fd(&*fd)?.dev.as_u64();
-        if node.device != dev {
+        if node.facts.device != dev {
             return Ok(None);
         }
     }
     Ok(Some(fd))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc::channel;
+    use std::time::{Duration, Instant};
+
+    use trawl_model::rows::Row;
+
+    use crate::context::Context;
+    use crate::driver::{RunOptions, Search};
+    use crate::expr::{Expr, Node};
+    use crate::leaf::{Effect, Leaf};
+    use crate::predicates::print::PRINT;
+    use crate::printer::Streams;
+    use crate::testing::{environment, program};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Panics on the threads that help. The thread that prints waits in the first directory until
+    /// that has happened, so that helpers certainly take the others.
+    #[derive(Debug, Default)]
+    struct Panics {
+        has_panicked: AtomicBool,
+    }
+
+    impl Leaf for Panics {
+        fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
+            let thread = std::thread::current();
+            if thread.name().is_some_and(|name| name.starts_with("find-")) {
+                self.has_panicked.store(true, Ordering::Relaxed);
+                panic!("as the test wants it");
+            }
+            let begun = Instant::now();
+            let is_inside = row.name() == b"inside";
+            while is_inside && !self.has_panicked.load(Ordering::Relaxed) {
+                assert!(begun.elapsed() < PATIENCE, "no thread helped");
+                std::thread::yield_now();
+            }
+            true
+        }
+
+        fn effect(&self) -> Effect {
+            Effect::Output
+        }
+    }
+
+    fn search(folder: &str) -> bool {
+        let mut program = program(folder);
+        program.expr = Expr::Leaf(Node::new(&PRINT, Box::new(Panics::default())));
+        let options = RunOptions {
+            threads: NonZeroUsize::new(4),
+            cancel: None,
+        };
+        let streams = Streams {
+            out: &mut std::io::sink(),
+            err: &mut std::io::sink(),
+        };
+        let search = Search::new(&program, &environment(), options, streams).unwrap();
+        search.visit_live(folder.as_bytes()).is_err()
+    }
+
+    #[test]
+    fn nobody_waits_for_a_thread_that_panicked() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..16 {
+            std::fs::create_dir_all(folder.path().join(format!("{number}/inside"))).unwrap();
+        }
+        let path = folder.path().to_str().unwrap().to_owned();
+        let (done, told) = channel();
+        std::thread::spawn(move || done.send(search(&path)));
+        let has_failed = told.recv_timeout(2 * PATIENCE);
+        assert_eq!(has_failed, Ok(true), "the search ends with an error");
+    }
 }

@@ -4,12 +4,14 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_model::relative_path::join;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::SysError;
 use trawl_sys::directory::ReadBuffer;
+use trawl_walk::Budget;
 
 use super::entries::{Entries, More};
-use super::node::{Budget, Node};
+use super::node::{self, Node};
 use super::parallel::opened;
 use super::probe::{LiveProbe, cause};
 use super::visitor::{Seen, Visitor};
@@ -57,7 +59,7 @@ pub(super) fn walk(
         search,
         point,
         visitor: Visitor::new(&search.question),
-        budget: Budget::of_process(1),
+        budget: Budget::of_program(1),
         buffer: ReadBuffer::new(64 << 10),
     };
     let mut stack = Vec::new();
@@ -155,7 +157,7 @@ impl Walk<'_, '_> {
     fn go_through(&mut self, frame: &mut Frame) -> Result<Step, DriverError> {
         let fd = match &frame.fd {
             Some(fd) => Arc::clone(fd),
-            None => match frame.node.open() {
+            None => match node::open(&frame.node) {
                 Ok(fd) => Arc::clone(frame.fd.insert(fd)),
                 Err(error) => {
                     self.complain(&frame.below, &error)?;
@@ -168,7 +170,7 @@ impl Walk<'_, '_> {
         let late = self.visitor.enter(fd.as_fd());
         let mut cx = Context::new(&self.search.question.world, self.point, &probe);
         cx.late = Some(&late);
-        cx.enter_below(&[&frame.below], frame.node.depth);
+        cx.enter_below(&[&frame.below], frame.node.depth());
         self.search.take_turn(&mut cx);
         if frame.next < frame.entries.len() {
             self.search.move_on(&mut cx);
@@ -236,17 +238,6 @@ impl Walk<'_, '_> {
 
     fn step_into(&self, frame: &Frame, row: &Row<'_>, seen: &Seen) -> Step {
         let node = self.visitor.child(&frame.node, row, seen);
-        Step::Into(node, child_path(&frame.below, row.name()))
+        Step::Into(node, join(&frame.below, row.name()))
     }
-}
-
-/// Returns the path, below the start point, of an entry of a directory.
-pub(super) fn child_path(below: &[u8], name: &[u8]) -> Vec<u8> {
-    let mut path = Vec::with_capacity(below.len() + 1 + name.len());
-    path.extend_from_slice(below);
-    if !below.is_empty() {
-        path.push(b'/');
-    }
-    path.extend_from_slice(name);
-    path
 }

@@ -12,7 +12,7 @@ use trawl_sys::{CWD, Errno, SysError};
 use trawl_text::quote;
 
 use super::looker::{Late, Looked, Looker, Meaning};
-use super::node::Node;
+use super::node::{self, Node};
 use crate::context::{Context, Races};
 use crate::driver::Question;
 use crate::expr::Expr;
@@ -211,13 +211,13 @@ impl<'v> Visitor<'v> {
         cx: &mut Context<'_>,
     ) -> bool {
         if let Some(id) = seen.id.filter(|_| seen.is_dir)
-            && let Some(depth) = node.find_above(id)
+            && let Some(depth) = node::find_above(node, id)
         {
             let path = cx.path(row).to_vec();
             let start = cx.start;
             let above = match depth {
                 0 => &start.spelled[..],
-                _ => ancestor(&path, node.depth + 1 - depth),
+                _ => ancestor(&path, node.depth() + 1 - depth),
             };
             let quoted = |path| quote::message(path, self.question.world.locale);
             cx.complain(&format!(
@@ -326,7 +326,7 @@ impl<'v> Visitor<'v> {
     /// Returns the node of an entry of `node` that is a directory.
     pub(super) fn child(&self, node: &std::sync::Arc<Node>, row: &Row<'_>, seen: &Seen) -> Node {
         let name = CString::new(row.name()).unwrap_or_default();
-        Node::child(node, name, self.links_below(), seen.id)
+        node::child(node, name, self.links_below(), seen.id)
     }
 }
 

@@ -4,7 +4,7 @@
 //! A file holds the predicate's row of the registry, the leaf that the
 //! predicate becomes, and its tests. To add a predicate, write a file
 //! (`links.rs` is a short example), name it here and list its row in
-//! [`crate::registry`]. The compiler warns of a row that is not listed.
+//! [`EVERY`]. The compiler warns of a row that is not listed.
 
 pub(crate) mod acl;
 pub(crate) mod amin;
@@ -80,3 +80,96 @@ pub(crate) mod xattr;
 pub(crate) mod xattrname;
 pub(crate) mod xdev;
 pub(crate) mod xtype;
+
+use crate::predicate::Predicate;
+
+/// Every word of the language, in the order in which help shows them.
+pub(crate) static EVERY: &[&Predicate] = &[
+    // Operators.
+    &operators::OPEN,
+    &operators::CLOSE,
+    &operators::NOT,
+    &exclude::EXCLUDE,
+    &operators::AND,
+    &operators::OR,
+    &operators::COMMA,
+    // Options.
+    &depth::DEPTH,
+    &depth::D,
+    &files0_from::FILES0_FROM,
+    &ignore_readdir_race::IGNORE_READDIR_RACE,
+    &ignore_readdir_race::NOIGNORE_READDIR_RACE,
+    &maxdepth::MAXDEPTH,
+    &mindepth::MINDEPTH,
+    &noleaf::NOLEAF,
+    &xdev::XDEV,
+    &daystart::DAYSTART,
+    &follow::FOLLOW,
+    &regextype::REGEXTYPE,
+    &warn::WARN,
+    &warn::NOWARN,
+    // Tests.
+    &acl::ACL,
+    &amin::AMIN,
+    &anewer::ANEWER,
+    &atime::ATIME,
+    &cmin::CMIN,
+    &cnewer::CNEWER,
+    &context::CONTEXT,
+    &ctime::CTIME,
+    &empty::EMPTY,
+    &executable::EXECUTABLE,
+    &constant::FALSE,
+    &fstype::FSTYPE,
+    &gid::GID,
+    &group::GROUP,
+    &ilname::ILNAME,
+    &iname::INAME,
+    &inum::INUM,
+    &ipath::IPATH,
+    &iregex::IREGEX,
+    &links::LINKS,
+    &lname::LNAME,
+    &mmin::MMIN,
+    &mtime::MTIME,
+    &name::NAME,
+    &newer::NEWER,
+    &newer_xy::NEWER_XY,
+    &nogroup::NOGROUP,
+    &nouser::NOUSER,
+    &path::PATH,
+    &perm::PERM,
+    &readable::READABLE,
+    &regex::REGEX,
+    &samefile::SAMEFILE,
+    &size::SIZE,
+    &constant::TRUE,
+    &file_type::TYPE,
+    &uid::UID,
+    &unique::UNIQUE,
+    &used::USED,
+    &user::USER,
+    &writable::WRITABLE,
+    &xattr::XATTR,
+    &xattrname::XATTRNAME,
+    &xtype::XTYPE,
+    // Actions.
+    &delete::DELETE,
+    &exec::EXEC,
+    &execdir::EXECDIR,
+    &fls::FLS,
+    &fprint::FPRINT,
+    &fprint0::FPRINT0,
+    &fprintf::FPRINTF,
+    &json::JSON,
+    &limit::LIMIT,
+    &ls::LS,
+    &ok::OK,
+    &okdir::OKDIR,
+    &print::PRINT,
+    &print0::PRINT0,
+    &printf::PRINTF,
+    &prune::PRUNE,
+    &quit::QUIT,
+    &sort::SORT,
+];

@@ -3,10 +3,11 @@
 //! it.
 
 use std::collections::BinaryHeap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trawl_model::ColumnSet;
 use trawl_model::rows::Row;
+use trawl_model::sync::lock;
 
 use crate::context::Context;
 use crate::error::FindError;
@@ -118,7 +119,7 @@ impl Leaf for Sort {
             return;
         }
         let rank = self.order.rank(row, cx);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.held);
         held.push(Held { rank, out });
         if self.most.is_some_and(|most| held.len() > most) {
             held.pop();
@@ -127,7 +128,7 @@ impl Leaf for Sort {
 
     fn finish(&self, cx: &mut Context<'_>) {
         let held = {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = lock(&self.held);
             std::mem::take(&mut *held)
         };
         for Held { out, .. } in held.into_sorted_vec() {

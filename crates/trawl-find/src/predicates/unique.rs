@@ -7,9 +7,10 @@
 //! `-exclude` leaves out do not count as seen; in bfs they do.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trawl_model::rows::Row;
+use trawl_model::sync::lock;
 use trawl_model::{Column, ColumnSet};
 
 use crate::context::Context;
@@ -47,7 +48,7 @@ struct Seen {
 impl Leaf for Seen {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         cx.acted = true;
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = lock(&self.files);
         !files.insert((row.dev().as_u64(), row.ino()))
     }
 

@@ -11,7 +11,6 @@ use trawl_find::environment::Warnings;
 use trawl_find::reference::{Reference, References};
 use trawl_find::traversal::Follow;
 use trawl_find::{Environment, Parsed, parse};
-use trawl_index::{IndexDir, SnapshotWriter, WriterOptions};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_query::Index;
@@ -21,6 +20,7 @@ use trawl_testkit::{Scratch, lines};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A directory with `tree` in it, and an index of `tree`.
 pub(crate) struct Site {
@@ -216,7 +216,7 @@ fn scan(root: &Path, index: &Path) {
     };
     let root = root.canonicalize().unwrap();
     let root = root.as_os_str().as_bytes();
-    let index = IndexDir::create(index, None).unwrap();
+    let index = trawl_writer::create_index(index, None).unwrap();
     let mut writer = SnapshotWriter::begin(&index, root, options).unwrap();
     let options = WalkOptions::new(&cancel);
     walk(root, &options, &ScanProgress::default(), &mut writer).unwrap();

@@ -5,11 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use trawl_format::{ListingKind, Snapshot, SnapshotId};
 use trawl_history::{SegmentReader, Tightened, tighten};
-use trawl_index::gc::Retention;
-use trawl_index::{
-    IndexDir, ListingKind, Snapshot, SnapshotId, SnapshotWriter, WriterOptions, Writing,
-};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
@@ -17,6 +14,8 @@ use trawl_model::{
     path,
 };
 use trawl_query::View;
+use trawl_writer::gc::Retention;
+use trawl_writer::{SnapshotWriter, WriterOptions, Writing};
 
 pub const ROOT: &[u8] = b"/srv";
 
@@ -330,7 +329,7 @@ pub fn write_keeping(
     at: i64,
     retention: Retention,
 ) -> (SnapshotId, Tightened) {
-    let index = IndexDir::create(index, None).unwrap();
+    let index = trawl_writer::create_index(index, None).unwrap();
     let options = WriterOptions {
         // A small budget makes directories span several segments, too.
         memory_bytes: if at % 2 == 0 { 1 << 20 } else { 2 << 10 },
@@ -391,7 +390,7 @@ pub fn dump(snapshot: &Snapshot) -> Vec<String> {
             Ok(())
         })
         .unwrap();
-        let issues = info.files.get(&trawl_index::Table::Issues);
+        let issues = info.files.get(&trawl_format::Table::Issues);
         for issue in view
             .stored_issues(segment, 0..issues.map_or(0, |file| file.rows))
             .unwrap()
@@ -454,7 +453,7 @@ pub fn seen(snapshot: &Snapshot, who: &Credentials, names: Names) -> BTreeSet<Se
             Ok(())
         })
         .unwrap();
-        let issues = info.files.get(&trawl_index::Table::Issues);
+        let issues = info.files.get(&trawl_format::Table::Issues);
         let rows = 0..issues.map_or(0, |file| file.rows);
         for issue in view.stored_issues(segment, rows).unwrap() {
             found.insert(Seen::Issue(issue.path));

@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trawl_index::Source;
+use trawl_format::Source;
 use trawl_model::guard::{Credentials, Guard};
 use trawl_model::{DirAccess, Timestamp, Uid, path};
 use trawl_query::{QueryError, SnapshotInfo};
@@ -78,7 +78,7 @@ pub(super) fn audit(
         return Ok(None);
     };
     let info = source.snapshot(id)?.info;
-    let (findings, guards) = trawl_index::verify::check_permissions(&wanted.index, source)?;
+    let (findings, guards) = trawl_writer::verify::check_permissions(&wanted.index, source)?;
     let superuser = Credentials {
         uid: Uid::ROOT,
         groups: Vec::new(),

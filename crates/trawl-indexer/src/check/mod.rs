@@ -25,7 +25,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_index::{IndexDir, Readers, Source};
+use trawl_format::{IndexDir, Readers, Source};
 use trawl_model::path;
 
 use crate::error::{IndexerError, Result};

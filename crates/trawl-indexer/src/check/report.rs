@@ -1,8 +1,8 @@
 //! Report about the permissions of one source.
 
-use trawl_index::verify::Finding;
 use trawl_model::Subtrees;
 use trawl_query::SnapshotInfo;
+use trawl_writer::verify::Finding;
 
 use super::compare::{Kind, Tally};
 use super::people::Person;

@@ -6,10 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString};
 
-use trawl_model::{Acl, DirAccess, Gid, Timestamp, Uid, path};
+use trawl_model::{Acl, DirAccess, Timestamp, path};
 use trawl_sys::directory::{AccessTime, Purpose, ReadBuffer, open_at, open_root};
 use trawl_sys::link::{TargetBuffer, read_link_at};
-use trawl_sys::stat::{Stat, Time, stat_at, stat_fd};
+use trawl_sys::stat::{Stat, stat_at, stat_fd};
 use trawl_sys::{Errno, OwnedFd, SysError, xattr};
 
 use super::facts::{Entries, Facts};
@@ -168,11 +168,11 @@ pub(super) fn access_of(dir: &[u8]) -> Result<(DirAccess, Timestamp), SysError> 
     };
     let access = DirAccess {
         mode: stat.mode,
-        uid: Uid(stat.uid),
-        gid: Gid(stat.gid),
+        uid: stat.uid,
+        gid: stat.gid,
         acl,
     };
-    Ok((access, time(stat.ctime)))
+    Ok((access, stat.ctime))
 }
 
 fn open_dir(dir: &[u8], purpose: Purpose) -> Result<OwnedFd, SysError> {
@@ -205,18 +205,11 @@ fn of_stat(stat: &Stat) -> Facts {
         ino: stat.ino,
         mode: stat.mode,
         nlink: stat.nlink,
-        uid: stat.uid,
-        gid: stat.gid,
+        uid: stat.uid.0,
+        gid: stat.gid.0,
         size: stat.size,
-        mtime: time(stat.mtime),
-        ctime: time(stat.ctime),
+        mtime: stat.mtime,
+        ctime: stat.ctime,
         ..Facts::default()
-    }
-}
-
-fn time(time: Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
     }
 }

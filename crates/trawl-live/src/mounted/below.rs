@@ -86,11 +86,11 @@ impl Seen {
         if stat.is_mount_root() == Some(false) {
             return Seen::Hidden;
         }
-        stat.atime = Time::default();
+        stat.meta.atime = Time::default();
         if top.kind == b"proc" {
             // The link count is the number of processes.
-            stat.nlink = 0;
-            [stat.mtime, stat.ctime] = [Time::default(); 2];
+            stat.meta.nlink = 0;
+            [stat.meta.mtime, stat.meta.ctime] = [Time::default(); 2];
         }
         let mount = unique_mount(&name);
         Seen::There(Box::new(Look { mount, stat }))

@@ -16,10 +16,11 @@ mod walk;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_bulk::{ATTRIBUTE_NAMES, Begun, Builder, Demand, Extent, Source};
+use trawl_model::sync::lock;
 use trawl_sys::Errno;
 use trawl_sys::enclosure::{Top, View};
 
@@ -35,7 +36,7 @@ const LEFT_PART: u32 = 8;
 
 /// A tree and its mount point.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct MountedTree {
     /// The tree.
     pub mounted: Mounted,
     /// The mount point: an absolute path without links and dots.
@@ -44,15 +45,15 @@ pub struct Place {
 
 /// A mount, as it is seen in the namespace.
 #[derive(Debug)]
-struct Seen {
-    place: Place,
+struct NamespaceMount {
+    place: MountedTree,
     top: Top,
 }
 
 /// All mounts, and the reader of the tables.
 #[derive(Debug)]
 struct Open {
-    seen: Vec<Seen>,
+    seen: Vec<NamespaceMount>,
     mounts: MountTable,
     reader: Reader,
 }
@@ -78,28 +79,27 @@ impl Tables {
     ///
     /// # Errors
     /// Fails if the reader's credentials cannot be determined.
-    pub fn open(&self, places: Vec<Place>, view: View) -> std::io::Result<()> {
+    pub fn open(&self, places: Vec<MountedTree>, view: View) -> std::io::Result<()> {
         let reader = Reader::in_namespace(view.namespaces[1])?;
         let seen = places.into_iter().zip(view.tops);
         let open = Open {
-            seen: seen.map(|(place, top)| Seen { place, top }).collect(),
+            seen: seen
+                .map(|(place, top)| NamespaceMount { place, top })
+                .collect(),
             mounts: MountTable::new(view.mounts),
             reader,
         };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(open));
+        *lock(&self.0) = Some(Arc::new(open));
         Ok(())
     }
 
     /// Stops answering, and releases the mounts.
     pub fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.0) = None;
     }
 
     fn now(&self) -> Option<Arc<Open>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.0).clone()
     }
 }
 
@@ -120,7 +120,7 @@ fn errno(error: std::io::Error) -> Errno {
 
 impl Open {
     /// Returns the points in a mount at which other file systems are mounted.
-    fn covered(&self, seen: &Seen) -> Result<Vec<Vec<u8>>, Errno> {
+    fn covered(&self, seen: &NamespaceMount) -> Result<Vec<Vec<u8>>, Errno> {
         let point = seen.place.point.as_os_str().as_bytes();
         let above = self.mounts.above(point, seen.top.stat.dev).map_err(errno)?;
         // Another file system is mounted over it, so it is not visible at its point.
@@ -128,8 +128,8 @@ impl Open {
     }
 
     /// Returns the mount that a path lies in, and the path below its top.
-    fn find<'a>(&self, path: &'a [u8]) -> Option<(&Seen, &'a [u8])> {
-        let below = |seen: &Seen| {
+    fn find<'a>(&self, path: &'a [u8]) -> Option<(&NamespaceMount, &'a [u8])> {
+        let below = |seen: &NamespaceMount| {
             let rest = path.strip_prefix(seen.place.point.as_os_str().as_bytes())?;
             match rest.split_first() {
                 None => Some(rest),
@@ -146,7 +146,7 @@ impl Open {
     }
 }
 
-impl Seen {
+impl NamespaceMount {
     fn tree(&self) -> &Tree {
         &self.place.mounted.tree
     }

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use trawl_model::path;
+use trawl_model::sync::lock;
 use trawl_sys::device::DeviceNumber;
 use trawl_sys::mount_table::{self, Mount};
 
@@ -26,7 +27,7 @@ impl MountTable {
         device: DeviceNumber,
     ) -> io::Result<Option<Vec<Vec<u8>>>> {
         let mut text = Vec::new();
-        let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = lock(&self.0);
         table.rewind()?;
         table.read_to_end(&mut text)?;
         drop(table);

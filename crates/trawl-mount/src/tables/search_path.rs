@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use trawl_bulk::search_path::{Found, Name, search_table};
+use trawl_bulk::search_path::{DirectoryNames, Name, search_table};
 use trawl_bulk::{Builder, Demand, Search};
 use trawl_call::Attributes;
 use trawl_model::relative_path::split;
@@ -33,7 +33,7 @@ pub(super) fn table(demand: &Demand, open: &Open) -> Result<Builder, Errno> {
     let mut until = Instant::now() + PATIENCE_FIRST;
     let found = search_table(demand, |path, room| {
         let Some((seen, rest)) = open.find(path) else {
-            return Ok(Found::Unknown);
+            return Ok(DirectoryNames::Unknown);
         };
         let point = path[..path.len() - rest.len()].to_vec();
         let walk = walks.entry(point).or_insert_with(|| {
@@ -42,13 +42,13 @@ pub(super) fn table(demand: &Demand, open: &Open) -> Result<Builder, Errno> {
         });
         let found = match walk {
             Some(walk) => walk.names(rest, room, until),
-            None => Ok(Found::Unknown),
+            None => Ok(DirectoryNames::Unknown),
         };
         until = until.min(Instant::now() + PATIENCE);
         match found {
             // The listing will have arrived when the table is demanded again.
             Err(Errno::WOULDBLOCK) => Err(Errno::WOULDBLOCK),
-            found => Ok(found.unwrap_or(Found::Unknown)),
+            found => Ok(found.unwrap_or(DirectoryNames::Unknown)),
         }
     });
     let mut builder = found?;
@@ -60,7 +60,7 @@ pub(super) fn table(demand: &Demand, open: &Open) -> Result<Builder, Errno> {
 
 /// A way through directories, from the top of a mount.
 #[derive(Default)]
-struct Way {
+struct DirectoryChain {
     /// The directory reached so far, without links.
     path: Vec<u8>,
     /// The attributes of the directories passed, including the current one.
@@ -70,7 +70,7 @@ struct Way {
     links: u32,
 }
 
-impl Way {
+impl DirectoryChain {
     fn follow(&mut self, path: &[u8]) {
         let names = path.split(|byte| *byte == b'/');
         let names = names.filter(|name| !matches!(*name, b"" | b"."));
@@ -93,14 +93,14 @@ impl Way {
 impl Walk<'_> {
     /// Returns the names in a directory below the top, if there are at most `room`. On an error the
     /// kernel has to answer.
-    fn names(&mut self, path: &[u8], room: usize, until: Instant) -> Result<Found, Errno> {
+    fn names(&mut self, path: &[u8], room: usize, until: Instant) -> Result<DirectoryNames, Errno> {
         let Some(dir) = self.resolve(path, until)? else {
-            return Ok(Found::Missing);
+            return Ok(DirectoryNames::Missing);
         };
         let told = self.known(&dir, until)?.ok_or(Errno::WOULDBLOCK)?;
         let entries = &told.listing.entries;
         if told.listing.trouble.is_some() || entries.len() > room {
-            return Ok(Found::Unknown);
+            return Ok(DirectoryNames::Unknown);
         }
         let name = |entry: &Entry| {
             let known = entry.found.as_ref().ok();
@@ -110,7 +110,7 @@ impl Walk<'_> {
                 kind: known.map_or(0, |found| kind(file_attr(0, found).kind)),
             }
         };
-        Ok(Found::Names(
+        Ok(DirectoryNames::Names(
             entries.iter().map(name).collect(),
             Search::Allowed,
         ))
@@ -122,9 +122,9 @@ impl Walk<'_> {
         let tree = self.seen.tree();
         let top = tree.attributes(b"")?;
         self.note(tree.entry_as_of(b"", b"", &top));
-        let mut way = Way {
+        let mut way = DirectoryChain {
             passed: vec![top.what],
-            ..Way::default()
+            ..DirectoryChain::default()
         };
         way.follow(path);
         loop {
@@ -145,7 +145,12 @@ impl Walk<'_> {
     }
 
     /// Enters a name; false if it does not exist.
-    fn step(&mut self, way: &mut Way, name: &[u8], until: Instant) -> Result<bool, Errno> {
+    fn step(
+        &mut self,
+        way: &mut DirectoryChain,
+        name: &[u8],
+        until: Instant,
+    ) -> Result<bool, Errno> {
         let told = self.known(&way.path, until)?.ok_or(Errno::WOULDBLOCK)?;
         if let Some(errno) = told.listing.trouble {
             return Err(errno);

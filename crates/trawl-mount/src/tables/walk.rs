@@ -11,9 +11,9 @@ use trawl_call::Attributes;
 use trawl_sys::Errno;
 
 use super::shown::{Reader, kind};
-use super::{Seen, Tables};
+use super::{NamespaceMount, Tables};
 use crate::file_system::{below, dots, file_attr};
-use crate::tree::{Ahead, Entry, Holds, Known, Listing, Names, is_directory, is_link};
+use crate::tree::{Ahead, Entry, Holds, Listing, Names, Timed, is_directory, is_link};
 
 /// Maximum depth of listed directories below the demanded one.
 const DEPTH_MAX: u32 = 256;
@@ -41,13 +41,13 @@ struct Due {
 }
 
 /// A listing, and the extent to which it holds.
-pub(super) struct Told {
+pub(super) struct KnownListing {
     pub(super) listing: Arc<Listing>,
     pub(super) holds: Holds,
 }
 
 /// The result of listing a directory.
-enum Went {
+enum ListingResult {
     On,
     /// The table is full: listing any directory after this one would leave a gap.
     Full,
@@ -55,7 +55,7 @@ enum Went {
 
 pub(super) struct Walk<'a> {
     demand: &'a Demand,
-    pub(super) seen: &'a Seen,
+    pub(super) seen: &'a NamespaceMount,
     pub(super) reader: &'a Reader,
     /// Points at which other file systems are mounted.
     covered: Vec<Vec<u8>>,
@@ -74,7 +74,7 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(
         demand: &'a Demand,
-        seen: &'a Seen,
+        seen: &'a NamespaceMount,
         reader: &'a Reader,
         covered: Vec<Vec<u8>>,
     ) -> Walk<'a> {
@@ -122,15 +122,15 @@ impl<'a> Walk<'a> {
             from: Some(names.map(<[u8]>::to_vec).collect()),
         };
         let until = Instant::now() + PATIENCE_FIRST;
-        if matches!(self.list(&mut builder, first, until)?, Went::Full) {
+        if matches!(self.list(&mut builder, first, until)?, ListingResult::Full) {
             return Err(Errno::WOULDBLOCK);
         }
         let until = Instant::now() + PATIENCE;
         while let Some(due) = self.due.pop() {
             match self.list(&mut builder, due, until) {
-                Ok(Went::On) => {}
+                Ok(ListingResult::On) => {}
                 // If the server cannot be asked, it is not asked again for this table.
-                Ok(Went::Full) | Err(_) => break,
+                Ok(ListingResult::Full) | Err(_) => break,
             }
         }
         builder.as_of(self.oldest_ns());
@@ -161,9 +161,9 @@ impl<'a> Walk<'a> {
             if !self.reader.may_look_into(&attributes.what) {
                 return Err(Errno::ACCES);
             }
-            let Known { what, at, asked } = tree.lookup(&so_far, name)?;
+            let Timed { what, at, asked } = tree.lookup(&so_far, name)?;
             let what = what.ok_or(Errno::NOENT)?;
-            attributes = Known { what, at, asked };
+            attributes = Timed { what, at, asked };
             self.note(tree.entry_as_of(&so_far, name, &attributes));
             so_far = below(&so_far, name);
             if !is_directory(&attributes.what) {
@@ -211,43 +211,52 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns a directory's listing if it is completely known; `None` if the kernel has to answer.
-    pub(super) fn known(&mut self, path: &[u8], until: Instant) -> Result<Option<Told>, Errno> {
+    pub(super) fn known(
+        &mut self,
+        path: &[u8],
+        until: Instant,
+    ) -> Result<Option<KnownListing>, Errno> {
         let tree = self.seen.tree();
         let Some(listing) = tree.listing_until(path, self.least, until)? else {
             return Ok(None);
         };
         let holds = tree.holds(path, &listing);
         self.note(holds.as_of);
-        Ok(Some(Told { listing, holds }))
+        Ok(Some(KnownListing { listing, holds }))
     }
 
     /// Lists a directory. On the way to where listing resumes, entries before the way are added
     /// without details.
-    fn list(&mut self, builder: &mut Builder, due: Due, until: Instant) -> Result<Went, Errno> {
+    fn list(
+        &mut self,
+        builder: &mut Builder,
+        due: Due,
+        until: Instant,
+    ) -> Result<ListingResult, Errno> {
         let is_on_the_way = due.from.is_some();
         // No change is reported when a closed directory becomes listable, so the kernel has to
         // answer.
         if due.number != 0 && self.seen.tree().is_shut(&due.path) {
-            return Ok(Went::On);
+            return Ok(ListingResult::On);
         }
         let Some(told) = self.known(&due.path, until)? else {
             builder.leave_off(due.number);
-            return Ok(Went::Full);
+            return Ok(ListingResult::Full);
         };
         let listing = &told.listing;
         let is_whole = |entry: &Entry| entry.found.is_ok();
         if listing.trouble.is_some() || !listing.entries.iter().all(is_whole) {
-            return Ok(Went::On);
+            return Ok(ListingResult::On);
         }
         let first = builder.len();
         let length = first + listing.entries.len() + 2;
         if length > self.demand.entries_max as usize && !is_on_the_way {
             builder.leave_off(due.number);
-            return Ok(Went::Full);
+            return Ok(ListingResult::Full);
         }
         let Some(bare) = self.bare(&due, &told, until) else {
             builder.leave_off(due.number);
-            return Ok(Went::Full);
+            return Ok(ListingResult::Full);
         };
         let nodes = &self.seen.place.mounted.nodes;
         let dots = dots(self.seen.tree(), nodes, &due.path)?;
@@ -263,13 +272,13 @@ impl<'a> Walk<'a> {
             Some(more) => self.due.extend(more.into_iter().rev()),
             None => builder.truncate(first),
         }
-        Ok(Went::On)
+        Ok(ListingResult::On)
     }
 
     /// Returns which names in a directory have no extended attributes, if that is wanted; `None` if
     /// there is no time to ask. The first directory may be answered in part, because the program
     /// may want only one of many files.
-    fn bare(&mut self, due: &Due, told: &Told, until: Instant) -> Option<Vec<bool>> {
+    fn bare(&mut self, due: &Due, told: &KnownListing, until: Instant) -> Option<Vec<bool>> {
         if self.demand.level < Level::Attributes {
             return Some(Vec::new());
         }
@@ -297,10 +306,10 @@ impl<'a> Walk<'a> {
         &mut self,
         builder: &mut Builder,
         due: Due,
-        told: &Told,
+        told: &KnownListing,
         bare: &[bool],
     ) -> Option<Vec<Due>> {
-        let Told { listing, holds } = told;
+        let KnownListing { listing, holds } = told;
         let first = builder.len() - 2;
         let mut from = due.from.unwrap_or_default();
         let way = (!from.is_empty()).then(|| from.remove(0));

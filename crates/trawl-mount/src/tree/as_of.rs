@@ -9,7 +9,7 @@ use trawl_model::relative_path::{join, split};
 use super::bare::{Ahead, Bare, Names};
 use super::listing::{Listing, is_directory};
 use super::watched::Term;
-use super::{Known, State, Tree};
+use super::{State, Timed, Tree};
 
 /// The time as of which a listing holds.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Tree {
         &self,
         dir: &[u8],
         name: &[u8],
-        known: &Known<Attributes>,
+        known: &Timed<Attributes>,
     ) -> Instant {
         let state = self.0.state();
         let term = match name {
@@ -67,7 +67,7 @@ impl Tree {
     }
 
     /// Returns the time as of which the target of a link holds.
-    pub(crate) fn target_as_of<T>(&self, path: &[u8], known: &Known<T>) -> Instant {
+    pub(crate) fn target_as_of<T>(&self, path: &[u8], known: &Timed<T>) -> Instant {
         match self.0.state().watched.listing(split(path).0, known.asked) {
             Term::Long => Instant::now(),
             _ => known.at,

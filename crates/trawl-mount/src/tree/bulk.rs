@@ -5,13 +5,14 @@
 //! answer is far ahead of all requests it pauses, and the server stops, too, until more is wanted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use trawl_call::options::Flags;
 use trawl_call::packed::packed_length;
 use trawl_call::{CallError, Cancel, Outcome, Pattern, Request, Search};
 use trawl_model::relative_path::{is_within, join};
+use trawl_model::sync::{lock, wait_for};
 
 use super::Inner;
 use super::assembly::{Assembly, Done, Nonsense};
@@ -80,7 +81,7 @@ impl Bulk {
     }
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.progress)
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -261,8 +262,7 @@ fn pause(inner: &Inner, bulk: &Bulk, flow: &mut Flow) -> bool {
             flow.waited = Some((since, UNDER_WAY_BYTES));
             return true;
         }
-        let waited = inner.changed.wait_timeout(state, left);
-        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state = wait_for(&inner.changed, state, left);
     }
 }
 

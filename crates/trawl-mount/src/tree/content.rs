@@ -6,12 +6,13 @@
 //! Invariant: a chunk is used only as long as the file is known to have the chunk's version.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use trawl_model::sync::{lock, wait};
 use trawl_sys::Errno;
 
-use super::held::{Held, Seen};
+use super::held::{FileAnswer, OpenFile};
 
 /// Number of bytes that are requested at once.
 const CHUNK_BYTES: u64 = trawl_remote::wire::READ_MAX_BYTES as u64;
@@ -27,7 +28,7 @@ pub const MAPPED_LEAST: Duration = Duration::from_millis(100);
 
 #[derive(Clone)]
 struct Piece {
-    seen: Seen,
+    seen: FileAnswer,
     bytes: Arc<Vec<u8>>,
 }
 
@@ -49,7 +50,7 @@ struct State {
 pub struct Content(Arc<Shared>);
 
 struct Shared {
-    held: Held,
+    held: OpenFile,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -62,7 +63,7 @@ impl std::fmt::Debug for Content {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn fetch(&self, number: u64) -> Result<Piece, Errno> {
@@ -84,7 +85,7 @@ impl Shared {
 
 impl Content {
     /// Creates contents of which nothing was read yet.
-    pub fn new(held: Held) -> Content {
+    pub fn new(held: OpenFile) -> Content {
         Content(Arc::new(Shared {
             held,
             state: Mutex::default(),
@@ -112,7 +113,7 @@ impl Content {
     }
 
     /// Returns whether it belongs to this open file.
-    pub fn is_of(&self, held: &Held) -> bool {
+    pub fn is_of(&self, held: &OpenFile) -> bool {
         self.0.held.is(held)
     }
 
@@ -120,7 +121,7 @@ impl Content {
     ///
     /// # Errors
     /// The reason why the file cannot be read; `EIO` if the server cannot be asked.
-    pub fn begin(&self) -> Result<(Seen, usize), Errno> {
+    pub fn begin(&self) -> Result<(FileAnswer, usize), Errno> {
         let piece = self.0.fetch(0)?;
         Ok((piece.seen, piece.bytes.len()))
     }
@@ -131,7 +132,7 @@ impl Content {
     /// # Errors
     /// The reason why the file cannot be read; `ESTALE` if it is gone; `EIO` if the server cannot
     /// be asked.
-    pub fn read(&self, offset: u64, length: usize) -> Result<(Vec<u8>, Seen), Errno> {
+    pub fn read(&self, offset: u64, length: usize) -> Result<(Vec<u8>, FileAnswer), Errno> {
         let mut tries = TRIES;
         loop {
             let (bytes, seen, is_one) = self.read_once(offset, length)?;
@@ -141,7 +142,7 @@ impl Content {
             }
             if tries == 0 {
                 let is_settled = false;
-                return Ok((bytes, Seen { is_settled, ..seen }));
+                return Ok((bytes, FileAnswer { is_settled, ..seen }));
             }
         }
     }
@@ -150,7 +151,7 @@ impl Content {
     ///
     /// # Errors
     /// As [`Content::read`].
-    pub fn read_now(&self, offset: u64, length: usize) -> Result<(Vec<u8>, Seen), Errno> {
+    pub fn read_now(&self, offset: u64, length: usize) -> Result<(Vec<u8>, FileAnswer), Errno> {
         let most = |left: usize| left.min(CHUNK_BYTES as usize) as u32;
         let (mut seen, mut bytes) = self.0.held.fetch(offset, most(length))?;
         while bytes.len() < length && bytes.len().is_multiple_of(CHUNK_BYTES as usize) {
@@ -166,9 +167,9 @@ impl Content {
     }
 
     /// Reads once, and returns whether all bytes are of one version.
-    fn read_once(&self, offset: u64, length: usize) -> Result<(Vec<u8>, Seen, bool), Errno> {
+    fn read_once(&self, offset: u64, length: usize) -> Result<(Vec<u8>, FileAnswer, bool), Errno> {
         let mut bytes = Vec::with_capacity(length);
-        let mut first = None::<Seen>;
+        let mut first = None::<FileAnswer>;
         let mut is_one = true;
         loop {
             let at = offset.saturating_add(bytes.len() as u64);
@@ -184,7 +185,7 @@ impl Content {
                 let is_settled = first.is_settled && seen.is_settled;
                 return Ok((
                     bytes,
-                    Seen {
+                    FileAnswer {
                         is_settled,
                         ..first
                     },
@@ -210,8 +211,7 @@ impl Content {
                     return Err(errno);
                 }
                 Some(Chunk::Coming) => {
-                    let waited = shared.changed.wait(state);
-                    drop(waited.unwrap_or_else(PoisonError::into_inner));
+                    drop(wait(&shared.changed, state));
                 }
                 Some(Chunk::Here(_)) | None => {
                     state.chunks.insert(number, Chunk::Coming);
@@ -264,7 +264,7 @@ impl Content {
 /// Returns whether a chunk has the file's current contents. An unsettled version may stand for
 /// several contents, so its chunks count only if they were requested no earlier than the last
 /// answer.
-fn is_current(piece: &Piece, now: Option<&Seen>) -> bool {
+fn is_current(piece: &Piece, now: Option<&FileAnswer>) -> bool {
     now.is_some_and(|now| {
         piece.seen.version() == now.version()
             && (piece.seen.is_settled || piece.seen.asked >= now.asked)

@@ -10,19 +10,19 @@ use trawl_sys::Errno;
 
 use super::assembly::is_name;
 use super::listing::{Entry, Listing};
-use super::{Inner, Known};
+use super::{Inner, Timed};
 
 impl Inner {
     /// Requests the attributes of a single name, as by lstat(2); `None` if it does not exist.
-    pub(super) fn one(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
-        let Known { what, at, asked } = self.single(&join(dir, name))?;
+    pub(super) fn one(&self, dir: &[u8], name: &[u8]) -> Result<Timed<Option<Attributes>>, Errno> {
+        let Timed { what, at, asked } = self.single(&join(dir, name))?;
         match what {
-            Ok(found) => Ok(Known {
+            Ok(found) => Ok(Timed {
                 what: Some(found),
                 at,
                 asked,
             }),
-            Err(Errno::NOENT) => Ok(Known {
+            Err(Errno::NOENT) => Ok(Timed {
                 what: None,
                 at,
                 asked,

@@ -7,18 +7,19 @@
 //!
 //! Invariant: bytes always come with the version of the file that they belong to.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use trawl_call::Attributes;
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::lock;
 use trawl_remote::client::Fetched;
 use trawl_sys::Errno;
 use trawl_sys::stat::Time;
 
 use super::store::is_fresh;
 use super::watched::Term;
-use super::{Inner, Known, Listing, Tree};
+use super::{Inner, Listing, Timed, Tree};
 
 /// Minimum time between two searches for a file that is gone.
 const SEEK: Duration = Duration::from_secs(1);
@@ -48,7 +49,7 @@ impl Version {
 
 /// An answer of the server about an open file.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct FileAnswer {
     /// The attributes.
     pub attributes: Attributes,
     /// Whether bytes that were read then are those of every moment with these attributes.
@@ -57,15 +58,15 @@ pub struct Seen {
     pub asked: Instant,
 }
 
-impl Seen {
+impl FileAnswer {
     /// Returns the version.
     pub fn version(&self) -> Version {
         Version::of(&self.attributes)
     }
 
     /// Returns the attributes in the form used for any file.
-    pub fn known(&self) -> Known<Attributes> {
-        Known {
+    pub fn known(&self) -> Timed<Attributes> {
+        Timed {
             what: self.attributes,
             at: self.asked,
             asked: self.asked,
@@ -89,7 +90,7 @@ struct Identity {
 struct State {
     path: Vec<u8>,
     identity: Option<Identity>,
-    seen: Option<Seen>,
+    seen: Option<FileAnswer>,
     /// When the file was last looked for.
     sought: Option<Instant>,
     /// A path at which a file with its inode number was seen.
@@ -98,24 +99,24 @@ struct State {
 
 /// An open file.
 #[derive(Clone)]
-pub struct Held(Arc<Shared>);
+pub struct OpenFile(Arc<Shared>);
 
 struct Shared {
     tree: Arc<Inner>,
     state: Mutex<State>,
 }
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for OpenFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path().escape_ascii().to_string();
-        f.debug_tuple("Held").field(&path).finish()
+        f.debug_tuple("OpenFile").field(&path).finish()
     }
 }
 
 impl Tree {
     /// Returns a file that is about to be opened. Does not ask the server yet.
-    pub fn held(&self, path: &[u8]) -> Held {
-        Held(Arc::new(Shared {
+    pub fn held(&self, path: &[u8]) -> OpenFile {
+        OpenFile(Arc::new(Shared {
             tree: Arc::clone(&self.0),
             state: Mutex::new(State {
                 path: path.to_vec(),
@@ -128,7 +129,7 @@ impl Tree {
     }
 
     /// Returns the known attributes of a path, if they may be told, without asking the server.
-    pub fn peek(&self, path: &[u8]) -> Option<Known<Attributes>> {
+    pub fn peek(&self, path: &[u8]) -> Option<Timed<Attributes>> {
         self.0.peek(path)
     }
 
@@ -151,29 +152,29 @@ impl Tree {
 }
 
 impl Inner {
-    fn peek(&self, path: &[u8]) -> Option<Known<Attributes>> {
+    fn peek(&self, path: &[u8]) -> Option<Timed<Attributes>> {
         let (dir, name) = split(path);
         let state = self.state();
         let listing = state.store.newest(dir)?;
         let what = *listing.get(name)?.found.as_ref().ok()?;
         let term = state.watched.entry(dir, listing.asked, name, &what);
         let (at, asked) = (listing.at, listing.asked);
-        is_fresh(at, self.age(term)).then_some(Known { what, at, asked })
+        is_fresh(at, self.age(term)).then_some(Timed { what, at, asked })
     }
 }
 
-impl Held {
+impl OpenFile {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0.state)
     }
 
     /// Returns whether both are the same open file.
-    pub(super) fn is(&self, other: &Held) -> bool {
+    pub(super) fn is(&self, other: &OpenFile) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Returns whether both are opens of the same file, as far as the server has told.
-    pub(crate) fn is_of(&self, other: &Held) -> bool {
+    pub(crate) fn is_of(&self, other: &OpenFile) -> bool {
         let identity = self.state().identity;
         identity.is_some() && identity == other.state().identity
     }
@@ -191,7 +192,7 @@ impl Held {
         }
     }
 
-    fn term(&self, seen: &Seen) -> Term {
+    fn term(&self, seen: &FileAnswer) -> Term {
         let path = self.path();
         let (dir, name) = split(&path);
         let state = self.0.tree.state();
@@ -200,12 +201,12 @@ impl Held {
     }
 
     /// Returns the server's last answer, however old.
-    pub fn last(&self) -> Option<Seen> {
+    pub fn last(&self) -> Option<FileAnswer> {
         self.state().seen
     }
 
     /// Returns the server's last answer, if it may still be told or is younger than `least`.
-    pub fn current(&self, least: Duration) -> Option<Seen> {
+    pub fn current(&self, least: Duration) -> Option<FileAnswer> {
         let seen = self.last()?;
         let term = self.term(&seen);
         let age = match term {
@@ -216,7 +217,7 @@ impl Held {
     }
 
     /// Returns the server's last answer, if the server would have reported a change since.
-    pub fn watched(&self) -> Option<Seen> {
+    pub fn watched(&self) -> Option<FileAnswer> {
         let seen = self.current(Duration::ZERO)?;
         (self.term(&seen) == Term::Long).then_some(seen)
     }
@@ -225,7 +226,7 @@ impl Held {
     ///
     /// # Errors
     /// `ESTALE` if the file is gone; the server's error; `EIO` if the server cannot be asked.
-    pub fn look(&self) -> Result<Seen, Errno> {
+    pub fn look(&self) -> Result<FileAnswer, Errno> {
         self.fetch(0, 0).map(|(seen, _)| seen)
     }
 
@@ -234,15 +235,15 @@ impl Held {
     /// has the inode number by now.
     ///
     /// # Errors
-    /// As [`Held::look`].
-    pub fn attributes(&self) -> Result<Seen, Errno> {
+    /// As [`OpenFile::look`].
+    pub fn attributes(&self) -> Result<FileAnswer, Errno> {
         let last = self.last();
         if let Some(known) = self.0.tree.peek(&self.path())
             && let Some(last) = last
             && known.asked >= last.asked
             && Version::of(&known.what) == last.version()
         {
-            let seen = Seen {
+            let seen = FileAnswer {
                 attributes: known.what,
                 is_settled: false,
                 asked: known.asked,
@@ -260,7 +261,7 @@ impl Held {
     /// about the file, and remembers it. `None` if `known` is newer and of another version: it may
     /// be about another file that has the inode number by now, because a listing does not tell
     /// times of birth.
-    pub fn newer(&self, known: Known<Attributes>) -> Option<Known<Attributes>> {
+    pub fn newer(&self, known: Timed<Attributes>) -> Option<Timed<Attributes>> {
         let Some(last) = self.last() else {
             return Some(known);
         };
@@ -273,7 +274,7 @@ impl Held {
         if Version::of(&known.what) != last.version() {
             return None;
         }
-        let seen = Seen {
+        let seen = FileAnswer {
             attributes: known.what,
             is_settled: false,
             asked: known.asked,
@@ -291,7 +292,7 @@ impl Held {
     }
 
     /// Fetches bytes, with the version of the file that they belong to.
-    pub(super) fn fetch(&self, offset: u64, length: u32) -> Result<(Seen, Vec<u8>), Errno> {
+    pub(super) fn fetch(&self, offset: u64, length: u32) -> Result<(FileAnswer, Vec<u8>), Errno> {
         let tree = &self.0.tree;
         for is_again in [false, true] {
             let path = self.path();
@@ -300,7 +301,7 @@ impl Held {
             let found = tree.asked(answer);
             match found {
                 Ok(found) if self.is_it(&found) => {
-                    let seen = Seen {
+                    let seen = FileAnswer {
                         attributes: found.version.attributes,
                         is_settled: found.version.is_settled,
                         asked,
@@ -332,9 +333,9 @@ impl Held {
 
     /// Stores the newest answer. For bytes of an unsettled version, the time of the first answer
     /// remains, so that bytes received since count as being as new as that.
-    fn note(&self, seen: Seen, with_bytes: bool) {
+    fn note(&self, seen: FileAnswer, with_bytes: bool) {
         let mut state = self.state();
-        let is_old = |last: &Seen| {
+        let is_old = |last: &FileAnswer| {
             let is_same = with_bytes && last.version() == seen.version() && !seen.is_settled;
             last.asked > seen.asked || is_same && is_fresh(last.asked, self.0.tree.max_age)
         };

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 
 use trawl_call::{Attributes, Outcome};
 use trawl_model::relative_path::{join, split};
+use trawl_model::sync::{lock, wait_for};
 use trawl_remote::client::ExtendedAttributes;
 use trawl_remote::{Remote, RemoteError};
 use trawl_sys::Errno;
@@ -48,7 +49,7 @@ use watched::{Term, Watched};
 use xattrs::Xattrs;
 
 pub use content::{Content, MAPPED_LEAST};
-pub use held::{Held, Seen, Version};
+pub use held::{FileAnswer, OpenFile, Version};
 pub use listing::{Entry, Listing, is_directory, is_link};
 pub use watching::Hear;
 
@@ -146,7 +147,7 @@ struct State {
 
 /// A known fact, with the times that limit how long it may be told.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<T> {
+pub struct Timed<T> {
     /// The fact.
     pub what: T,
     /// When it arrived.
@@ -190,8 +191,7 @@ impl Drop for Life {
             if left.is_zero() {
                 break;
             }
-            let waited = self.0.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_for(&self.0.changed, state, left);
         }
     }
 }
@@ -327,7 +327,7 @@ impl Tree {
     ///
     /// # Errors
     /// Fails with the server's error; `EIO` if the server cannot be asked.
-    pub fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<Known<Option<Attributes>>, Errno> {
+    pub fn lookup(&self, dir: &[u8], name: &[u8]) -> Result<Timed<Option<Attributes>>, Errno> {
         if self.0.asking == Asking::Each {
             return self.0.one(dir, name);
         }
@@ -344,14 +344,14 @@ impl Tree {
             // The directory cannot be listed but may be traversed.
             (Some(Errno::ACCES), _) => self.0.one(dir, name),
             (Some(errno), _) => Err(errno),
-            (None, None) => Ok(Known {
+            (None, None) => Ok(Timed {
                 what: None,
                 at,
                 asked,
             }),
             (None, Some(entry)) => {
                 let what = Some(entry.found?);
-                Ok(Known { what, at, asked })
+                Ok(Timed { what, at, asked })
             }
         }
     }
@@ -360,19 +360,19 @@ impl Tree {
     ///
     /// # Errors
     /// Fails with the server's error; `EIO` if the server cannot be asked.
-    pub fn attributes(&self, path: &[u8]) -> Result<Known<Attributes>, Errno> {
+    pub fn attributes(&self, path: &[u8]) -> Result<Timed<Attributes>, Errno> {
         if path.is_empty() {
-            let Known { what, at, asked } = self.0.single(path)?;
-            return Ok(Known {
+            let Timed { what, at, asked } = self.0.single(path)?;
+            return Ok(Timed {
                 what: what?,
                 at,
                 asked,
             });
         }
         let (dir, name) = split(path);
-        let Known { what, at, asked } = self.lookup(dir, name)?;
+        let Timed { what, at, asked } = self.lookup(dir, name)?;
         let what = what.ok_or(Errno::NOENT)?;
-        Ok(Known { what, at, asked })
+        Ok(Timed { what, at, asked })
     }
 
     /// Returns the target of a link.
@@ -392,7 +392,7 @@ impl Tree {
         &self,
         path: &[u8],
         least: Duration,
-    ) -> Result<Known<Result<Vec<u8>, Errno>>, Errno> {
+    ) -> Result<Timed<Result<Vec<u8>, Errno>>, Errno> {
         self.0.target(path, least)
     }
 
@@ -428,7 +428,7 @@ impl Tree {
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn server_path(&self, below: &[u8]) -> Vec<u8> {
@@ -533,8 +533,7 @@ impl Inner {
             };
             bulk.wait();
             self.changed.notify_all();
-            let waited = self.changed.wait_timeout(state, OVERTAKE);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_for(&self.changed, state, OVERTAKE);
             bulk.wait_no_more();
             last = Some(bulk);
         }
@@ -630,7 +629,7 @@ impl Inner {
 
     /// Returns the attributes of the top, as by stat(2), or of an entry of a directory that cannot
     /// be listed, as by lstat(2).
-    fn single(&self, path: &[u8]) -> Result<Known<Result<Attributes, Errno>>, Errno> {
+    fn single(&self, path: &[u8]) -> Result<Timed<Result<Attributes, Errno>>, Errno> {
         if let Some(known) = self.known_single(path) {
             return Ok(known);
         }
@@ -647,10 +646,10 @@ impl Inner {
         };
         let asked = at;
         self.state().singles.insert(path, what, asked);
-        Ok(Known { what, at, asked })
+        Ok(Timed { what, at, asked })
     }
 
-    fn known_single(&self, path: &[u8]) -> Option<Known<Result<Attributes, Errno>>> {
+    fn known_single(&self, path: &[u8]) -> Option<Timed<Result<Attributes, Errno>>> {
         let state = self.state();
         let asked = state.singles.newest(path)?.asked;
         let term = match path {
@@ -660,7 +659,7 @@ impl Inner {
         state.singles.get(path, self.age(term))
     }
 
-    fn target(&self, path: &[u8], least: Duration) -> Result<Known<Result<Vec<u8>, Errno>>, Errno> {
+    fn target(&self, path: &[u8], least: Duration) -> Result<Timed<Result<Vec<u8>, Errno>>, Errno> {
         let wanted = {
             let mut state = self.state();
             let State {
@@ -685,7 +684,7 @@ impl Inner {
         let first = targets.first().cloned();
         self.state().targets.insert(wanted, targets, at);
         let what = first.unwrap_or(Err(Errno::IO));
-        Ok(Known {
+        Ok(Timed {
             what,
             at,
             asked: at,

@@ -7,7 +7,7 @@ use trawl_call::Attributes;
 use trawl_model::relative_path::is_within;
 use trawl_sys::Errno;
 
-use super::Known;
+use super::Timed;
 use super::store::is_fresh;
 
 /// Maximum number of answers; at this number, all are forgotten.
@@ -15,20 +15,20 @@ const COUNT_MAX: usize = 32 << 10;
 
 /// Answers by path.
 #[derive(Debug, Default)]
-pub(super) struct Singles(HashMap<Vec<u8>, Known<Result<Attributes, Errno>>>);
+pub(super) struct Singles(HashMap<Vec<u8>, Timed<Result<Attributes, Errno>>>);
 
 impl Singles {
     pub(super) fn get(
         &self,
         path: &[u8],
         max_age: Duration,
-    ) -> Option<Known<Result<Attributes, Errno>>> {
+    ) -> Option<Timed<Result<Attributes, Errno>>> {
         let known = self.0.get(path)?;
         is_fresh(known.at, max_age).then_some(*known)
     }
 
     /// Returns the answer about a path, however old.
-    pub(super) fn newest(&self, path: &[u8]) -> Option<&Known<Result<Attributes, Errno>>> {
+    pub(super) fn newest(&self, path: &[u8]) -> Option<&Timed<Result<Attributes, Errno>>> {
         self.0.get(path)
     }
 
@@ -47,6 +47,6 @@ impl Singles {
             self.0.clear();
         }
         let at = Instant::now();
-        self.0.insert(path.to_vec(), Known { what, at, asked });
+        self.0.insert(path.to_vec(), Timed { what, at, asked });
     }
 }

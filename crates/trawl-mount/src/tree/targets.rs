@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use trawl_model::relative_path::is_within;
 use trawl_remote::client::Target;
 
-use super::Known;
+use super::Timed;
 use super::store::is_fresh;
 
 /// Maximum number of links in a batch, and maximum length of their paths together in bytes.
@@ -38,11 +38,11 @@ impl Targets {
         &self,
         path: &[u8],
         max_age: impl FnOnce(Instant) -> Duration,
-    ) -> Option<Known<Target>> {
+    ) -> Option<Timed<Target>> {
         let (at, target) = self.known.get(path)?;
         let (at, what) = (*at, target.clone());
         let asked = at;
-        is_fresh(at, max_age(at)).then_some(Known { what, at, asked })
+        is_fresh(at, max_age(at)).then_some(Timed { what, at, asked })
     }
 
     pub(super) fn remove(&mut self, path: &[u8]) {

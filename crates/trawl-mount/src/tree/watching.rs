@@ -12,6 +12,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use trawl_model::relative_path::{is_within, join};
+use trawl_model::sync::wait_for;
 use trawl_remote::RemoteError;
 use trawl_remote::client::Watch;
 use trawl_remote::wire::News;
@@ -97,8 +98,7 @@ impl Inner {
             if left.is_zero() && state.watched.has_wishes() {
                 return true;
             }
-            let waited = self.changed.wait_timeout(state, left.max(2 * LOOK));
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_for(&self.changed, state, left.max(2 * LOOK));
         }
     }
 

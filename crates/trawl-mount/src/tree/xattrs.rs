@@ -12,10 +12,11 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering as Atomic};
-use std::sync::{Arc, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use trawl_model::relative_path::{is_within, join, split};
+use trawl_model::sync::wait_for;
 use trawl_remote::RemoteError;
 use trawl_remote::client::{AttributesBelow, ExtendedAttributes};
 use trawl_sys::Errno;
@@ -99,7 +100,7 @@ impl Question {
 
 /// A question that is in flight.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PendingQuestion {
     question: Question,
     /// The result, once there is one: success, or why there is no answer.
     ended: OnceLock<Result<(), Errno>>,
@@ -218,7 +219,7 @@ pub(super) struct Xattrs {
     bytes: usize,
     singles: HashMap<Vec<u8>, (Instant, Attributes)>,
     singles_bytes: usize,
-    asked: Vec<Arc<Asked>>,
+    asked: Vec<Arc<PendingQuestion>>,
 }
 
 impl Xattrs {
@@ -247,7 +248,7 @@ impl Xattrs {
     }
 
     /// Returns a question in flight whose answer may contain this name.
-    fn coming(&self, path: &[u8]) -> Option<Arc<Asked>> {
+    fn coming(&self, path: &[u8]) -> Option<Arc<PendingQuestion>> {
         let mut asked = self.asked.iter();
         asked.find(|it| it.question.comes_to(path)).cloned()
     }
@@ -306,8 +307,8 @@ impl Xattrs {
         }
     }
 
-    fn begin(&mut self, question: &Question) -> Arc<Asked> {
-        let asked = Arc::new(Asked {
+    fn begin(&mut self, question: &Question) -> Arc<PendingQuestion> {
+        let asked = Arc::new(PendingQuestion {
             question: question.clone(),
             ended: OnceLock::new(),
         });
@@ -317,7 +318,12 @@ impl Xattrs {
 
     /// Ends a question with its answer or error. An answer to a question from before
     /// [`super::Tree::forget`] is dropped.
-    fn end(&mut self, asked: &Arc<Asked>, cover: Result<Cover, Errno>, max_age: Duration) {
+    fn end(
+        &mut self,
+        asked: &Arc<PendingQuestion>,
+        cover: Result<Cover, Errno>,
+        max_age: Duration,
+    ) {
         let before = self.asked.len();
         self.asked.retain(|other| !Arc::ptr_eq(other, asked));
         // No other thread sets the result.
@@ -399,7 +405,7 @@ impl Inner {
             return Err(Errno::NAMETOOLONG);
         }
         let begun = Instant::now();
-        let (mut tries, mut last) = (0, None::<Arc<Asked>>);
+        let (mut tries, mut last) = (0, None::<Arc<PendingQuestion>>);
         let mut state = self.state();
         loop {
             // An answer that arrived after the request began is as of now, even if the allowed age
@@ -418,8 +424,7 @@ impl Inner {
             last = last.or_else(|| state.xattrs.coming(path));
             match last.as_ref().map(|asked| asked.ended.get()) {
                 Some(None) => {
-                    let waited = self.changed.wait_timeout(state, OVERTAKE);
-                    state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                    state = wait_for(&self.changed, state, OVERTAKE);
                     continue;
                 }
                 Some(Some(Err(errno))) => return Err(*errno),

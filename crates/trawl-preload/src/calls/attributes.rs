@@ -6,9 +6,9 @@ use trawl_table::FileKind;
 
 use crate::kernel::{self, set_errno};
 use crate::place::look;
-use crate::policy::Want;
+use crate::policy::CallQuestion;
 use crate::real::real;
-use crate::tables::Known;
+use crate::tables::TableAnswer;
 use crate::{descriptors, meter, page};
 
 /// Returns the error with which getxattr(2) fails, if it is known; `None` if the kernel must
@@ -22,11 +22,11 @@ unsafe fn failure(path: *const c_char, name: *const c_char, is_followed: bool) -
     {
         return None;
     }
-    match look(libc::AT_FDCWD, path, Want::Attributes) {
-        Known::Unknown => None,
-        Known::Absent => Some(libc::ENOENT),
-        Known::NotDirectory => Some(libc::ENOTDIR),
-        Known::Found(found) => {
+    match look(libc::AT_FDCWD, path, CallQuestion::Attributes) {
+        TableAnswer::Unknown => None,
+        TableAnswer::Absent => Some(libc::ENOENT),
+        TableAnswer::NotDirectory => Some(libc::ENOTDIR),
+        TableAnswer::Found(found) => {
             let entry = found.entry();
             let stat = entry.stat()?;
             let kind = FileKind::of_mode(stat.mode)?;

@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::kernel::{self, Quiet, set_errno};
 use crate::place::look;
-use crate::policy::Want;
+use crate::policy::CallQuestion;
 use crate::real::real;
-use crate::tables::Known;
+use crate::tables::TableAnswer;
 use crate::{descriptors, meter, page, reads, search_path, settings, streams};
 
 /// Returns whether opening with these flags may change or create the file.
@@ -106,11 +106,11 @@ fn by_table(directory: c_int, path: &[u8], flags: c_int) -> Option<c_int> {
         set_errno(errno);
         Some(-1)
     };
-    match look(directory, path, Want::List) {
-        Known::Unknown => None,
-        Known::Absent => fail(libc::ENOENT),
-        Known::NotDirectory => fail(libc::ENOTDIR),
-        Known::Found(found) => {
+    match look(directory, path, CallQuestion::List) {
+        TableAnswer::Unknown => None,
+        TableAnswer::Absent => fail(libc::ENOENT),
+        TableAnswer::NotDirectory => fail(libc::ENOTDIR),
+        TableAnswer::Found(found) => {
             let Some(listed) = found.listed() else {
                 return fail(libc::ENOTDIR);
             };
@@ -199,11 +199,11 @@ unsafe extern "C" fn opendir(path: *const c_char) -> *mut libc::DIR {
         set_errno(errno);
         std::ptr::null_mut()
     };
-    match look(libc::AT_FDCWD, name, Want::List) {
-        Known::Unknown => open_stream(path, name),
-        Known::Absent => fail(libc::ENOENT),
-        Known::NotDirectory => fail(libc::ENOTDIR),
-        Known::Found(found) => match found.listed() {
+    match look(libc::AT_FDCWD, name, CallQuestion::List) {
+        TableAnswer::Unknown => open_stream(path, name),
+        TableAnswer::Absent => fail(libc::ENOENT),
+        TableAnswer::NotDirectory => fail(libc::ENOTDIR),
+        TableAnswer::Found(found) => match found.listed() {
             None => fail(libc::ENOTDIR),
             Some(listed) => {
                 found.held().answered();

@@ -6,9 +6,9 @@ use trawl_table::{FileKind, Stat};
 
 use crate::kernel::{self, set_errno};
 use crate::place::look;
-use crate::policy::Want;
+use crate::policy::CallQuestion;
 use crate::real::real;
-use crate::tables::Known;
+use crate::tables::TableAnswer;
 use crate::{descriptors, meter, page};
 
 /// A table's answer about a file.
@@ -35,11 +35,11 @@ unsafe fn answer(directory: c_int, path: *const c_char, flags: c_int) -> Answer 
             _ => of_open(directory),
         };
     }
-    match look(directory, name, Want::Stat) {
-        Known::Unknown => Answer::None,
-        Known::Absent => Answer::Error(libc::ENOENT),
-        Known::NotDirectory => Answer::Error(libc::ENOTDIR),
-        Known::Found(found) => {
+    match look(directory, name, CallQuestion::Stat) {
+        TableAnswer::Unknown => Answer::None,
+        TableAnswer::Absent => Answer::Error(libc::ENOENT),
+        TableAnswer::NotDirectory => Answer::Error(libc::ENOTDIR),
+        TableAnswer::Found(found) => {
             let Some(stat) = found.entry().stat() else {
                 return Answer::None;
             };
@@ -341,11 +341,11 @@ unsafe fn target(
         set_errno(errno);
         Some(-1)
     };
-    match look(directory, name, Want::Stat) {
-        Known::Unknown => None,
-        Known::Absent => fail(libc::ENOENT),
-        Known::NotDirectory => fail(libc::ENOTDIR),
-        Known::Found(found) => {
+    match look(directory, name, CallQuestion::Stat) {
+        TableAnswer::Unknown => None,
+        TableAnswer::Absent => fail(libc::ENOENT),
+        TableAnswer::NotDirectory => fail(libc::ENOTDIR),
+        TableAnswer::Found(found) => {
             let kind = FileKind::of_mode(found.entry().stat()?.mode);
             if kind != Some(FileKind::Link) {
                 found.held().answered();

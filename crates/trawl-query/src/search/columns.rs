@@ -6,7 +6,7 @@ use crate::index::{SegmentAt, View};
 use crate::segment::{DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names};
 use crate::walk::check_cancelled_by;
 use std::ops::Range;
-use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
+use trawl_format::schema::{DirColumn, SMALL_PAGE_ROWS, Table};
 use trawl_model::need::Within;
 use trawl_model::rows::ByteColumn;
 

@@ -9,7 +9,7 @@ use crate::selection::RowSelection;
 use crate::sweep::in_parallel;
 use crate::walk::{Request, check_cancelled_by};
 use std::ops::Range;
-use trawl_index::schema::{SMALL_PAGE_ROWS, Table};
+use trawl_format::schema::{SMALL_PAGE_ROWS, Table};
 use trawl_model::need::Need;
 
 /// A selection is worth using only if at most one row in this many remains.

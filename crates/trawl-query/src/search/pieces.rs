@@ -7,8 +7,8 @@ use crate::locate::{Reach, Span, scope};
 use crate::segment::{Scratch, read_dirs};
 use crate::walk::check_cancelled_by;
 use std::ops::Range;
-use trawl_index::SegmentInfo;
-use trawl_index::schema::{DirColumn, Table};
+use trawl_format::SegmentInfo;
+use trawl_format::schema::{DirColumn, Table};
 use trawl_model::path;
 
 /// Approximate number of rows in a piece.

@@ -4,7 +4,8 @@
 use crate::error::{QueryError, Result};
 use crate::segment::Scratch;
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use trawl_model::sync::{lock, wait_while};
 
 /// Maximum number of waiting results for each thread.
 const AHEAD: usize = 4;
@@ -85,8 +86,7 @@ impl<'a, O: Send> Workers<'a, O> {
             return (self.work)(piece, &mut Scratch::default());
         }
         let is_early = |state: &mut State<O>| !state.stopped && !state.waiting.contains_key(&piece);
-        let state = self.changed.wait_while(self.lock(), is_early);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = wait_while(&self.changed, self.lock(), is_early);
         state.taken += 1;
         let result = state.waiting.remove(&piece);
         drop(state);
@@ -110,8 +110,7 @@ impl<'a, O: Send> Workers<'a, O> {
         let is_far = |state: &mut State<O>| {
             !state.stopped && state.next < self.pieces && state.next >= state.taken + self.ahead
         };
-        let state = self.changed.wait_while(self.lock(), is_far);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        let mut state = wait_while(&self.changed, self.lock(), is_far);
         if state.stopped || state.next >= self.pieces {
             return None;
         }
@@ -125,8 +124,7 @@ impl<'a, O: Send> Workers<'a, O> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<O>> {
-        // Ignores poisoning: no code panics halfway through an update.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

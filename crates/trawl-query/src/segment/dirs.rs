@@ -8,7 +8,7 @@ use super::rows::read_text;
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
-use trawl_index::schema::{DirColumn, SMALL_PAGE_ROWS};
+use trawl_format::schema::{DirColumn, SMALL_PAGE_ROWS};
 use trawl_model::rows::ByteColumn;
 
 /// Consecutive rows of a dirs table.

@@ -6,7 +6,7 @@
 //! counts must add up.
 
 use super::thrift::{Compact, Kind};
-use trawl_index::schema::{FieldInfo, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, PAGE_ROWS, Table};
+use trawl_format::schema::{FieldInfo, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, PAGE_ROWS, Table};
 use trawl_model::column::ColumnType;
 
 /// The magic bytes at both ends of the file.
@@ -103,7 +103,7 @@ impl Footer {
         let mut raw = RawFooter::default();
         raw.read(body, data_end)
             .ok_or("its footer cannot be read")?;
-        if raw.format != Some(trawl_index::schema::FORMAT) || raw.table != Some(table) {
+        if raw.format != Some(trawl_format::schema::FORMAT) || raw.table != Some(table) {
             return Err("its footer belongs to another table or format");
         }
         check_schema(&raw.schema, table)?;

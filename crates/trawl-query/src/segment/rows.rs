@@ -4,7 +4,7 @@ use super::file::{Scratch, SegmentFile, row_count};
 use crate::error::Result;
 use std::ops::Range;
 use trawl_model::column::{Column, ColumnSet};
-use trawl_model::rows::{ByteColumn, NO_BTIME, NO_PROJECT, RowBatch};
+use trawl_model::rows::{ByteColumn, RowBatch, ValuesMut};
 
 /// Decodes `columns` of the rows in `ranges` (ascending, disjoint). Return the
 /// batch with [`Scratch::recycle`] after use.
@@ -32,37 +32,22 @@ pub(crate) fn add_rows(
     batch: &mut RowBatch,
 ) -> Result<()> {
     let at = column as usize;
-    match column {
-        // Derived from the path, the name and the mode.
-        Column::Dir | Column::NameRaw | Column::Type => Ok(()),
-        Column::Name => {
+    match batch.values_mut(column) {
+        ValuesMut::Derived => Ok(()),
+        ValuesMut::Bytes(names) if column == Column::Name => {
             let raw = Column::NameRaw as usize;
-            append_text(file, at, raw, ranges, scratch, &mut batch.name)
+            append_text(file, at, raw, ranges, scratch, names)
         }
-        Column::Ino => file.numbers(at, 0, ranges, scratch, &mut batch.ino),
-        Column::Dev => file.numbers(at, 0, ranges, scratch, &mut batch.dev),
-        Column::Mode => file.numbers(at, 0, ranges, scratch, &mut batch.mode),
-        Column::Nlink => file.numbers(at, 0, ranges, scratch, &mut batch.nlink),
-        Column::Uid => file.numbers(at, 0, ranges, scratch, &mut batch.uid),
-        Column::Gid => file.numbers(at, 0, ranges, scratch, &mut batch.gid),
-        Column::Rdev => file.numbers(at, 0, ranges, scratch, &mut batch.rdev),
-        Column::Size => file.numbers(at, 0, ranges, scratch, &mut batch.size),
-        Column::Blocks => file.numbers(at, 0, ranges, scratch, &mut batch.blocks),
-        Column::Blksize => file.numbers(at, 0, ranges, scratch, &mut batch.blksize),
-        Column::Atime => file.numbers(at, 0, ranges, scratch, &mut batch.atime),
-        Column::AtimeNs => file.numbers(at, 0, ranges, scratch, &mut batch.atime_ns),
-        Column::Mtime => file.numbers(at, 0, ranges, scratch, &mut batch.mtime),
-        Column::MtimeNs => file.numbers(at, 0, ranges, scratch, &mut batch.mtime_ns),
-        Column::Ctime => file.numbers(at, 0, ranges, scratch, &mut batch.ctime),
-        Column::CtimeNs => file.numbers(at, 0, ranges, scratch, &mut batch.ctime_ns),
-        Column::Btime => file.numbers(at, NO_BTIME, ranges, scratch, &mut batch.btime),
-        Column::BtimeNs => file.numbers(at, 0, ranges, scratch, &mut batch.btime_ns),
-        Column::LinkTarget => file.strings(at, ranges, scratch, &mut batch.link_target),
-        Column::XattrNames => file.strings(at, ranges, scratch, &mut batch.xattr_names),
-        Column::Acl => file.strings(at, ranges, scratch, &mut batch.acl),
-        Column::AclDefault => file.strings(at, ranges, scratch, &mut batch.acl_default),
-        Column::Project => file.numbers(at, NO_PROJECT, ranges, scratch, &mut batch.project),
-        Column::Attributes => file.numbers(at, 0, ranges, scratch, &mut batch.attributes),
+        ValuesMut::Bytes(strings) => file.strings(at, ranges, scratch, strings),
+        ValuesMut::U32(numbers, null) => {
+            file.numbers(at, null.unwrap_or_default(), ranges, scratch, numbers)
+        }
+        ValuesMut::U64(numbers, null) => {
+            file.numbers(at, null.unwrap_or_default(), ranges, scratch, numbers)
+        }
+        ValuesMut::I64(numbers, null) => {
+            file.numbers(at, null.unwrap_or_default(), ranges, scratch, numbers)
+        }
     }
 }
 

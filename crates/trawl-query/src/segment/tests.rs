@@ -12,8 +12,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use trawl_index::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
-use trawl_index::{FileRef, Hash};
+use trawl_format::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
+use trawl_format::{FileRef, Hash};
 use trawl_model::column::ColumnType;
 use trawl_model::rows::ByteColumn;
 use xxhash_rust::xxh3::xxh3_64;
@@ -118,16 +118,20 @@ fn encode(table: Table, columns: &[Vec<Value>], group_rows: usize) -> (Vec<u8>, 
     let arrays = arrays
         .map(|(field, values)| to_array(field.kind, values))
         .collect();
-    let batch = RecordBatch::try_new(table.arrow_schema(), arrays).unwrap();
-    let properties = table.writer_properties().into_builder();
+    let batch =
+        RecordBatch::try_new(trawl_writer::parquet_schema::arrow_schema(table), arrays).unwrap();
+    let properties = trawl_writer::parquet_schema::writer_properties(table).into_builder();
     let properties = properties
         .set_max_row_group_row_count(Some(group_rows))
         .build();
     // Write once to compute the chunks' hashes, and once to include them.
     let write = |pairs: &[(&str, String)]| {
-        let mut writer =
-            ArrowWriter::try_new(Vec::new(), table.arrow_schema(), Some(properties.clone()))
-                .unwrap();
+        let mut writer = ArrowWriter::try_new(
+            Vec::new(),
+            trawl_writer::parquet_schema::arrow_schema(table),
+            Some(properties.clone()),
+        )
+        .unwrap();
         writer.write(&batch).unwrap();
         writer.flush().unwrap();
         let groups = writer.flushed_row_groups();

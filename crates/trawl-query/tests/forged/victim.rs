@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use trawl_index::{FileRef, Hash, IndexDir, Manifest, SnapshotId, SnapshotWriter, WriterOptions};
+use trawl_format::{FileRef, Hash, Manifest, SnapshotId};
 use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
+use trawl_writer::{SnapshotWriter, WriterOptions};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Appends the checksum line that `docs/format.md` requires to `body`.
@@ -142,7 +143,10 @@ impl Victim {
                 .0;
             let refs = manifest.segments.iter().flat_map(|segment| {
                 segment.files.iter().map(|(table, file)| {
-                    (trawl_index::layout::segment_file(segment.id, *table), *file)
+                    (
+                        trawl_format::layout::segment_file(segment.id, *table),
+                        *file,
+                    )
                 })
             });
             let refs: HashMap<String, FileRef> = refs.collect();
@@ -268,7 +272,7 @@ fn make_tree(tree: &Path) {
 
 fn write_index(index: &Path, root: &[u8]) {
     let options = WriterOptions {
-        memory_bytes: trawl_index::DEFAULT_MEMORY_BYTES,
+        memory_bytes: trawl_writer::DEFAULT_MEMORY_BYTES,
         started: Timestamp {
             secs: 1_700_000_000,
             nanos: 0,
@@ -276,7 +280,7 @@ fn write_index(index: &Path, root: &[u8]) {
         version: "fuzz".to_owned(),
         options: Default::default(),
     };
-    let index = IndexDir::create(index, None).expect("an index");
+    let index = trawl_writer::create_index(index, None).expect("an index");
     let mut writer = SnapshotWriter::begin(&index, root, options).expect("a snapshot");
     let cancel = AtomicBool::new(false);
     walk(

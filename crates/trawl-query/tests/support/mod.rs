@@ -7,13 +7,15 @@ pub mod answers;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use trawl_index::{IndexDir, Readers, SnapshotWriter, WriterOptions};
-use trawl_model::rows::Row;
+use trawl_format::Readers;
+use trawl_model::column::COLUMNS;
+use trawl_model::rows::{Row, RowBatch, ValuesMut};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     Dev, DirAccess, DirBatch, DirId, Entry, Errno, FileType, Gid, Issue, Meta, Op, Sink, Timestamp,
     Uid, Xattr, path,
 };
+use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A small random number generator.
 pub struct Random(pub u64);
@@ -93,6 +95,28 @@ pub struct Shape {
     pub entries: u64,
 }
 
+/// Returns attributes in which every number column has a value: a generated object takes from them
+/// the columns that are added later, so that the tests cover these too.
+pub fn numbered() -> Meta {
+    let mut batch = RowBatch::default();
+    for info in COLUMNS {
+        let number = 1 + info.column as u8;
+        match batch.values_mut(info.column) {
+            ValuesMut::U32(numbers, _) => numbers.push(number.into()),
+            ValuesMut::U64(numbers, _) => numbers.push(number.into()),
+            ValuesMut::I64(numbers, _) => numbers.push(number.into()),
+            ValuesMut::Bytes(_) | ValuesMut::Derived => {}
+        }
+    }
+    let row = Row {
+        batch: &batch,
+        at: 0,
+        dir: b"",
+    };
+    row.meta()
+}
+
+#[allow(clippy::needless_update, reason = "for columns that are added later")]
 pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
     let time = |random: &mut Random| Timestamp {
         secs: random.below(2_000_000_000) as i64 - 1_000_000,
@@ -124,6 +148,7 @@ pub fn meta_of(random: &mut Random, kind: u32) -> Meta {
         btime: random.one_in(2).then(|| time(random)),
         attributes: random.below(2) * 16,
         project: (is_dir || random.one_in(3)).then(|| random.below(9) as u32),
+        ..numbered()
     }
 }
 
@@ -224,7 +249,7 @@ impl Tree {
 
     /// The same, for these readers.
     pub fn write_for(&self, readers: Option<Readers>, index: &Path, random: &mut Random) {
-        let index = IndexDir::create(index, readers).unwrap();
+        let index = trawl_writer::create_index(index, readers).unwrap();
         let options = WriterOptions {
             memory_bytes: [1usize, 20_000, 200_000, 64 << 20][random.below(4) as usize],
             started: Timestamp {
@@ -338,24 +363,7 @@ impl Tree {
 pub fn made_of(row: &Row<'_>) -> Made {
     Made {
         name: row.name().to_vec(),
-        meta: Meta {
-            ino: row.ino(),
-            dev: row.dev(),
-            rdev: row.rdev(),
-            mode: row.mode(),
-            nlink: row.nlink(),
-            uid: row.uid(),
-            gid: row.gid(),
-            size: row.size(),
-            blocks: row.blocks(),
-            blksize: row.blksize(),
-            atime: row.atime(),
-            mtime: row.mtime(),
-            ctime: row.ctime(),
-            btime: row.btime(),
-            attributes: row.attributes(),
-            project: row.project(),
-        },
+        meta: row.meta(),
         link_target: row.link_target().to_vec(),
         xattr_names: row.xattr_names().to_vec(),
     }

@@ -22,7 +22,7 @@ const INCLUDEROOT: u32 = 1 << 2;
 
 /// A parsed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ChirpRequest {
     Search(Question),
     /// A request for the client's own name.
     Whoami {
@@ -47,14 +47,14 @@ pub(super) struct Question {
 pub(super) struct BadLine;
 
 /// Parses a line.
-pub(super) fn parse(line: &[u8]) -> Result<Asked, BadLine> {
+pub(super) fn parse(line: &[u8]) -> Result<ChirpRequest, BadLine> {
     let mut words = line
         .split(|byte| *byte == b' ')
         .filter(|word| !word.is_empty());
     match words.next() {
         Some(b"search") => {}
         Some(b"whoami") => return whoami(words),
-        _ => return Ok(Asked::Other),
+        _ => return Ok(ChirpRequest::Other),
     }
     let (Some(pattern), Some(paths), Some(bits), None) =
         (words.next(), words.next(), words.next(), words.next())
@@ -73,18 +73,18 @@ pub(super) fn parse(line: &[u8]) -> Result<Asked, BadLine> {
     if paths.len() > PATHS_MAX || paths.iter().any(|path| path.contains(&0)) {
         return Err(BadLine);
     }
-    Ok(Asked::Search(Question {
+    Ok(ChirpRequest::Search(Question {
         pattern: pattern.to_vec(),
         paths,
         bits,
     }))
 }
 
-fn whoami<'w>(mut words: impl Iterator<Item = &'w [u8]>) -> Result<Asked, BadLine> {
+fn whoami<'w>(mut words: impl Iterator<Item = &'w [u8]>) -> Result<ChirpRequest, BadLine> {
     let most = words.next().and_then(|most| std::str::from_utf8(most).ok());
     let most = most.and_then(|most| most.parse().ok());
     match (most, words.next()) {
-        (Some(most), None) => Ok(Asked::Whoami { most }),
+        (Some(most), None) => Ok(ChirpRequest::Whoami { most }),
         _ => Err(BadLine),
     }
 }
@@ -246,7 +246,7 @@ mod tests {
 
     fn question(line: &str) -> Question {
         match parse(line.as_bytes()) {
-            Ok(Asked::Search(question)) => question,
+            Ok(ChirpRequest::Search(question)) => question,
             other => panic!("{other:?}"),
         }
     }
@@ -275,14 +275,17 @@ mod tests {
         ] {
             assert_eq!(parse(bad.as_bytes()), Err(BadLine), "{bad}");
         }
-        assert_eq!(parse(b"whoami 1024"), Ok(Asked::Whoami { most: 1024 }));
+        assert_eq!(
+            parse(b"whoami 1024"),
+            Ok(ChirpRequest::Whoami { most: 1024 })
+        );
         for bad in ["whoami", "whoami -1", "whoami x", "whoami 1 2"] {
             assert_eq!(parse(bad.as_bytes()), Err(BadLine), "{bad}");
         }
         // A leading period is ordinary, whatever the flags say.
         assert_eq!(question("search * / 8").flags().0, Flags::FNMATCH);
-        assert_eq!(parse(b"unlink /x"), Ok(Asked::Other));
-        assert_eq!(parse(b""), Ok(Asked::Other));
+        assert_eq!(parse(b"unlink /x"), Ok(ChirpRequest::Other));
+        assert_eq!(parse(b""), Ok(ChirpRequest::Other));
     }
 
     fn line(question: &Question, path: &[u8], outcome: Outcome) -> String {

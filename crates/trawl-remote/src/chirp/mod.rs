@@ -29,10 +29,10 @@ use std::time::Duration;
 use trawl_call::{CallError, Request, Root, RootParts, Search};
 
 use crate::error::RemoteError;
-use crate::exports::{Exports, Place, Places};
+use crate::exports::{ExportedPath, Exports, PathTranslator};
 use crate::server::Serving;
 use crate::transport::Transport;
-use line::{Asked, Question, parse};
+use line::{ChirpRequest, Question, parse};
 use lines::{LineReader, LineWriter};
 
 /// Maximum idle time between two requests.
@@ -59,14 +59,16 @@ pub(crate) fn serve(socket: OwnedFd, serving: &Serving) -> Result<(), RemoteErro
     };
     while let Some(line) = from.next(IDLE).map_err(failed)? {
         match parse(&line) {
-            Ok(Asked::Search(question)) => answer(&question, serving, &mut to).map_err(failed)?,
-            Ok(Asked::Whoami { most }) => {
+            Ok(ChirpRequest::Search(question)) => {
+                answer(&question, serving, &mut to).map_err(failed)?
+            }
+            Ok(ChirpRequest::Whoami { most }) => {
                 let told = &name[..name.len().min(most)];
                 to.put(format!("{}\n", told.len()).as_bytes())
                     .and_then(|()| to.put(told))
                     .map_err(failed)?;
             }
-            Ok(Asked::Other) | Err(_) => to.put(INVALID).map_err(failed)?,
+            Ok(ChirpRequest::Other) | Err(_) => to.put(INVALID).map_err(failed)?,
         }
         to.flush().map_err(failed)?;
     }
@@ -128,7 +130,7 @@ fn answer(question: &Question, serving: &Serving, to: &mut LineWriter) -> std::i
 fn request(question: &Question, exports: &Exports) -> Result<Request, CallError> {
     let (language, options) = question.flags().read()?;
     let pattern = trawl_call::Pattern::new(&question.pattern, language)?;
-    let mut places = Places::new(exports);
+    let mut places = PathTranslator::new(exports);
     let root = |(number, path): (usize, &Vec<u8>)| {
         let parts = RootParts {
             number: u32::try_from(number).unwrap_or(u32::MAX),
@@ -139,8 +141,8 @@ fn request(question: &Question, exports: &Exports) -> Result<Request, CallError>
             skip: Vec::new(),
         };
         let confined = match places.find(path) {
-            Place::Anywhere(_) => None,
-            Place::Confined(confined) => Some(confined),
+            ExportedPath::Anywhere(_) => None,
+            ExportedPath::Confined(confined) => Some(confined),
         };
         Root::of_parts(parts, confined)
     };

@@ -3,11 +3,12 @@
 mod address;
 mod connection;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_call::packed::decode;
 use trawl_call::{CallError, Executor, Record, Request, Stream};
+use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
 use crate::messages::{Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question};
@@ -226,7 +227,7 @@ impl RemoteError {
 impl Inner {
     /// Returns a connection without a running request.
     pub(crate) fn connection(&self) -> Result<Connection, RemoteError> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         match idle.pop() {
             Some(connection) => Ok(connection),
             None => {
@@ -238,12 +239,12 @@ impl Inner {
 
     /// Returns the feature bits that the server sent last.
     fn features(&self) -> std::sync::MutexGuard<'_, Option<u64>> {
-        self.features.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.features)
     }
 
     /// Keeps a connection for later requests.
     pub(crate) fn keep(&self, connection: Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = lock(&self.idle);
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }

@@ -73,7 +73,7 @@ fn allow_descriptors() {
 }
 
 /// A connection.
-struct Held {
+struct Connection {
     socket: OwnedFd,
     user: User,
     protocol: Protocol,
@@ -96,7 +96,7 @@ struct Acceptor<'a> {
     worker: &'a Worker,
     crowd: Crowd,
     say: &'a dyn Fn(String),
-    held: HashMap<u64, Held>,
+    held: HashMap<u64, Connection>,
     counts: Counts,
     /// Connections that wait to be served, the longest wait first.
     queue: VecDeque<u64>,
@@ -222,7 +222,7 @@ impl Acceptor<'_> {
         }
         self.number += 1;
         let uid = user.uid;
-        let held = Held {
+        let held = Connection {
             socket: arrival.socket,
             user,
             protocol: arrival.protocol,
@@ -372,7 +372,7 @@ impl Acceptor<'_> {
     /// Refuses connections that have waited too long.
     fn expire(&mut self) {
         let patience = self.crowd.patience;
-        let is_late = |held: &Held| match held.stage {
+        let is_late = |held: &Connection| match held.stage {
             Stage::Waiting(since) => since.elapsed() > patience,
             _ => false,
         };

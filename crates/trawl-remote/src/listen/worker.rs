@@ -10,7 +10,7 @@ use super::job::{Greeting, Job, Others, Protocol, Report};
 use super::pass::{Waiting, give, take};
 use crate::chirp;
 use crate::error::RemoteError;
-use crate::server::{Left, Serving, serve_for_now};
+use crate::server::{Serving, ServingEnd, serve_for_now};
 
 /// Time without requests after which a connection is returned.
 const LINGER: Duration = Duration::from_millis(25);
@@ -64,11 +64,11 @@ fn serve_one(job: Job, socket: OwnedFd, serving: &Serving) -> Report {
     };
     let left = match job.protocol {
         Protocol::Trawl => serve_for_now(socket, serving, job.greeting, linger),
-        Protocol::Chirp => chirp::serve(socket, serving).map(|()| Left::Gone),
+        Protocol::Chirp => chirp::serve(socket, serving).map(|()| ServingEnd::Gone),
     };
     match left {
-        Ok(Left::Idle(features)) => Report::Idle(job.number, features),
-        Ok(Left::Gone) => Report::Closed(job.number),
+        Ok(ServingEnd::Idle(features)) => Report::Idle(job.number, features),
+        Ok(ServingEnd::Gone) => Report::Closed(job.number),
         Err(error) => {
             eprintln!("trawl: a client was disconnected: {error}");
             Report::Closed(job.number)

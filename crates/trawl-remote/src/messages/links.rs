@@ -8,7 +8,7 @@ use trawl_sys::{Errno, Op};
 use super::{Ask, Body, Data, End, Refusal, Serve};
 use crate::client::{Patience, Remote};
 use crate::error::RemoteError;
-use crate::exports::Places;
+use crate::exports::PathTranslator;
 use crate::server::{BLOCK_BYTES, Job};
 use crate::wire::fields::{Fields, Reader};
 use crate::wire::{BadFrame, LINKS_MAX};
@@ -39,7 +39,8 @@ impl Serve for LinksRequest {
         if paths.len() > LINKS_MAX {
             return Err(Refusal::bad("there are too many links"));
         }
-        let (mut places, mut buffer) = (Places::new(job.exports()), TargetBuffer::default());
+        let (mut places, mut buffer) =
+            (PathTranslator::new(job.exports()), TargetBuffer::default());
         let (mut data, mut sent) = (Vec::new(), 0u64);
         for (at, path) in paths.iter().enumerate() {
             let (errno, target) = target_of(&mut places, path, &mut buffer);
@@ -60,7 +61,7 @@ impl Serve for LinksRequest {
 
 /// Reads a link; returns an errno (or 0) and its target.
 fn target_of<'a>(
-    places: &mut Places<'_>,
+    places: &mut PathTranslator<'_>,
     path: &[u8],
     buffer: &'a mut TargetBuffer,
 ) -> (i32, &'a [u8]) {

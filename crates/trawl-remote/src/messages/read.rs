@@ -10,7 +10,7 @@ use trawl_sys::confined::open_file_anywhere;
 use super::{Ask, Body, Code, Data, End, Refusal, Serve};
 use crate::client::{Patience, Remote};
 use crate::error::RemoteError;
-use crate::exports::{Exports, Place, Places};
+use crate::exports::{ExportedPath, Exports, PathTranslator};
 use crate::server::{BLOCK_BYTES, Job};
 use crate::wire::fields::{Fields, Reader};
 use crate::wire::{BadFrame, READ_MAX_BYTES};
@@ -67,9 +67,9 @@ pub(super) fn open(exports: &Exports, path: &[u8], length: u32) -> Result<File, 
     if length > READ_MAX_BYTES {
         return Err(Refusal::bad("too many bytes are requested at once"));
     }
-    let opened = match Places::new(exports).find(path) {
-        Place::Anywhere(path) => open_file_anywhere(&path),
-        Place::Confined(confined) => confined.open_file(),
+    let opened = match PathTranslator::new(exports).find(path) {
+        ExportedPath::Anywhere(path) => open_file_anywhere(&path),
+        ExportedPath::Confined(confined) => confined.open_file(),
     };
     opened.map(File::from).map_err(of_system)
 }

@@ -10,7 +10,7 @@ use crate::wire::{BadFrame, HEAD_BYTES};
 use super::watch::feed::Feed;
 use super::{End, Refusal};
 
-/// What a message's row in the table says. The table implements it.
+/// A message's row in the table. The table implements it.
 pub(crate) trait Kind {
     /// Number of the kind.
     const NUMBER: u8;
@@ -76,7 +76,7 @@ pub(crate) trait Ask: Body {
     /// sent to every server.
     const SUBJECT: Option<&'static str>;
 
-    /// What the caller gets.
+    /// The answer for the caller.
     type Answer;
 
     /// Maximum memory for the answer in bytes.
@@ -88,7 +88,7 @@ pub(crate) trait Ask: Body {
 
 /// The client's part of a request whose answer is taken piece by piece.
 pub(crate) trait Open: Body {
-    /// What is asked about.
+    /// The subject of the request.
     type About;
     /// The type that sends the request and receives the answer.
     type Asker;

@@ -4,7 +4,7 @@ use super::Body;
 use crate::wire::BadFrame;
 use crate::wire::fields::{Fields, Reader};
 
-/// Who answers at the other end.
+/// The source of an answer at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Answerer {

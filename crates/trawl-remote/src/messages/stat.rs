@@ -8,7 +8,7 @@ use trawl_sys::stat::stat_fd;
 use super::{Ask, Block, Body, End, Refusal, Serve};
 use crate::client::{Patience, Remote, records};
 use crate::error::RemoteError;
-use crate::exports::Places;
+use crate::exports::PathTranslator;
 use crate::server::Job;
 use crate::wire::BadFrame;
 use crate::wire::fields::{Fields, Reader};
@@ -46,9 +46,11 @@ impl Body for StatRequest {
 impl Serve for StatRequest {
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
         let links = [Links::Followed, Links::Refused][usize::from(self.of_link)];
-        let found = Places::new(job.exports()).find(&self.path).look(b"", links);
+        let found = PathTranslator::new(job.exports())
+            .find(&self.path)
+            .look(b"", links);
         let outcome = match found.and_then(stat_fd) {
-            Ok(stat) => Outcome::Match(Some(Attributes::from(&stat))),
+            Ok(stat) => Outcome::Match(Some(Attributes::of(&stat))),
             Err(error) => Outcome::Error(Trouble {
                 source: Source::Stat,
                 errno: error.errno.0,

@@ -115,7 +115,7 @@ macro_rules! messages {
     };
 }
 
-/// What the role of a message means for the code that [`messages!`] makes.
+/// The code that [`messages!`] generates for the role of a message.
 macro_rules! role {
     (arrived request $message:ident) => {
         Arrived::Request(Box::new($message))

@@ -10,7 +10,7 @@ pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 /// Maximum length of a path in a request, in bytes; each record contains it.
 pub(crate) const PATH_MAX_BYTES: usize = 4096;
 
-/// What serving a request needs.
+/// Everything that serving a request needs.
 pub(crate) struct Job<'a> {
     pub(crate) serving: &'a Serving,
     pub(crate) outlet: &'a Outlet,

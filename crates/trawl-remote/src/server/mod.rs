@@ -11,11 +11,12 @@ mod outlet;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trawl_call::Executor;
+use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
 use crate::exports::Exports;
@@ -92,7 +93,7 @@ pub fn serve(transport: Transport, serving: &Serving) -> Result<(), RemoteError>
 
 /// Why serving a client ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum ServingEnd {
     /// The client is gone.
     Gone,
     /// The client has no requests; a client with these features can be served again later.
@@ -105,7 +106,7 @@ pub(crate) fn serve_for_now(
     serving: &Serving,
     greeting: Greeting,
     linger: Duration,
-) -> Result<Left, RemoteError> {
+) -> Result<ServingEnd, RemoteError> {
     let transport = Transport::over_socket(socket).map_err(client)?;
     serve_until(transport, serving, greeting, Some(linger))
 }
@@ -115,7 +116,7 @@ fn serve_until(
     serving: &Serving,
     greeting: Greeting,
     linger: Option<Duration>,
-) -> Result<Left, RemoteError> {
+) -> Result<ServingEnd, RemoteError> {
     let half_frame = serving.limits.half_frame;
     let mut reader = FrameReader::new(transport.receive, REQUEST_MAX_BYTES, half_frame);
     let mut connection = Connection {
@@ -176,12 +177,16 @@ impl From<BadFrame> for RemoteError {
 
 impl Connection {
     fn tasks(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Arc<Task>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tasks)
     }
 
-    fn serve(&mut self, reader: &mut FrameReader, greeting: Greeting) -> Result<Left, RemoteError> {
+    fn serve(
+        &mut self,
+        reader: &mut FrameReader,
+        greeting: Greeting,
+    ) -> Result<ServingEnd, RemoteError> {
         if greeting == Greeting::Due && !self.greet(reader)? {
-            return Ok(Left::Gone);
+            return Ok(ServingEnd::Gone);
         }
         let mut said = Instant::now();
         let mut wait = self.linger.unwrap_or(ALIVE);
@@ -199,10 +204,10 @@ impl Connection {
             if self.linger.is_some() && is_quiet && reader.is_between() {
                 // When the threads have ended, their last frames have been sent.
                 self.join();
-                return Ok(Left::Idle(self.outlet.features()));
+                return Ok(ServingEnd::Idle(self.outlet.features()));
             }
             match came {
-                Came::End => return Ok(Left::Gone),
+                Came::End => return Ok(ServingEnd::Gone),
                 Came::Nothing if is_quiet || said.elapsed() < ALIVE => {}
                 Came::Nothing => {
                     said = Instant::now();
@@ -289,7 +294,7 @@ impl Connection {
         let serving = self.serving.clone();
         let work = move || {
             let last = answer(&serving, &outlet, &task, (id, request));
-            let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tasks = lock(&tasks);
             tasks.remove(&id);
             drop(tasks);
             match last {

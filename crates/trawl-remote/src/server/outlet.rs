@@ -1,10 +1,11 @@
 //! Sends frames to a client from several threads, within the credit of each request.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use trawl_call::Cancel;
+use trawl_model::sync::{lock, wait_for};
 
 use crate::frames::send;
 use crate::messages::watch::feed::Feed;
@@ -49,7 +50,7 @@ impl Outlet {
     /// an incomplete answer.
     pub(crate) fn say<M: Body>(&self, id: u32, message: &M) {
         let frame = encode(message, id);
-        let mut to = self.to.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut to = lock(&self.to);
         if !self.is_broken() && send(&mut **to, &frame, self.stall).is_err() {
             self.is_broken.store(true, Ordering::Relaxed);
         }
@@ -114,7 +115,7 @@ impl Task {
     }
 
     pub(crate) fn allow(&self, bytes: u32) {
-        let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credit = lock(&self.credit);
         *credit = (*credit).saturating_add(bytes.into());
         self.changed.notify_all();
     }
@@ -122,7 +123,7 @@ impl Task {
     /// Waits until a frame may be sent, and takes its size from the credit.
     pub(crate) fn leave(&self, bytes: usize, stall: Duration) -> Leave {
         let until = Instant::now() + stall;
-        let mut credit = self.credit.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut credit = lock(&self.credit);
         loop {
             if self.cancel.is_cancelled() {
                 return Leave::Interrupted;
@@ -135,8 +136,7 @@ impl Task {
             if left.is_zero() {
                 return Leave::Late;
             }
-            let waited = self.changed.wait_timeout(credit, left);
-            credit = waited.unwrap_or_else(PoisonError::into_inner).0;
+            credit = wait_for(&self.changed, credit, left);
         }
     }
 }

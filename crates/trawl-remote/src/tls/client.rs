@@ -5,12 +5,13 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
+use trawl_model::sync::lock;
 
 use super::{explain, files};
 use crate::error::RemoteError;
@@ -162,7 +163,7 @@ enum Step {
 
 impl Both {
     fn tls(&self) -> MutexGuard<'_, ClientConnection> {
-        self.tls.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.tls)
     }
 
     fn greet(&self, until: Instant) -> io::Result<()> {

@@ -15,7 +15,7 @@ use trawl_remote::{Address, Exports, Limits, Remote, Serving, serve};
 use trawl_testkit::Scratch;
 
 use super::*;
-use crate::plant::Found;
+use crate::plant::PathTarget;
 
 /// A tree on a server in this process, and its planted copy. Nothing is requested twice unless a
 /// test does so.
@@ -87,7 +87,7 @@ impl Site {
 
     fn find(&self, name: &str) -> Attributes {
         match self.plant.find(name.as_bytes(), true) {
-            Ok(Found::Here(_, attributes)) => attributes,
+            Ok(PathTarget::Here(_, attributes)) => attributes,
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -127,7 +127,7 @@ fn nothing_is_put_under_a_name_that_the_listing_lacks() {
     site.list();
     assert!(matches!(
         site.plant.find(b"a", true),
-        Ok(Found::Missing(path, 1)) if path == b"a"
+        Ok(PathTarget::Missing(path, 1)) if path == b"a"
     ));
     site.write("a", "two");
     let now = fs::metadata(site.there("a")).expect("a file");

@@ -31,7 +31,7 @@ use trawl_model::{DirBatch, DirId, Entry, Sink};
 
 use self::line::LINE_BYTES_MAX;
 use self::stanza::{Collector, Position, access, parse_issue};
-use self::table::{Outcome, Place, Table, TraceDir};
+use self::table::{Outcome, Reachability, Table, TraceDir};
 use self::window::{READ_AHEAD_BYTES, Window};
 use crate::error::ScanError;
 use crate::progress::{Progress, ScanProgress};
@@ -189,7 +189,7 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
                 return Err(ScanError::Cancelled);
             }
             self.close(&mut open, index)?;
-            if dir.place == Place::InTree {
+            if dir.place == Reachability::InTree {
                 let parent = open.last().map(|parent| DirId(*parent as u64));
                 self.tell_directory(index, dir, parent)?;
                 open.push(index);
@@ -251,17 +251,17 @@ impl<S: Sink, F: Fn(io::Error) -> ScanError<S::Error>> Replay<'_, S, F> {
         for (_, child) in table.children(index) {
             let line = child.line;
             match child.place {
-                Place::InTree => {
+                Reachability::InTree => {
                     let path = table.path(child);
                     let name = path.get(own_len..).unwrap_or_default();
                     let name = name.strip_prefix(b"/").unwrap_or(name);
                     collector.add_directory(name, child.meta(), table.xattrs(child), line);
                 }
-                Place::Orphan => collector.issue(
+                Reachability::Orphan => collector.issue(
                     self.path(child),
                     format!("line {line}: the line of the directory that holds it is missing"),
                 ),
-                Place::Twice => collector.issue(
+                Reachability::Twice => collector.issue(
                     self.path(child),
                     format!("line {line}: this directory came before; the entries after this line are left out"),
                 ),

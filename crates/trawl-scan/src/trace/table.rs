@@ -27,13 +27,13 @@ pub(crate) struct TraceDir {
     pub(crate) entries_line: u64,
     /// Index after the last directory below it.
     pub(crate) subtree_end: u32,
-    pub(crate) place: Place,
+    pub(crate) place: Reachability,
     row: Row,
 }
 
 /// Whether a directory can be reached from the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Reachability {
     /// Its parent exists (or it is the root).
     InTree,
     /// The line of its parent is missing.
@@ -153,7 +153,7 @@ impl Table {
             entries_end: entries_start,
             entries_line: number + newlines,
             subtree_end: 0,
-            place: Place::InTree,
+            place: Reachability::InTree,
             row: Row::new(&meta),
         });
     }
@@ -178,7 +178,7 @@ impl Table {
                 dir.place = place;
                 dir.subtree_end = index as u32 + 1;
             }
-            if place != Place::Twice {
+            if place != Reachability::Twice {
                 above.push(index);
             }
         }
@@ -188,20 +188,20 @@ impl Table {
 
     /// Determines the place of the directory `index`, and closes the directories that do not
     /// contain it.
-    fn place(&mut self, index: usize, above: &mut Vec<usize>) -> Place {
+    fn place(&mut self, index: usize, above: &mut Vec<usize>) -> Reachability {
         let mut keep = above.len();
         let place = loop {
             let Some(candidate) = keep.checked_sub(1).and_then(|i| above.get(i)) else {
                 break if index == 0 {
-                    Place::InTree
+                    Reachability::InTree
                 } else {
-                    Place::Orphan
+                    Reachability::Orphan
                 };
             };
             match below(self.stored(index), self.stored(*candidate)) {
-                Some(Below::Itself) => break Place::Twice,
-                Some(Below::Directly) => break Place::InTree,
-                Some(Below::Deeper) => break Place::Orphan,
+                Some(Below::Itself) => break Reachability::Twice,
+                Some(Below::Directly) => break Reachability::InTree,
+                Some(Below::Deeper) => break Reachability::Orphan,
                 None => keep -= 1,
             }
         };

@@ -11,7 +11,7 @@ use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::stat::{Stat, stat_at, stat_fd};
 use trawl_sys::{Errno, SysError, xattr};
 
-use super::lister::{cannot_open, issue, meta};
+use super::lister::{cannot_open, issue};
 use super::stack::LIST;
 use crate::error::ScanError;
 use crate::options::Xattrs;
@@ -39,7 +39,7 @@ pub fn look<S: Sink>(path: &[u8], xattrs: Xattrs, sink: &mut S) -> Result<(), Sc
             mode: 0o755,
             ..DirAccess::default()
         },
-        own: meta(&stat_fd(&parent).map_err(failed)?),
+        own: stat_fd(&parent).map_err(failed)?.meta,
         ..DirBatch::default()
     };
     let root = root_of(&batch);
@@ -101,7 +101,7 @@ impl Look<'_> {
     fn read(mut self, xattrs: Xattrs) -> Result<(), SysError> {
         let stat = stat_at(self.parent, self.name)?;
         let mut entry = Entry {
-            meta: meta(&stat),
+            meta: stat.meta,
             name: self.batch.push_bytes(self.name.to_bytes()),
             ..Entry::default()
         };

@@ -8,14 +8,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use trawl_model::{
-    Acl, Dev, DirAccess, DirBatch, Entry, Errno, Gid, Issue, Meta, Op, Span, Timestamp, Uid, Xattr,
-    path,
+    Acl, Dev, DirAccess, DirBatch, Entry, Errno, Issue, Meta, Op, Span, Xattr, path,
 };
 use trawl_sys::directory::{ReadBuffer, Reader};
 use trawl_sys::link::{TargetBuffer, read_link_at};
 use trawl_sys::project::{self, Project};
-use trawl_sys::stat::{Stat, Time, stat_at};
-use trawl_sys::{SysError, device::DeviceNumber, xattr};
+use trawl_sys::stat::{Stat, stat_at};
+use trawl_sys::{SysError, xattr};
 
 use super::names::{End, Names};
 use super::node::{Identity, Node};
@@ -34,7 +33,7 @@ const READ_BUFFER_BYTES: usize = 128 << 10;
 /// Features that the file system of the current directory lacks; determined once a device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lacks {
-    dev: DeviceNumber,
+    dev: Dev,
     xattrs: bool,
     project: bool,
     /// No ctime that is updated on every change of an attribute; see [`trusts_ctime`].
@@ -134,7 +133,7 @@ impl<'o> Lister<'o> {
             reader: self.buffer.read(target.fd),
             path: target.node.path(),
             access: DirAccess::default(),
-            own: meta(&target.stat),
+            own: target.stat.meta,
             project: None,
             issues: Vec::new(),
             number: 0,
@@ -338,7 +337,7 @@ impl Listing<'_, '_> {
             }
         }
         let mut entry = Entry {
-            meta: meta(&stat),
+            meta: stat.meta,
             name: found.batch.push_bytes(name.to_bytes()),
             link_target,
             ..Entry::default()
@@ -556,48 +555,12 @@ pub(crate) fn cannot_open(path: Vec<u8>, error: SysError) -> Issue {
     issue(path, Op::OpenDir, error)
 }
 
-fn timestamp(time: Time) -> Timestamp {
-    Timestamp {
-        secs: time.secs,
-        nanos: time.nanos,
-    }
-}
-
-pub(crate) fn device(number: DeviceNumber) -> Dev {
-    Dev {
-        major: number.major,
-        minor: number.minor,
-    }
-}
-
-/// Converts a statx result into the model's type, without the project id.
-pub(crate) fn meta(stat: &Stat) -> Meta {
-    Meta {
-        ino: stat.ino,
-        dev: device(stat.dev),
-        rdev: device(stat.rdev),
-        mode: stat.mode,
-        nlink: stat.nlink,
-        uid: Uid(stat.uid),
-        gid: Gid(stat.gid),
-        size: stat.size,
-        blocks: stat.blocks,
-        blksize: stat.blksize,
-        atime: timestamp(stat.atime),
-        mtime: timestamp(stat.mtime),
-        ctime: timestamp(stat.ctime),
-        btime: stat.btime.map(timestamp),
-        attributes: stat.attributes & stat.attributes_mask,
-        project: None,
-    }
-}
-
 /// Returns the permissions that determine who may search and list a directory.
 pub(crate) fn access(stat: &Stat, acl: Option<Acl>) -> DirAccess {
     DirAccess {
         mode: stat.mode,
-        uid: Uid(stat.uid),
-        gid: Gid(stat.gid),
+        uid: stat.uid,
+        gid: stat.gid,
         acl,
     }
 }

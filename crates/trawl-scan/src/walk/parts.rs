@@ -13,7 +13,7 @@ use trawl_sys::directory::{Purpose, open_at};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{Errno, SysError, xattr};
 
-use super::lister::{Lister, Target, access, cannot_open, device};
+use super::lister::{Lister, Target, access, cannot_open};
 use super::node::Node;
 use super::stack::LIST;
 use super::{Top, root, walk_from};
@@ -347,7 +347,7 @@ impl<'o> Parts<'o> {
             return Ok(PartRead::Done);
         }
         if let Wanted::Names(SomeNames { of, .. }) = wanted
-            && of != (device(step.stat.dev), step.stat.ino)
+            && of != (step.stat.dev, step.stat.ino)
         {
             return Ok(PartRead::Another);
         }

@@ -10,7 +10,9 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use trawl_model::sync::lock;
 
 /// Storage for names beyond the memory budget: one unnamed file for the whole walk, created when it
 /// is first needed. Its space is reused when no segment is left in it.
@@ -48,7 +50,7 @@ impl Overflow {
     /// Writes `bytes` to the file and returns their offset; `None` if that fails, and they stay in
     /// memory.
     fn write(&self, bytes: &[u8]) -> Option<u64> {
-        let mut inner = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock(&self.file);
         let start = inner.end;
         let file = inner
             .file
@@ -62,7 +64,7 @@ impl Overflow {
 
     /// Reads a segment back. An error means that the file system lost data that it had accepted.
     fn read(&self, start: u64, length: usize) -> std::io::Result<Vec<u8>> {
-        let mut inner = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock(&self.file);
         let mut bytes = vec![0; length];
         let got = match &inner.file {
             Some(Some(file)) => file.read_exact_at(&mut bytes, start),

@@ -3,7 +3,9 @@
 //! taken.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use trawl_model::sync::{lock, wait};
 
 /// Pieces of work for the next thread that asks.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl<T> Pool<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Returns true if more threads wait than pieces of work are offered. A thread that has not yet
@@ -76,10 +78,7 @@ impl<T> Pool<T> {
                 self.changed.notify_all();
                 return None;
             }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.changed, state);
         }
     }
 

@@ -12,7 +12,7 @@ use trawl_sys::directory::{Purpose, open_at, open_root};
 use trawl_sys::stat::{Stat, stat_fd};
 use trawl_sys::{AsFd, Errno, SysError, project, xattr};
 
-use super::lister::{access, meta};
+use super::lister::access;
 use super::stack::LIST;
 use crate::error::ScanError;
 use crate::options::Xattrs;
@@ -42,7 +42,7 @@ pub(crate) fn open<E>(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, ScanError
     } else {
         resolved
     };
-    Way::go(&path, xattrs).map_err(|source| match source.errno {
+    Descent::go(&path, xattrs).map_err(|source| match source.errno {
         Errno::NOTDIR => ScanError::NotADirectory { path: path.clone() },
         _ => ScanError::Root {
             path: path.clone(),
@@ -52,7 +52,7 @@ pub(crate) fn open<E>(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, ScanError
 }
 
 /// The current position on the way down to the root.
-struct Way {
+struct Descent {
     fd: OwnedFd,
     reader: xattr::Reader,
     above: Vec<DirAccess>,
@@ -60,9 +60,9 @@ struct Way {
     devices: Vec<DeviceNumber>,
 }
 
-impl Way {
+impl Descent {
     fn go(path: &[u8], xattrs: Xattrs) -> Result<OpenRoot, SysError> {
-        let mut way = Way {
+        let mut way = Descent {
             fd: open_root(Purpose::Pass)?,
             reader: xattr::Reader::for_any_thread(),
             above: Vec::new(),
@@ -118,7 +118,7 @@ impl Way {
         let stat = stat_fd(&fd)?;
         let mut heap = DirBatch::default();
         let mut entry = Entry {
-            meta: meta(&stat),
+            meta: stat.meta,
             ..Entry::default()
         };
         if !path.is_empty() {

@@ -22,14 +22,15 @@ mod state;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trawl_index::{SnapshotId, Watching};
+use trawl_format::{SnapshotId, Watching};
 use trawl_live::{ChangeSource, Description, Limits, LiveError, Places, Searched};
 use trawl_live::{Names, ObjectKey, ObjectPlace, ObjectRef, Place};
 use trawl_model::Timestamp;
+use trawl_model::sync::lock;
 use trawl_sys::wait::Waker;
 
 use crate::applier::Applier;
@@ -160,11 +161,6 @@ struct Inner {
     waker: Waker,
     /// Number of threads other than the reader that wait for a lock; the reader yields to them.
     waiting: AtomicUsize,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic leaves nothing behind that matters: nothing is trusted afterwards.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Inner {

@@ -226,7 +226,6 @@ fn words_of(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::QueueOverflow => "changes were lost, because the kernel's queue was full",
         Doubt::Malformed => "changes arrived that could not be understood",
-        Doubt::MissingRecords => "changes are missing from the recording",
         Doubt::TooManyDirectories => "there are more directories than can be watched",
         Doubt::Mounts => "something was mounted in it or unmounted",
         Doubt::Crowded => "more changes arrived than fit into memory",

@@ -2,12 +2,12 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_live::{AsOf, Dirty, LiveError, Names, Place, Places, Reached, WriterSearch};
 use trawl_model::Timestamp;
+use trawl_model::sync::{wait, wait_for};
 
 use super::reader::How;
 use super::state::{LastRound, Retry, State};
@@ -87,14 +87,8 @@ impl Inner {
             }
             let due = due.into_iter().chain(compacts_at).min();
             state = match due {
-                None => self
-                    .changed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(due) => {
-                    let waited = self.changed.wait_timeout(state, due - now);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
+                None => wait(&self.changed, state),
+                Some(due) => wait_for(&self.changed, state, due - now),
             };
         }
     }
@@ -140,7 +134,7 @@ impl Inner {
         };
         let as_of = match self.read(How::Barrier) {
             Ok(read) => match read.as_of {
-                AsOf::Now | AsOf::Record(_) => Some(now),
+                AsOf::Now => Some(now),
                 AsOf::Pass(time) => time,
             },
             Err(why) => {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use trawl_index::SnapshotId;
+use trawl_format::SnapshotId;
 use trawl_live::{Description, DirtySet, Limits};
 use trawl_model::Timestamp;
 

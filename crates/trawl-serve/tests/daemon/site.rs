@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use trawl_index::{IndexDir, Readers, SnapshotId, Source, Watching};
+use trawl_format::{IndexDir, Readers, SnapshotId, Source, Watching};
 use trawl_live::{
     ChangeSource, DirtyDirectory, Fanotify, LiveError, Place, Places, QueueSize, Searched,
 };
@@ -168,7 +168,7 @@ impl Site {
         let mount = LoopMount::new(FileSystem::Tmpfs, 256 << 20);
         let mount = mount.map_err(|skip| skip.say()).ok()?;
         let scratch = Scratch::new("daemon");
-        let index = IndexDir::create(&scratch.join("index"), Some(Readers::Everyone));
+        let index = trawl_writer::create_index(&scratch.join("index"), Some(Readers::Everyone));
         Some(Site {
             root: mount.path().to_owned(),
             index: index.expect("root makes an index for everyone"),
@@ -184,7 +184,7 @@ impl Site {
     }
 
     pub(crate) fn source(&self) -> Source {
-        let added = self.index.add_source(&self.root_bytes(), &[], now());
+        let added = trawl_writer::add_source(&self.index, &self.root_bytes(), &[], now());
         added.expect("it can be added")
     }
 

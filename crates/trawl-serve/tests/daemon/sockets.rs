@@ -254,12 +254,11 @@ fn a_path_that_is_too_long_for_a_socket_is_no_hindrance() {
     let long = served.site.source().path().as_os_str().len();
     let deep = trawl_testkit::Scratch::new(&"x".repeat(150 - long.min(100)));
     let path = deep.join("index");
-    let index = trawl_index::IndexDir::create(&path, Some(trawl_index::Readers::Owner));
+    let index = trawl_writer::create_index(&path, Some(trawl_format::Readers::Owner));
     let index = index.expect("an index");
-    let source = index
-        .add_source(b"/s", &[], crate::site::now())
-        .expect("a source");
-    let place = trawl_index::Watching::begin(&index, &source).expect("it is free");
+    let source =
+        trawl_writer::add_source(&index, b"/s", &[], crate::site::now()).expect("a source");
+    let place = trawl_format::Watching::begin(&index, &source).expect("it is free");
     let listening = Listening::bind(&place).expect("a socket");
     let engine = served.engine.as_ref().expect("it is there");
     let server = Server::start(listening, engine.caller(), 0).expect("it starts");

@@ -1,7 +1,7 @@
 //! SQL functions: the registry, and the engine's interface to call them.
 //!
-//! A function is one row of [`FUNCTIONS`] and a few lines in the module of its group; names, help,
-//! completion and documentation come from the row.
+//! A function is a row of `FUNCTIONS` in the module of its group, and a few lines below it; names,
+//! help, completion and documentation come from the row.
 
 mod bounded;
 mod owners;
@@ -70,103 +70,23 @@ pub(crate) struct Moment {
     pub(crate) now: Timestamp,
 }
 
-/// Every function.
-pub(crate) static FUNCTIONS: &[FunctionInfo] = &[
-    FunctionInfo {
-        name: "path",
-        usage: "path(dir, name)",
-        doc: "The whole path of a name in a directory, as column `path`",
-        arguments: &[&[Type::Text, Type::Text]],
-        result: Type::Text,
-        call: paths::path,
-    },
-    FunctionInfo {
-        name: "ext",
-        usage: "ext(name)",
-        doc: "The part of the name after the last dot; empty if there is no dot, or if the name begins with it",
-        arguments: &[&[Type::Text]],
-        result: Type::Text,
-        call: paths::ext,
-    },
-    FunctionInfo {
-        name: "depth",
-        usage: "depth(path)",
-        doc: "The number of components: 0 for `/`, 1 for `/usr`",
-        arguments: &[&[Type::Text]],
-        result: Type::Number,
-        call: paths::depth,
-    },
-    FunctionInfo {
-        name: "under",
-        usage: "under(path, '/some/dir')",
-        doc: "True if the path is the directory or lies below it; reads only that part of the index",
-        arguments: &[&[Type::Text, Type::Text]],
-        result: Type::Truth,
-        call: paths::under,
-    },
-    FunctionInfo {
-        name: "glob",
-        usage: "glob('*.c', name)",
-        doc: "True if the text matches the shell pattern, as in find -name",
-        arguments: &[&[Type::Text, Type::Text]],
-        result: Type::Truth,
-        call: paths::glob,
-    },
-    FunctionInfo {
-        name: "user_name",
-        usage: "user_name(uid)",
-        doc: "The user's name; null if the system does not know the user",
-        arguments: &[&[Type::Number]],
-        result: Type::Text,
-        call: owners::user_name,
-    },
-    FunctionInfo {
-        name: "group_name",
-        usage: "group_name(gid)",
-        doc: "The group's name; null if the system does not know the group",
-        arguments: &[&[Type::Number]],
-        result: Type::Text,
-        call: owners::group_name,
-    },
-    FunctionInfo {
-        name: "mode_text",
-        usage: "mode_text(mode)",
-        doc: "Type and permissions as ls -l writes them: `drwxr-xr-x`",
-        arguments: &[&[Type::Number]],
-        result: Type::Text,
-        call: owners::mode_text,
-    },
-    FunctionInfo {
-        name: "human_size",
-        usage: "human_size(bytes)",
-        doc: "A number of bytes as du -h writes it: `1.5G`",
-        arguments: &[&[Type::Number], &[Type::Real]],
-        result: Type::Text,
-        call: sizes::human_size,
-    },
-    FunctionInfo {
-        name: "size_bucket",
-        usage: "size_bucket(size)",
-        doc: "The greatest power of two not above the size; 0 for 0",
-        arguments: &[&[Type::Number]],
-        result: Type::Number,
-        call: sizes::size_bucket,
-    },
-    FunctionInfo {
-        name: "age",
-        usage: "age(mtime)",
-        doc: "Days from a time to the start of the statement, with a fraction",
-        arguments: &[&[Type::Time]],
-        result: Type::Real,
-        call: times::age,
-    },
+/// The functions of each group, in the order in which they are listed.
+static GROUPS: &[&[FunctionInfo]] = &[
+    paths::FUNCTIONS,
+    owners::FUNCTIONS,
+    sizes::FUNCTIONS,
+    times::FUNCTIONS,
 ];
+
+/// Returns every function.
+pub(crate) fn every() -> impl Iterator<Item = &'static FunctionInfo> {
+    GROUPS.iter().copied().flatten()
+}
 
 /// Returns the functions for the engine.
 pub(crate) fn all(now: Timestamp) -> Vec<Arc<ScalarUDF>> {
     let moment = Arc::new(Moment { now });
-    let functions = FUNCTIONS.iter();
-    let functions = functions.map(|info| Function::new(info, &moment));
+    let functions = every().map(|info| Function::new(info, &moment));
     functions
         .map(|one| Arc::new(ScalarUDF::new_from_impl(one)))
         .collect()
@@ -278,7 +198,7 @@ fn wrong_arguments<T>() -> Result<T> {
 /// Renders the functions as a table for the shell and the documentation.
 pub fn help() -> String {
     let mut out = String::from("| function | result |\n|---|---|\n");
-    for info in FUNCTIONS {
+    for info in every() {
         out.push_str(&format!("| `{}` | {} |\n", info.usage, info.doc));
     }
     out

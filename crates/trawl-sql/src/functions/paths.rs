@@ -11,10 +11,54 @@ use trawl_model::path::is_within;
 use trawl_text::glob::{Case, Glob};
 use trawl_text::locale::Locale;
 
-use super::{Moment, only_text, texts};
+use super::{FunctionInfo, Moment, Type, only_text, texts};
+
+/// The rows of this group.
+pub(super) static FUNCTIONS: &[FunctionInfo] = &[
+    FunctionInfo {
+        name: "path",
+        usage: "path(dir, name)",
+        doc: "The whole path of a name in a directory, as column `path`",
+        arguments: &[&[Type::Text, Type::Text]],
+        result: Type::Text,
+        call: path,
+    },
+    FunctionInfo {
+        name: "ext",
+        usage: "ext(name)",
+        doc: "The part of the name after the last dot; empty if there is no dot, or if the name begins with it",
+        arguments: &[&[Type::Text]],
+        result: Type::Text,
+        call: ext,
+    },
+    FunctionInfo {
+        name: "depth",
+        usage: "depth(path)",
+        doc: "The number of components: 0 for `/`, 1 for `/usr`",
+        arguments: &[&[Type::Text]],
+        result: Type::Number,
+        call: depth,
+    },
+    FunctionInfo {
+        name: "under",
+        usage: "under(path, '/some/dir')",
+        doc: "True if the path is the directory or lies below it; reads only that part of the index",
+        arguments: &[&[Type::Text, Type::Text]],
+        result: Type::Truth,
+        call: under,
+    },
+    FunctionInfo {
+        name: "glob",
+        usage: "glob('*.c', name)",
+        doc: "True if the text matches the shell pattern, as in find -name",
+        arguments: &[&[Type::Text, Type::Text]],
+        result: Type::Truth,
+        call: glob,
+    },
+];
 
 /// `path(dir, name)`.
-pub(super) fn path(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn path(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     let paths = texts(arrays, |dir, name| {
         format!("{}/{name}", dir.trim_end_matches('/'))
     })?;
@@ -22,7 +66,7 @@ pub(super) fn path(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
 }
 
 /// `ext(name)`.
-pub(super) fn ext(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn ext(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     let of = |name: &str| {
         let name = &name[name.rfind('/').map_or(0, |slash| slash + 1)..];
         String::from_utf8_lossy(trawl_query::extension(name.as_bytes())).into_owned()
@@ -33,7 +77,7 @@ pub(super) fn ext(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
 }
 
 /// `depth(path)`.
-pub(super) fn depth(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn depth(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     let of = |path: &str| {
         let path = path.trim_end_matches('/').bytes();
         path.filter(|byte| *byte == b'/').count() as i64
@@ -45,7 +89,7 @@ pub(super) fn depth(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
 }
 
 /// `under(path, top)`.
-pub(super) fn under(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn under(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     let is_below = |path: &str, top: &str| {
         let (path, top) = (path.trim_end_matches('/'), top.trim_end_matches('/'));
         is_within(path.as_bytes(), top.as_bytes())
@@ -54,7 +98,7 @@ pub(super) fn under(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
 }
 
 /// `glob(pattern, text)`.
-pub(super) fn glob(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn glob(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     // The pattern is nearly always the same for all rows, so the compiled one is reused.
     let mut known: Option<(&str, Glob)> = None;
     let matched = texts(arrays, |pattern, text| {

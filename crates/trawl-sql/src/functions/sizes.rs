@@ -7,10 +7,30 @@ use arrow::datatypes::Float64Type;
 use datafusion::error::Result;
 use trawl_text::units::{Scale, format};
 
-use super::{Moment, numbers};
+use super::{FunctionInfo, Moment, Type, numbers};
+
+/// The rows of this group.
+pub(super) static FUNCTIONS: &[FunctionInfo] = &[
+    FunctionInfo {
+        name: "human_size",
+        usage: "human_size(bytes)",
+        doc: "A number of bytes as du -h writes it: `1.5G`",
+        arguments: &[&[Type::Number], &[Type::Real]],
+        result: Type::Text,
+        call: human_size,
+    },
+    FunctionInfo {
+        name: "size_bucket",
+        usage: "size_bucket(size)",
+        doc: "The greatest power of two not above the size; 0 for 0",
+        arguments: &[&[Type::Number]],
+        result: Type::Number,
+        call: size_bucket,
+    },
+];
 
 /// `human_size(bytes)`.
-pub(super) fn human_size(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn human_size(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     let real = arrays
         .first()
         .and_then(|array| array.as_primitive_opt::<Float64Type>());
@@ -31,7 +51,7 @@ fn shown(bytes: i128) -> String {
 }
 
 /// `size_bucket(size)`.
-pub(super) fn size_bucket(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
+fn size_bucket(arrays: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {
     let bucket = |size: i64| match u64::try_from(size) {
         Ok(0) | Err(_) => 0,
         Ok(size) => 1i64 << size.ilog2(),

@@ -6,13 +6,23 @@ use arrow::array::{ArrayRef, AsArray, Float64Array};
 use arrow::datatypes::TimestampNanosecondType;
 use datafusion::error::Result;
 
-use super::{Moment, wrong_arguments};
+use super::{FunctionInfo, Moment, Type, wrong_arguments};
+
+/// The rows of this group.
+pub(super) static FUNCTIONS: &[FunctionInfo] = &[FunctionInfo {
+    name: "age",
+    usage: "age(mtime)",
+    doc: "Days from a time to the start of the statement, with a fraction",
+    arguments: &[&[Type::Time]],
+    result: Type::Real,
+    call: age,
+}];
 
 /// One day.
 const DAY_NS: f64 = 86_400e9;
 
 /// `age(time)`.
-pub(super) fn age(arrays: &[ArrayRef], moment: &Moment) -> Result<ArrayRef> {
+fn age(arrays: &[ArrayRef], moment: &Moment) -> Result<ArrayRef> {
     let times = arrays
         .first()
         .and_then(|array| array.as_primitive_opt::<TimestampNanosecondType>());

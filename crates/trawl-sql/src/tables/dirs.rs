@@ -195,7 +195,7 @@ fn add(rows: &mut Rows, directory: &Directory, tree: &Tree, info: &SnapshotInfo)
                 Err(_) => bytes.push(&directory.path),
             },
             Values::U32(numbers) => numbers.push(Some(small(*at, directory))),
-            Values::U64(numbers) => numbers.push(match *at {
+            Values::U64(numbers, _) => numbers.push(match *at {
                 5 => directory.own.ino,
                 _ => directory.own.dev.as_u64(),
             }),

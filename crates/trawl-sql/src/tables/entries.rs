@@ -5,9 +5,9 @@
 
 use std::ops::{ControlFlow, Range};
 
-use trawl_model::column::{COLUMNS, Column, ColumnSet};
+use trawl_model::column::{COLUMNS, Column, ColumnSet, ColumnType};
 use trawl_model::escape::escape;
-use trawl_model::rows::{NO_BTIME, NO_PROJECT, RowBatch};
+use trawl_model::rows::{RowBatch, Values as Stored};
 use trawl_model::{FileType, Timestamp, path};
 use trawl_query::{Listing, Request, SnapshotInfo};
 
@@ -35,15 +35,18 @@ fn shown(column: Column) -> Option<Kind> {
     Some(match column {
         Column::Dir | Column::Name | Column::Type | Column::Acl | Column::AclDefault => Kind::Text,
         Column::LinkTarget => Kind::Text,
-        Column::NameRaw => Kind::Bytes,
         Column::XattrNames => Kind::Texts,
-        Column::Ino | Column::Dev | Column::Rdev | Column::Attributes => Kind::U64,
         // Signed, so that differences and sums behave as expected.
         Column::Size | Column::Blocks => Kind::I64,
-        Column::Mode | Column::Nlink | Column::Uid | Column::Gid | Column::Blksize => Kind::U32,
-        Column::Project => Kind::U32,
-        Column::Atime | Column::Mtime | Column::Ctime | Column::Btime => Kind::Time,
-        Column::AtimeNs | Column::MtimeNs | Column::CtimeNs | Column::BtimeNs => return None,
+        other if other.nanoseconds().is_some() => Kind::Time,
+        other if other.is_nanoseconds() => return None,
+        other => match other.info().kind {
+            ColumnType::Text => Kind::Text,
+            ColumnType::Bytes => Kind::Bytes,
+            ColumnType::U32 => Kind::U32,
+            ColumnType::U64 => Kind::U64,
+            ColumnType::I64 => Kind::I64,
+        },
     })
 }
 
@@ -112,13 +115,7 @@ fn needs(cell: Cell) -> ColumnSet {
     match cell {
         Cell::Path | Cell::PathRaw => ColumnSet::of(&[Column::Name]),
         Cell::Edition(_) | Cell::Stored(Column::Dir) => ColumnSet::EMPTY,
-        Cell::Stored(Column::NameRaw) => ColumnSet::of(&[Column::Name]),
-        Cell::Stored(Column::Type) => ColumnSet::of(&[Column::Mode]),
-        Cell::Stored(Column::Atime) => ColumnSet::of(&[Column::Atime, Column::AtimeNs]),
-        Cell::Stored(Column::Mtime) => ColumnSet::of(&[Column::Mtime, Column::MtimeNs]),
-        Cell::Stored(Column::Ctime) => ColumnSet::of(&[Column::Ctime, Column::CtimeNs]),
-        Cell::Stored(Column::Btime) => ColumnSet::of(&[Column::Btime, Column::BtimeNs]),
-        Cell::Stored(column) => ColumnSet::of(&[column]),
+        Cell::Stored(column) => column.sources(),
     }
 }
 
@@ -273,12 +270,17 @@ fn add_stored(
             texts.push_times(escape(dir).as_bytes(), range.len());
         }
         Values::Text(texts) => range.for_each(|at| add_text(texts, column, batch, at)),
-        Values::Bytes(bytes) => {
+        Values::Bytes(bytes) if column == Column::NameRaw => {
             for name in range.map(|at| batch.name.get(at)) {
                 match std::str::from_utf8(name) {
                     Ok(_) => bytes.push_null(),
                     Err(_) => bytes.push(name),
                 }
+            }
+        }
+        Values::Bytes(bytes) => {
+            if let Stored::Bytes(stored) = batch.values(column) {
+                range.for_each(|at| bytes.push_or_null(stored.get(at)));
             }
         }
         Values::Texts(lists) => {
@@ -287,11 +289,10 @@ fn add_stored(
                 lists.push(names.filter(|name| !name.is_empty()));
             }
         }
-        Values::I64(numbers) => add_signed(numbers, column, batch, range),
-        Values::U64(numbers) => add_unsigned(numbers, column, batch, range),
-        Values::U32(numbers) => add_small(numbers, column, batch, range),
         Values::Time(times) => add_times(times, column, batch, range),
-        Values::I32(_) => {}
+        Values::I64(_) | Values::U64(..) | Values::U32(_) | Values::I32(_) => {
+            add_numbers(values, batch.values(column), range);
+        }
     }
 }
 
@@ -315,66 +316,40 @@ fn add_text(texts: &mut super::values::Strings, column: Column, batch: &RowBatch
     }
 }
 
-fn add_signed(
-    numbers: &mut Vec<Option<i64>>,
-    column: Column,
-    batch: &RowBatch,
-    range: Range<usize>,
-) {
-    let stored = match column {
-        Column::Size => &batch.size,
-        _ => &batch.blocks,
-    };
-    let stored = stored.get(range).unwrap_or_default();
-    numbers.extend(
-        stored
-            .iter()
-            .map(|n| Some(i64::try_from(*n).unwrap_or(i64::MAX))),
-    );
-}
-
-fn add_unsigned(numbers: &mut Vec<u64>, column: Column, batch: &RowBatch, range: Range<usize>) {
-    let stored = match column {
-        Column::Ino => &batch.ino,
-        Column::Dev => &batch.dev,
-        Column::Rdev => &batch.rdev,
-        _ => &batch.attributes,
-    };
-    numbers.extend_from_slice(stored.get(range).unwrap_or_default());
-}
-
-fn add_small(
-    numbers: &mut Vec<Option<u32>>,
-    column: Column,
-    batch: &RowBatch,
-    range: Range<usize>,
-) {
-    let stored = match column {
-        Column::Mode => &batch.mode,
-        Column::Nlink => &batch.nlink,
-        Column::Uid => &batch.uid,
-        Column::Gid => &batch.gid,
-        Column::Project => &batch.project,
-        _ => &batch.blksize,
-    };
-    let is_unknown = |n: u32| column == Column::Project && n == NO_PROJECT;
-    let stored = stored.get(range).unwrap_or_default().iter();
-    numbers.extend(stored.map(|n| (!is_unknown(*n)).then_some(*n)));
+fn add_numbers(values: &mut Values, stored: Stored<'_>, range: Range<usize>) {
+    match (values, stored) {
+        (Values::U32(numbers), Stored::U32(stored, null)) => {
+            let stored = stored.get(range).unwrap_or_default().iter();
+            numbers.extend(stored.map(|n| (Some(*n) != null).then_some(*n)));
+        }
+        (Values::U64(numbers, none), Stored::U64(stored, null)) => {
+            numbers.extend_from_slice(stored.get(range).unwrap_or_default());
+            *none = null;
+        }
+        (Values::I64(numbers), Stored::U64(stored, null)) => {
+            let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+            let stored = stored.get(range).unwrap_or_default().iter();
+            numbers.extend(stored.map(|n| (Some(*n) != null).then_some(signed(*n))));
+        }
+        (Values::I64(numbers), Stored::I64(stored, null)) => {
+            let stored = stored.get(range).unwrap_or_default().iter();
+            numbers.extend(stored.map(|n| (Some(*n) != null).then_some(*n)));
+        }
+        _ => {}
+    }
 }
 
 fn add_times(times: &mut Vec<Option<i64>>, column: Column, batch: &RowBatch, range: Range<usize>) {
-    let (secs, nanos) = match column {
-        Column::Atime => (&batch.atime, &batch.atime_ns),
-        Column::Mtime => (&batch.mtime, &batch.mtime_ns),
-        Column::Ctime => (&batch.ctime, &batch.ctime_ns),
-        _ => (&batch.btime, &batch.btime_ns),
+    let nanos = column.nanoseconds().map(|nanos| batch.values(nanos));
+    let (Stored::I64(secs, null), Some(Stored::U32(nanos, _))) = (batch.values(column), nanos)
+    else {
+        return;
     };
     let secs = secs.get(range.clone()).unwrap_or_default();
     let nanos = nanos.get(range).unwrap_or_default();
-    let is_unknown = |secs: i64| column == Column::Btime && secs == NO_BTIME;
     times.extend(secs.iter().zip(nanos).map(|(secs, nanos)| {
         let (secs, nanos) = (*secs, *nanos);
-        (!is_unknown(secs)).then(|| nanoseconds(Timestamp { secs, nanos }))
+        (Some(secs) != null).then(|| nanoseconds(Timestamp { secs, nanos }))
     }));
 }
 

@@ -84,8 +84,8 @@ pub(crate) enum Values {
     I64(Vec<Option<i64>>),
     /// See [`Kind`].
     U32(Vec<Option<u32>>),
-    /// See [`Kind`].
-    U64(Vec<u64>),
+    /// See [`Kind`]. The second is the number that stands for null, if the column has nulls.
+    U64(Vec<u64>, Option<u64>),
     /// See [`Kind`].
     Time(Vec<Option<i64>>),
     /// See [`Kind`].
@@ -119,7 +119,7 @@ impl Values {
             Kind::I32 => Values::I32(Vec::new()),
             Kind::I64 => Values::I64(Vec::new()),
             Kind::U32 => Values::U32(Vec::new()),
-            Kind::U64 => Values::U64(Vec::new()),
+            Kind::U64 => Values::U64(Vec::new(), None),
             Kind::Time => Values::Time(Vec::new()),
             Kind::Texts => Values::Texts(Lists::default()),
         }
@@ -133,7 +133,7 @@ impl Values {
             Values::I32(_) => Kind::I32,
             Values::I64(_) => Kind::I64,
             Values::U32(_) => Kind::U32,
-            Values::U64(_) => Kind::U64,
+            Values::U64(..) => Kind::U64,
             Values::Time(_) => Kind::Time,
             Values::Texts(_) => Kind::Texts,
         })
@@ -153,7 +153,11 @@ impl Values {
             Values::I32(numbers) => Arc::new(Int32Array::from(numbers)),
             Values::I64(numbers) => Arc::new(Int64Array::from(numbers)),
             Values::U32(numbers) => Arc::new(UInt32Array::from(numbers)),
-            Values::U64(numbers) => Arc::new(UInt64Array::from(numbers)),
+            Values::U64(numbers, None) => Arc::new(UInt64Array::from(numbers)),
+            Values::U64(numbers, Some(null)) => {
+                let known = numbers.into_iter().map(|n| (n != null).then_some(n));
+                Arc::new(known.collect::<UInt64Array>())
+            }
             Values::Time(times) => {
                 Arc::new(TimestampNanosecondArray::from(times).with_timezone(ZONE))
             }

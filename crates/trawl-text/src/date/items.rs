@@ -35,7 +35,7 @@ pub(super) struct Date {
 
 /// Number of items of each kind. Only `shifts` may occur more than once.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ItemCounts {
     pub(super) dates: u32,
     pub(super) times: u32,
     pub(super) days: u32,
@@ -55,7 +55,7 @@ pub(super) struct Said {
     pub(super) zone_secs: i64,
     pub(super) is_summer: bool,
     pub(super) shift: Shift,
-    pub(super) seen: Seen,
+    pub(super) seen: ItemCounts,
 }
 
 /// A whole text.
@@ -450,7 +450,7 @@ impl Reader<'_> {
     /// Interprets a number that stands alone.
     fn digits(&mut self, number: Number) {
         let (value, digits) = (number.value, number.digits);
-        let Seen {
+        let ItemCounts {
             dates,
             times,
             shifts,

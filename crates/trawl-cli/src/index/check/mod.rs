@@ -10,7 +10,7 @@ pub(super) mod report;
 use std::ffi::OsString;
 use std::path::Path;
 
-use trawl_index::Source;
+use trawl_format::Source;
 use trawl_indexer::check::{Checker, Person, Size, named, require_superuser};
 use trawl_indexer::{Control, IndexerError};
 use trawl_session::NotIndexed;

@@ -18,7 +18,7 @@ use trawl_sys::{Errno, Op, SysError};
 
 use super::AttributesRequest;
 use super::items::{ExtendedAttributes, Item};
-use crate::exports::{Place, Places};
+use crate::exports::{ExportedPath, PathTranslator};
 use crate::messages::search::serving::of_one;
 use crate::messages::{Data, End, Refusal};
 use crate::server::{BLOCK_BYTES, Job, PATH_MAX_BYTES};
@@ -39,7 +39,7 @@ pub(super) fn attributes(job: &Job<'_>, asked: &AttributesRequest) -> Result<End
             "a path is too long, has a NUL byte, or is invalid",
         ));
     }
-    let place = Places::new(job.exports()).find(&asked.top);
+    let place = PathTranslator::new(job.exports()).find(&asked.top);
     let links = match &asked.from[..] {
         b"" => Links::Followed,
         _ => Links::Refused,
@@ -128,13 +128,13 @@ impl Items<'_> {
 
 /// Returns a directory on the way to an object, the top included, that a search from the top does
 /// not enter. A search that resumes after the object would not report it.
-fn off_the_way<'a>(place: &Place, from: &'a [u8]) -> Option<&'a [u8]> {
+fn off_the_way<'a>(place: &ExportedPath, from: &'a [u8]) -> Option<&'a [u8]> {
     let device = |dir: &[u8]| {
         let links = match dir {
             b"" => Links::Followed,
             _ => Links::Refused,
         };
-        let stat = Attributes::from(&place.look(dir, links).and_then(stat_fd).ok()?);
+        let stat = Attributes::of(&place.look(dir, links).and_then(stat_fd).ok()?.meta);
         is_directory(&stat).then_some(stat.dev)
     };
     let top = device(b"");
@@ -168,7 +168,7 @@ fn behind(top: &[u8], from: &[u8], job: &Job<'_>) -> Result<Request, Refusal> {
 fn search(
     job: &Job<'_>,
     asked: &AttributesRequest,
-    place: &Place,
+    place: &ExportedPath,
     items: &mut Items<'_>,
 ) -> Result<Option<Vec<u8>>, Refusal> {
     let request = behind(&asked.top, &asked.from, job)?;
@@ -215,7 +215,7 @@ fn search(
 
 /// Examines objects, directory by directory.
 struct Looker<'a> {
-    place: &'a Place,
+    place: &'a ExportedPath,
     reader: Reader,
     /// Device of the top; directories on another device are not entered.
     device: Option<u64>,
@@ -224,13 +224,13 @@ struct Looker<'a> {
 }
 
 impl Looker<'_> {
-    fn new(place: &Place) -> Looker<'_> {
+    fn new(place: &ExportedPath) -> Looker<'_> {
         let opened = place.look(b"", Links::Followed);
         let stat = opened.as_ref().ok().and_then(|top| stat_fd(top).ok());
         Looker {
             place,
             reader: Reader::for_any_thread(),
-            device: stat.map(|stat| Attributes::from(&stat).dev),
+            device: stat.map(|stat| Attributes::of(&stat).dev),
             dir: Vec::new(),
             opened,
         }

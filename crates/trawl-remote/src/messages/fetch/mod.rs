@@ -65,7 +65,7 @@ impl Serve for FetchRequest {
             tries -= 1;
             if is_whole || tries == 0 {
                 let version = Version {
-                    attributes: Attributes::from(&before),
+                    attributes: Attributes::of(&before),
                     born: before.btime.unwrap_or_default(),
                     is_settled: is_whole && is_settled(before.ctime, began),
                 };

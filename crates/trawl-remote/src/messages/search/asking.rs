@@ -28,7 +28,7 @@ pub(crate) struct RemoteStream {
     is_new: bool,
     /// Number of bytes received since credit was last granted.
     taken: u32,
-    /// Who gives the records, as far as the server says it.
+    /// The source of the records, as reported by the server.
     served_by: ServedBy,
 }
 

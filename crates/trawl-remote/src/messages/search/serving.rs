@@ -5,7 +5,7 @@ use trawl_call::packed::encode;
 use trawl_call::{CallError, Cookie, Pattern, Request, Root, RootParts, Search, ServedBy};
 
 use super::Question;
-use crate::exports::{Exports, Place, Places};
+use crate::exports::{ExportedPath, Exports, PathTranslator};
 use crate::messages::{Answerer, Block, End, Ending, Refusal, feature};
 use crate::server::{BLOCK_BYTES, Job, Leave, PATH_MAX_BYTES};
 
@@ -111,7 +111,7 @@ pub(super) fn request(question: &Question, exports: &Exports) -> Result<Request,
     let patterns = patterns
         .collect::<Result<Vec<_>, _>>()
         .map_err(Refusal::of_call)?;
-    let mut places = Places::new(exports);
+    let mut places = PathTranslator::new(exports);
     let mut roots = Vec::with_capacity(question.roots.len());
     for root in &question.roots {
         let texts = [&root.path, &root.shown, &root.prefix];
@@ -142,10 +142,10 @@ pub(super) fn request(question: &Question, exports: &Exports) -> Result<Request,
     }
 }
 
-fn confined(places: &mut Places<'_>, path: &[u8]) -> Option<trawl_call::Confined> {
+fn confined(places: &mut PathTranslator<'_>, path: &[u8]) -> Option<trawl_call::Confined> {
     match places.find(path) {
-        Place::Anywhere(_) => None,
-        Place::Confined(confined) => Some(confined),
+        ExportedPath::Anywhere(_) => None,
+        ExportedPath::Confined(confined) => Some(confined),
     }
 }
 
@@ -167,6 +167,6 @@ pub(crate) fn of_one(
         pattern,
         skip: Vec::new(),
     };
-    let confined = confined(&mut Places::new(exports), path);
+    let confined = confined(&mut PathTranslator::new(exports), path);
     Request::of_roots(vec![Root::of_parts(parts, confined)], options).map_err(Refusal::of_call)
 }

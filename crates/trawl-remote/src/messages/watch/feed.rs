@@ -2,8 +2,9 @@
 //! the last was answered.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
+use trawl_model::sync::lock;
 use trawl_sys::SysError;
 use trawl_sys::wait::Waker;
 
@@ -35,7 +36,7 @@ impl Feed {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Adds a batch.

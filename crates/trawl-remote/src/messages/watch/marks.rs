@@ -20,7 +20,7 @@ use trawl_sys::handle::{self, Use};
 use trawl_sys::mount_table::{self, Mount};
 use trawl_sys::{SysError, filesystem};
 
-use crate::exports::{Exports, Place, Places};
+use crate::exports::{ExportedPath, Exports, PathTranslator};
 use crate::messages::{Happened, News, NewsName};
 
 /// File system types that are known to report every change (`docs/live.md`).
@@ -98,7 +98,7 @@ impl<'a> Marks<'a> {
     }
 
     /// Opens a directory for reading, as the user must be able to.
-    fn open(&self, places: &mut Places<'_>, dir: &[u8]) -> Result<OwnedFd, SysError> {
+    fn open(&self, places: &mut PathTranslator<'_>, dir: &[u8]) -> Result<OwnedFd, SysError> {
         // Only the top may be a link.
         let (path, links) = match dir {
             b"" => (self.top.clone(), Links::Followed),
@@ -106,14 +106,14 @@ impl<'a> Marks<'a> {
             dir => (join(&self.top, dir), Links::Refused),
         };
         let found = match places.find(&path) {
-            Place::Anywhere(path) => look_anywhere(&path, links),
-            Place::Confined(confined) => confined.look(b"", links),
+            ExportedPath::Anywhere(path) => look_anywhere(&path, links),
+            ExportedPath::Confined(confined) => confined.look(b"", links),
         };
         open_at(found?, c".", Purpose::List(AccessTime::Keep))
     }
 
     /// Watches a directory.
-    pub(super) fn add(&mut self, places: &mut Places<'_>, dir: Vec<u8>) -> News {
+    pub(super) fn add(&mut self, places: &mut PathTranslator<'_>, dir: Vec<u8>) -> News {
         match self.mark(places, &dir) {
             Some(key) => {
                 let paths = self.marked.entry(key).or_default();
@@ -126,7 +126,7 @@ impl<'a> Marks<'a> {
         }
     }
 
-    fn mark(&mut self, places: &mut Places<'_>, dir: &[u8]) -> Option<Key> {
+    fn mark(&mut self, places: &mut PathTranslator<'_>, dir: &[u8]) -> Option<Key> {
         let fd = self.open(places, dir).ok()?;
         let magic = filesystem::of_fd(&fd).ok()?.magic;
         if !filesystem::name(magic).is_some_and(|kind| KINDS.contains(&kind)) {
@@ -149,7 +149,7 @@ impl<'a> Marks<'a> {
             Ok(said) if !said.is_in_doubt => said,
             _ => return self.lose_all(),
         };
-        let mut places = Places::new(self.exports);
+        let mut places = PathTranslator::new(self.exports);
         let (mut news, mut lost) = (Vec::new(), Vec::new());
         for (key, names) in said.by_directory {
             for dir in self.marked.get(&key).into_iter().flatten() {
@@ -186,7 +186,7 @@ impl<'a> Marks<'a> {
         let Some((key, _)) = self.marked.iter().find(of_top) else {
             return Vec::new();
         };
-        let opened = self.open(&mut Places::new(self.exports), b"");
+        let opened = self.open(&mut PathTranslator::new(self.exports), b"");
         let is_same = opened
             .is_ok_and(|fd| key_of(&fd).is_ok_and(|now| now == *key) && mounts(&fd) == self.mounts);
         match is_same {

@@ -13,7 +13,7 @@ use trawl_sys::wait::readable;
 
 use super::feed::Feed;
 use super::marks::Marks;
-use crate::exports::Places;
+use crate::exports::PathTranslator;
 use crate::messages::{Code, News, NewsItems, Refusal};
 use crate::server::{Job, Task};
 use crate::wire::WATCH_MAX;
@@ -76,7 +76,7 @@ pub(super) fn watch(job: &Job<'_>, top: &[u8], dirs: Vec<Vec<u8>>) -> Result<Inf
                     "there are too many directories",
                 ));
             }
-            let mut places = Places::new(job.exports());
+            let mut places = PathTranslator::new(job.exports());
             news.extend(dirs.into_iter().map(|dir| marks.add(&mut places, dir)));
             feed.answered();
         }
