@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use trawl_apply::{ApplyError as Refused, Unappliable};
 use trawl_format::{IndexDir, SnapshotId};
-use trawl_history::SegmentReader;
 use trawl_indexer::publish;
 use trawl_indexer::upkeep::with_rule;
 use trawl_live::Places;
@@ -91,8 +90,6 @@ impl ByParts {
             return Ok(None);
         };
         let making = Checkpoint {
-            reader: Box::new(SegmentReader),
-            bundler: Box::new(SegmentReader),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             now: (host.control.clock)(),
             removal,

@@ -19,7 +19,9 @@ pub struct DigestKey([Hash; 2]);
 /// Identifies a set of directories. Equal digests of one source mean equal sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest {
+    /// The key that it was made with.
     pub key: DigestKey,
+    /// Sum of the keyed hashes of the directories.
     pub sum: Hash,
 }
 
@@ -36,6 +38,7 @@ impl DigestKey {
         Ok(DigestKey::from_bytes(&bytes))
     }
 
+    /// Returns the 32 bytes of the key.
     pub fn bytes(&self) -> [u8; 32] {
         let mut key = [0u8; 32];
         key[..16].copy_from_slice(&self.0[0].0.to_le_bytes());

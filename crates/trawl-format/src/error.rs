@@ -245,6 +245,8 @@ fn lossy(path: &[u8]) -> String {
 }
 
 impl IndexError {
+    /// Returns the error of a system call: the operation as an infinitive, and the path that it was
+    /// tried on.
     pub fn io(action: &'static str, path: impl Into<PathBuf>, error: impl Into<io::Error>) -> Self {
         IndexError::Io {
             action,
@@ -253,13 +255,14 @@ impl IndexError {
         }
     }
 
-    /// Wraps the error of a [`crate::ReadBack`] implementation.
+    /// Wraps the error of a reader of rows that are to be written again.
     pub fn read_back(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         IndexError::ReadBack {
             cause: cause.into(),
         }
     }
 
+    /// Returns the error for a file whose bytes differ from those written.
     pub fn damaged(path: &Path, problem: impl Into<String>) -> Self {
         IndexError::Damaged {
             path: path.to_owned(),

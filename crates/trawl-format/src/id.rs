@@ -60,7 +60,7 @@ fn parse_hex(text: &str) -> Option<u128> {
 }
 
 /// Parses exactly sixteen lower-case hex digits.
-pub fn parse_hex_64(text: &str) -> Option<u64> {
+pub(crate) fn parse_hex_64(text: &str) -> Option<u64> {
     let value = parse_hex(text).filter(|_| text.len() == 16)?;
     u64::try_from(value).ok()
 }

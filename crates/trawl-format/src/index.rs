@@ -158,6 +158,7 @@ impl IndexDir {
         &self.sources
     }
 
+    /// Returns the index directory itself.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }

@@ -144,7 +144,7 @@ pub fn data_components(guard: &[Element]) -> Vec<String> {
 }
 
 /// Like [`data_components`], for the guard elements of a manifest. `None` if their text is invalid.
-pub fn components_of(guard: &[GuardStep]) -> Option<Vec<String>> {
+pub(crate) fn components_of(guard: &[GuardStep]) -> Option<Vec<String>> {
     GuardStep::to_guard(guard).map(|guard| data_components(&guard.0))
 }
 

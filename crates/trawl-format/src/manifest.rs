@@ -99,6 +99,7 @@ pub struct SegmentSums {
 }
 
 impl SegmentSums {
+    /// Returns the sums in stored order.
     pub fn numbers(&self) -> [u64; 6] {
         [
             self.files,
@@ -111,7 +112,7 @@ impl SegmentSums {
     }
 
     /// The inverse of [`SegmentSums::numbers`].
-    pub fn from_numbers(numbers: [u64; 6]) -> SegmentSums {
+    pub(crate) fn from_numbers(numbers: [u64; 6]) -> SegmentSums {
         let [files, dirs, symlinks, others, size_bytes, blocks] = numbers;
         SegmentSums {
             files,
@@ -206,6 +207,7 @@ impl Totals {
 }
 
 impl Totals {
+    /// Returns the sums in stored order.
     pub fn numbers(&self) -> [u64; 11] {
         [
             self.entries,
@@ -223,7 +225,7 @@ impl Totals {
     }
 
     /// The inverse of [`Totals::numbers`].
-    pub fn from_numbers(numbers: [u64; 11]) -> Totals {
+    pub(crate) fn from_numbers(numbers: [u64; 11]) -> Totals {
         let [
             entries,
             files,
@@ -401,7 +403,7 @@ impl SegmentInfo {
 }
 
 /// Returns an error for formats that this program does not read.
-pub fn check_format(found: u32, path: &Path) -> Result<()> {
+pub(crate) fn check_format(found: u32, path: &Path) -> Result<()> {
     if found != FORMAT {
         return Err(IndexError::Format {
             path: path.to_owned(),

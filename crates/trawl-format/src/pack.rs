@@ -30,7 +30,7 @@
 //! number of its steps as a u32, followed by the steps. A step is a byte, 0 or 1, followed by one
 //! text (the predicate) or two (path, list).
 //!
-//! The bundle ([`crate::bundle`]) is stored as a shard without directory names, guard and sums.
+//! The bundle ([`crate::Snapshot::bundle`]) is stored as a shard without directory names, guard and sums.
 //!
 //! Opening a pack reads every byte once but builds no manifests; these are made on demand
 //! ([`crate::shard_manifest`]). The file is derived: without it readers use the manifests
@@ -67,10 +67,15 @@ const BUNDLED: u8 = 32;
 
 /// Content of an edition's pack.
 pub struct Contents<'a> {
+    /// The edition.
     pub edition: Edition,
+    /// The source's root.
     pub root: &'a [u8],
+    /// Guard of the source as a whole.
     pub above: &'a [GuardStep],
+    /// Key of the digests.
     pub key: DigestKey,
+    /// The shards, in any order.
     pub shards: Vec<Packing<'a>>,
     /// Segments of the bundle.
     pub bundle: &'a [SegmentInfo],
@@ -78,11 +83,17 @@ pub struct Contents<'a> {
 
 /// A shard to store in a pack.
 pub struct Packing<'a> {
+    /// Directory names that lead to the shard.
     pub components: &'a [String],
+    /// Snapshot in its manifest.
     pub snapshot: SnapshotId,
+    /// Its guard.
     pub guard: Vec<GuardStep>,
+    /// Its segments.
     pub segments: &'a [SegmentInfo],
+    /// Its sums.
     pub totals: &'a Totals,
+    /// Digest of the set of its directories, if that is known.
     pub digest: Option<Hash>,
     /// For each segment the number, from 1, of the bundle's segment with its rows, or 0. Empty if
     /// no segment is in the bundle.
@@ -93,8 +104,11 @@ pub struct Packing<'a> {
 #[derive(Debug)]
 pub struct Pack {
     bytes: Vec<u8>,
+    /// The source's root.
     pub root: Vec<u8>,
+    /// Guard of the source as a whole.
     pub above: Vec<GuardStep>,
+    /// Key of the digests.
     pub key: DigestKey,
     /// All shards, followed by the bundle.
     shards: Vec<ShardAt>,
@@ -147,7 +161,7 @@ impl<'a> Glance<'a> {
         may_hold(self.filter, dir)
     }
 
-    pub fn of(segment: &'a SegmentInfo) -> Glance<'a> {
+    pub(crate) fn of(segment: &'a SegmentInfo) -> Glance<'a> {
         let dirs = segment
             .first_dir
             .as_deref()
@@ -342,7 +356,7 @@ impl Pack {
     }
 
     /// Returns the number of shards. The bundle follows the last one.
-    pub fn len(&self) -> usize {
+    pub fn shard_count(&self) -> usize {
         self.shards.len().saturating_sub(1)
     }
 
@@ -354,19 +368,21 @@ impl Pack {
         (bundled > 0).then_some(bundled)
     }
 
+    /// Returns the digest of the set of a shard's directories, if it is known.
     pub fn digest(&self, shard: usize) -> Option<Hash> {
         self.shards.get(shard)?.digest
     }
 
-    pub fn barrier(&self, shard: usize) -> Option<&[u8]> {
+    pub(crate) fn barrier(&self, shard: usize) -> Option<&[u8]> {
         self.span(self.shards.get(shard)?.barrier?)
     }
 
+    /// Returns the number of a shard's segments.
     pub fn segment_count(&self, shard: usize) -> usize {
         self.shards.get(shard).map_or(0, |shard| shard.segments)
     }
 
-    pub fn glance(&self, shard: usize, segment: usize) -> Option<Glance<'_>> {
+    pub(crate) fn glance(&self, shard: usize, segment: usize) -> Option<Glance<'_>> {
         let shard = self.shards.get(shard)?;
         let at = (segment < shard.segments).then_some(shard.first_segment + segment)?;
         let segment = self.segments.get(at)?;

@@ -23,7 +23,7 @@ pub fn seal(body: &str) -> Vec<u8> {
 }
 
 /// Checks a sealed file and returns its body. `path` is for the error.
-pub fn unseal<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str> {
+pub(crate) fn unseal<'a>(bytes: &'a [u8], path: &Path) -> Result<&'a str> {
     let problem = |what: &str| IndexError::damaged(path, what);
     let split = bytes
         .len()
@@ -51,7 +51,7 @@ pub fn seal_json(value: &impl Serialize, path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Decodes a file made by [`seal_json`].
-pub fn unseal_json<T: DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T> {
+pub(crate) fn unseal_json<T: DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T> {
     let body = unseal(bytes, path)?;
     serde_json::from_str(body)
         .map_err(|error| IndexError::damaged(path, format!("its JSON is invalid: {error}")))

@@ -32,7 +32,7 @@ struct Whole {
 }
 
 impl ShardManifest {
-    pub fn read(components: Vec<String>, manifest: Manifest) -> ShardManifest {
+    pub(crate) fn read(components: Vec<String>, manifest: Manifest) -> ShardManifest {
         ShardManifest(Held::Read(Arc::new(Whole {
             components,
             manifest,
@@ -40,8 +40,10 @@ impl ShardManifest {
     }
 
     /// Returns the manifests of all shards of a pack.
-    pub fn all_of(pack: &Arc<Pack>) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
-        (0..pack.len()).map(move |shard| {
+    pub(crate) fn all_of(
+        pack: &Arc<Pack>,
+    ) -> impl Iterator<Item = (ShardManifest, Option<Digest>)> {
+        (0..pack.shard_count()).map(move |shard| {
             let key = pack.key;
             let digest = pack.digest(shard).map(|sum| Digest { key, sum });
             (ShardManifest::packed(pack, shard), digest)
@@ -49,8 +51,8 @@ impl ShardManifest {
     }
 
     /// Returns the manifest of a pack's bundle, if it has one.
-    pub fn bundle_of(pack: &Arc<Pack>) -> Option<ShardManifest> {
-        let bundle = pack.len();
+    pub(crate) fn bundle_of(pack: &Arc<Pack>) -> Option<ShardManifest> {
+        let bundle = pack.shard_count();
         (pack.segment_count(bundle) > 0).then(|| ShardManifest::packed(pack, bundle))
     }
 
@@ -70,11 +72,11 @@ impl ShardManifest {
         }
     }
 
-    pub fn components(&self) -> &[String] {
+    pub(crate) fn components(&self) -> &[String] {
         &self.whole().components
     }
 
-    pub fn barrier(&self) -> Option<&[u8]> {
+    pub(crate) fn barrier(&self) -> Option<&[u8]> {
         match &self.0 {
             Held::Read(whole) => match whole.manifest.guard.last() {
                 Some(GuardStep::Barrier { path, .. }) => Some(path),
@@ -84,14 +86,14 @@ impl ShardManifest {
         }
     }
 
-    pub fn segment_count(&self) -> usize {
+    pub(crate) fn segment_count(&self) -> usize {
         match &self.0 {
             Held::Read(whole) => whole.manifest.segments.len(),
             Held::Packed { pack, shard, .. } => pack.segment_count(*shard),
         }
     }
 
-    pub fn glance(&self, segment: usize) -> Option<Glance<'_>> {
+    pub(crate) fn glance(&self, segment: usize) -> Option<Glance<'_>> {
         match &self.0 {
             Held::Read(whole) => whole.manifest.segments.get(segment).map(Glance::of),
             Held::Packed { pack, shard, .. } => pack.glance(*shard, segment),

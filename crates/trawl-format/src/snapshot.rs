@@ -6,12 +6,12 @@
 //!
 //! A reader with access to everything need not walk: one private file holds all manifests
 //! ([`crate::pack`]). For such readers the rows of small segments are stored again in a few large
-//! ones ([`crate::bundle`]).
+//! ones ([`Snapshot::bundle`]).
 //!
 //! An open snapshot is pinned: the reader holds a shared lock on the snapshot's description, and gc
 //! does not remove pinned snapshots. The kernel releases the lock when the reader ends, however it
 //! ends. Readers cannot write the file, so they can take no other kind of lock and cannot lock each
-//! other out. The time that gc waits for them is bounded (see [`crate::gc`]).
+//! other out. The time that gc waits for them is bounded (`trawl-writer`, module `gc`).
 
 use crate::digest::{Digest, DigestKey};
 use crate::error::{IndexError, Result};
@@ -78,7 +78,9 @@ pub enum Changes {
 /// reveals which guards exist. A reader of the list notices when a shard is missing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShardList {
+    /// Format version.
     pub format: u32,
+    /// The snapshot.
     pub snapshot: SnapshotId,
     /// Guard of the source as a whole: the permissions of the directories above its root.
     pub above: Vec<GuardStep>,
@@ -93,7 +95,7 @@ pub struct ShardList {
     /// Number of attribute values in all shards.
     #[serde(default)]
     pub values: u64,
-    /// Snapshots whose writers left items for segments of this snapshot ([`crate::carry`]).
+    /// Snapshots whose writers left items for segments of this snapshot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<SnapshotId>,
     /// True if a pack was written beside this list.
@@ -165,6 +167,7 @@ struct Files {
 }
 
 impl SnapshotInfo {
+    /// Decodes the description of a snapshot. `path` names the file in errors.
     pub fn from_bytes(bytes: &[u8], path: &Path, id: SnapshotId) -> Result<SnapshotInfo> {
         let info: SnapshotInfo = sealed::unseal_json(bytes, path)?;
         check_format(info.format, path)?;
@@ -183,6 +186,10 @@ impl SnapshotInfo {
         }
     }
 
+    /// Reads the description of a snapshot of the source in `source`.
+    ///
+    /// # Errors
+    /// [`IndexError::NoSnapshot`] if there is no such snapshot.
     pub fn read(source: &Dir, id: SnapshotId) -> Result<SnapshotInfo> {
         let snapshots = source.open_dir(layout::SNAPSHOTS)?;
         let name = layout::snapshot_file(id);
@@ -192,6 +199,7 @@ impl SnapshotInfo {
 }
 
 impl ShardList {
+    /// Decodes the list of a snapshot. `path` names the file in errors.
     pub fn from_bytes(bytes: &[u8], path: &Path, id: SnapshotId) -> Result<ShardList> {
         let list: ShardList = sealed::unseal_json(bytes, path)?;
         check_format(list.format, path)?;
@@ -507,7 +515,7 @@ impl Files {
             return None;
         }
         let pack = pack::read(&private, self.edition).ok()?;
-        (pack.root == self.root && pack.len() > 0).then_some(pack)
+        (pack.root == self.root && pack.shard_count() > 0).then_some(pack)
     }
 
     /// Returns the pack's bundle, if all its files are there with their lengths. Its readers report
@@ -773,7 +781,7 @@ pub mod time {
         ns: u32,
     }
 
-    pub fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
         let wire = Wire {
             s: time.secs,
             ns: time.nanos,
@@ -781,7 +789,7 @@ pub mod time {
         wire.serialize(to)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
         let wire = Wire::deserialize(from)?;
         Ok(Timestamp {
             secs: wire.s,

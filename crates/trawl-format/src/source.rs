@@ -100,6 +100,7 @@ impl Source {
         self.dir.open_private()
     }
 
+    /// Returns the source's directory in the index.
     pub fn dir(&self) -> &Dir {
         &self.dir
     }

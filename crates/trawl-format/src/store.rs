@@ -130,6 +130,7 @@ impl Dir {
         self
     }
 
+    /// Returns the readers of everything made in this directory.
     pub fn readers(&self) -> Readers {
         self.readers
     }
@@ -180,7 +181,7 @@ impl Dir {
 
     /// Sets the directory's permissions and removes its default ACL. At no time does anyone have
     /// more access than before or after.
-    pub fn set_access(&self, access: &DirAccess) -> Result<()> {
+    pub(crate) fn set_access(&self, access: &DirAccess) -> Result<()> {
         let failed = |error| IndexError::io("set permissions of", &self.path, error);
         if self.attribute(ACL_DEFAULT)?.is_some() {
             fs::fremovexattr(&self.fd, ACL_DEFAULT).map_err(failed)?;
@@ -248,10 +249,12 @@ impl Dir {
             .map_err(|error| IndexError::io("set the times of", &self.path, error))
     }
 
+    /// Returns the directory's path, for messages only.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// Returns the path of the entry `name`, for messages only.
     pub fn join(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -277,6 +280,7 @@ impl Dir {
         }
     }
 
+    /// Opens the directory `name`.
     pub fn open_dir(&self, name: &str) -> Result<Dir> {
         let path = self.join(name);
         match fs::openat(&self.fd, name, dir_flags(), Mode::empty()) {
@@ -403,6 +407,7 @@ impl Dir {
         Ok(File::from(fd))
     }
 
+    /// Opens the regular file `name` for reading.
     pub fn open_file(&self, name: &str) -> Result<File> {
         self.open_file_to(name, OFlags::RDONLY)
     }
@@ -428,7 +433,7 @@ impl Dir {
     }
 
     /// Returns a file's length in bytes.
-    pub fn length_of(&self, name: &str) -> Result<u64> {
+    pub(crate) fn length_of(&self, name: &str) -> Result<u64> {
         let stat = fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|error| IndexError::io("stat", self.join(name), error))?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -478,6 +483,7 @@ impl Dir {
             .map_err(|error| IndexError::io("link a file to", self.join(new), error))
     }
 
+    /// Renames an entry within the directory.
     pub fn rename(&self, old: &str, new: &str) -> Result<()> {
         crash::point("rename");
         fs::renameat(&self.fd, old, &self.fd, new)
@@ -486,12 +492,14 @@ impl Dir {
         Ok(())
     }
 
+    /// Removes the file `name`.
     pub fn remove_file(&self, name: &str) -> Result<()> {
         crash::point("remove a file");
         fs::unlinkat(&self.fd, name, AtFlags::empty())
             .map_err(|error| IndexError::io("remove", self.join(name), error))
     }
 
+    /// Removes the empty directory `name`.
     pub fn remove_dir(&self, name: &str) -> Result<()> {
         crash::point("remove a directory");
         fs::unlinkat(&self.fd, name, AtFlags::REMOVEDIR)
@@ -564,7 +572,7 @@ enum Made {
 }
 
 /// Reads a small file; fails if it is larger than [`SMALL_FILE_BYTES`].
-pub fn read_file(file: &File, path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read_file(file: &File, path: &Path) -> Result<Vec<u8>> {
     // With this capacity one call usually reads the whole file and a second one finds its end.
     let length = file.metadata().map_or(0, |meta| meta.len());
     let length = usize::try_from(length.min(SMALL_FILE_BYTES)).unwrap_or(0);

@@ -17,7 +17,7 @@ struct Wire<'a> {
 }
 
 /// For `#[serde(serialize_with)]` and `#[serde(with)]`.
-pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
     let text = escape::escape(bytes);
     let raw = match &text {
         Cow::Borrowed(_) => None,
@@ -27,7 +27,7 @@ pub fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> 
 }
 
 /// For `#[serde(deserialize_with)]` and `#[serde(with)]`.
-pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
     let wire = Wire::deserialize(from)?;
     match wire.raw {
         None => Ok(wire.text.into_owned().into_bytes()),
@@ -36,27 +36,29 @@ pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Err
 }
 
 /// For `#[serde(with)]` on a list of byte strings.
-pub mod list {
+pub(crate) mod list {
     use super::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     struct Item(#[serde(with = "super")] Vec<u8>);
 
-    pub fn serialize<S: Serializer>(list: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(list: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(list.iter().map(|bytes| Item(bytes.clone())))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Vec<u8>>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Vec<u8>>, D::Error> {
         let items = Vec::<Item>::deserialize(from)?;
         Ok(items.into_iter().map(|item| item.0).collect())
     }
 }
 
-pub fn to_hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| {
         char::from(c)
             .to_digit(16)

@@ -118,13 +118,24 @@ pub enum IndexerError {
     /// The index could not be queried.
     #[error(transparent)]
     Query(#[from] trawl_query::QueryError),
-    /// An older snapshot could not be made as strict as the new one.
-    #[error("cannot apply the present permissions to older snapshots: {0}")]
-    History(#[from] trawl_history::HistoryError),
+    /// A snapshot could not be committed.
+    #[error(transparent)]
+    Writer(trawl_writer::WriterError),
     /// A scan did not finish.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<IndexError>),
     /// The caller's flag ended the work.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<trawl_writer::WriterError> for IndexerError {
+    fn from(error: trawl_writer::WriterError) -> IndexerError {
+        use trawl_writer::WriterError;
+        match error {
+            WriterError::Index(error) => IndexerError::Index(error),
+            WriterError::Query(error) => IndexerError::Query(error),
+            error => IndexerError::Writer(error),
+        }
+    }
 }

@@ -9,12 +9,12 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use trawl_format::{EXCLUDE, IndexDir, IndexError, SnapshotId, read_list, write_list};
-use trawl_history::Tightened;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, WalkOptions, Xattrs, walk};
 use trawl_text::words::shown;
+use trawl_writer::Tightened;
 use trawl_writer::{Committed, Prepared, SnapshotWriter, WriterOptions, Writing};
 
 use crate::error::{IndexerError, Result};
@@ -127,7 +127,7 @@ impl<'a> Scanner<'a> {
         let writer = SnapshotWriter::begin(self.index, &root, options)?
             .with_id_map(id_map)
             .with_writing(self.writing(job.trace()))
-            .with_bundle(Box::new(trawl_history::SegmentReader))
+            .with_bundle()
             .with_retention(self.options.retention.rule().cloned());
         let mut sink = Collector {
             writer,
@@ -220,7 +220,7 @@ impl<'a> Scanner<'a> {
         }
         match self.options.unchanged {
             Unchanged::Rewritten => Writing::Anew,
-            _ => Writing::Sharing(Box::new(trawl_history::SegmentReader)),
+            _ => Writing::Sharing,
         }
     }
 
@@ -327,8 +327,9 @@ pub fn publish(
     // The source already has its own rule for the next snapshot.
     let rule = retention.rule_for(prepared.source())?;
     with_rule(&rule, now, |rule| prepared.collect(rule))?;
-    let tightened = trawl_history::tighten(&prepared)?;
-    Ok((prepared.publish(&tightened.damaged)?, tightened))
+    let committed = prepared.commit()?;
+    let tightened = committed.tightened.clone();
+    Ok((committed, tightened))
 }
 
 /// Passes everything on to the writer, and reports the issues.

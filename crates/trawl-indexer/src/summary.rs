@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use trawl_history::Tightened;
 use trawl_model::Issue;
 use trawl_scan::Progress;
 use trawl_writer::Committed;
+use trawl_writer::Tightened;
 
 use crate::left_out::LeftOut;
 

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use trawl_format::retention::{Rule, RuleAt, Verdict};
 use trawl_format::usage::usage;
 use trawl_format::{IndexDir, SnapshotId, Source};
-use trawl_history::SegmentReader;
 use trawl_model::Timestamp;
 use trawl_text::zone::Zone;
 use trawl_writer::Rebuilt;
@@ -135,10 +134,7 @@ pub fn plan(source: &Source, retention: &Retention, now: Timestamp) -> Result<Pl
 /// If a segment cannot be read, a file cannot be written, or the source is being written by another
 /// process.
 pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
-    Ok(trawl_writer::rebuild_names(
-        source,
-        Some(&mut SegmentReader),
-    )?)
+    Ok(trawl_writer::rebuild_names(source)?)
 }
 
 /// Checks every byte of an index. Returns the findings, and how much was checked.
@@ -150,8 +146,7 @@ pub fn verify(index: &IndexDir) -> Result<Verified> {
     // The rows of a damaged index cannot be checked further.
     if !done.has_damage() {
         for source in index.sources()? {
-            done.findings
-                .extend(check_bundles(&source, &mut SegmentReader)?);
+            done.findings.extend(check_bundles(&source)?);
         }
     }
     Ok(done)

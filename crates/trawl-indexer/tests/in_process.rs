@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use trawl_format::IndexDir;
 use trawl_format::retention::Rule;
 use trawl_indexer::upkeep::{collect, plan, verify};
 use trawl_indexer::{

@@ -340,6 +340,7 @@ mod tests {
 
     /// The places of [`Entry::words`] that items of segments were hashed with so far.
     #[test]
+    #[allow(clippy::needless_update, reason = "for columns that are added later")]
     fn columns_keep_their_places_in_the_hashed_words() {
         let time = |secs, nanos| Timestamp { secs, nanos };
         let span = |len| Span { start: 9, len };
@@ -361,6 +362,7 @@ mod tests {
             btime: Some(time(17, 18)),
             attributes: 19,
             project: Some(20),
+            ..Meta::default()
         };
         let entry = Entry {
             meta,
@@ -369,6 +371,7 @@ mod tests {
             xattr_names: span(23),
             acl: span(24),
             acl_default: span(25),
+            ..Entry::default()
         };
         let pair = |low: u64, high: u64| low | high << 32;
         let mut words = [

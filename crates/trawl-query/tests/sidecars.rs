@@ -56,7 +56,7 @@ fn damaged_and_missing_sidecars_are_made_again() {
         sound: files.len() as u64,
         written: 0,
     };
-    assert_eq!(rebuild_names(&source, None).unwrap(), sound);
+    assert_eq!(rebuild_names(&source).unwrap(), sound);
     let damages: [fn(&Path, &[u8]); 4] = [
         |file, _| std::fs::remove_file(file).unwrap(),
         |file, bytes| std::fs::write(file, &bytes[..bytes.len() / 2]).unwrap(),
@@ -82,7 +82,7 @@ fn damaged_and_missing_sidecars_are_made_again() {
                 .all(|found| is_sidecar(&found.problem))
         );
         assert!(!found.has_damage());
-        let done = rebuild_names(&source, None).unwrap();
+        let done = rebuild_names(&source).unwrap();
         assert_eq!((done.sound, done.written), (0, files.len() as u64));
         for (file, bytes) in files.iter().zip(&right) {
             assert!(std::fs::read(file).unwrap() == *bytes, "{}", file.display());

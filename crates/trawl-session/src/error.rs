@@ -9,6 +9,7 @@ use trawl_query::QueryError;
 use trawl_scan::ScanError;
 use trawl_sys::SysError;
 use trawl_text::words::cause;
+use trawl_writer::WriterError;
 
 /// Why a question could not be answered.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,9 @@ pub enum SessionError {
     /// The index could not be queried.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A live part could not be written.
+    #[error(transparent)]
+    Writer(WriterError),
     /// A live part could not be read.
     #[error(transparent)]
     Scan(ScanError<IndexError>),
@@ -52,6 +56,16 @@ impl From<AskError> for SessionError {
         match error {
             AskError::Query(error) => SessionError::Query(error),
             error => SessionError::Ask(error),
+        }
+    }
+}
+
+impl From<WriterError> for SessionError {
+    fn from(error: WriterError) -> SessionError {
+        match error {
+            WriterError::Index(error) => SessionError::Index(error),
+            WriterError::Query(error) => SessionError::Query(error),
+            error => SessionError::Writer(error),
         }
     }
 }

@@ -13,9 +13,10 @@
 //! snapshot's bundle stays if all small segments that it was made from stay, so a scan that finds
 //! few changes adds little.
 
-use crate::carry::{ReadBack, is_sound};
+use crate::carry::is_sound;
 use crate::clean::remove_matching;
 use crate::encode::Compressor;
+use crate::read_back;
 use crate::revision::Stored;
 use crate::segment::{self, Listing, SegmentInput, Stay, Target, XattrRow};
 use std::collections::{HashMap, HashSet};
@@ -79,11 +80,11 @@ impl Bundle {
 
     /// Returns the bundle that a pack describes.
     pub(crate) fn of_pack(pack: &Pack) -> Bundle {
-        let Some((_, manifest)) = pack.unpack(pack.len()) else {
+        let Some((_, manifest)) = pack.unpack(pack.shard_count()) else {
             return Bundle::default();
         };
         let mut members = Members::new();
-        for shard in 0..pack.len() {
+        for shard in 0..pack.shard_count() {
             let bundled = (0..pack.segment_count(shard)).map(|at| pack.bundled(shard, at));
             let bundled: Vec<Option<u32>> = bundled.collect();
             if bundled.iter().all(Option::is_none) {
@@ -127,7 +128,7 @@ impl Bundle {
         let mut named = HashSet::new();
         for edition in private.list()?.iter().filter_map(|n| layout::pack_name(n)) {
             if let Ok(pack) = pack::read(private, edition) {
-                let (_, manifest) = pack.unpack(pack.len()).unzip();
+                let (_, manifest) = pack.unpack(pack.shard_count()).unzip();
                 let segments = manifest.map(|manifest| manifest.segments);
                 named.extend(segments.into_iter().flatten().map(|segment| segment.id));
             }
@@ -175,13 +176,12 @@ pub(crate) fn make(
     place: &Place<'_>,
     snapshot: &Snapshot,
     before: Option<&Pack>,
-    reader: &mut dyn ReadBack,
     compressor: &mut Compressor,
 ) -> Bundle {
     let Ok(first) = next_number(place) else {
         return Bundle::default();
     };
-    try_make(place, first, snapshot, before, reader, compressor).unwrap_or_else(|_| {
+    try_make(place, first, snapshot, before, compressor).unwrap_or_else(|_| {
         let is_new = |name: &str| {
             let id = layout::segment_of(name);
             id.is_some_and(|id| id.snapshot == place.writer && id.number >= first)
@@ -197,7 +197,6 @@ fn try_make(
     first: u32,
     snapshot: &Snapshot,
     before: Option<&Pack>,
-    reader: &mut dyn ReadBack,
     compressor: &mut Compressor,
 ) -> Result<Bundle> {
     let small = small_segments(&snapshot.shards);
@@ -227,7 +226,7 @@ fn try_make(
         at: usize::MAX,
     };
     let wanted: Vec<_> = loose.iter().map(|small| (small.shard, small.id)).collect();
-    reader.read(snapshot.clone(), &wanted, &mut |at, what| {
+    read_back::read(snapshot.clone(), &wanted, &mut |at, what| {
         let copied = loose.get(at).and_then(|small| small.copied.as_deref());
         match Bundle::is_copy(&what, copied) {
             true => Ok(()),

@@ -5,8 +5,8 @@
 //! Memory is bounded by the directories of one segment of a bundle at a time.
 
 use crate::bundle::Bundle;
-use crate::carry::ReadBack;
 use crate::items::{ItemKey, Itemizer};
+use crate::read_back;
 use crate::revision::Stored;
 use crate::segment::XattrRow;
 use crate::verify::{Finding, Problem};
@@ -43,7 +43,7 @@ type Made = (SegmentId, Vec<(usize, SegmentId)>);
 ///
 /// # Errors
 /// If snapshots cannot be listed or opened.
-pub fn check_bundles(source: &Source, reader: &mut dyn ReadBack) -> Result<Vec<Finding>> {
+pub fn check_bundles(source: &Source) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut known: HashSet<Vec<String>> = HashSet::new();
     for info in source.snapshots()? {
@@ -62,8 +62,8 @@ pub fn check_bundles(source: &Source, reader: &mut dyn ReadBack) -> Result<Vec<F
             if !known.insert(names(&snapshot, id, &members)) {
                 continue;
             }
-            let here = held(&of_bundle, &[(0, id)], reader);
-            let there = held(&of_shards, &members, reader);
+            let here = held(&of_bundle, &[(0, id)]);
+            let there = held(&of_shards, &members);
             if matches!((here, there), (Ok(here), Ok(there)) if here != there) {
                 findings.push(Finding {
                     path: bundle.file_path(id, Table::Entries),
@@ -113,14 +113,10 @@ fn names(snapshot: &Snapshot, id: SegmentId, members: &[(usize, SegmentId)]) -> 
     names
 }
 
-fn held(
-    snapshot: &Snapshot,
-    wanted: &[(usize, SegmentId)],
-    reader: &mut dyn ReadBack,
-) -> Result<Held> {
+fn held(snapshot: &Snapshot, wanted: &[(usize, SegmentId)]) -> Result<Held> {
     let mut held = Held::default();
     let mut itemizer = Itemizer::new(ItemKey::new(&DigestKey::default()));
-    reader.read(snapshot.clone(), wanted, &mut |at, what| {
+    read_back::read(snapshot.clone(), wanted, &mut |at, what| {
         let shard = wanted
             .get(at)
             .and_then(|(shard, _)| snapshot.shards.get(*shard));

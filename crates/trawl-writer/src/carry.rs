@@ -5,7 +5,7 @@
 //! among the items of the previous snapshot's segments in the same shard. An item that is found is
 //! counted and dropped: the writer does not encode it. In the end a segment whose items were all
 //! found belongs to the new snapshot as it is. If only some of a segment's items were found, these
-//! are read from it again ([`ReadBack`]) and written with the new items.
+//! are read from it again ([`read_back`]) and written with the new items.
 //!
 //! Below, an item that is found again has *come back*.
 //!
@@ -18,6 +18,7 @@
 
 use crate::item_file::{self, Continues, ShardHash, shard_hash};
 use crate::items::{Content, Extras, Item, ItemKey, Itemizer};
+use crate::read_back;
 use crate::revision::Stored;
 use crate::segment::{XattrRow, append_fragment};
 use std::collections::{HashMap, HashSet};
@@ -48,60 +49,6 @@ const RACY_SECS: i64 = 2;
 pub const CHECKPOINT: &str = "checkpoint";
 /// Number of bytes read at a time.
 const BUFFER_BYTES: usize = 1 << 18;
-
-/// Reads the content of segments of a committed snapshot.
-///
-/// This trait exists because readers live in another crate, and the writer needs one only for this.
-pub trait ReadBack: Send {
-    /// Passes all valid content of the `wanted` segments of `snapshot` to `visit`, segment by
-    /// segment. Each wanted segment is given by its shard's number and its id; `visit` gets its
-    /// index in `wanted`. Listings come in the order of the dirs table, large ones as fragments
-    /// numbered from 0. Values come in the order of their table.
-    ///
-    /// # Errors
-    /// Errors of `visit`; [`IndexError::read_back`] for errors of the reader itself.
-    fn read(
-        &mut self,
-        snapshot: Snapshot,
-        wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> Result<()>,
-    ) -> Result<()>;
-}
-
-/// Also reads single rows, for a snapshot that is made from another snapshot and the changes
-/// published beside it.
-pub trait ReadRows: ReadBack {
-    /// Passes to `visit` the paths of directories named by rows of dirs tables, each with its index
-    /// in `wanted`. An element of `wanted` is a shard's number, one of its segments and ranges of
-    /// rows of that. The rows may be superseded.
-    ///
-    /// # Errors
-    /// Like [`ReadBack::read`].
-    fn directories(
-        &mut self,
-        snapshot: &Snapshot,
-        wanted: &[(usize, SegmentId, &[Range<u64>])],
-        visit: &mut dyn FnMut(usize, &[u8]) -> Result<()>,
-    ) -> Result<()>;
-
-    /// Returns the own row at the start of a shard's segment.
-    ///
-    /// # Errors
-    /// Like [`ReadBack::read`].
-    fn own_row(
-        &mut self,
-        snapshot: &Snapshot,
-        shard: usize,
-        segment: SegmentId,
-    ) -> Result<Option<Stored>>;
-
-    /// True if some directories with listings in the shard at `place` may be traversed by more
-    /// users than may list them: by all those whom the last element of the shard's guard admits.
-    ///
-    /// # Errors
-    /// Like [`ReadBack::read`].
-    fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> Result<bool>;
-}
 
 /// One item of the previous snapshot, and its segment.
 #[derive(Clone, Copy)]
@@ -389,7 +336,6 @@ impl Previous {
     pub(crate) fn read_back(
         &mut self,
         snapshot: Snapshot,
-        reader: &mut dyn ReadBack,
         numbers: &[usize],
         put: &mut dyn FnMut(Returned) -> Result<()>,
     ) -> Result<()> {
@@ -414,7 +360,7 @@ impl Previous {
             waiting: None,
             put,
         };
-        reader.read(snapshot, &wanted, &mut |at, what| {
+        read_back::read(snapshot, &wanted, &mut |at, what| {
             let number = numbers.get(at).copied().unwrap_or(usize::MAX);
             back.add(number, what)
         })?;

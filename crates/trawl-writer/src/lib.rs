@@ -6,6 +6,8 @@
 //!
 //! - Segment files never change once their snapshot is committed. A commit is one atomic rename of
 //!   a source's `current` file.
+//! - Nobody can read more of an old snapshot than of the current one: the only way to commit,
+//!   [`Prepared::commit`], first makes older snapshots as strict as the new one.
 //! - Every file and directory has its permissions before it gets any content, whatever the umask.
 //! - In an index for everyone the kernel alone decides who reads which files: each guard directory
 //!   belongs to the superuser and carries its predicate as mode and ACL
@@ -21,6 +23,7 @@ mod bundle_check;
 mod carry;
 mod clean;
 mod encode;
+mod error;
 pub mod gc;
 mod guard_dirs;
 mod item_file;
@@ -29,19 +32,23 @@ pub mod live;
 mod lock;
 mod new_index;
 pub mod parquet_schema;
+mod read_back;
 mod rebuild;
-pub mod revision;
+mod revision;
 mod segment;
 mod shard;
 mod sidecar;
+mod tighten;
 pub mod verify;
 mod writer;
 
 pub use bundle_check::check_bundles;
-pub use carry::{CHECKPOINT, KnownItems, ReadBack, ReadRows};
+pub use carry::{CHECKPOINT, KnownItems};
+pub use error::{Result, WriterError};
 pub use new_index::{add_source, create_index};
 pub use rebuild::{Rebuilt, rebuild_names};
-pub use sidecar::{NAMES_ROWS_LEAST, NamesChanges};
+pub use sidecar::NAMES_ROWS_LEAST;
+pub use tighten::Tightened;
 pub use writer::{
     Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,
 };

@@ -1,13 +1,13 @@
 //! Makes missing or damaged name sidecars, packs and bundles of committed snapshots again.
 
-use crate::carry::ReadBack;
+use crate::error::Result;
 use crate::sidecar::{NAMES_ROWS_LEAST, NamesChanges};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use trawl_format::{Hash, Source, Table};
 use trawl_model::guard::Credentials;
 use trawl_names::Names;
-use trawl_query::{Result, View};
+use trawl_query::View;
 
 /// Result of [`rebuild_names`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,12 +19,12 @@ pub struct Rebuilt {
 }
 
 /// Makes the missing, damaged or mismatched name sidecars of a source's
-/// snapshots, and their packs. `reader` reads small segments for bundles.
+/// snapshots, and their packs.
 ///
 /// # Errors
 /// If a segment cannot be read, a file cannot be written, or the source is
 /// being written by another process.
-pub fn rebuild_names(source: &Source, mut reader: Option<&mut dyn ReadBack>) -> Result<Rebuilt> {
+pub fn rebuild_names(source: &Source) -> Result<Rebuilt> {
     let changes = NamesChanges::begin(source)?;
     let mut done = Rebuilt::default();
     for info in source.snapshots()? {
@@ -46,10 +46,7 @@ pub fn rebuild_names(source: &Source, mut reader: Option<&mut dyn ReadBack>) -> 
                 done.written += 1;
             }
         }
-        changes.pack(
-            snapshot.info.id,
-            reader.as_mut().map(|r| &mut **r as &mut dyn ReadBack),
-        )?;
+        changes.pack(snapshot.info.id)?;
     }
     Ok(done)
 }

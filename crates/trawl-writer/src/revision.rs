@@ -52,7 +52,7 @@ pub(crate) struct Place<'a> {
 /// One part of a shard's content.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "no value outlives a call")]
-pub enum Stored {
+pub(crate) enum Stored {
     /// Rows of a directory, or an own row. Attribute values and issues in the batch are ignored.
     Rows(ListingKind, DirBatch),
     /// The value of an extended attribute.
@@ -72,7 +72,7 @@ pub enum Stored {
 
 /// A new edition of a snapshot while it is being written. Dropping it before it is finished removes
 /// it.
-pub struct Revision<'a> {
+pub(crate) struct Revision<'a> {
     place: Place<'a>,
     info: SnapshotInfo,
     list: ShardList,
@@ -134,7 +134,7 @@ impl<'a> Revision<'a> {
 
     /// Removes a segment from its shard. The caller must then [`Revision::put`] each of its rows
     /// once.
-    pub fn take_segment(&mut self, shard: &Shard, segment: &SegmentInfo) {
+    pub(crate) fn take_segment(&mut self, shard: &Shard, segment: &SegmentInfo) {
         if let Some(buffer) = self.shards.get_mut(shard.components()) {
             buffer.remove_segment(segment.id);
         }
@@ -142,7 +142,7 @@ impl<'a> Revision<'a> {
 
     /// Moves content of a segment that was removed from `from` to the shard behind `to`, a guard
     /// below the guard of the source as a whole. `None` means the shard `from`.
-    pub fn put(&mut self, from: &Shard, to: Option<&Guard>, what: Stored) -> Result<()> {
+    pub(crate) fn put(&mut self, from: &Shard, to: Option<&Guard>, what: Stored) -> Result<()> {
         if let Some(buffer) = self.shards.get_mut(from.components()) {
             buffer.uncount(&totals_of(&what));
             if let Some(digest) = digest_of(&self.list.key, &what) {
@@ -156,7 +156,7 @@ impl<'a> Revision<'a> {
     }
 
     /// Adds content that was not in the snapshot, or not in this shard.
-    pub fn add(&mut self, guard: &Guard, what: Stored) -> Result<()> {
+    pub(crate) fn add(&mut self, guard: &Guard, what: Stored) -> Result<()> {
         let components = layout::data_components(&guard.0);
         if !self.shards.contains_key(&components) {
             let mut buffer = ShardBuffer::new(guard.clone());
@@ -209,7 +209,7 @@ impl<'a> Revision<'a> {
     ///
     /// # Errors
     /// A failure before the new description is in place leaves the snapshot as it was.
-    pub fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()?;
         let shared = shared(&self.place, self.info.edition());
         let used: Vec<&ShardBuffer> = self.shards.values().filter(|s| s.is_used()).collect();

@@ -5,7 +5,6 @@
 //! system has) has no sidecar.
 
 use crate::bundle::{self, Bundle, Place};
-use crate::carry::ReadBack;
 use crate::clean::{Kept, remove_stale_lists};
 use crate::encode::Compressor;
 use crate::lock::SourceLock;
@@ -76,7 +75,7 @@ pub(crate) fn finish(
 
 /// Adds name sidecars to segments of a source that have none or an unusable one. Holds the source's
 /// lock.
-pub struct NamesChanges<'s> {
+pub(crate) struct NamesChanges<'s> {
     source: &'s Source,
     _lock: SourceLock,
 }
@@ -86,7 +85,7 @@ impl<'s> NamesChanges<'s> {
     ///
     /// # Errors
     /// [`IndexError::Busy`] if the source is being written.
-    pub fn begin(source: &'s Source) -> Result<NamesChanges<'s>> {
+    pub(crate) fn begin(source: &'s Source) -> Result<NamesChanges<'s>> {
         Ok(NamesChanges {
             source,
             _lock: SourceLock::take(source.dir())?,
@@ -99,7 +98,7 @@ impl<'s> NamesChanges<'s> {
     /// # Errors
     /// If a file cannot be written. The sidecar is replaced first: a reader with the old manifest
     /// sees that its length or hash differs and reads the segment's tables instead.
-    pub fn put(
+    pub(crate) fn put(
         &self,
         snapshot: &Snapshot,
         shard: &Shard,
@@ -132,12 +131,11 @@ impl<'s> NamesChanges<'s> {
     }
 
     /// Makes the pack of a snapshot again, with its bundle, if they are missing, unusable or
-    /// outdated. `reader` reads small segments for the bundle. Without a reader the bundle of the
-    /// existing pack is kept, if there is one.
+    /// outdated.
     ///
     /// # Errors
     /// If manifests cannot be read or the pack cannot be written.
-    pub fn pack(&self, id: SnapshotId, reader: Option<&mut dyn ReadBack>) -> Result<()> {
+    pub(crate) fn pack(&self, id: SnapshotId) -> Result<()> {
         let source = self.source.dir();
         let top = Arc::new(source.open_dir(layout::DATA)?);
         let snapshot = Snapshot::open_locked(source, top, self.source.root(), id)?;
@@ -153,13 +151,8 @@ impl<'s> NamesChanges<'s> {
             writer: id,
             memory_bytes: DEFAULT_MEMORY_BYTES,
         };
-        let bundle = match reader {
-            Some(reader) => {
-                let mut compressor = Compressor::new(self.source.path())?;
-                bundle::make(&place, &snapshot, before.as_ref(), reader, &mut compressor)
-            }
-            None => before.as_ref().map(Bundle::of_pack).unwrap_or_default(),
-        };
+        let mut compressor = Compressor::new(self.source.path())?;
+        let bundle = bundle::make(&place, &snapshot, before.as_ref(), &mut compressor);
         if before.is_some_and(|before| Bundle::of_pack(&before) == bundle) {
             return Ok(());
         }

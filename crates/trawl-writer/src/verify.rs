@@ -413,9 +413,9 @@ impl<'a> Check<'a> {
         let mut is_same = pack.root == self.source.root()
             && pack.above == list.above
             && pack.key == list.key
-            && pack.len() == list.shards.len();
+            && pack.shard_count() == list.shards.len();
         let mut shards = BTreeMap::new();
-        for at in 0..pack.len() {
+        for at in 0..pack.shard_count() {
             if let Some((components, manifest)) = pack.unpack(at) {
                 is_same &= pack.digest(at) == digests.get(&components).map(|digest| **digest);
                 shards.insert(components, manifest);

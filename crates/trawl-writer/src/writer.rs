@@ -15,9 +15,10 @@ mod description;
 mod sharing;
 
 use crate::bundle::Bundle;
-use crate::carry::{KnownItems, Previous, ReadBack};
+use crate::carry::{KnownItems, Previous};
 use crate::clean;
 use crate::encode::Compressor;
+use crate::error::WriterError;
 use crate::gc::{self, Collected};
 use crate::guard_dirs::{self, GuardDirs};
 use crate::item_file::ItemWriter;
@@ -27,6 +28,7 @@ use crate::new_index::{add_source, move_source};
 use crate::revision::{Place, Revision};
 use crate::segment::Stay;
 use crate::shard::{ShardBuffer, Snapshotting};
+use crate::tighten::{Tightened, tighten};
 use crate::{attributes, live};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -84,19 +86,21 @@ pub struct Committed {
     pub size_bytes: u64,
     /// Size in bytes of the new files among them; the others belong to older snapshots, too.
     pub new_bytes: u64,
+    /// Changes to older snapshots, which are now as strict as this one.
+    pub tightened: Tightened,
 }
 
 /// How a snapshot shares segments with the previous and the next one.
-#[derive(Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Writing {
     /// Shares nothing: every segment is new, and no items are recorded for the next snapshot.
     #[default]
     Alone,
     /// Writes every segment anew, but lets the next snapshot share them.
     Anew,
-    /// Shares segments with the previous snapshot. The reader reads the unchanged part of a segment
-    /// of which only a part is unchanged.
-    Sharing(Box<dyn ReadBack>),
+    /// Shares segments with the previous snapshot. The unchanged part of a segment of which only a
+    /// part is unchanged is read and written again.
+    Sharing,
 }
 
 /// Writes one snapshot of one source.
@@ -111,7 +115,7 @@ pub struct SnapshotWriter {
     writing: Writing,
     known: KnownItems,
     keep: Option<Rule>,
-    bundler: Option<Box<dyn ReadBack>>,
+    makes_bundle: bool,
     work: Option<Work>,
 }
 
@@ -130,7 +134,7 @@ impl SnapshotWriter {
             writing: Writing::Alone,
             known: KnownItems::default(),
             keep: None,
-            bundler: None,
+            makes_bundle: false,
             work: None,
         })
     }
@@ -158,11 +162,11 @@ impl SnapshotWriter {
         self
     }
 
-    /// Makes a bundle of small segments, which `reader` reads again. Without a bundle, readers that
-    /// may read everything open each segment.
+    /// Makes a bundle of small segments. Without one, readers that may read everything open each
+    /// segment.
     #[must_use]
-    pub fn with_bundle(mut self, reader: Box<dyn ReadBack>) -> SnapshotWriter {
-        self.bundler = Some(reader);
+    pub fn with_bundle(mut self) -> SnapshotWriter {
+        self.makes_bundle = true;
         self
     }
 
@@ -177,18 +181,19 @@ impl SnapshotWriter {
         self.work.as_ref().map(|work| work.id)
     }
 
-    /// Writes the remaining rows and makes the snapshot current. `finished` is the end of the scan.
+    /// Writes the remaining rows and makes the snapshot current ([`Prepared::commit`]). `finished`
+    /// is the end of the scan.
     ///
     /// # Errors
     /// On any failure the previous snapshot stays current and the new files are removed.
-    pub fn commit(self, finished: Timestamp) -> Result<Committed> {
-        self.prepare(finished)?.publish(&[])
+    pub fn commit(self, finished: Timestamp) -> crate::error::Result<Committed> {
+        self.prepare(finished)?.commit()
     }
 
     /// Writes everything except the `current` file, which would make the snapshot current.
     ///
     /// # Errors
-    /// Like [`SnapshotWriter::commit`].
+    /// If files cannot be read or written; the new files are then removed.
     pub fn prepare(self, finished: Timestamp) -> Result<Prepared> {
         let mut work = self.work.ok_or_else(|| untold(&self.root))?;
         let committed = work.finish(finished)?;
@@ -214,9 +219,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Returns the result that [`Prepared::publish`] will return.
-    pub fn committed(&self) -> &Committed {
-        &self.committed
+    /// Returns the id that the snapshot gets.
+    pub(crate) fn id(&self) -> SnapshotId {
+        self.work.id
     }
 
     /// Returns the source of the snapshot.
@@ -228,7 +233,7 @@ impl Prepared {
     ///
     /// # Errors
     /// If its files cannot be read.
-    pub fn snapshot(&self) -> Result<Snapshot> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot> {
         self.older(self.work.id)
     }
 
@@ -237,13 +242,13 @@ impl Prepared {
     ///
     /// # Errors
     /// [`IndexError::NoSnapshot`] if there is no such snapshot.
-    pub fn older(&self, id: SnapshotId) -> Result<Snapshot> {
+    pub(crate) fn older(&self, id: SnapshotId) -> Result<Snapshot> {
         let (source, top) = (&self.work.source, Arc::clone(&self.work.top));
         Snapshot::open_locked(source.dir(), top, source.root(), id)
     }
 
     /// Returns the new guard of the source as a whole.
-    pub fn above(&self) -> &Guard {
+    pub(crate) fn above(&self) -> &Guard {
         &self.work.above
     }
 
@@ -266,7 +271,7 @@ impl Prepared {
     }
 
     /// False if the committed snapshot `id` certainly has no attribute values.
-    pub fn may_have_values(&self, id: SnapshotId) -> bool {
+    pub(crate) fn may_have_values(&self, id: SnapshotId) -> bool {
         let list = self.list_of(id);
         list.is_none_or(|list| list.values > 0 || list.digests.is_empty())
     }
@@ -301,7 +306,7 @@ impl Prepared {
     ///
     /// # Errors
     /// If the older snapshot's files cannot be listed.
-    pub fn revise(&self, older: &Snapshot) -> Result<Revision<'_>> {
+    pub(crate) fn revise(&self, older: &Snapshot) -> Result<Revision<'_>> {
         let place = Place {
             source: &self.work.source,
             top: &self.work.top,
@@ -312,17 +317,25 @@ impl Prepared {
         Revision::begin(place, older)
     }
 
-    /// Makes the snapshot current and forgets the snapshots in `forgotten`, even if somebody reads
-    /// them ([`gc::collect`] removes their files).
+    /// Makes all older snapshots as strict as this one, and then makes this one current. This is
+    /// the only way to make a snapshot current. An index for its owner alone shows nothing to other
+    /// users, and the first snapshot of a source has no older ones: then nothing is tightened.
+    ///
+    /// Older snapshots that are damaged are forgotten even if somebody reads them, since it is
+    /// unknown what they show to whom ([`Tightened::damaged`]; [`gc::collect`] removes their files).
     ///
     /// # Errors
-    /// Like [`SnapshotWriter::commit`].
-    pub fn publish(mut self, forgotten: &[SnapshotId]) -> Result<Committed> {
+    /// [`WriterError::Older`] if an older snapshot cannot be made stricter: then the previous
+    /// snapshot stays current, and the snapshots processed before stay tightened.
+    /// [`WriterError::Index`] if files cannot be written or replaced.
+    pub fn commit(mut self) -> crate::error::Result<Committed> {
+        let tightened = tighten(&self).map_err(|error| WriterError::Older(Box::new(error)))?;
         self.work.publish()?;
-        gc::forget_snapshots(&self.work.source, forgotten)?;
+        gc::forget_snapshots(&self.work.source, &tightened.damaged)?;
         live::forget_damaged(self.work.source.dir())?;
         // Last step: a writer that ends before it is recognized as interrupted.
         self.work.lock.clear()?;
+        self.committed.tightened = tightened;
         Ok(self.committed.clone())
     }
 }
@@ -355,7 +368,7 @@ struct Work {
     clock: u64,
     compressor: Compressor,
     sharing: Option<Sharing>,
-    bundler: Option<Box<dyn ReadBack>>,
+    makes_bundle: bool,
     bundle: Bundle,
     /// Writer of segments beside the snapshot; those that the new snapshot adopts may not be synced
     /// yet.
@@ -371,7 +384,6 @@ struct Sharing {
     /// Writers of segments that have left items.
     items: Vec<SnapshotId>,
     previous: Option<Previous>,
-    reader: Option<Box<dyn ReadBack>>,
 }
 
 impl Work {
@@ -420,7 +432,7 @@ impl Work {
             memory_bytes: 0,
             clock: 0,
             sharing: None,
-            bundler: None,
+            makes_bundle: false,
             bundle: Bundle::default(),
             beside: None,
             committed: false,
@@ -662,10 +674,9 @@ impl Sink for SnapshotWriter {
         if let Some(rule) = &self.keep {
             work.keep = Some(rule.to_string());
         }
-        work.bundler = self.bundler.take();
+        work.makes_bundle = self.makes_bundle;
         let list = work.before.take();
-        let writing = std::mem::take(&mut self.writing);
-        work.share(writing, list.as_ref(), &self.known);
+        work.share(self.writing, list.as_ref(), &self.known);
         work.add_root(root)?;
         self.work = Some(work);
         Ok(())

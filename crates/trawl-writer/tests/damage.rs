@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::{files_below, new_index, odd_tree, write_tree};
+use support::{files_below, new_index, new_private_index, odd_tree, write_tree};
 use trawl_format::{IndexDir, Manifest, Shard, Source};
 use trawl_writer::verify::{Problem, Scope, Verified, verify};
 
@@ -174,7 +174,7 @@ fn a_pack_says_what_manifests_say_and_is_not_needed() {
 
 #[test]
 fn a_pack_that_differs_from_manifests_is_found() {
-    let (_dir, index) = new_index();
+    let (_dir, index) = new_private_index();
     let path = index.path().to_owned();
     write_tree(&index, &odd_tree("/srv", 30, 6, 21), 64 << 20).unwrap();
     let first = std::fs::read(pack_in(&path)).unwrap();

@@ -6,7 +6,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use support::{
-    Event, Tree, feed, files_below, new_index, odd_tree, options, read, time, write_tree,
+    Event, Tree, feed, files_below, new_index, new_private_index, odd_tree, options, read, time,
+    write_tree,
 };
 use trawl_format::{IndexDir, IndexError, Readers, Table};
 use trawl_model::sink::SourceRoot;
@@ -145,7 +146,7 @@ fn retention_keeps_the_newest_the_young_and_the_current() {
 
 #[test]
 fn readers_see_whole_snapshots_while_writers_commit_and_collect() {
-    let (_dir, index) = new_index();
+    let (_dir, index) = new_private_index();
     let trees: Vec<Tree> = (0..3).map(|seed| odd_tree(ROOT, 15, 4, seed)).collect();
     let sizes: Vec<u64> = trees
         .iter()

@@ -13,7 +13,6 @@ use std::sync::atomic::AtomicBool;
 
 use trawl_apply::{CaughtUp, Method, Note};
 use trawl_format::Readers;
-use trawl_history::SegmentReader;
 use trawl_live::{ChangeSource, Dirty, DirtySet, Fanotify, QueueSize};
 use trawl_model::Timestamp;
 use trawl_model::column::{Column, ColumnSet};
@@ -59,7 +58,7 @@ fn scan_as_of(index: &Path, root: &Path, started: Timestamp) {
         options: BTreeMap::new(),
     };
     let writer = SnapshotWriter::begin(&index, root, options).expect("a writer");
-    let mut writer = writer.with_bundle(Box::new(SegmentReader));
+    let mut writer = writer.with_bundle();
     let cancel = AtomicBool::new(false);
     let (options, progress) = (WalkOptions::new(&cancel), ScanProgress::default());
     walk(root, &options, &progress, &mut writer).expect("a scan");

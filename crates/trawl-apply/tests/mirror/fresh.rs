@@ -7,7 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trawl_format::{GuardStep, IndexDir, Snapshot, Totals};
-use trawl_history::SegmentReader;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_query::{Request, View};
 use trawl_testkit::Scratch;
@@ -64,7 +63,7 @@ fn check(index: &Path, root: &Path) {
     assert_eq!(found, []);
     let source = index.source(root.as_os_str().as_bytes());
     let source = source.expect("it opens").expect("it is there");
-    let found = check_bundles(&source, &mut SegmentReader).expect("they can be read");
+    let found = check_bundles(&source).expect("they can be read");
     assert_eq!(found, []);
 }
 

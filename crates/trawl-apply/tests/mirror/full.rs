@@ -8,7 +8,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use trawl_history::{HistoryError, SegmentReader, tighten};
 use trawl_live::{ChangeSource, Dirty, DirtySet, Fanotify, QueueSize};
 use trawl_testkit::{FileSystem, LoopMount};
 use trawl_writer::live::{Checkpoint, Removal};
@@ -86,17 +85,12 @@ fn apply(kept: &mut Kept, source: &mut Fanotify, dirty: &Dirty) -> bool {
 fn checkpoint(kept: &mut Kept) -> bool {
     let applier = kept.applier.as_mut().expect("it goes on");
     let making = Checkpoint {
-        reader: Box::new(SegmentReader),
-        bundler: Box::new(SegmentReader),
         version: "test".into(),
         now: now(),
         removal: Removal::WhenUnread,
         go_on: &mut || true,
     };
-    let done = applier.checkpoint(making, |prepared| {
-        tighten(&prepared)?;
-        Ok::<_, HistoryError>(prepared.publish(&[])?)
-    });
+    let done = applier.checkpoint(making, |prepared| prepared.commit());
     told_of_room(done.map(drop))
 }
 

@@ -26,13 +26,13 @@ use std::time::Duration;
 
 use trawl_apply::{Applier, ApplyError, ApplyOptions};
 use trawl_format::{IndexDir, Readers};
-use trawl_history::{HistoryError, SegmentReader, tighten};
 use trawl_live::{
     Change, ChangeSource, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched, WriterSearch,
 };
 use trawl_model::Timestamp;
 use trawl_scan::{ScanProgress, WalkOptions, walk};
 use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch};
+use trawl_writer::WriterError;
 use trawl_writer::live::{Checkpoint, Removal};
 use trawl_writer::{SnapshotWriter, WriterOptions};
 
@@ -71,7 +71,7 @@ fn scanned(index: &Path, root: &Path) -> SnapshotWriter {
         options: BTreeMap::new(),
     };
     let writer = SnapshotWriter::begin(&index, root, options).expect("a writer");
-    let mut writer = writer.with_bundle(Box::new(SegmentReader));
+    let mut writer = writer.with_bundle();
     let cancel = AtomicBool::new(false);
     walk(
         root,
@@ -142,8 +142,8 @@ impl Kept {
         }
         let writer = scanned(&self.index, &self.root);
         let prepared = writer.prepare(now()).expect("a snapshot");
-        assert_eq!(tighten(&prepared).expect("it can be read").damaged, []);
-        prepared.publish(&[]).expect("it is current");
+        let committed = prepared.commit().expect("it is current");
+        assert_eq!(committed.tightened.damaged, []);
         let index = IndexDir::open(&self.index).expect("an index");
         let root = self.root.as_os_str().as_bytes();
         let applier = Applier::begin(&index, root, ApplyOptions::default(), now());
@@ -173,8 +173,6 @@ impl Kept {
     fn checkpoint(&mut self, removal: Removal) {
         let applier = self.applier.as_mut().expect("it goes on");
         let making = Checkpoint {
-            reader: Box::new(SegmentReader),
-            bundler: Box::new(SegmentReader),
             version: "test".into(),
             now: now(),
             removal,
@@ -182,9 +180,9 @@ impl Kept {
         };
         let had_changes = applier.has_changes();
         let done = applier.checkpoint(making, |prepared| {
-            let damaged = tighten(&prepared)?.damaged;
-            assert_eq!(damaged, []);
-            Ok::<_, HistoryError>(prepared.publish(&[])?)
+            let committed = prepared.commit()?;
+            assert_eq!(committed.tightened.damaged, []);
+            Ok::<_, WriterError>(committed)
         });
         assert_eq!(done.expect("a snapshot").is_some(), had_changes);
         assert!(!applier.has_changes());

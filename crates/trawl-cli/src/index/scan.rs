@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use trawl_format::{IndexDir, Readers};
+use trawl_format::Readers;
 use trawl_indexer::surroundings::warnings;
 use trawl_indexer::upkeep::retain;
 use trawl_indexer::{

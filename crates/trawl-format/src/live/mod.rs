@@ -22,7 +22,8 @@
 mod overlay;
 pub mod ranges;
 
+pub(crate) use overlay::Overlaid;
 pub use overlay::{
-    Dead, DeadRows, Live, LiveInfo, Overlaid, Overlay, Overlays, Placed, STATE_FILE, State,
-    boot_id, edition, goes_on_from,
+    Dead, DeadRows, Live, LiveInfo, Overlay, Overlays, Placed, STATE_FILE, State, boot_id, edition,
+    goes_on_from,
 };

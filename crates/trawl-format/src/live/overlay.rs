@@ -28,11 +28,15 @@ const BOOT_TIME: &str = "/proc/stat";
 /// Content of `state`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
+    /// Format version.
     pub format: u32,
     /// The edition that the generation continues from, as text.
     pub edition: String,
+    /// Id of the machine's boot in which the generation was published.
     pub boot: String,
+    /// Number of the generation, from 1.
     pub generation: u64,
+    /// Time up to which all changes are included.
     #[serde(with = "time")]
     pub as_of: Timestamp,
 }
@@ -40,11 +44,13 @@ pub struct State {
 /// Changes of a shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
+    /// Format version.
     pub format: u32,
     /// The edition that it continues from, as text.
     pub edition: String,
     /// First generation that uses the overlay.
     pub generation: u64,
+    /// Guard of the shard.
     pub guard: Vec<GuardStep>,
     /// Segments beside the snapshot's, oldest first.
     pub segments: Vec<SegmentInfo>,
@@ -55,7 +61,9 @@ pub struct Overlay {
 /// Dead rows of a segment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadRows {
+    /// The segment.
     pub segment: SegmentId,
+    /// Its dead rows.
     #[serde(flatten)]
     pub rows: Dead,
 }
@@ -77,15 +85,20 @@ pub struct Dead {
 /// All overlays of a generation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlays {
+    /// Format version.
     pub format: u32,
+    /// Number of the generation.
     pub generation: u64,
+    /// The overlays in effect.
     pub shards: Vec<Placed>,
 }
 
 /// An overlay with the location of its shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placed {
+    /// Directory names that lead to the shard.
     pub components: Vec<String>,
+    /// The overlay.
     pub overlay: Overlay,
 }
 
@@ -101,6 +114,7 @@ pub struct LiveInfo {
 /// The generation in effect for a reader.
 #[derive(Debug)]
 pub struct Live {
+    /// Number and time of the generation.
     pub info: LiveInfo,
     edition: Edition,
     /// Shared lock that keeps the generation's files.
@@ -109,7 +123,7 @@ pub struct Live {
 
 /// A shard's overlay in the form that a reader uses.
 #[derive(Debug)]
-pub struct Overlaid {
+pub(crate) struct Overlaid {
     /// Manifest of the segments beside the snapshot's; `None` if there are none.
     pub manifest: Option<Manifest>,
     pub dead: Arc<HashMap<SegmentId, Dead>>,
@@ -127,6 +141,7 @@ impl Dead {
         }
     }
 
+    /// Returns the dead rows of a table; `None` if rows of that table die with their listing.
     pub fn of_mut(&mut self, table: Table) -> Option<&mut Vec<Range<u64>>> {
         match table {
             Table::Dirs => Some(&mut self.dirs),
@@ -159,6 +174,7 @@ impl Dead {
 }
 
 impl Placed {
+    /// Returns a copy of an overlay with the location of its shard.
     pub fn of(components: &[String], overlay: &Overlay) -> Placed {
         Placed {
             components: components.to_vec(),
@@ -168,6 +184,7 @@ impl Placed {
 }
 
 impl Overlay {
+    /// Returns an overlay without changes for the shard behind this guard.
     pub fn new(edition: Edition, guard: Vec<GuardStep>) -> Overlay {
         Overlay {
             format: FORMAT,
@@ -199,7 +216,7 @@ impl Overlay {
     }
 
     /// Converts the overlay for readers of a source with this root.
-    pub fn overlaid(self, edition: Edition, root: &[u8]) -> Overlaid {
+    pub(crate) fn overlaid(self, edition: Edition, root: &[u8]) -> Overlaid {
         let segments = self.segments;
         let manifest = (!segments.is_empty()).then(|| Manifest {
             format: self.format,

@@ -146,7 +146,7 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
 
 /// Reads everything from a validated pack.
 fn use_all(pack: &Pack) {
-    for shard in 0..pack.len() {
+    for shard in 0..pack.shard_count() {
         let (_, manifest) = pack.unpack(shard).expect("what was opened unpacks");
         assert_eq!(pack.segment_count(shard), manifest.segments.len());
         let last = manifest.guard.last();
@@ -161,10 +161,10 @@ fn use_all(pack: &Pack) {
         assert_eq!(pack.glance(shard, manifest.segments.len()), None);
     }
     let bundle = pack
-        .unpack(pack.len())
+        .unpack(pack.shard_count())
         .map(|(_, manifest)| manifest.segments);
     let bundle = bundle.expect("the bundle stands behind the shards").len();
-    for shard in 0..pack.len() {
+    for shard in 0..pack.shard_count() {
         for at in 0..=pack.segment_count(shard) {
             assert!(
                 pack.bundled(shard, at)
@@ -172,7 +172,7 @@ fn use_all(pack: &Pack) {
             );
         }
     }
-    assert!(pack.unpack(pack.len() + 1).is_none());
+    assert!(pack.unpack(pack.shard_count() + 1).is_none());
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn manifests_come_back() {
 #[test]
 fn the_bundle_comes_back() {
     let pack = read(&encoded(EDITION)).unwrap();
-    let (components, manifest) = pack.unpack(pack.len()).unwrap();
+    let (components, manifest) = pack.unpack(pack.shard_count()).unwrap();
     assert_eq!(
         (components, manifest.segments),
         (Vec::new(), bundle().to_vec())

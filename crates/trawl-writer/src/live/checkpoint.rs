@@ -5,7 +5,7 @@
 //! long as somebody reads them, unless they contain rows that some users may no longer see.
 
 use super::writer::{FileIn, LiveWriter, Removal, Superseded};
-use crate::carry::{CHECKPOINT, ReadBack, ReadRows};
+use crate::carry::CHECKPOINT;
 use crate::gc::{self, Collected};
 use crate::guard_dirs::GuardDirs;
 use crate::lock::Held;
@@ -22,10 +22,6 @@ use trawl_model::Timestamp;
 
 /// Parameters for making a snapshot of the published changes.
 pub struct Checkpoint<'a> {
-    /// Reads the rows that are written again.
-    pub reader: Box<dyn ReadRows>,
-    /// Reads small segments for the bundle.
-    pub bundler: Box<dyn ReadBack>,
     /// Version of the program.
     pub version: String,
     /// The current time.
@@ -87,7 +83,7 @@ impl LiveWriter {
             Err(_) if stopped => return Ok(None),
             prepared => prepared?,
         };
-        let id = prepared.committed().id;
+        let id = prepared.id();
         let published = publish(prepared);
         let is_current = self.source.current_id()? == Some(id);
         if is_current {
@@ -159,8 +155,6 @@ impl LiveWriter {
             snapshot: &snapshot,
             base_shards: self.base.shards.len(),
             writer: self.writer_id(),
-            reader: making.reader,
-            bundler: making.bundler,
             go_on: &mut go_on,
         })
     }

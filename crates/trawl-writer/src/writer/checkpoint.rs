@@ -9,11 +9,12 @@
 
 use super::{Sharing, Work, WriterOptions};
 use crate::bundle::Bundle;
-use crate::carry::{ReadBack, ReadRows, content};
+use crate::carry::content;
 use crate::encode::Compressor;
 use crate::guard_dirs::{self, GuardDirs};
 use crate::items::{ItemKey, Itemizer};
 use crate::lock::Held;
+use crate::read_back;
 use crate::revision::{Stored, totals_of_rows};
 use crate::segment::LIGHT_ROWS;
 use crate::shard::ShardBuffer;
@@ -63,8 +64,6 @@ pub(crate) struct Both<'a> {
     pub(crate) base_shards: usize,
     /// Writer of the segments beside the snapshot.
     pub(crate) writer: SnapshotId,
-    pub(crate) reader: Box<dyn ReadRows>,
-    pub(crate) bundler: Box<dyn ReadBack>,
     /// Called now and then; an error ends the work.
     pub(crate) go_on: &'a mut dyn FnMut() -> Result<()>,
 }
@@ -160,7 +159,6 @@ struct Maker<'a> {
     /// Changed shards, each with the number of directories that it listed before (0 if the base
     /// snapshot has no digests).
     changed: BTreeMap<GuardId, u64>,
-    reader: Box<dyn ReadRows>,
     go_on: &'a mut dyn FnMut() -> Result<()>,
 }
 
@@ -188,7 +186,6 @@ impl<'a> Maker<'a> {
             barriers: both.barriers,
             halves,
             changed: BTreeMap::new(),
-            reader: both.reader,
             go_on: both.go_on,
         };
         let work = Work {
@@ -202,7 +199,6 @@ impl<'a> Maker<'a> {
                     false => Vec::new(),
                 },
                 previous: None,
-                reader: None,
             }),
             index: both.index,
             source: both.source,
@@ -220,7 +216,7 @@ impl<'a> Maker<'a> {
             shards: HashMap::new(),
             memory_bytes: 0,
             clock: 0,
-            bundler: Some(both.bundler),
+            makes_bundle: true,
             bundle: Bundle::default(),
             beside: Some(both.writer),
             committed: false,
@@ -334,9 +330,7 @@ impl<'a> Maker<'a> {
         let Some(part) = part else {
             return Ok(None);
         };
-        let row = self
-            .reader
-            .own_row(self.snapshot, part.shard, part.info.id)?;
+        let row = read_back::own_row(self.snapshot, part.shard, part.info.id)?;
         Ok(row.and_then(|row| match row {
             Stored::Rows(kind, batch) => Some(totals_of_rows(kind, &batch)),
             Stored::Value { .. } | Stored::Issue(_) => None,
@@ -372,7 +366,7 @@ impl<'a> Maker<'a> {
         let mut at_guard = None;
         let go_on = &mut *self.go_on;
         let snapshot = self.snapshot.clone();
-        self.reader.read(snapshot, &again.wanted, &mut |at, what| {
+        read_back::read(snapshot, &again.wanted, &mut |at, what| {
             let Some((guard, has_own_row)) = again.places.get(at).copied() else {
                 return Ok(());
             };
@@ -400,19 +394,18 @@ impl<'a> Maker<'a> {
         let wanted: Vec<_> = (spans.iter())
             .map(|span| (span.shard, span.segment, &span.rows[..]))
             .collect();
-        self.reader
-            .directories(self.snapshot, &wanted, &mut |at, path| {
-                let Some(span) = spans.get(at) else {
-                    return Ok(());
-                };
-                let listed = by_guard.entry(span.guard).or_default();
-                let found = match span.is_gone {
-                    true => &mut listed.gone,
-                    false => &mut listed.come,
-                };
-                found.push(key.of(ListingKind::Listed, path).0);
-                go_on()
-            })?;
+        read_back::directories(self.snapshot, &wanted, &mut |at, path| {
+            let Some(span) = spans.get(at) else {
+                return Ok(());
+            };
+            let listed = by_guard.entry(span.guard).or_default();
+            let found = match span.is_gone {
+                true => &mut listed.gone,
+                false => &mut listed.come,
+            };
+            found.push(key.of(ListingKind::Listed, path).0);
+            go_on()
+        })?;
         for (guard, base) in &self.changed {
             let mut listed = by_guard.remove(guard).unwrap_or_default();
             let Some(shard) = work.shards.get_mut(guard) else {
@@ -466,7 +459,7 @@ impl<'a> Maker<'a> {
         for components in others {
             if !barriers.contains(&components)
                 && let Some(place) = layout::listed_beside(&components)
-                && self.reader.hides_names(self.snapshot, &place)?
+                && read_back::hides_names(self.snapshot, &place)?
             {
                 barriers.insert(components);
             }

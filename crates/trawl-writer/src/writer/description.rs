@@ -3,6 +3,7 @@
 use super::{Committed, Work};
 use crate::bundle::{self, Place};
 use crate::shard::{Digests, ShardBuffer};
+use crate::tighten::Tightened;
 use std::sync::Arc;
 use trawl_format::error::Result;
 use trawl_format::manifest::{GuardStep, SegmentInfo, Totals};
@@ -50,6 +51,7 @@ impl Work {
             shard_rows: Vec::new(),
             size_bytes: 0,
             new_bytes: 0,
+            tightened: Tightened::default(),
         };
         let mut segments: Vec<&SegmentInfo> = self.bundle.segments().iter().collect();
         for shard in self.shards.values().filter(|shard| shard.is_used()) {
@@ -82,11 +84,11 @@ impl Work {
         }
     }
 
-    /// Makes the bundle, which repeats the rows of small segments, if a reader for them was given.
+    /// Makes the bundle, which repeats the rows of small segments, if it was asked for.
     pub(super) fn make_bundle(&mut self, finished: Timestamp) -> Result<()> {
-        let Some(mut reader) = self.bundler.take() else {
+        if !self.makes_bundle {
             return Ok(());
-        };
+        }
         let shared = self.shared();
         let shards = self.used_shards().into_iter();
         let shards = shards.map(|shard| (shard.components().to_vec(), shard.manifest(&shared)));
@@ -100,7 +102,7 @@ impl Work {
             memory_bytes: self.options.memory_bytes,
         };
         let (before, compressor) = (before.as_ref(), &mut self.compressor);
-        self.bundle = bundle::make(&place, &snapshot, before, &mut *reader, compressor);
+        self.bundle = bundle::make(&place, &snapshot, before, compressor);
         Ok(())
     }
 

@@ -21,13 +21,11 @@ use trawl_model::{DirBatch, Issue};
 impl Work {
     /// Begins to share segments with the snapshot of `list`, the current one.
     pub(super) fn share(&mut self, writing: Writing, list: Option<&ShardList>, known: &KnownItems) {
-        let reader = match writing {
-            Writing::Alone => return,
-            Writing::Anew => None,
-            Writing::Sharing(reader) => Some(reader),
-        };
-        let previous = match (&reader, list) {
-            (Some(_), Some(list)) => Previous::load(&self.source, list, self.options.started),
+        let previous = match (writing, list) {
+            (Writing::Alone, _) => return,
+            (Writing::Sharing, Some(list)) => {
+                Previous::load(&self.source, list, self.options.started)
+            }
             _ => None,
         };
         if let Some(previous) = &previous {
@@ -38,7 +36,6 @@ impl Work {
             file: None,
             items: list.map(|list| list.items.clone()).unwrap_or_default(),
             previous,
-            reader,
         });
     }
 
@@ -139,9 +136,7 @@ impl Work {
         let Some(sharing) = &mut self.sharing else {
             return Ok(());
         };
-        let (Some(mut previous), Some(mut reader)) =
-            (sharing.previous.take(), sharing.reader.take())
-        else {
+        let Some(mut previous) = sharing.previous.take() else {
             return Ok(());
         };
         let by_previous: HashMap<usize, GuardId> = (self.shards.iter())
@@ -160,7 +155,6 @@ impl Work {
             let snapshot = previous.open(&self.source, Arc::clone(&self.top))?;
             previous.read_back(
                 snapshot,
-                &mut *reader,
                 &settlement.partial,
                 &mut |returned| match by_previous.get(&returned.shard) {
                     Some(guard) => self.put_back(*guard, returned),

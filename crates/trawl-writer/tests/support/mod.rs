@@ -8,7 +8,7 @@ use arrow_array::{
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::collections::BTreeMap;
 use std::path::Path;
-use trawl_format::{IndexDir, IndexError, Shard, Table};
+use trawl_format::{IndexDir, IndexError, Readers, Shard, Table};
 use trawl_model::column::COLUMNS;
 use trawl_model::rows::{Row, RowBatch, ValuesMut};
 use trawl_model::sink::SourceRoot;
@@ -16,7 +16,7 @@ use trawl_model::{
     Acl, Dev, DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid,
     Xattr, path,
 };
-use trawl_writer::{Committed, SnapshotWriter, WriterOptions};
+use trawl_writer::{Committed, SnapshotWriter, WriterError, WriterOptions};
 
 /// A small random number generator with the same sequence on every run.
 pub struct Random(pub u64);
@@ -72,7 +72,7 @@ pub fn write_tree(
     index: &IndexDir,
     tree: &Tree,
     memory_bytes: usize,
-) -> Result<Committed, IndexError> {
+) -> Result<Committed, WriterError> {
     let mut writer = SnapshotWriter::begin(index, &tree.root.path, options(memory_bytes))?;
     feed(&mut writer, tree)?;
     writer.commit(time(1_700_000_100))
@@ -405,8 +405,18 @@ pub fn cell(batch: &RecordBatch, column: &str, row: usize) -> String {
 
 /// Makes a fresh directory and an index in it.
 pub fn new_index() -> (tempfile::TempDir, IndexDir) {
+    new_index_for(None)
+}
+
+/// Makes an index for its owner alone, in which no snapshot rewrites older ones as strictly as it
+/// is.
+pub fn new_private_index() -> (tempfile::TempDir, IndexDir) {
+    new_index_for(Some(Readers::Owner))
+}
+
+fn new_index_for(readers: Option<Readers>) -> (tempfile::TempDir, IndexDir) {
     let dir = tempfile::tempdir().unwrap();
-    let index = trawl_writer::create_index(&dir.path().join("index"), None).unwrap();
+    let index = trawl_writer::create_index(&dir.path().join("index"), readers).unwrap();
     (dir, index)
 }
 

@@ -1,6 +1,5 @@
 //! Makes older snapshots as strict as a new one, so that they stay behind the stricter of the old
-//! and the new guards. Also reads segments of older snapshots that a new one shares
-//! ([`SegmentReader`]).
+//! and the new guards.
 //!
 //! When a new snapshot of a source is written and not yet current, every older snapshot that is
 //! kept is compared with it. Content behind a guard that is weaker than the new snapshot's guard
@@ -19,24 +18,19 @@
 //!
 //! Read first: [`tighten`]. `now` finds the guard of a path in the new snapshot, `moved` the
 //! directories that have another path in it, `plan` the rows that have to move; `apply` moves them.
-#![forbid(unsafe_code)]
 
 mod apply;
-mod error;
 mod guards;
 mod moved;
 mod now;
 mod plan;
-mod read_back;
 
-pub use error::{HistoryError, Result};
-pub use read_back::SegmentReader;
-
+use crate::error::{Result, WriterError};
+use crate::writer::Prepared;
 use std::sync::Arc;
 use trawl_format::{Readers, Snapshot, SnapshotId};
 use trawl_model::guard::Credentials;
 use trawl_query::View;
-use trawl_writer::Prepared;
 
 /// Result of tightening older snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +50,7 @@ pub struct Tightened {
 /// # Errors
 /// If a file cannot be read or written. Snapshots processed before the failure stay tightened,
 /// which is right whatever happens to the new one.
-pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
+pub(crate) fn tighten(prepared: &Prepared) -> Result<Tightened> {
     let source = prepared.source();
     let mut done = Tightened::default();
     // An index for its owner alone shows nothing to other users.
@@ -86,7 +80,7 @@ pub fn tighten(prepared: &Prepared) -> Result<Tightened> {
         };
         let tightened = prepared
             .older(info.id)
-            .map_err(HistoryError::from)
+            .map_err(WriterError::from)
             .and_then(|snapshot| tighten_one(prepared, now, snapshot, &mut done));
         match tightened {
             Ok(()) => {}
@@ -133,7 +127,7 @@ fn tighten_one(
 }
 
 /// Returns a view of a snapshot as its owner reads it.
-fn view_of(snapshot: Snapshot) -> Arc<View> {
+pub(crate) fn view_of(snapshot: Snapshot) -> Arc<View> {
     let who = Credentials::default();
     Arc::new(View::new(snapshot, Arc::new(who)))
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use trawl_format::{IndexError, Shard, Snapshot};
 use trawl_model::guard::{Element, Guard};
 
+use super::now::Now;
 use crate::error::Result;
-use crate::now::Now;
 
 /// A guard that rows move behind, below the guard of the source as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,5 +1,6 @@
-//! Reads segments for a writer: those of an older snapshot that a new one shares
-//! ([`trawl_writer::ReadBack`]), and those published beside a snapshot ([`trawl_writer::ReadRows`]).
+//! Reads the segments that a writer writes again: those of an older snapshot of which a new one
+//! shares only a part, and those published beside a snapshot. The reader is the one that answers
+//! queries, so everything read is checked.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,89 +8,99 @@ use std::ops::Range;
 use trawl_format::live::Dead;
 use trawl_format::{IndexError, SegmentId, Snapshot, Table};
 use trawl_query::View;
-use trawl_writer::revision::Stored;
-use trawl_writer::{ReadBack, ReadRows};
 
-use crate::error::{HistoryError, Result};
-use crate::view_of;
+use crate::error::{Result, WriterError};
+use crate::revision::Stored;
+use crate::tighten::view_of;
 
 /// Number of issues read at a time.
 const ISSUES_AT_A_TIME: usize = 4096;
 /// Runs of dead rows shorter than this, about a page, are read and dropped instead of skipped.
 const PASSED_ROWS: u64 = 1024;
 
-/// Reads segments with the reader that answers queries, so that everything read is checked.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SegmentReader;
-
-impl ReadBack for SegmentReader {
-    fn read(
-        &mut self,
-        snapshot: Snapshot,
-        wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
-    ) -> trawl_format::Result<()> {
-        let view = view_of(snapshot);
-        let wanted = wanted.iter().copied();
-        each(&view, wanted, &mut |number, segment| {
-            read_one(&view, segment, &mut |stored| visit(number, stored))
-        })
-        .map_err(told)
-    }
+/// Passes all valid content of the `wanted` segments of `snapshot` to `visit`, segment by segment.
+/// Each wanted segment is given by its shard's number and its id; `visit` gets its index in
+/// `wanted`. Listings come in the order of the dirs table, large ones as fragments numbered from 0.
+/// Values come in the order of their table.
+///
+/// # Errors
+/// Errors of `visit`; [`IndexError::ReadBack`] for errors of the reader itself.
+pub(crate) fn read(
+    snapshot: Snapshot,
+    wanted: &[(usize, SegmentId)],
+    visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
+) -> trawl_format::Result<()> {
+    let view = view_of(snapshot);
+    let wanted = wanted.iter().copied();
+    each(&view, wanted, &mut |number, segment| {
+        read_one(&view, segment, &mut |stored| visit(number, stored))
+    })
+    .map_err(told)
 }
 
-impl ReadRows for SegmentReader {
-    fn directories(
-        &mut self,
-        snapshot: &Snapshot,
-        wanted: &[(usize, SegmentId, &[Range<u64>])],
-        visit: &mut dyn FnMut(usize, &[u8]) -> trawl_format::Result<()>,
-    ) -> trawl_format::Result<()> {
-        let view = view_of(snapshot.clone());
-        let segments = wanted.iter().map(|(shard, id, _)| (*shard, *id));
-        each(&view, segments, &mut |number, segment| {
-            let rows = wanted.get(number).map_or(&[][..], |(_, _, rows)| rows);
-            view.stored_paths(segment, rows, |path| {
-                Ok::<_, HistoryError>(visit(number, path)?)
-            })
+/// Passes to `visit` the paths of directories named by rows of dirs tables, each with its index in
+/// `wanted`. An element of `wanted` is a shard's number, one of its segments and ranges of rows of
+/// that. The rows may be superseded.
+///
+/// # Errors
+/// Like [`read`].
+pub(crate) fn directories(
+    snapshot: &Snapshot,
+    wanted: &[(usize, SegmentId, &[Range<u64>])],
+    visit: &mut dyn FnMut(usize, &[u8]) -> trawl_format::Result<()>,
+) -> trawl_format::Result<()> {
+    let view = view_of(snapshot.clone());
+    let segments = wanted.iter().map(|(shard, id, _)| (*shard, *id));
+    each(&view, segments, &mut |number, segment| {
+        let rows = wanted.get(number).map_or(&[][..], |(_, _, rows)| rows);
+        view.stored_paths(segment, rows, |path| {
+            Ok::<_, WriterError>(visit(number, path)?)
         })
-        .map_err(told)
-    }
-
-    fn own_row(
-        &mut self,
-        snapshot: &Snapshot,
-        shard: usize,
-        segment: SegmentId,
-    ) -> trawl_format::Result<Option<Stored>> {
-        let view = view_of(snapshot.clone());
-        let mut row = None;
-        let wanted = [(shard, segment)].into_iter();
-        each(&view, wanted, &mut |_, segment| {
-            let is_there = view.stored_segment(segment);
-            if is_there.is_none_or(|(_, _, info)| !info.own_row) {
-                return Ok(());
-            }
-            view.stored_listings::<HistoryError>(segment, 0..1, |stored, batch| {
-                row = Some(Stored::Rows(stored.kind, batch));
-                Ok(())
-            })
-        })
-        .map_err(told)?;
-        Ok(row)
-    }
-
-    fn hides_names(&mut self, snapshot: &Snapshot, place: &[String]) -> trawl_format::Result<bool> {
-        let view = view_of(snapshot.clone());
-        view.hides_names(place)
-            .map_err(|error| told(HistoryError::from(error)))
-    }
+    })
+    .map_err(told)
 }
 
-fn told(error: HistoryError) -> IndexError {
+/// Returns the own row at the start of a shard's segment.
+///
+/// # Errors
+/// Like [`read`].
+pub(crate) fn own_row(
+    snapshot: &Snapshot,
+    shard: usize,
+    segment: SegmentId,
+) -> trawl_format::Result<Option<Stored>> {
+    let view = view_of(snapshot.clone());
+    let mut row = None;
+    let wanted = [(shard, segment)].into_iter();
+    each(&view, wanted, &mut |_, segment| {
+        let is_there = view.stored_segment(segment);
+        if is_there.is_none_or(|(_, _, info)| !info.own_row) {
+            return Ok(());
+        }
+        view.stored_listings::<WriterError>(segment, 0..1, |stored, batch| {
+            row = Some(Stored::Rows(stored.kind, batch));
+            Ok(())
+        })
+    })
+    .map_err(told)?;
+    Ok(row)
+}
+
+/// True if some directories with listings in the shard at `place` may be traversed by more users
+/// than may list them: by all those whom the last element of the shard's guard admits.
+///
+/// # Errors
+/// Like [`read`].
+pub(crate) fn hides_names(snapshot: &Snapshot, place: &[String]) -> trawl_format::Result<bool> {
+    let view = view_of(snapshot.clone());
+    view.hides_names(place)
+        .map_err(|error| told(WriterError::from(error)))
+}
+
+fn told(error: WriterError) -> IndexError {
     match error {
-        HistoryError::Index(error) => error,
-        HistoryError::Query(error) => IndexError::read_back(error),
+        WriterError::Index(error) => error,
+        error => IndexError::read_back(error),
     }
 }
 
@@ -126,7 +137,7 @@ fn read_one(
     let dead = shard.dead(info.id).unwrap_or(&none);
     let mut gone = Gone::of(dead, Table::Dirs);
     for rows in gone.around(info.dirs) {
-        view.stored_listings::<HistoryError>(segment, rows, |stored, batch| {
+        view.stored_listings::<WriterError>(segment, rows, |stored, batch| {
             match gone.has(stored.row) {
                 true => Ok(()),
                 false => Ok(visit(Stored::Rows(stored.kind, batch))?),
@@ -134,7 +145,7 @@ fn read_one(
         })?;
     }
     let mut gone = Gone::of(dead, Table::Xattrs);
-    view.stored_values::<HistoryError>(segment, |row, value| {
+    view.stored_values::<WriterError>(segment, |row, value| {
         if gone.has(row) {
             return Ok(());
         }

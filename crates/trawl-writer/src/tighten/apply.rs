@@ -1,15 +1,15 @@
 //! Moves rows as planned: reads the affected segments in full, and puts their rows where they
 //! belong now.
 
+use crate::revision::{Revision, Stored};
 use trawl_format::{ListingKind, SegmentInfo, Shard, Table};
 use trawl_model::{DirBatch, Entry, FileType, path};
 use trawl_query::View;
 use trawl_query::stored::RowAddress;
-use trawl_writer::revision::{Revision, Stored};
 
-use crate::error::{HistoryError, Result};
-use crate::now::Now;
-use crate::plan::{Plan, SegmentMoves};
+use super::now::Now;
+use super::plan::{Plan, SegmentMoves};
+use crate::error::{Result, WriterError};
 
 /// Number of issues read at a time.
 const ISSUES_AT_A_TIME: usize = 4096;
@@ -62,7 +62,7 @@ struct Mover<'m, 'r> {
 impl Mover<'_, '_> {
     fn listings(&mut self) -> Result<()> {
         let (then, segment, dirs) = (self.then, self.segment, self.info.dirs);
-        then.stored_listings::<HistoryError>(segment, 0..dirs, |stored, mut batch| {
+        then.stored_listings::<WriterError>(segment, 0..dirs, |stored, mut batch| {
             let row = stored.row;
             if self.plan.continued.contains(&RowAddress { segment, row }) {
                 batch.fragment += 1;
@@ -107,7 +107,7 @@ impl Mover<'_, '_> {
 
     fn values(&mut self) -> Result<()> {
         let then = self.then;
-        then.stored_values::<HistoryError>(self.segment, |row, value| {
+        then.stored_values::<WriterError>(self.segment, |row, value| {
             let target = self.moves.values.get(row);
             let guard = target.and_then(|target| self.plan.guards.get(target));
             let [dir, name, attr, value] = value.map(<[u8]>::to_vec);

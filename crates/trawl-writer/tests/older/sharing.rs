@@ -2,15 +2,10 @@
 //! was written alone, whatever changed in between, and that unchanged content takes no additional
 //! space.
 
-#![forbid(unsafe_code)]
-
-mod support;
-
+use crate::support::{ROOT, Random, State, dump, write};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use support::{ROOT, Random, State, dump, write};
 use trawl_format::{IndexDir, Snapshot, SnapshotId};
-use trawl_history::{SegmentReader, tighten};
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
     DirAccess, DirBatch, DirId, Entry, Errno, Gid, Issue, Meta, Op, Sink, Timestamp, Uid, Xattr,
@@ -307,12 +302,11 @@ fn index_tree(
     let mut writer = writer.with_writing(writing);
     tree.feed(&mut writer);
     let prepared = writer.prepare(Timestamp { secs: at, nanos: 1 }).unwrap();
-    let done = tighten(&prepared).unwrap();
-    prepared.publish(&done.damaged).unwrap()
+    prepared.commit().unwrap()
 }
 
 fn sharing() -> Writing {
-    Writing::Sharing(Box::new(SegmentReader))
+    Writing::Sharing
 }
 
 #[test]
@@ -508,7 +502,7 @@ fn crash_everywhere(task: &str) -> (u32, BTreeMap<usize, u32>) {
         assert!(copied.unwrap().success());
         let mut child = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
         child
-            .args(["--exact", "child"])
+            .args(["--exact", "sharing::child"])
             .env(INDEX, &copy)
             .env(TASK, task);
         child

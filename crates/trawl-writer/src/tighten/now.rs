@@ -4,6 +4,7 @@
 //! nearest listed ancestor, and its own permissions in addition if it still exists (it could not be
 //! read or was excluded).
 
+use crate::writer::Prepared;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,11 +13,10 @@ use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, FileType, path};
 use trawl_query::stored::Listings;
 use trawl_query::{Located, View};
-use trawl_writer::Prepared;
 
+use super::moved::ByPlace;
+use super::view_of;
 use crate::error::Result;
-use crate::moved::ByPlace;
-use crate::view_of;
 
 /// The new snapshot.
 pub(crate) struct Now {

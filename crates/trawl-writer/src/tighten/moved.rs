@@ -15,8 +15,8 @@ use trawl_model::path;
 use trawl_query::stored::Listings;
 use trawl_query::{DirObject, View};
 
+use super::now::Now;
 use crate::error::Result;
-use crate::now::Now;
 
 /// Maximum number of directories searched for together.
 const DIRECTORIES_MOST: usize = 256 * 1024;

@@ -2,17 +2,12 @@
 //! everything, whatever was done to a live tree in between: even within the same tick of the clock,
 //! and with the other times set back.
 
-#![forbid(unsafe_code)]
-
-mod support;
-
+use crate::support::{Random, dump};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use support::{Random, dump};
 use trawl_format::{Readers, Snapshot};
-use trawl_history::SegmentReader;
 use trawl_model::{DirBatch, KnownListings, Timestamp};
 use trawl_scan::{ScanProgress, WalkOptions, trusts_ctime, walk};
 use trawl_testkit::skip::{Skip, without_program};
@@ -62,7 +57,7 @@ fn scan(index: &Path, tree: &Path, trust: Trust) -> (Snapshot, u64) {
     };
     let root = tree.as_os_str().as_bytes();
     let writer = SnapshotWriter::begin(&index, root, options).unwrap();
-    let sharing = Writing::Sharing(Box::new(SegmentReader));
+    let sharing = Writing::Sharing;
     let mut writer = writer.with_writing(sharing);
     let counted = Counted {
         known: writer.known(),

@@ -4,13 +4,11 @@
 //!
 //! The child process is this test program, which takes its task from the environment.
 
-#![forbid(unsafe_code)]
-
-mod support;
-
+use crate::support::{
+    Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
 use trawl_format::{IndexDir, Snapshot};
 use trawl_testkit::crash::at_each_point;
 use trawl_testkit::skip::{Skip, without_root};
@@ -105,7 +103,7 @@ fn a_crash_leaves_each_snapshot_as_it_was_or_as_it_is_to_be() {
         let _ = std::fs::remove_dir_all(&copy);
         copy_tree(&base, &copy);
         let mut child = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
-        child.args(["--exact", "child"]).env(INDEX, &copy);
+        child.args(["--exact", "crashes::child"]).env(INDEX, &copy);
         child
     };
     let crashes = at_each_point(prepare, |point, _| {
@@ -147,7 +145,7 @@ fn a_crash_while_old_snapshots_go_leaves_nothing_that_shows_more_than_the_curren
         let _ = std::fs::remove_dir_all(&copy);
         copy_tree(&base, &copy);
         let mut child = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
-        let child_of = child.args(["--exact", "child"]).env(INDEX, &copy);
+        let child_of = child.args(["--exact", "crashes::child"]).env(INDEX, &copy);
         child_of.env(KEEP, "2");
         child
     };

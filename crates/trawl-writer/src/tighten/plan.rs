@@ -12,10 +12,10 @@ use trawl_model::path;
 use trawl_query::View;
 use trawl_query::stored::{RowAddress, Value, Values};
 
+use super::guards::{Guards, TargetId};
+use super::moved::{self, Moved};
+use super::now::{Beside, Now};
 use crate::error::Result;
-use crate::guards::{Guards, TargetId};
-use crate::moved::{self, Moved};
-use crate::now::{Beside, Now};
 
 /// Maximum number of directories held in memory. If more are guarded differently, all listings are
 /// visited in order instead.

@@ -5,59 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use trawl_format::{IndexDir, ListingKind, Readers, SegmentId, Snapshot, Source};
-use trawl_history::{SegmentReader, tighten};
+use trawl_format::layout;
+use trawl_format::pack::{self, Contents, Pack, Packing};
+use trawl_format::{IndexDir, ListingKind, Manifest, Readers, SegmentId, Snapshot, Source, Table};
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_query::{QueryError, View};
 use trawl_writer::gc::{Retention, collect};
-use trawl_writer::revision::Stored;
 use trawl_writer::verify::{Scope, verify};
-use trawl_writer::{ReadBack, SnapshotWriter, WriterOptions, Writing, check_bundles};
+use trawl_writer::{SnapshotWriter, WriterOptions, Writing, check_bundles};
 
-mod support;
+use crate::support::{ROOT, Random, State};
 
-use support::{ROOT, Random, State};
-
-/// Reads the stored content, but changes the size of one file.
-struct Lying;
-
-impl ReadBack for Lying {
-    fn read(
-        &mut self,
-        snapshot: Snapshot,
-        wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
-    ) -> trawl_format::Result<()> {
-        let mut has_lied = false;
-        SegmentReader.read(snapshot, wanted, &mut |at, mut what| {
-            if let Stored::Rows(ListingKind::Listed, batch) = &mut what
-                && let Some(entry) = batch.entries.first_mut()
-                && !std::mem::replace(&mut has_lied, true)
-            {
-                entry.meta.size += 1;
-            }
-            visit(at, what)
-        })
-    }
-}
-
-/// Fails in the middle of reading.
-struct Failing;
-
-impl ReadBack for Failing {
-    fn read(
-        &mut self,
-        snapshot: Snapshot,
-        wanted: &[(usize, SegmentId)],
-        visit: &mut dyn FnMut(usize, Stored) -> trawl_format::Result<()>,
-    ) -> trawl_format::Result<()> {
-        SegmentReader.read(snapshot, &wanted[..wanted.len() / 2], visit)?;
-        Err(trawl_format::IndexError::read_back("no more"))
-    }
-}
-
-fn write(index: &Path, state: &State, at: i64, memory_bytes: usize, bundler: Box<dyn ReadBack>) {
+fn begin(index: &Path, at: i64, memory_bytes: usize) -> SnapshotWriter {
     let index = trawl_writer::create_index(index, Some(Readers::Owner)).unwrap();
     let options = WriterOptions {
         memory_bytes,
@@ -65,13 +25,14 @@ fn write(index: &Path, state: &State, at: i64, memory_bytes: usize, bundler: Box
         version: "test".to_owned(),
         options: BTreeMap::new(),
     };
-    let sharing = Writing::Sharing(Box::new(SegmentReader));
     let writer = SnapshotWriter::begin(&index, ROOT, options).unwrap();
-    let mut writer = writer.with_writing(sharing).with_bundle(bundler);
+    writer.with_writing(Writing::Sharing)
+}
+
+fn write(index: &Path, state: &State, at: i64, memory_bytes: usize) {
+    let mut writer = begin(index, at, memory_bytes).with_bundle();
     state.feed(&mut writer);
-    let prepared = writer.prepare(Timestamp { secs: at, nanos: 1 }).unwrap();
-    let done = tighten(&prepared).unwrap();
-    prepared.publish(&done.damaged).unwrap();
+    writer.commit(Timestamp { secs: at, nanos: 1 }).unwrap();
 }
 
 fn source(index: &Path) -> Source {
@@ -105,7 +66,7 @@ fn rows(snapshot: Snapshot) -> BTreeMap<String, usize> {
             Ok(())
         })
         .unwrap();
-        let issues = info.files.get(&trawl_format::Table::Issues);
+        let issues = info.files.get(&Table::Issues);
         let issues = 0..issues.map_or(0, |file| file.rows);
         for issue in view.stored_issues(segment, issues).unwrap() {
             *lines.entry(format!("{issue:?}")).or_default() += 1;
@@ -129,7 +90,7 @@ fn a_bundle_holds_the_rows_of_small_segments() {
         let mut state = State::random(&mut random, 600);
         for scan in 0..4 {
             let memory = [1 << 20, 4_000][random.below(2) as usize];
-            write(&at, &state, 100 + scan, memory, Box::new(SegmentReader));
+            write(&at, &state, 100 + scan, memory);
             let snapshot = source(&at).current().unwrap().unwrap();
             assert!(
                 !bundle_files(&snapshot).is_empty(),
@@ -139,7 +100,7 @@ fn a_bundle_holds_the_rows_of_small_segments() {
             assert!(rows(snapshot) == rows(alone), "seed {seed}, scan {scan}");
             let index = IndexDir::open(&at).unwrap();
             assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
-            assert_eq!(check_bundles(&source(&at), &mut SegmentReader).unwrap(), []);
+            assert_eq!(check_bundles(&source(&at)).unwrap(), []);
             if scan % 2 == 0 {
                 state = state.changed(&mut random, 3);
             }
@@ -153,15 +114,15 @@ fn a_bundle_is_shared_until_what_it_is_made_of_changes() {
     let at = dir.path().join("index");
     let mut random = Random(5);
     let state = State::random(&mut random, 600);
-    write(&at, &state, 100, 1 << 20, Box::new(SegmentReader));
+    write(&at, &state, 100, 1 << 20);
     let first = source(&at).current().unwrap().unwrap();
-    write(&at, &state, 101, 1 << 20, Box::new(SegmentReader));
+    write(&at, &state, 101, 1 << 20);
     let second = source(&at).current().unwrap().unwrap();
     assert_eq!(bundle_files(&first), bundle_files(&second));
     // Another group for everything: every segment changes.
     let mut other = state.clone();
     other.nodes.values_mut().for_each(|node| node.gid += 10);
-    write(&at, &other, 102, 1 << 20, Box::new(SegmentReader));
+    write(&at, &other, 102, 1 << 20);
     let third = source(&at).current().unwrap().unwrap();
     let new = bundle_files(&third);
     assert!(!new.is_empty() && new.iter().all(|id| !bundle_files(&first).contains(id)));
@@ -183,16 +144,81 @@ fn a_bundle_is_shared_until_what_it_is_made_of_changes() {
     assert!(new.iter().all(has), "{names:?}");
 }
 
+/// Replaces the bundle of the current snapshot in `index` by the one in `other`, an index of a tree
+/// with the same names: its files, and what the pack says about them.
+fn take_bundle(index: &Path, other: &Path) {
+    let (here, there) = (source(index), source(other));
+    let snapshot = there.current().unwrap().unwrap();
+    let edition = snapshot.info.edition();
+    let [to, from] = [&here, &there].map(|source| source.path().join("private/data"));
+    for id in bundle_files(&snapshot) {
+        for name in std::fs::read_dir(&from).unwrap() {
+            let name = name.unwrap().file_name();
+            if name.to_string_lossy().starts_with(&id.to_string()) {
+                std::fs::copy(from.join(&name), to.join(&name)).unwrap();
+            }
+        }
+    }
+    let private = here.private().unwrap();
+    let ours = pack::read(&private, edition).unwrap();
+    let theirs = pack::read(&there.private().unwrap(), edition).unwrap();
+    let bundle = theirs.unpack(theirs.shard_count()).unwrap().1.segments;
+    let shards: Vec<_> = (0..ours.shard_count())
+        .map(|at| ours.unpack(at).unwrap())
+        .collect();
+    let contents = Contents {
+        edition,
+        root: ROOT,
+        above: &ours.above,
+        key: ours.key,
+        shards: (shards.iter().enumerate())
+            .map(|(at, (components, manifest))| packing(&ours, at, components, manifest))
+            .collect(),
+        bundle: &bundle,
+    };
+    std::fs::remove_file(to.join(layout::pack_file(edition))).unwrap();
+    pack::write(&private, &contents).unwrap();
+}
+
+fn packing<'a>(
+    pack: &Pack,
+    at: usize,
+    components: &'a [String],
+    manifest: &'a Manifest,
+) -> Packing<'a> {
+    let segments = 0..manifest.segments.len();
+    Packing {
+        components,
+        snapshot: manifest.snapshot,
+        guard: manifest.guard.clone(),
+        segments: &manifest.segments,
+        totals: &manifest.totals,
+        digest: pack.digest(at),
+        bundled: segments
+            .map(|segment| pack.bundled(at, segment).unwrap_or(0))
+            .collect(),
+    }
+}
+
 #[test]
 fn a_bundle_that_differs_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("index");
     let state = State::random(&mut Random(9), 600);
-    write(&at, &state, 100, 1 << 20, Box::new(Lying));
+    write(&at, &state, 100, 1 << 20);
+    // The same tree with another group for files, whose rows lie where they did.
+    let mut other = state.clone();
+    let files = other.nodes.values_mut().filter(|node| !node.is_dir);
+    files
+        .filter(|file| !file.has_value)
+        .for_each(|file| file.gid += 10);
+    let beside = dir.path().join("beside");
+    write(&beside, &other, 100, 1 << 20);
+    take_bundle(&at, &beside);
     let index = IndexDir::open(&at).unwrap();
     // Every byte matches its hash.
     assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
-    let found = check_bundles(&source(&at), &mut SegmentReader).unwrap();
+    let found = check_bundles(&source(&at)).unwrap();
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].problem.is_damage());
     let file = found[0].path.to_string_lossy();
@@ -207,12 +233,28 @@ fn a_snapshot_of_which_no_bundle_can_be_made_goes_without() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("index");
     let state = State::random(&mut Random(9), 600);
-    write(&at, &state, 100, 1 << 10, Box::new(Failing));
+    let finished = |secs| Timestamp { secs, nanos: 1 };
+    let mut first = begin(&at, 99, 1 << 10);
+    state.feed(&mut first);
+    let first = first.commit(finished(99)).unwrap();
+    let mut writer = begin(&at, 100, 1 << 10).with_bundle();
+    state.feed(&mut writer);
+    // Reading fails in the middle: a segment is damaged after the writer has looked at it.
+    let snapshot = source(&at).snapshot(first.id).unwrap();
+    let shard = &snapshot.shards[snapshot.shards.len() / 2];
+    let file = shard.file_path(shard.manifest.segments[0].id, Table::Entries);
+    let sound = std::fs::read(&file).unwrap();
+    let mut damaged = sound.clone();
+    damaged[sound.len() / 2] ^= 1;
+    std::fs::write(&file, damaged).unwrap();
+    let prepared = writer.prepare(finished(100)).unwrap();
+    std::fs::write(&file, sound).unwrap();
+    prepared.commit().unwrap();
     let snapshot = source(&at).current().unwrap().unwrap();
     assert!(snapshot.bundle().is_none());
     let index = IndexDir::open(&at).unwrap();
     assert_eq!(verify(&index, Scope::All).unwrap().findings, []);
-    write(&at, &state, 101, 1 << 20, Box::new(SegmentReader));
+    write(&at, &state, 101, 1 << 20);
     let snapshot = source(&at).current().unwrap().unwrap();
     assert!(snapshot.bundle().is_some());
 }

@@ -3,13 +3,11 @@
 //! between scans. Permissions are judged by modes, not by guards, and the kernel is asked which
 //! files a user can open.
 
-#![forbid(unsafe_code)]
-
-mod support;
-
+use crate::support::{
+    Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping,
+};
 use std::collections::BTreeSet;
 use std::path::Path;
-use support::{Names, ROOT, Random, Seen, State, may_see, seen, users, write, write_keeping};
 use trawl_format::{IndexDir, Snapshot, SnapshotId};
 use trawl_testkit::skip::{without_program, without_root};
 use trawl_writer::gc::{self, Retention};

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use trawl_format::{ListingKind, Snapshot, SnapshotId};
-use trawl_history::{SegmentReader, Tightened, tighten};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{
@@ -14,6 +13,7 @@ use trawl_model::{
     path,
 };
 use trawl_query::View;
+use trawl_writer::Tightened;
 use trawl_writer::gc::Retention;
 use trawl_writer::{SnapshotWriter, WriterOptions, Writing};
 
@@ -337,14 +337,14 @@ pub fn write_keeping(
         version: "test".to_owned(),
         options: BTreeMap::new(),
     };
-    let sharing = Writing::Sharing(Box::new(SegmentReader));
+    let sharing = Writing::Sharing;
     let writer = SnapshotWriter::begin(&index, ROOT, options).unwrap();
     let mut writer = writer.with_writing(sharing);
     state.feed(&mut writer);
     let prepared = writer.prepare(Timestamp { secs: at, nanos: 1 }).unwrap();
     prepared.collect(retention).unwrap();
-    let done = tighten(&prepared).unwrap();
-    (prepared.publish(&done.damaged).unwrap().id, done)
+    let done = prepared.commit().unwrap();
+    (done.id, done.tightened)
 }
 
 /// Returns the full content of a snapshot: each row, value and issue with its guard, the

@@ -13,7 +13,6 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use trawl_history::SegmentReader;
 use trawl_model::Timestamp;
 use trawl_scan::trace::{TraceOptions, read_trace};
 use trawl_scan::{ScanProgress, WalkOptions, walk};
@@ -46,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let writing = match &how[..] {
         "alone" => Writing::Alone,
         "full" => Writing::Anew,
-        _ => Writing::Sharing(Box::new(SegmentReader)),
+        _ => Writing::Sharing,
     };
     let index = trawl_writer::create_index(&index, None)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
@@ -83,14 +82,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     read.map_err(|error| format!("{error:?}"))?;
     let prepared = writer.prepare(started)?;
     let scanned = used()?;
-    let done = trawl_history::tighten(&prepared)?;
-    let compared = used()? - scanned;
+    let done = prepared.commit()?;
+    let committed = used()? - scanned;
     println!(
-        "scan {scanned:?}, comparison {compared:?}: {} directories of {} snapshots",
-        done.directories,
-        done.snapshots.len()
+        "scan {scanned:?}, comparison and commit {committed:?}: {} directories of {} snapshots",
+        done.tightened.directories,
+        done.tightened.snapshots.len()
     );
-    let done = prepared.publish(&done.damaged)?;
     println!(
         "{} bytes, {} of them new; {} entries, {} shards",
         done.size_bytes, done.new_bytes, done.totals.entries, done.shards
