@@ -14,7 +14,7 @@ const HEAD: &str = "\
 # Fields of JSON and CSV
 
 Every field that a command prints with `--json`; columns of `--csv` have the same names. \
-[json.md](json.md) explains the types. Units are bytes unless the meaning says otherwise.
+[json.md](json.md) explains the types.
 
 ";
 
@@ -69,8 +69,8 @@ pub fn samples(form: Form) -> Vec<String> {
     lines
 }
 
-/// A row of the reference: the commands that print a field, by its name, type and meaning.
-type Rows = BTreeMap<(&'static str, &'static str, &'static str), Vec<&'static str>>;
+/// A row of the reference: the commands that print a field, by its name, type, unit and meaning.
+type Rows = BTreeMap<[&'static str; 4], Vec<&'static str>>;
 
 /// Returns `docs/fields.md`.
 pub fn reference() -> String {
@@ -95,8 +95,8 @@ pub fn reference() -> String {
 /// Notes that a command prints these fields, and those of objects in them.
 fn note(rows: &mut Rows, command: &'static str, fields: &'static [Field]) {
     for field in fields.iter().filter(|field| field.forms.json) {
-        let commands = rows.entry((field.name, field.kind.name(), field.meaning));
-        let commands = commands.or_default();
+        let row = [field.name, field.kind.name(), field.unit, field.meaning];
+        let commands = rows.entry(row).or_default();
         if !commands.contains(&command) {
             commands.push(command);
         }
@@ -105,12 +105,22 @@ fn note(rows: &mut Rows, command: &'static str, fields: &'static [Field]) {
 }
 
 fn push_table(out: &mut String, rows: &Rows) {
-    out.push_str("| field | type | meaning | printed by |\n|---|---|---|---|\n");
-    for ((name, kind, meaning), commands) in rows {
-        let meaning = meaning.replace('|', "\\|");
+    out.push_str("| field | type | unit | meaning | printed by |\n|---|---|---|---|---|\n");
+    for ([name, kind, unit, meaning], commands) in rows {
+        let meaning = capitalised(&meaning.replace('|', "\\|"));
         let commands = commands.join(", ");
-        let _ = writeln!(out, "| `{name}` | {kind} | {meaning} | {commands} |");
+        let _ = writeln!(
+            out,
+            "| `{name}` | {kind} | {unit} | {meaning} | {commands} |"
+        );
     }
+}
+
+/// Returns a text with a capital at its beginning.
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ use crate::{settings, snapshots};
 const CREATED: Field = Field::time("created", "when a source was added");
 const SHARDS: Field = Field::integer("shards", "number of parts of a snapshot");
 const SNAPSHOTS: Field = Field::integer("snapshots", "number of snapshots kept");
-const ALL_BYTES: Field = Field::integer("all_bytes", "bytes of all snapshots together");
+const ALL_BYTES: Field =
+    Field::integer("all_bytes", "space of all snapshots together").in_units("bytes");
 const OPTIONS: Field = Field::options("options", "options of a scan, as text");
 
 /// Rows for programs.

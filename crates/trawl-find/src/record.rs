@@ -49,7 +49,7 @@ pub const fn field(column: Column) -> Field {
         (_, ColumnType::Text) => Field::text(info.name, info.doc),
         (_, ColumnType::Bytes) => Field::bytes(info.name, info.doc),
         _ if column.nanoseconds().is_some() => Field::time(info.name, info.doc),
-        _ => Field::integer(info.name, info.doc),
+        _ => Field::integer(info.name, info.doc).in_units(info.unit),
     };
     match info.report {
         Report::JsonAndCsv(_) => field,

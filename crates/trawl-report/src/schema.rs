@@ -32,7 +32,9 @@ pub struct Field {
     pub name: &'static str,
     /// Type of the values.
     pub kind: Kind,
-    /// Documentation, with the unit.
+    /// Unit of numbers, as in `bytes`; empty for plain counts and other types.
+    pub unit: &'static str,
+    /// Documentation.
     pub meaning: &'static str,
     /// The forms in which the field appears.
     pub forms: Forms,
@@ -139,6 +141,7 @@ impl Field {
         Field {
             name,
             kind,
+            unit: "",
             meaning,
             forms,
         }
@@ -200,6 +203,13 @@ impl Field {
     /// Returns a field of objects of texts with any keys, which is only in JSON.
     pub const fn options(name: &'static str, meaning: &'static str) -> Field {
         Field::new(name, Kind::Options, meaning, Columns::None)
+    }
+
+    /// Sets the unit of the numbers.
+    #[must_use]
+    pub const fn in_units(mut self, unit: &'static str) -> Field {
+        self.unit = unit;
+        self
     }
 
     /// Leaves the field out of CSV.

@@ -47,7 +47,8 @@ impl Offer for Offered {
 const RECLAIMABLE_BYTES: Field = Field::integer(
     "reclaimable_bytes",
     "space that all but one of the files take",
-);
+)
+.in_units("bytes");
 const VERIFIED: Field = Field::flag("verified", "whether the files were compared byte by byte");
 const FILES: Field = Field::objects(
     "files",

@@ -27,7 +27,8 @@ const ENTRIES_DELTA: Field = Field::integer(
     "entries_delta",
     "number of entries more than in the previous snapshot",
 );
-const DISK_PER_DAY: Field = Field::integer("disk_per_day", "allocated bytes more per day");
+const DISK_PER_DAY: Field =
+    Field::integer("disk_per_day", "growth of the allocated space per day").in_units("bytes");
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {

@@ -41,8 +41,9 @@ const SHARD_ROWS: Field = Field::objects(
 );
 const NEW_BYTES: Field = Field::integer(
     "new_bytes",
-    "bytes of the snapshot that older ones do not share",
-);
+    "space of the snapshot that older ones do not share",
+)
+.in_units("bytes");
 
 /// The beginning of a scan.
 static STARTED: Schema = Schema {

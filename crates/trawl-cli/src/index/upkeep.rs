@@ -37,7 +37,8 @@ const DAMAGED: Field = Field::integer(
 );
 const DRY_RUN: Field = Field::flag("dry_run", "whether nothing was removed");
 const RULE: Field = Field::text("rule", "the rule in effect");
-const FREED_BYTES: Field = Field::integer("freed_bytes", "bytes that removing would free");
+const FREED_BYTES: Field =
+    Field::integer("freed_bytes", "space that removing would free").in_units("bytes");
 const ID: Field = Field::text("id", "id of a snapshot");
 const KEEP: Field = Field::flag("keep", "whether a snapshot stays");
 const REASONS: Field = Field::text("reasons", "why a snapshot stays");

@@ -23,8 +23,8 @@ const USUAL: &str = "  File: \"%n\"\n    ID: %-8i Namelen: %-7l Type: %T\n\
                      Inodes: Total: %-10c Free: %d\n";
 
 const TYPE: Field = Field::text("type", "kind of file system");
-const BLOCK_SIZE: Field = Field::integer("block_size", "preferred I/O size");
-const UNIT: Field = Field::integer("unit", "unit of the numbers of blocks");
+const BLOCK_SIZE: Field = Field::integer("block_size", "preferred I/O size").in_units("bytes");
+const UNIT: Field = Field::integer("unit", "unit of the numbers of blocks").in_units("bytes");
 const BLOCKS: Field = Field::integer("blocks", "size of the file system in units");
 const BLOCKS_FREE: Field = Field::integer("blocks_free", "free units");
 const BLOCKS_AVAILABLE: Field = Field::integer("blocks_available", "free units for users");
