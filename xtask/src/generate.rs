@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{columns, conformance, predicates, program};
+use crate::{columns, conformance, fields, predicates, program};
 
 /// The bytes of one file.
 pub(crate) type Bytes = Vec<u8>;
@@ -43,6 +43,10 @@ pub(crate) static GENERATORS: &[Generator] = &[
     Generator::File {
         path: "docs/conformance.md",
         make: conformance::table,
+    },
+    Generator::File {
+        path: "docs/fields.md",
+        make: fields::reference,
     },
     Generator::File {
         path: "docs/find.md",

@@ -12,6 +12,7 @@
 
 mod columns;
 mod conformance;
+mod fields;
 mod generate;
 mod predicates;
 mod program;

@@ -14,7 +14,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 use trawl_query::AsOf;
 use trawl_session::{Wait, When};
 
-use crate::commands::{Class, Command, IndexOption, Setting, Spec, entry};
+use crate::Command;
+use crate::commands::{Class, IndexOption, Setting, Spec, entry};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::find::Called;

@@ -1,12 +1,12 @@
-//! The table of commands. From it come the command line, what is run, the sections of man pages,
-//! the reference of fields in `docs/json.md` and the command lines of the tests of output.
+//! What commands declare. From the table of commands, in the root of the crate, come the command
+//! line, what is run, the sections of man pages, the reference of fields in `docs/fields.md` and the
+//! command lines of the tests of output.
 //!
-//! A command is a file with its options and an `impl` of [`Spec`], and one row here.
+//! A command is a file with its options and an `impl` of [`Spec`], and one row of the table.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Subcommand;
 use trawl_report::Schema;
 
 use crate::arguments::Manner;
@@ -76,6 +76,8 @@ pub(crate) struct Setting<'w> {
 pub(crate) struct Entry {
     /// The command's name.
     pub(crate) name: &'static str,
+    /// [`Spec::CLASS`].
+    pub(crate) class: Class,
     /// [`Spec::INDEX`].
     pub(crate) index: IndexOption,
     /// [`Spec::TAKES_EXPRESSION`].
@@ -89,9 +91,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    const fn of<C: Spec>(name: &'static str) -> Entry {
+    /// Returns the row of a command.
+    pub(crate) const fn of<C: Spec>(name: &'static str) -> Entry {
         Entry {
             name,
+            class: C::CLASS,
             index: C::INDEX,
             takes_expression: C::TAKES_EXPRESSION,
             examples: C::EXAMPLES,
@@ -101,6 +105,7 @@ impl Entry {
     }
 }
 
+/// Defines `Command`, an enum of the commands, and `TABLE`, with a row for each.
 macro_rules! commands {
     ($($name:literal $command:ident $arguments:ty;)*) => {
         /// The commands.
@@ -108,27 +113,31 @@ macro_rules! commands {
         /// clap defines options only for the command that is given: defining all of them would take
         /// most of a short command's run time. It reads them after the texts here, so a doc comment
         /// on the type of a command's options would replace the command's text.
-        #[derive(Debug, Subcommand)]
+        #[derive(Debug, clap::Subcommand)]
         #[command(defer = true)]
         pub(crate) enum Command {$(
             #[command(
                 name = $name,
-                about = <$arguments as Spec>::ABOUT,
-                disable_help_flag = <$arguments as Spec>::HAS_OWN_HELP
+                about = <$arguments as $crate::commands::Spec>::ABOUT,
+                disable_help_flag = <$arguments as $crate::commands::Spec>::HAS_OWN_HELP
             )]
             $command(Box<$arguments>),
         )*}
 
         impl Command {
             /// Returns what the command works on.
-            pub(crate) fn class(&self) -> Class {
+            pub(crate) fn class(&self) -> $crate::commands::Class {
                 match self {
-                    $(Command::$command(_) => <$arguments as Spec>::CLASS,)*
+                    $(Command::$command(_) => <$arguments as $crate::commands::Spec>::CLASS,)*
                 }
             }
 
             /// Runs the command.
-            pub(crate) fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+            pub(crate) fn run(
+                &self,
+                setting: $crate::commands::Setting<'_>,
+            ) -> Result<$crate::exit::Exit, $crate::failure::Failure> {
+                use $crate::commands::Spec as _;
                 match self {
                     $(Command::$command(arguments) => arguments.run(setting),)*
                 }
@@ -136,43 +145,14 @@ macro_rules! commands {
         }
 
         /// The table.
-        pub(crate) static TABLE: &[Entry] = &[
-            $(Entry::of::<$arguments>($name),)*
+        pub(crate) static TABLE: &[$crate::commands::Entry] = &[
+            $($crate::commands::Entry::of::<$arguments>($name),)*
         ];
     };
 }
-
-commands! {
-    "index" Index crate::index::IndexArgs;
-    "sources" Sources crate::sources::SourcesArgs;
-    "watch" Watch crate::watch::WatchArgs;
-    "serve" Serve crate::serve::ServeArgs;
-    "run" Run crate::run::RunArgs;
-    "mount" Mount crate::run::MountArgs;
-    "unmount" Unmount crate::run::UnmountArgs;
-    "verify" Verify crate::index::upkeep::VerifyArgs;
-    "gc" Gc crate::index::upkeep::GcArgs;
-    "find" Find crate::find::FindArgs;
-    "locate" Locate crate::locate::LocateArgs;
-    "search" Search crate::search::SearchArgs;
-    "ls" Ls crate::ls::LsArgs;
-    "stat" Stat crate::stat::StatArgs;
-    "du" Du crate::du::DuArgs;
-    "getfattr" Getfattr crate::getfattr::GetfattrArgs;
-    "stats" Stats crate::stats::StatsArgs;
-    "sql" Sql crate::sql::SqlArgs;
-    "export" Export crate::sql::ExportArgs;
-    "top" Top crate::top::TopArgs;
-    "duplicates" Duplicates crate::duplicates::DuplicatesArgs;
-    "diff" Diff crate::diff::DiffArgs;
-    "history" History crate::history::HistoryArgs;
-    "growth" Growth crate::growth::GrowthArgs;
-    "help" Help crate::arguments::HelpArgs;
-    "completions" Completions crate::generate::CompletionsArgs;
-    "man" Man crate::generate::ManArgs;
-}
+pub(crate) use commands;
 
 /// Returns a command's row.
 pub(crate) fn entry(name: &str) -> Option<&'static Entry> {
-    TABLE.iter().find(|entry| entry.name == name)
+    crate::TABLE.iter().find(|entry| entry.name == name)
 }

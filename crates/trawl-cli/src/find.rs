@@ -20,7 +20,7 @@ use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 use trawl_query::AsOf;
-use trawl_report::{Schema, csv_header, csv_line};
+use trawl_report::{Schema, csv_header, csv_line, schema};
 use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
 use trawl_text::quote::Terminal;
 
@@ -128,6 +128,7 @@ pub(crate) struct FindArgs {
 static SCHEMA: Schema = Schema {
     row: "an entry that the expression selects",
     fields: &record::FIELDS,
+    forms: schema::ROWS,
     samples: &["find", "find --live ."],
 };
 

@@ -106,7 +106,8 @@ mod tests {
     use super::*;
 
     fn form<O: Offer>(line: &str) -> Option<Form> {
-        let command = FormArgs::<O>::augment_args(clap::Command::new("x")).args_override_self(true);
+        let command =
+            FormArgs::<O>::augment_args(clap::Command::default()).args_override_self(true);
         let matches = command.try_get_matches_from(line.split(' ')).ok()?;
         Some(FormArgs::<O>::from_arg_matches(&matches).ok()?.form())
     }

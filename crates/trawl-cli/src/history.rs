@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use trawl_answers::history::{Change, history};
 use trawl_diff::AttributeSet;
 use trawl_find::record;
+use trawl_model::Column;
 use trawl_query::SnapshotInfo;
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_session::Sessions;
 
 use crate::answer::{Failing, say_no_answer};
@@ -35,12 +36,12 @@ const ENTRY: Field = Field::object(
     "an entry's fields at that time; `null` if it did not exist",
 );
 const TYPE: Field = fields::TYPE.without_json();
-const SIZE: Field = fields::SIZE.without_json();
-const MODE: Field = fields::MODE.without_json();
+const SIZE: Field = record::field(Column::Size).without_json();
+const MODE: Field = record::field(Column::Mode).without_json();
 const PERMISSIONS: Field = fields::PERMISSIONS.without_json();
-const UID: Field = fields::UID.without_json();
-const GID: Field = fields::GID.without_json();
-const MTIME: Field = fields::MTIME.without_json();
+const UID: Field = record::field(Column::Uid).without_json();
+const GID: Field = record::field(Column::Gid).without_json();
+const MTIME: Field = record::field(Column::Mtime).without_json();
 
 /// Rows for programs.
 static SCHEMA: Schema = Schema {
@@ -60,6 +61,7 @@ static SCHEMA: Schema = Schema {
         GID,
         MTIME,
     ],
+    forms: schema::ROWS,
     samples: &["history odd ."],
 };
 

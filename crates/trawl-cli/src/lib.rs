@@ -3,6 +3,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`exit`] | exit codes and how they combine |
+//! | `commands` | what commands declare, for the table of commands below |
+//! | `forms` | `--json` and other options about the form of answers |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
 //! | `output`, `failure` | standard output, error messages |
 //! | `again` | asking again when index files disappear |
@@ -16,6 +18,7 @@
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
+//! | [`reports`] | what commands print for programs |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
 //!
 //! Invariants: results go to standard output, everything else to standard error; every command ends
@@ -44,6 +47,7 @@ mod locate;
 mod ls;
 mod manual;
 mod output;
+pub mod reports;
 mod rows;
 mod run;
 mod scope;
@@ -68,6 +72,37 @@ use commands::{Class, Setting};
 use exit::Exit;
 use failure::Failure;
 use output::{end_quietly_on_closed_pipe, print_about_words, say};
+
+// The commands, in the order of the list of commands. A new one is a module above and a row here.
+commands::commands! {
+    "index" Index index::IndexArgs;
+    "sources" Sources sources::SourcesArgs;
+    "watch" Watch watch::WatchArgs;
+    "serve" Serve serve::ServeArgs;
+    "run" Run run::RunArgs;
+    "mount" Mount run::MountArgs;
+    "unmount" Unmount run::UnmountArgs;
+    "verify" Verify index::upkeep::VerifyArgs;
+    "gc" Gc index::upkeep::GcArgs;
+    "find" Find find::FindArgs;
+    "locate" Locate locate::LocateArgs;
+    "search" Search search::SearchArgs;
+    "ls" Ls ls::LsArgs;
+    "stat" Stat stat::StatArgs;
+    "du" Du du::DuArgs;
+    "getfattr" Getfattr getfattr::GetfattrArgs;
+    "stats" Stats stats::StatsArgs;
+    "sql" Sql sql::SqlArgs;
+    "export" Export sql::ExportArgs;
+    "top" Top top::TopArgs;
+    "duplicates" Duplicates duplicates::DuplicatesArgs;
+    "diff" Diff diff::DiffArgs;
+    "history" History history::HistoryArgs;
+    "growth" Growth growth::GrowthArgs;
+    "help" Help arguments::HelpArgs;
+    "completions" Completions generate::CompletionsArgs;
+    "man" Man generate::ManArgs;
+}
 
 /// Runs the program with these words, the first being its own name, and returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {

@@ -2,7 +2,7 @@
 
 use trawl_format::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_indexer::sources::in_all;
-use trawl_report::{Row, Schema, Value, fields};
+use trawl_report::{Row, Schema, Value, fields, schema};
 use trawl_text::units::{Scale, format};
 
 use crate::at::time_text;
@@ -27,6 +27,7 @@ pub(crate) static SCHEMA: Schema = Schema {
         fields::ISSUES,
         fields::INDEX_BYTES,
     ],
+    forms: schema::OBJECTS,
     samples: &["sources --snapshots"],
 };
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use trawl_format::{IndexDir, Snapshot, Source};
 use trawl_indexer::ID_MAP;
 use trawl_indexer::sources::{in_all, kept};
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
@@ -26,7 +26,8 @@ use crate::{settings, snapshots};
 const CREATED: Field = Field::time("created", "when a source was added");
 const SHARDS: Field = Field::integer("shards", "number of parts of a snapshot");
 const SNAPSHOTS: Field = Field::integer("snapshots", "number of snapshots kept");
-const ALL_BYTES: Field = Field::integer("all_bytes", "bytes of all snapshots together");
+const ALL_BYTES: Field =
+    Field::integer("all_bytes", "space of all snapshots together").in_units("bytes");
 const OPTIONS: Field = Field::options("options", "options of a scan, as text");
 
 /// Rows for programs.
@@ -50,6 +51,7 @@ static SCHEMA: Schema = Schema {
         OPTIONS,
         fields::INDEX,
     ],
+    forms: schema::OBJECTS,
     samples: &["sources"],
 };
 

@@ -18,9 +18,10 @@ use trawl_model::guard::Credentials;
 use trawl_query::{AsOf, Index, QueryError};
 pub use trawl_session::shown_index;
 
+use crate::Command;
 use crate::arguments::{self, Manner};
 pub use crate::at::why_none;
-use crate::commands::{Command, Setting, Spec};
+use crate::commands::{Setting, Spec};
 pub use crate::csv::{Cells, protected};
 use crate::exit::Exit;
 use crate::failure::Failure;

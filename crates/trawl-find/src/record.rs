@@ -42,14 +42,14 @@ pub const FIELDS: [Field; 1 + REPORTED.len() + EXPLANATIONS] = {
 };
 
 /// Returns the field of a column.
-const fn field(column: Column) -> Field {
+pub const fn field(column: Column) -> Field {
     let info = column.info();
     let field = match (column, info.kind) {
         (Column::Type, _) => fields::TYPE,
         (_, ColumnType::Text) => Field::text(info.name, info.doc),
         (_, ColumnType::Bytes) => Field::bytes(info.name, info.doc),
         _ if column.nanoseconds().is_some() => Field::time(info.name, info.doc),
-        _ => Field::integer(info.name, info.doc),
+        _ => Field::integer(info.name, info.doc).in_units(info.unit),
     };
     match info.report {
         Report::JsonAndCsv(_) => field,

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use trawl_model::Timestamp;
 use trawl_model::escape::escape;
 use trawl_text::json::{hex, rfc3339};
 
@@ -42,7 +41,7 @@ pub(crate) struct Csv {
     cells: Cells,
     line: Vec<u8>,
     fields: usize,
-    /// Elements of the list that is open, if they do not come first.
+    /// Whether the list that is open has elements.
     is_in_list: bool,
     list: String,
 }
@@ -151,11 +150,15 @@ impl Renderer for Csv {
         self.is_in_list = false;
     }
 
-    fn element(&mut self, text: &str) {
+    fn element(&mut self, value: Value<'_>) {
         if std::mem::replace(&mut self.is_in_list, true) {
             self.list.push('+');
         }
-        self.list.push_str(text);
+        match value {
+            Value::Text(text) => self.list.push_str(text),
+            Value::Integer(number) => self.list.push_str(&number.to_string()),
+            _ => {}
+        }
     }
 
     fn member(&mut self, _: &str, _: &str) {}
@@ -174,54 +177,6 @@ impl Renderer for Csv {
         self.line.clear();
         self.fields = 0;
         done
-    }
-}
-
-/// A line under construction.
-#[derive(Clone, Debug, Default)]
-pub struct Line {
-    csv: Csv,
-}
-
-impl Line {
-    /// A line without fields.
-    pub fn new(cells: Cells) -> Line {
-        Line {
-            csv: Csv::new(cells),
-        }
-    }
-
-    /// Adds a field with text.
-    #[must_use]
-    pub fn field(mut self, value: impl AsRef<[u8]>) -> Line {
-        self.csv.bytes(value.as_ref(), Columns::One);
-        self
-    }
-
-    /// Adds two fields: a byte string as text, and its bytes in hexadecimal if they are not valid
-    /// UTF-8.
-    #[must_use]
-    pub fn path(mut self, value: impl AsRef<[u8]>) -> Line {
-        self.csv.bytes(value.as_ref(), Columns::WithRaw);
-        self
-    }
-
-    /// Adds a field with a time; the field is empty if there is no time.
-    #[must_use]
-    pub fn time(self, time: Option<Timestamp>) -> Line {
-        self.field(time.map(rfc3339).unwrap_or_default())
-    }
-
-    /// Adds a field with a number or anything else that prints.
-    #[must_use]
-    pub fn value(mut self, value: impl Display) -> Line {
-        self.csv.push(value.to_string().as_bytes());
-        self
-    }
-
-    /// Returns the line with its line end.
-    pub fn close(self) -> Vec<u8> {
-        self.csv.close_row()
     }
 }
 
@@ -249,25 +204,47 @@ mod tests {
         }
     }
 
-    #[test]
-    fn bytes_that_are_no_text_are_in_hex_beside_it() {
-        let line = Line::new(Cells::AsTheyAre).path(b"a\xff").path("b").close();
-        assert_eq!(line, b"a\\xff,61ff,b,\n");
+    const FIELDS: &[Field] = &[
+        Field::bytes("path", "a path"),
+        Field::text("text", "a text"),
+        Field::integer("number", "a number"),
+        Field::texts("list", "texts"),
+        Field::object("inner", &[], "only in JSON"),
+        Field::bytes("last", "left out"),
+    ];
+
+    fn line(cells: Cells, path: &[u8], text: &str) -> String {
+        let line = crate::csv_line(FIELDS, cells, |row| {
+            row.put(&FIELDS[0], path)
+                .put(&FIELDS[1], text)
+                .put(&FIELDS[2], -7i64)
+                .texts(&FIELDS[3], ["a", "b"])
+                .object(&FIELDS[4], |_| {});
+        });
+        String::from_utf8(line).unwrap()
     }
 
     #[test]
-    fn fields_are_quoted_where_they_must_be() {
-        let line = Line::new(Cells::AsTheyAre)
-            .field("plain")
-            .field("a,b")
-            .field("say \"x\"")
-            .field(b"two\nlines")
-            .field("")
-            .value(7)
-            .close();
-        assert_eq!(
-            String::from_utf8(line).unwrap(),
-            "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\",,7\n"
-        );
+    fn lines_have_the_columns_of_the_header() {
+        let header = crate::csv_header(FIELDS);
+        assert_eq!(header, "path,path_raw,text,number,list,last,last_raw\n");
+        let plain = line(Cells::AsTheyAre, b"a\xff", "=1");
+        assert_eq!(plain, "a\\xff,61ff,=1,-7,a+b,,\n");
+        let protected = line(Cells::Protected, b"+x", "=1");
+        assert_eq!(protected, "'+x,,'=1,-7,a+b,,\n");
+    }
+
+    #[test]
+    fn texts_are_quoted_where_they_must_be() {
+        for (text, cell) in [
+            ("plain", "plain"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("", ""),
+        ] {
+            let line = line(Cells::AsTheyAre, b"p", text);
+            assert_eq!(line, format!("p,,{cell},-7,a+b,,\n"), "{text}");
+        }
     }
 }

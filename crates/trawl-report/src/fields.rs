@@ -1,40 +1,27 @@
-//! The fields that several commands print: a name means the same everywhere.
+//! Fields that several commands print besides the columns of an entry.
 //!
 //! A field that only one command prints is declared beside that command.
 
 use crate::schema::Field;
 
 macro_rules! fields {
-    ($($(#[$attribute:meta])* $constant:ident = $kind:ident $name:literal $meaning:literal;)*) => {$(
+    ($($constant:ident = $kind:ident $name:literal $(in $unit:literal)? $meaning:literal;)*) => {$(
         #[doc = concat!("`", $name, "`: ", $meaning, ".")]
-        $(#[$attribute])*
-        pub const $constant: Field = Field::$kind($name, $meaning);
+        pub const $constant: Field = Field::$kind($name, $meaning)$(.in_units($unit))?;
     )*};
 }
 
 fields! {
     PATH = bytes "path" "path, as the question spells it";
     ROOT = bytes "root" "root of a source or of a search";
-    TYPE = text "type" "`f` `d` `l` `p` `s` `b` `c` as `find -type`, `U` if unknown; `null` if no attributes are known; then the fields below are missing";
-    SIZE = integer "size" "apparent size, stx_size; for groups and trees the sum, each object once";
-    DISK_BYTES = integer "disk_bytes" "allocated space, for groups and trees";
-    BLOCKS = integer "blocks" "allocated space in units of 512 bytes, stx_blocks";
-    MODE = integer "mode" "type and permission bits, stx_mode";
+    TYPE = text "type" "`f` `d` `l` `p` `s` `b` `c` as `find -type`, `U` if unknown; `null` if no attributes are known; then the fields of an entry besides `path` are missing";
+    SIZE = integer "size" in "bytes" "sum of apparent sizes, each object once";
+    DISK_BYTES = integer "disk_bytes" in "bytes" "allocated space of a group or a tree";
     PERMISSIONS = text "permissions" "the permission bits in octal: `0755`";
-    NLINK = integer "nlink" "hard links";
     UID = integer "uid" "owner";
     GID = integer "gid" "owning group";
     USER = bytes "user" "the owner's name; `null` if the system has none";
     GROUP = bytes "group" "the owning group's name; `null` if the system has none";
-    INO = integer "ino" "inode number";
-    DEV = integer "dev" "device that holds the object: makedev(3) as in st_dev";
-    RDEV = integer "rdev" "device that a device file stands for, like `dev`; 0 if none";
-    BLKSIZE = integer "blksize" "preferred I/O size";
-    ATIME = time "atime" "last access";
-    MTIME = time "mtime" "last change of the content";
-    CTIME = time "ctime" "last change of the inode";
-    BTIME = time "btime" "creation; `null` where the file system does not keep it";
-    LINK_TARGET = bytes "link_target" "target of a symbolic link; left out for other types";
     ID = text "id" "id of a source";
     INDEX = bytes "index" "path of the index";
     STATE = text "state" "what a snapshot says about a path: `present`, `same`, `changed`, `absent`, `unknown`";
@@ -48,9 +35,13 @@ fields! {
     SNAPSHOT = text "snapshot" "id of a snapshot";
     STARTED = time "started" "when a scan began";
     FINISHED = time "finished" "when a scan ended";
-    SIZE_DELTA = integer "size_delta" "bytes more than in the previous snapshot, apparent";
-    DISK_DELTA = integer "disk_delta" "bytes more than in the previous snapshot, allocated";
-    INDEX_BYTES = integer "index_bytes" "bytes of a snapshot in the index";
+    SIZE_DELTA = integer "size_delta" in "bytes" "apparent size beyond that of the previous snapshot";
+    DISK_DELTA = integer "disk_delta" in "bytes" "allocated space beyond that of the previous snapshot";
+    INDEX_BYTES = integer "index_bytes" in "bytes" "space of a snapshot in the index";
     ERRNO = integer "errno" "number of errno(3)";
-    EVENT = text "event" "kind of the line";
+    EVENT = text "event" "`start`, `progress`, `issue`, `done`, `interrupted`, `error`; `finding`, `verified`; `snapshot`, `gc`; `rebuilt-names`; `user`, `difference`, `checked`";
+    PROBLEM = text "problem" "problem found in a file of the index";
+    FINDINGS = integer "findings" "number of findings";
+    MESSAGE = text "message" "the system's message";
+    ELAPSED_MS = integer "elapsed_ms" in "ms" "time since the scan began";
 }

@@ -1,6 +1,5 @@
 //! Rows as JSON objects, one per line.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use trawl_model::escape::escape;
@@ -53,6 +52,25 @@ impl Json {
     }
 }
 
+/// Appends a value; bytes as text.
+fn push_value(text: &mut String, value: Value<'_>) {
+    match value {
+        Value::Null => text.push_str("null"),
+        Value::Text(value) => push_string(text, value),
+        Value::Letter(letter) => push_string(text, letter.encode_utf8(&mut [0; 4])),
+        Value::Bytes(bytes) => push_string(text, &escape(bytes)),
+        Value::Integer(number) => push_integer(text, number),
+        Value::Rounded(number) => push_integer(text, number.round() as i128),
+        Value::Flag(true) => text.push_str("true"),
+        Value::Flag(false) => text.push_str("false"),
+        Value::Time(time) => {
+            text.push('"');
+            push_rfc3339(text, time);
+            text.push('"');
+        }
+    }
+}
+
 impl Renderer for Json {
     fn begin(&mut self, _: &[Field], _: &mut dyn Write) -> io::Result<()> {
         Ok(())
@@ -66,20 +84,7 @@ impl Renderer for Json {
         let key = field.name;
         match value {
             Value::Bytes(bytes) => self.bytes(key, bytes),
-            Value::Null => self.key(key).push_str("null"),
-            Value::Text(text) => push_string(self.key(key), text),
-            Value::Letter(letter) => push_string(self.key(key), letter.encode_utf8(&mut [0; 4])),
-            Value::Integer(number) => push_integer(self.key(key), number),
-            Value::Rounded(number) => push_integer(self.key(key), number.round() as i128),
-            Value::Flag(flag) => {
-                let _ = write!(self.key(key), "{flag}");
-            }
-            Value::Time(time) => {
-                let text = self.key(key);
-                text.push('"');
-                push_rfc3339(text, time);
-                text.push('"');
-            }
+            value => push_value(self.key(key), value),
         }
     }
 
@@ -98,9 +103,9 @@ impl Renderer for Json {
         });
     }
 
-    fn element(&mut self, text: &str) {
+    fn element(&mut self, value: Value<'_>) {
         self.separate();
-        push_string(&mut self.text, text);
+        push_value(&mut self.text, value);
     }
 
     fn member(&mut self, key: &str, text: &str) {

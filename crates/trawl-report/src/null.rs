@@ -34,7 +34,7 @@ impl Renderer for Null {
 
     fn open(&mut self, _: Option<&Field>, _: Nest) {}
 
-    fn element(&mut self, _: &str) {}
+    fn element(&mut self, _: Value<'_>) {}
 
     fn member(&mut self, _: &str, _: &str) {}
 

@@ -156,3 +156,77 @@ fn filled(fields: &'static [Field], renderer: &mut dyn Renderer, fill: impl FnOn
     fill(&mut row);
     row.finish();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::ROWS;
+
+    const PATH: Field = Field::bytes("path", "a path").with_null();
+    const SIZE: Field = Field::integer("size", "a size");
+    const PART: Field = Field::text("part", "a part of an object");
+    const INNER: Field = Field::object("inner", &[PART], "an object");
+    const LIST: Field = Field::objects("list", &[PART], "a list");
+    const OPTIONS: Field = Field::options("options", "options");
+    const NUMBERS: Field = Field::integers("numbers", "numbers");
+
+    static SCHEMA: Schema = Schema {
+        row: "an example",
+        fields: &[PATH, SIZE, INNER, LIST, OPTIONS, NUMBERS],
+        forms: ROWS,
+        samples: &[],
+    };
+
+    fn written(form: Form) -> String {
+        let mut report = Report::new(&SCHEMA, form, Cells::AsTheyAre, Vec::new());
+        report.begin().unwrap();
+        for (path, size) in [(&b"/a\xff"[..], Some(u64::MAX)), (b"/b", None)] {
+            let filled = report.line(
+                || format!("{}\n", String::from_utf8_lossy(path)),
+                |row| {
+                    row.put(&PATH, path).put(&SIZE, size);
+                    if size.is_some() {
+                        row.object(&INNER, |row| {
+                            row.put(&PART, "x");
+                        })
+                        .objects(&LIST, ["y", "z"], |row, part| {
+                            row.put(&PART, part);
+                        })
+                        .options(&OPTIONS, [("k", "v")])
+                        .integers(&NUMBERS, [1u32, 2]);
+                    }
+                },
+            );
+            filled.unwrap();
+        }
+        String::from_utf8_lossy(&report.into_output()).into_owned()
+    }
+
+    #[test]
+    fn one_schema_gives_all_forms() {
+        let json = written(Form::Json);
+        let lines: Vec<serde_json::Value> = json
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let first = serde_json::json!({
+            "path": "/a\\xff", "path_raw": "2f61ff", "size": u64::MAX.to_string(),
+            "inner": {"part": "x"}, "list": [{"part": "y"}, {"part": "z"}],
+            "options": {"k": "v"}, "numbers": [1, 2],
+        });
+        assert_eq!(lines[0], first);
+        assert_eq!(lines[1], serde_json::json!({"path": "/b", "size": null}));
+        let csv = "path,path_raw,size,numbers\n/a\\xff,2f61ff,18446744073709551615,1+2\n/b,,,\n";
+        assert_eq!(written(Form::Csv), csv);
+        assert_eq!(written(Form::Null), "/a\u{fffd}\0/b\0");
+        assert_eq!(written(Form::Text), "/a\u{fffd}\n/b\n");
+    }
+
+    #[test]
+    fn a_failed_output_is_an_error() {
+        let mut room = [0u8; 3];
+        let mut report = Report::new(&SCHEMA, Form::Csv, Cells::AsTheyAre, &mut room[..]);
+        let error = report.begin().unwrap_err();
+        assert!(error.to_string().starts_with("cannot write the report"));
+    }
+}

@@ -28,8 +28,8 @@ pub trait Renderer {
     /// Begins a field, or an element of a list (`field` is `None`), that has parts.
     fn open(&mut self, field: Option<&Field>, nest: Nest);
 
-    /// Takes an element of a list of texts.
-    fn element(&mut self, text: &str);
+    /// Takes an element of a list.
+    fn element(&mut self, value: Value<'_>);
 
     /// Takes a member of an object with any keys.
     fn member(&mut self, key: &str, text: &str);
@@ -94,7 +94,23 @@ impl Row<'_> {
         if let Some(field) = self.reach(field) {
             self.renderer.open(Some(field), Nest::List);
             for text in texts {
-                self.renderer.element(text.as_ref());
+                self.renderer.element(Value::Text(text.as_ref()));
+            }
+            self.renderer.close(Nest::List);
+        }
+        self
+    }
+
+    /// Sets a field to a list of whole numbers.
+    pub fn integers<'v>(
+        &mut self,
+        field: &Field,
+        numbers: impl IntoIterator<Item = impl Into<Value<'v>>>,
+    ) -> &mut Self {
+        if let Some(field) = self.reach(field) {
+            self.renderer.open(Some(field), Nest::List);
+            for number in numbers {
+                self.renderer.element(number.into());
             }
             self.renderer.close(Nest::List);
         }

@@ -1,7 +1,15 @@
 //! What a report consists of: its fields, with names, types, units and documentation.
 //!
-//! A schema is data: the renderers, the reference in `docs/json.md` and the tests of output read
+//! A schema is data: the renderers, the reference in `docs/fields.md` and the tests of output read
 //! it.
+
+use crate::form::Form;
+
+/// JSON is the only form.
+pub const OBJECTS: &[Form] = &[Form::Json];
+
+/// JSON and CSV.
+pub const ROWS: &[Form] = &[Form::Json, Form::Csv];
 
 /// The fields of a report's rows, in the order in which they are printed.
 #[derive(Debug)]
@@ -10,8 +18,10 @@ pub struct Schema {
     pub row: &'static str,
     /// The fields.
     pub fields: &'static [Field],
-    /// Command lines that print such rows, without the program's name and the form: together they
-    /// print every field. Tests run them in a tree of odd names.
+    /// The forms in which the rows are printed, besides text.
+    pub forms: &'static [Form],
+    /// Command lines that print such rows, without the program's name and the form. Tests run them
+    /// in a tree of odd names.
     pub samples: &'static [&'static str],
 }
 
@@ -22,7 +32,9 @@ pub struct Field {
     pub name: &'static str,
     /// Type of the values.
     pub kind: Kind,
-    /// Documentation, with the unit.
+    /// Unit of numbers, as in `bytes`; empty for plain counts and other types.
+    pub unit: &'static str,
+    /// Documentation.
     pub meaning: &'static str,
     /// The forms in which the field appears.
     pub forms: Forms,
@@ -43,6 +55,8 @@ pub enum Kind {
     Time,
     /// A list of texts; joined by `+` in CSV.
     Texts,
+    /// A list of whole numbers; joined by `+` in CSV.
+    Integers,
     /// An object with these fields; only in JSON.
     Object(&'static [Field]),
     /// A list of objects with these fields; only in JSON.
@@ -61,6 +75,7 @@ impl Kind {
             Kind::Flag => "yes or no",
             Kind::Time => "time",
             Kind::Texts => "list of text",
+            Kind::Integers => "list of integers",
             Kind::Object(_) | Kind::Options => "object",
             Kind::Objects(_) => "list",
         }
@@ -126,6 +141,7 @@ impl Field {
         Field {
             name,
             kind,
+            unit: "",
             meaning,
             forms,
         }
@@ -161,6 +177,11 @@ impl Field {
         Field::new(name, Kind::Texts, meaning, Columns::One)
     }
 
+    /// Returns a field of lists of whole numbers.
+    pub const fn integers(name: &'static str, meaning: &'static str) -> Field {
+        Field::new(name, Kind::Integers, meaning, Columns::One)
+    }
+
     /// Returns a field of objects, which is only in JSON.
     pub const fn object(
         name: &'static str,
@@ -182,6 +203,13 @@ impl Field {
     /// Returns a field of objects of texts with any keys, which is only in JSON.
     pub const fn options(name: &'static str, meaning: &'static str) -> Field {
         Field::new(name, Kind::Options, meaning, Columns::None)
+    }
+
+    /// Sets the unit of the numbers.
+    #[must_use]
+    pub const fn in_units(mut self, unit: &'static str) -> Field {
+        self.unit = unit;
+        self
     }
 
     /// Leaves the field out of CSV.

@@ -4,8 +4,7 @@ use trawl_diff::{AttributeSet, Difference, Kind};
 use trawl_find::record;
 use trawl_model::rows::OwnedRow;
 use trawl_model::{Acl, Column, Meta, Timestamp, Value as ColumnValue};
-use trawl_report::schema::joined;
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::json::rfc3339;
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
@@ -73,6 +72,7 @@ pub(super) static SCHEMA: Schema = Schema {
         MTIME_BEFORE,
         MTIME_AFTER,
     ],
+    forms: schema::ROWS,
     samples: &["diff"],
 };
 
@@ -341,7 +341,7 @@ const DEFAULT_ACL: Field = Field::text("default_acl", "default access control li
 
 /// The fields of an entry, including those that `find --json` does not have.
 pub(crate) const STATE_FIELDS: [Field; record::FIELDS.len() + 3] =
-    joined::<{ record::FIELDS.len() }, 3, { record::FIELDS.len() + 3 }>(
+    schema::joined::<{ record::FIELDS.len() }, 3, { record::FIELDS.len() + 3 }>(
         record::FIELDS,
         [XATTRS, ACL, DEFAULT_ACL],
     );

@@ -3,7 +3,7 @@
 use trawl_answers::diff::{self, Sums, Tally};
 use trawl_diff::Difference;
 use trawl_model::Uid;
-use trawl_report::{Field, Row, Schema, fields};
+use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -64,6 +64,7 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::SIZE_DELTA,
         fields::DISK_DELTA,
     ],
+    forms: schema::ROWS,
     samples: &["diff --summary"],
 };
 

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use trawl_answers::du::{Amount, Du};
 use trawl_model::Timestamp;
-use trawl_report::{Field, Schema, fields};
+use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
@@ -38,6 +38,7 @@ const INODES: Field = Field::integer("inodes", "number of objects that `du` coun
 static SCHEMA: Schema = Schema {
     row: "a directory with everything below it, or a file",
     fields: &[fields::PATH, fields::DISK_BYTES, fields::SIZE, INODES],
+    forms: schema::ROWS,
     samples: &["du -a"],
 };
 

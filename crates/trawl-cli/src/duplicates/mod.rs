@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use trawl_answers::duplicates::{DuplicatesOptions, Set, Verify, duplicates};
 use trawl_query::{Alike, Entry};
-use trawl_report::{Field, Schema, fields};
+use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
@@ -47,7 +47,8 @@ impl Offer for Offered {
 const RECLAIMABLE_BYTES: Field = Field::integer(
     "reclaimable_bytes",
     "space that all but one of the files take",
-);
+)
+.in_units("bytes");
 const VERIFIED: Field = Field::flag("verified", "whether the files were compared byte by byte");
 const FILES: Field = Field::objects(
     "files",
@@ -61,6 +62,7 @@ const PATH: Field = fields::PATH.with_null();
 static SCHEMA: Schema = Schema {
     row: "a group of files that may be duplicates",
     fields: &[fields::SIZE, RECLAIMABLE_BYTES, VERIFIED, FILES],
+    forms: schema::OBJECTS,
     samples: &["duplicates --min-size 1"],
 };
 
@@ -68,7 +70,8 @@ static SCHEMA: Schema = Schema {
 static FILE: Schema = Schema {
     row: "a file that may be a duplicate",
     fields: &[GROUP, fields::SIZE, fields::DISK_BYTES, PATH],
-    samples: &[],
+    forms: &[Form::Csv],
+    samples: &["duplicates --min-size 1"],
 };
 
 // Options of `trawl duplicates`.
@@ -99,7 +102,7 @@ pub(crate) struct DuplicatesArgs {
 impl Spec for DuplicatesArgs {
     const ABOUT: &'static str = "Find files that may be duplicates";
     const SEE_ALSO: &'static [&'static str] = &["trawl-top(1)", "cmp(1)"];
-    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA, &FILE];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self, setting.manner)

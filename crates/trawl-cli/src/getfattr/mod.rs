@@ -15,7 +15,7 @@ use trawl_find::regex::{Dialect, Regex};
 use trawl_model::FileType;
 use trawl_model::path::{display, is_within, split};
 use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
-use trawl_report::{Field, Schema, fields};
+use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
@@ -44,6 +44,7 @@ const ATTRIBUTES: Field = Field::objects(
 static SCHEMA: Schema = Schema {
     row: "an entry with extended attributes",
     fields: &[fields::PATH, ATTRIBUTES],
+    forms: schema::OBJECTS,
     samples: &["getfattr -d -m - -R ."],
 };
 

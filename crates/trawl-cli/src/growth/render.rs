@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trawl_model::{Timestamp, Uid};
 use trawl_query::{Count, SnapshotInfo};
-use trawl_report::{Field, Row, Schema, Value, fields};
+use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -27,7 +27,8 @@ const ENTRIES_DELTA: Field = Field::integer(
     "entries_delta",
     "number of entries more than in the previous snapshot",
 );
-const DISK_PER_DAY: Field = Field::integer("disk_per_day", "allocated bytes more per day");
+const DISK_PER_DAY: Field =
+    Field::integer("disk_per_day", "growth of the allocated space per day").in_units("bytes");
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {
@@ -47,6 +48,7 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::DISK_DELTA,
         DISK_PER_DAY,
     ],
+    forms: schema::ROWS,
     samples: &["growth", "growth --by ext"],
 };
 

@@ -5,6 +5,7 @@
 //! files. After a failure, the next root is still scanned.
 
 pub(crate) mod check;
+mod events;
 pub(crate) mod progress;
 mod scan;
 pub(crate) mod summary;
@@ -15,6 +16,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use trawl_indexer::{Exclusion, IdMapChoice, Job, ScanOptions, Unchanged};
+use trawl_report::Schema;
 use trawl_scan::trace::STANDARD_INPUT;
 use trawl_scan::{Mounts, Xattrs};
 
@@ -155,6 +157,24 @@ impl Spec for IndexArgs {
         "trawl-gc(1)",
         "trawl-verify(1)",
     ];
+    const REPORTS: &'static [&'static Schema] = &[
+        events::ALL[0],
+        events::ALL[1],
+        events::ALL[2],
+        events::ALL[3],
+        events::ALL[4],
+        &check::report::FINDING,
+        &check::report::DIFFERENCE,
+        &check::report::USER,
+        &check::report::CHECKED,
+        &check::progress::COMPARED,
+        &upkeep::REBUILT,
+        &upkeep::FINDING,
+        &upkeep::VERIFIED,
+        &upkeep::VERDICT,
+        &upkeep::PLANNED,
+        &upkeep::COLLECTED,
+    ];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         run(setting.index, self)
@@ -180,10 +200,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     }
     let dir = settings::index_dir(index.clone())?;
     if args.check.check_permissions {
-        let form = match args.form.is_json() {
-            true => check::Form::Json,
-            false => check::Form::Text,
-        };
+        let form = args.form.form();
         return check::run(&dir, &args.paths, &args.check, args.style(), form);
     }
     let mut exit = Exit::Complete;
@@ -200,13 +217,13 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
             true => upkeep::tell_all,
             false => upkeep::collect_all,
         };
-        exit = exit.and(act(&dir, &args.retention.retention(), args.form.is_json())?);
+        exit = exit.and(act(&dir, &args.retention.retention(), args.form.form())?);
     }
     if exit != Exit::Interrupted && args.rebuild_names {
-        exit = exit.and(upkeep::rebuild_names(&dir, args.form.is_json())?);
+        exit = exit.and(upkeep::rebuild_names(&dir, args.form.form())?);
     }
     if exit != Exit::Interrupted && args.verify {
-        exit = exit.and(upkeep::verify(&dir, args.form.is_json())?);
+        exit = exit.and(upkeep::verify(&dir, args.form.form())?);
     }
     Ok(exit)
 }

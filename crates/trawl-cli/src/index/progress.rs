@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use trawl_indexer::Running;
 use trawl_scan::Progress;
 
-use trawl_text::json::Object;
+use crate::index::events;
 
 pub(crate) use trawl_text::words::{counted, grouped};
 
@@ -119,11 +119,7 @@ fn write_error(text: &str) {
 fn render(style: Style, scan: &Running, elapsed: Duration) -> String {
     let (counts, writing) = (scan.progress(), scan.is_writing());
     match style {
-        Style::Json => {
-            let object = event("progress", scan.root());
-            let object = with_counts(object, &counts).flag("writing", writing);
-            object.number("elapsed_ms", millis(elapsed)).close() + "\n"
-        }
+        Style::Json => events::progress(scan, elapsed) + "\n",
         Style::Line => format!("\r\x1b[K{}", line(scan.root(), &counts, writing, elapsed)),
         Style::Plain | Style::Silent => {
             format!("trawl: {}\n", line(scan.root(), &counts, writing, elapsed))
@@ -141,21 +137,6 @@ fn line(root: &[u8], counts: &Progress, writing: bool, elapsed: Duration) -> Str
         counted(counts.issues, "issue"),
         clock(elapsed),
     )
-}
-
-/// Creates an event about a source.
-pub(crate) fn event(name: &str, root: &[u8]) -> Object {
-    let object = Object::new().text("event", name);
-    object.bytes("root", trawl_model::path::display(root))
-}
-
-/// Adds a scan's counts to an object.
-pub(crate) fn with_counts(object: Object, counts: &Progress) -> Object {
-    object
-        .number("entries", counts.entries)
-        .number("directories", counts.directories)
-        .number("size", counts.bytes)
-        .number("issues", counts.issues)
 }
 
 /// Returns entries per second.

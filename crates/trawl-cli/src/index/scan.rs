@@ -13,9 +13,9 @@ use trawl_indexer::{
 use trawl_model::Issue;
 use trawl_session::now;
 
-use super::IssuesShown;
-use super::progress::{Shown, Style, event};
-use super::summary::{self, issue_event, issue_line};
+use super::progress::{Shown, Style};
+use super::summary::{self, issue_line};
+use super::{IssuesShown, events};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::output::{Output, say};
@@ -60,7 +60,7 @@ impl Teller {
 
     fn issue(&self, issue: &Issue) {
         if self.telling.style == Style::Json {
-            eprintln!("{}", issue_event(issue).close());
+            eprintln!("{}", events::issue(issue));
         } else if self.telling.issues == IssuesShown::All {
             let clear = match self.telling.style {
                 Style::Line => "\r\x1b[K",
@@ -76,7 +76,7 @@ impl Listener for Teller {
         match heard {
             Event::Begun(scan) => {
                 if self.telling.style == Style::Json {
-                    eprintln!("{}", event("start", scan.root()).close());
+                    eprintln!("{}", events::started(scan.root()));
                 }
                 self.progress = Shown::begin(self.telling.style, scan);
             }
@@ -123,10 +123,10 @@ pub(super) fn scan_all(
         let ended = ended.map_err(Failure::from).and_then(|done| {
             let exit = Exit::from_issues(done.issues.hiding);
             if telling.style == Style::Json {
-                eprintln!("{}", summary::json(&done).close());
+                eprintln!("{}", events::done(&done));
             }
             if telling.is_json {
-                output.put(summary::json(&done).close() + "\n")?;
+                output.put(events::done(&done) + "\n")?;
             } else if !telling.is_quiet {
                 output.put(summary::text(&done, dir))?;
             }
@@ -161,8 +161,7 @@ fn advice(scanner: &Scanner<'_>, job: &Job, (failure, style): (&Failure, Style))
             true => "interrupted",
             false => "error",
         };
-        let object = event(name, &root).text("message", &failure.to_string());
-        eprintln!("{}", object.close());
+        eprintln!("{}", events::failed(name, &root, &failure.to_string()));
     }
     match (is_interrupt, scanner.current(&root)) {
         (false, _) => String::new(),

@@ -10,8 +10,7 @@ use trawl_writer::Committed;
 
 use crate::failure::{quoted, shown};
 use crate::index::IssuesShown;
-use crate::index::progress::{counted, event, grouped, millis, rate};
-use trawl_text::json::Object;
+use crate::index::progress::{counted, grouped, rate};
 
 pub(crate) use trawl_text::words::described;
 
@@ -92,35 +91,6 @@ pub(crate) fn listed(patterns: &[Vec<u8>]) -> String {
     all.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns an object for programs.
-pub(crate) fn json(done: &Summary) -> Object {
-    let totals = &done.committed.totals;
-    event("done", &done.root)
-        .number("entries", totals.entries)
-        .number("directories", totals.dirs)
-        .number("size", totals.size_bytes)
-        .number("issues", totals.issues)
-        .number("vanished", done.counts.vanished)
-        .number("unread", done.issues.hiding)
-        .text("snapshot", &done.committed.id.to_string())
-        .number(
-            "tightened_snapshots",
-            done.committed.tightened.snapshots.len(),
-        )
-        .number(
-            "tightened_directories",
-            done.committed.tightened.directories,
-        )
-        .number("shards", done.committed.shards)
-        .array(
-            "shard_rows",
-            shards_json(&done.committed.shard_rows).into_iter(),
-        )
-        .number("index_bytes", done.committed.size_bytes)
-        .number("new_bytes", done.committed.new_bytes)
-        .number("elapsed_ms", millis(done.elapsed))
-}
-
 /// Lists issues on standard error, as many as were asked for; those already shown are not repeated.
 pub(crate) fn say_issues(issues: &Issues, which: IssuesShown) {
     if which != IssuesShown::First {
@@ -141,19 +111,9 @@ pub(crate) fn issue_line(issue: &Issue) -> String {
     format!("trawl: {}", described(issue))
 }
 
-/// Returns an issue as an object.
-pub(crate) fn issue_event(issue: &Issue) -> Object {
-    Object::new()
-        .text("event", "issue")
-        .bytes("path", trawl_model::path::display(&issue.path))
-        .text("operation", issue.op.as_str())
-        .number("errno", issue.errno.0)
-        .text("detail", &issue.detail)
-}
-
 /// Counts the shards by size: each bound is a power of ten, and is present only if some shards have
 /// at most this many rows.
-fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
+pub(super) fn by_rows(shard_rows: &[u64]) -> Vec<(u64, usize)> {
     let mut counts: Vec<(u64, usize)> = Vec::new();
     for rows in shard_rows {
         let mut bound = 10u64;
@@ -176,15 +136,6 @@ fn shards_line(shard_rows: &[u64]) -> String {
         let _ = write!(out, "{before} {count} of up to {}{unit}", grouped(bound));
     }
     out
-}
-
-/// Returns `{"up_to":10,"shards":180}` for each power of ten.
-fn shards_json(shard_rows: &[u64]) -> Vec<String> {
-    let one = |(bound, count): (u64, usize)| {
-        let object = Object::new().number("up_to", bound);
-        object.number("shards", count).close()
-    };
-    by_rows(shard_rows).into_iter().map(one).collect()
 }
 
 /// Formats a quotient with one decimal.
@@ -219,7 +170,7 @@ mod tests {
             ..issue(Op::Parse)
         };
         assert_eq!(described(&parse), "parse /a\\nb: line 3");
-        let line = issue_event(&parse).close();
+        let line = crate::index::events::issue(&parse);
         assert!(
             serde_json::from_str::<serde_json::Value>(&line).is_ok(),
             "{line}"
@@ -233,7 +184,7 @@ mod tests {
             shards_line(&rows),
             "6 shards: 3 of up to 10 rows, 2 of up to 100, 1 of up to 10,000,000"
         );
-        assert_eq!(shards_json(&rows)[1], r#"{"up_to":100,"shards":2}"#);
+        assert_eq!(by_rows(&rows)[1], (100, 2));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use trawl_format::retention::{Rule, Verdict, parse_age};
 use trawl_format::{IndexDir, Source};
 use trawl_indexer::upkeep::{self, collect, plan};
 use trawl_indexer::{Notice, Retention};
+use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
 use trawl_text::zone::Zone;
@@ -16,11 +17,102 @@ use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Objects};
-use crate::index::progress::{counted, event};
-use crate::output::{Output, say};
+use crate::index::events::fill_event;
+use crate::index::progress::counted;
+use crate::output::say;
+use crate::rows::{self, Form};
 use crate::settings;
 use trawl_session::now;
-use trawl_text::json::Object;
+
+const SOURCES: Field = Field::integer("sources", "number of sources that were checked");
+const SNAPSHOTS: Field = Field::integer("snapshots", "number of snapshots checked or removed");
+const FILES: Field = Field::integer("files", "number of files that were checked or removed");
+const DAMAGE: Field = Field::flag(
+    "damage",
+    "whether answers may be wrong because of a problem",
+);
+const DAMAGED: Field = Field::integer(
+    "damaged",
+    "number of snapshots that were forgotten because they are damaged",
+);
+const DRY_RUN: Field = Field::flag("dry_run", "whether nothing was removed");
+const RULE: Field = Field::text("rule", "the rule in effect");
+const FREED_BYTES: Field =
+    Field::integer("freed_bytes", "space that removing would free").in_units("bytes");
+const ID: Field = Field::text("id", "id of a snapshot");
+const KEEP: Field = Field::flag("keep", "whether a snapshot stays");
+const REASONS: Field = Field::text("reasons", "why a snapshot stays");
+const SOUND: Field = Field::integer("sound", "number of files that needed nothing");
+const WRITTEN: Field = Field::integer("written", "number of files that were made again");
+
+/// Rows of `verify`: a problem.
+pub(super) static FINDING: Schema = Schema {
+    row: "a problem in a file of the index",
+    fields: &[fields::EVENT, fields::PATH, fields::PROBLEM, DAMAGE],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// Rows of `verify`: what was checked.
+pub(super) static VERIFIED: Schema = Schema {
+    row: "the result of a check of the index",
+    fields: &[
+        fields::EVENT,
+        SOURCES,
+        SNAPSHOTS,
+        FILES,
+        fields::SIZE,
+        fields::FINDINGS,
+    ],
+    forms: schema::OBJECTS,
+    samples: &["index --verify", "verify"],
+};
+
+/// Rows of `index --rebuild-names`.
+pub(super) static REBUILT: Schema = Schema {
+    row: "the name sidecars of a source",
+    fields: &[fields::EVENT, fields::ROOT, SOUND, WRITTEN],
+    forms: schema::OBJECTS,
+    samples: &["index --rebuild-names"],
+};
+
+/// Rows of `gc --dry-run`: a snapshot.
+pub(super) static VERDICT: Schema = Schema {
+    row: "a snapshot that a rule keeps or removes",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        ID,
+        fields::STARTED,
+        KEEP,
+        REASONS,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// Rows of `gc --dry-run`: a source.
+pub(super) static PLANNED: Schema = Schema {
+    row: "what a rule would remove from a source",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        DRY_RUN,
+        RULE,
+        SNAPSHOTS,
+        FREED_BYTES,
+    ],
+    forms: schema::OBJECTS,
+    samples: &["index --gc --dry-run --keep 1", "gc --dry-run --keep 1"],
+};
+
+/// Rows of `gc`.
+pub(super) static COLLECTED: Schema = Schema {
+    row: "what was removed from a source",
+    fields: &[fields::EVENT, fields::ROOT, SNAPSHOTS, FILES, DAMAGED],
+    forms: schema::OBJECTS,
+    samples: &["index --gc --keep 1", "gc --keep 1"],
+};
 
 // Options of `trawl verify`.
 #[derive(Debug, clap::Args)]
@@ -37,9 +129,10 @@ impl Spec for VerifyArgs {
         ("trawl verify --json", "print the result for programs"),
     ];
     const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-gc(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&FINDING, &VERIFIED];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        verify(&settings::index_dir(setting.index)?, self.form.is_json())
+        verify(&settings::index_dir(setting.index)?, self.form.form())
     }
 }
 
@@ -67,6 +160,7 @@ impl Spec for GcArgs {
         ),
     ];
     const SEE_ALSO: &'static [&'static str] = &["trawl-index(1)", "trawl-history(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&VERDICT, &PLANNED, &COLLECTED];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         let dir = settings::index_dir(setting.index)?;
@@ -74,7 +168,7 @@ impl Spec for GcArgs {
             true => tell_all,
             false => collect_all,
         };
-        act(&dir, &self.retention.retention(), self.form.is_json())
+        act(&dir, &self.retention.retention(), self.form.form())
     }
 }
 
@@ -106,9 +200,9 @@ impl RetentionArgs {
 }
 
 /// Removes expired snapshots and data that no snapshot needs, in every source.
-pub(crate) fn collect_all(dir: &Path, retention: &Retention, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn collect_all(dir: &Path, retention: &Retention, form: Form) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut output = Output::stdout();
+    let mut report = rows::report(&COLLECTED, form);
     let mut exit = Exit::Complete;
     for source in index.sources()? {
         let done = collect(&source, retention, now())?;
@@ -119,40 +213,35 @@ pub(crate) fn collect_all(dir: &Path, retention: &Retention, json: bool) -> Resu
             Exit::Issues
         });
         let snapshots = u64::try_from(done.snapshots.len()).unwrap_or(u64::MAX);
-        if json {
-            let object = event("gc", source.root());
-            let object = object
-                .number("snapshots", snapshots)
-                .number("files", done.files);
-            output.put(object.number("damaged", done.damaged.len()).close() + "\n")?;
-        } else {
+        let text = || {
             let root = shown(source.root());
             let (snapshots, files) = (counted(snapshots, "snapshot"), counted(done.files, "file"));
-            output.put(format!("{root}: removed {snapshots}, {files}\n"))?;
-        }
+            format!("{root}: removed {snapshots}, {files}\n")
+        };
+        report.line(text, |row| {
+            fill_event(row, "gc", source.root());
+            row.put(&SNAPSHOTS, snapshots)
+                .put(&FILES, done.files)
+                .put(&DAMAGED, done.damaged.len());
+        })?;
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(exit)
 }
 
 /// Reports what [`collect_all`] would do, and changes nothing.
-pub(crate) fn tell_all(dir: &Path, retention: &Retention, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn tell_all(dir: &Path, retention: &Retention, form: Form) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut output = Output::stdout();
+    let mut report = rows::report(&PLANNED, form);
     for source in index.sources()? {
         let plan = plan(&source, retention, now())?;
         for verdict in &plan.verdicts {
-            output.put(match json {
-                true => verdict_object(&source, verdict).close() + "\n",
-                false => verdict_line(&source, verdict),
-            })?;
+            match report.form() {
+                Form::Text => report.put(verdict_line(&source, verdict))?,
+                _ => report.row_of(&VERDICT, |row| fill_verdict(row, &source, verdict))?,
+            }
         }
-        output.put(if json {
-            let object = event("gc", source.root()).flag("dry_run", true);
-            let object = object.text("rule", &plan.rule.to_string());
-            let object = object.number("snapshots", plan.removed);
-            object.number("freed_bytes", plan.freed_bytes).close() + "\n"
-        } else {
+        let text = || {
             let count = u64::try_from(plan.removed).unwrap_or(u64::MAX);
             format!(
                 "{}: {} would remove {} and free {}\n",
@@ -161,9 +250,16 @@ pub(crate) fn tell_all(dir: &Path, retention: &Retention, json: bool) -> Result<
                 counted(count, "snapshot"),
                 format(u128::from(plan.freed_bytes), Scale::Binary),
             )
+        };
+        report.line(text, |row| {
+            fill_event(row, "gc", source.root());
+            row.put(&DRY_RUN, true)
+                .put(&RULE, &plan.rule.to_string())
+                .put(&SNAPSHOTS, plan.removed)
+                .put(&FREED_BYTES, plan.freed_bytes);
         })?;
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(Exit::Complete)
 }
 
@@ -189,65 +285,55 @@ fn verdict_line(source: &Source, verdict: &Verdict) -> String {
     }
 }
 
-fn verdict_object(source: &Source, verdict: &Verdict) -> Object {
-    event("snapshot", source.root())
-        .text("id", &verdict.id.to_string())
-        .time("started", Some(verdict.id.time()))
-        .flag("keep", !verdict.reasons.is_empty())
-        .text("reasons", &reasons(verdict))
+fn fill_verdict(row: &mut Row<'_>, source: &Source, verdict: &Verdict) {
+    fill_event(row, "snapshot", source.root());
+    row.put(&ID, &verdict.id.to_string())
+        .put(&fields::STARTED, verdict.id.time())
+        .put(&KEEP, !verdict.reasons.is_empty())
+        .put(&REASONS, &reasons(verdict));
 }
 
 /// Rebuilds name sidecars in every source.
-pub(crate) fn rebuild_names(dir: &Path, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn rebuild_names(dir: &Path, form: Form) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut output = Output::stdout();
+    let mut report = rows::report(&REBUILT, form);
     for source in index.sources()? {
         let done = upkeep::rebuild_names(&source)?;
-        output.put(if json {
-            let object = event("rebuilt-names", source.root());
-            let object = object.number("sound", done.sound);
-            object.number("written", done.written).close() + "\n"
-        } else {
+        let text = || {
             format!(
                 "{}: {} written, {} sound\n",
                 shown(trawl_model::path::display(source.root())),
                 counted(done.written, "name sidecar"),
                 done.sound,
             )
+        };
+        report.line(text, |row| {
+            fill_event(row, "rebuilt-names", source.root());
+            row.put(&SOUND, done.sound).put(&WRITTEN, done.written);
         })?;
     }
-    output.finish()?;
+    rows::finish(report)?;
     Ok(Exit::Complete)
 }
 
 /// Checks every byte. The exit code is 2 if something is damaged, and 1 if there are only files
 /// that do not belong there.
-pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
+pub(crate) fn verify(dir: &Path, form: Form) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
     let done = upkeep::verify(&index)?;
-    let mut output = Output::stdout();
+    let mut report = rows::report(&VERIFIED, form);
     for finding in &done.findings {
-        if json {
-            let object = Object::new()
-                .text("event", "finding")
-                .bytes("path", finding.path.as_os_str().as_bytes())
-                .text("problem", &finding.problem.to_string())
-                .flag("damage", finding.problem.is_damage());
-            output.put(object.close() + "\n")?;
-        } else {
-            output.put(format!("{}\n", shown(finding.to_string().as_bytes())))?;
+        match report.form() {
+            Form::Text => report.put(format!("{}\n", shown(finding.to_string().as_bytes())))?,
+            _ => report.row_of(&FINDING, |row| {
+                row.put(&fields::EVENT, "finding")
+                    .put(&fields::PATH, finding.path.as_os_str().as_bytes())
+                    .put(&fields::PROBLEM, &finding.problem.to_string())
+                    .put(&DAMAGE, finding.problem.is_damage());
+            })?,
         }
     }
-    output.put(if json {
-        let object = Object::new()
-            .text("event", "verified")
-            .number("sources", done.sources);
-        let object = object
-            .number("snapshots", done.snapshots)
-            .number("files", done.files);
-        let object = object.number("size", done.size_bytes);
-        object.number("findings", done.findings.len()).close() + "\n"
-    } else {
+    let text = || {
         let verdict = match (done.has_damage(), done.findings.is_empty()) {
             (true, _) => "damaged: index the sources again, or restore the files named above",
             (false, false) => {
@@ -260,8 +346,16 @@ pub(crate) fn verify(dir: &Path, json: bool) -> Result<Exit, Failure> {
             format(u128::from(done.size_bytes), Scale::Binary),
             counted(done.files, "file"),
         )
+    };
+    report.line(text, |row| {
+        row.put(&fields::EVENT, "verified")
+            .put(&SOURCES, done.sources)
+            .put(&SNAPSHOTS, done.snapshots)
+            .put(&FILES, done.files)
+            .put(&fields::SIZE, done.size_bytes)
+            .put(&fields::FINDINGS, done.findings.len());
     })?;
-    output.finish()?;
+    rows::finish(report)?;
     Ok(match (done.has_damage(), done.findings.is_empty()) {
         (true, _) => Exit::Fatal,
         (false, false) => Exit::Issues,

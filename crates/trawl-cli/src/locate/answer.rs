@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use trawl_model::path;
 use trawl_query::Hit;
-use trawl_report::{Schema, fields};
+use trawl_report::{Schema, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::quote::{Quoting, Terminal};
 
@@ -17,6 +17,7 @@ use crate::rows::{self, Form, Report};
 pub(super) static SCHEMA: Schema = Schema {
     row: "a path that matches",
     fields: &[fields::PATH],
+    forms: schema::ROWS,
     samples: &["locate /"],
 };
 

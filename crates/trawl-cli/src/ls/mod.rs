@@ -23,7 +23,7 @@ use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
 use trawl_find::record;
 use trawl_model::{FileType, Subtrees};
 use trawl_query::Start;
-use trawl_report::Schema;
+use trawl_report::{Schema, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::zone::Zone;
@@ -67,6 +67,7 @@ impl Spec for LsArgs {
 static SCHEMA: Schema = Schema {
     row: "an entry of a directory",
     fields: &record::FIELDS,
+    forms: schema::ROWS,
     samples: &["ls -Ra"],
 };
 

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use trawl_call::{Attributes, Outcome, RecordRef, Request, ServedBy, Trouble};
 use trawl_find::record;
-use trawl_report::{Field, Row, Schema, fields};
+use trawl_model::Column;
+use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_text::json::decimal;
 use trawl_text::locale::Locale;
 use trawl_text::mode;
@@ -15,9 +16,21 @@ use crate::failure::{Failure, cause, quoted};
 use crate::output::{Device, Output, say};
 use crate::rows::{self, Form, Report};
 
+const MODE: Field = record::field(Column::Mode);
+const NLINK: Field = record::field(Column::Nlink);
+const UID: Field = record::field(Column::Uid);
+const GID: Field = record::field(Column::Gid);
+const SIZE: Field = record::field(Column::Size);
+const BLOCKS: Field = record::field(Column::Blocks);
+const BLKSIZE: Field = record::field(Column::Blksize);
+const DEV: Field = record::field(Column::Dev);
+const INO: Field = record::field(Column::Ino);
+const RDEV: Field = record::field(Column::Rdev);
+const ATIME: Field = record::field(Column::Atime);
+const MTIME: Field = record::field(Column::Mtime);
+const CTIME: Field = record::field(Column::Ctime);
 const SERVED_BY: Field = Field::text("served_by", "`live` or `index`");
 const ERROR: Field = Field::text("error", "operation that failed");
-const MESSAGE: Field = Field::text("message", "the system's message");
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {
@@ -26,24 +39,25 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::ROOT,
         fields::PATH,
         SERVED_BY,
-        fields::MODE,
+        MODE,
         fields::PERMISSIONS,
-        fields::NLINK,
-        fields::UID,
-        fields::GID,
-        fields::SIZE,
-        fields::BLOCKS,
-        fields::BLKSIZE,
-        fields::DEV,
-        fields::INO,
-        fields::RDEV,
-        fields::ATIME,
-        fields::MTIME,
-        fields::CTIME,
+        NLINK,
+        UID,
+        GID,
+        SIZE,
+        BLOCKS,
+        BLKSIZE,
+        DEV,
+        INO,
+        RDEV,
+        ATIME,
+        MTIME,
+        CTIME,
         ERROR,
         fields::ERRNO,
-        MESSAGE,
+        fields::MESSAGE,
     ],
+    forms: schema::OBJECTS,
     samples: &[
         "search --metadata * .",
         "search --served-by index --metadata * .",
@@ -152,25 +166,25 @@ fn fill(row: &mut Row<'_>, root: &[u8], record: &RecordRef<'_>, who: ServedBy) {
     match record.outcome {
         Outcome::Match(None) => {}
         Outcome::Match(Some(of)) => {
-            row.put(&fields::MODE, of.mode)
+            row.put(&MODE, of.mode)
                 .put(&fields::PERMISSIONS, &record::permissions(of.mode))
-                .put(&fields::NLINK, of.nlink)
-                .put(&fields::UID, of.uid)
-                .put(&fields::GID, of.gid)
-                .put(&fields::SIZE, of.size)
-                .put(&fields::BLOCKS, of.blocks)
-                .put(&fields::BLKSIZE, of.blksize)
-                .put(&fields::DEV, of.dev)
-                .put(&fields::INO, of.ino)
-                .put(&fields::RDEV, of.rdev)
-                .put(&fields::ATIME, of.atime)
-                .put(&fields::MTIME, of.mtime)
-                .put(&fields::CTIME, of.ctime);
+                .put(&NLINK, of.nlink)
+                .put(&UID, of.uid)
+                .put(&GID, of.gid)
+                .put(&SIZE, of.size)
+                .put(&BLOCKS, of.blocks)
+                .put(&BLKSIZE, of.blksize)
+                .put(&DEV, of.dev)
+                .put(&INO, of.ino)
+                .put(&RDEV, of.rdev)
+                .put(&ATIME, of.atime)
+                .put(&MTIME, of.mtime)
+                .put(&CTIME, of.ctime);
         }
         Outcome::Error(trouble) => {
             row.put(&ERROR, trouble.source.name())
                 .put(&fields::ERRNO, trouble.errno)
-                .put(&MESSAGE, &message(trouble));
+                .put(&fields::MESSAGE, &message(trouble));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use trawl_report::{Field, Schema, fields, json_object};
+use trawl_report::{Field, Schema, fields, json_object, schema};
 use trawl_sys::filesystem::{Details, of_path};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -23,8 +23,8 @@ const USUAL: &str = "  File: \"%n\"\n    ID: %-8i Namelen: %-7l Type: %T\n\
                      Inodes: Total: %-10c Free: %d\n";
 
 const TYPE: Field = Field::text("type", "kind of file system");
-const BLOCK_SIZE: Field = Field::integer("block_size", "preferred I/O size");
-const UNIT: Field = Field::integer("unit", "unit of the numbers of blocks");
+const BLOCK_SIZE: Field = Field::integer("block_size", "preferred I/O size").in_units("bytes");
+const UNIT: Field = Field::integer("unit", "unit of the numbers of blocks").in_units("bytes");
 const BLOCKS: Field = Field::integer("blocks", "size of the file system in units");
 const BLOCKS_FREE: Field = Field::integer("blocks_free", "free units");
 const BLOCKS_AVAILABLE: Field = Field::integer("blocks_available", "free units for users");
@@ -45,6 +45,7 @@ pub(super) static SCHEMA: Schema = Schema {
         INODES,
         INODES_FREE,
     ],
+    forms: schema::OBJECTS,
     samples: &["stat -f ."],
 };
 

@@ -18,8 +18,7 @@ use std::path::PathBuf;
 use trawl_find::record;
 use trawl_model::rows::Row;
 use trawl_model::{FileType, Timestamp};
-use trawl_report::schema::joined;
-use trawl_report::{Field, Schema, json_object};
+use trawl_report::{Field, Schema, json_object, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::{Quoting, Terminal};
@@ -94,7 +93,11 @@ const ACL: Field = Field::texts(
 /// Rows for programs.
 static SCHEMA: Schema = Schema {
     row: "a file",
-    fields: &joined::<20, 1, 21>(record::FIELDS, [ACL]),
+    fields: &schema::joined::<{ record::FIELDS.len() }, 1, { record::FIELDS.len() + 1 }>(
+        record::FIELDS,
+        [ACL],
+    ),
+    forms: schema::OBJECTS,
     samples: &["stat . odd"],
 };
 

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use trawl_answers::expression::Expression;
 use trawl_answers::stats::{Counts, Group, Kinds, Section, StatsOptions, shortened, stats};
 use trawl_query::{Count, Repeats};
-use trawl_report::{Field, Row, Schema, fields};
+use trawl_report::{Field, Row, Schema, fields, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
 use trawl_text::quote::Terminal;
@@ -151,6 +151,7 @@ pub(crate) const FIELDS: [Field; 9] = [
 static SCHEMA: Schema = Schema {
     row: "a group of entries",
     fields: &FIELDS,
+    forms: schema::ROWS,
     samples: &[
         "stats",
         "stats --by type --by extension --by owner --by age",

@@ -1,7 +1,7 @@
 //! Writes ranked directories.
 
 use trawl_answers::top::{Measure, Ranked, Subject, Top};
-use trawl_report::{Row, Schema, fields};
+use trawl_report::{Row, Schema, fields, schema};
 
 use super::Ask;
 use super::render::{Amount, Style, lines};
@@ -17,6 +17,7 @@ pub(super) static SCHEMA: Schema = Schema {
         fields::SIZE,
         fields::DISK_BYTES,
     ],
+    forms: schema::ROWS,
     samples: &["top --dirs", "top --fullest"],
 };
 

@@ -3,7 +3,7 @@
 use trawl_answers::top::{Subject, Top};
 use trawl_find::record;
 use trawl_query::Entry;
-use trawl_report::Schema;
+use trawl_report::{Schema, schema};
 use trawl_text::time_style::long_iso;
 
 use super::Ask;
@@ -16,6 +16,7 @@ use trawl_answers::listing::item::Item;
 pub(super) static SCHEMA: Schema = Schema {
     row: "a file",
     fields: &record::FIELDS,
+    forms: schema::ROWS,
     samples: &["top"],
 };
 

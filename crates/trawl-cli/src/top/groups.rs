@@ -12,12 +12,13 @@ use crate::failure::Failure;
 use crate::rows::{Form, Report};
 use crate::stats::fill;
 use crate::stats::render::{Weight, section};
-use trawl_report::Schema;
+use trawl_report::{Schema, schema};
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {
     row: "a group of entries",
     fields: &crate::stats::FIELDS,
+    forms: schema::ROWS,
     samples: &["top --owners", "top --extensions"],
 };
 

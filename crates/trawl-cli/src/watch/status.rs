@@ -36,6 +36,7 @@ const STATUS: [Field; FIELDS.len() + 1] = {
 pub(super) static SCHEMA: Schema = Schema {
     row: "the daemon of a source",
     fields: &STATUS,
+    forms: schema::OBJECTS,
     samples: &[],
 };
 

@@ -4,8 +4,8 @@
 //!
 //! The check changes nothing except access times of directories that users list.
 
-mod progress;
-mod report;
+pub(super) mod progress;
+pub(super) mod report;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -19,7 +19,8 @@ use self::progress::Progress;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::index::progress::Style;
-use crate::output::{Output, say};
+use crate::output::say;
+use crate::rows::{self, Form};
 use crate::scope::not_indexed;
 use trawl_session::now;
 
@@ -53,13 +54,6 @@ pub(crate) struct CheckArgs {
     seed: Option<u64>,
 }
 
-/// Format of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Json,
-}
-
 /// Checks the trees at these paths, or all sources if there are none.
 pub(crate) fn run(
     dir: &Path,
@@ -78,7 +72,7 @@ pub(crate) fn run(
     let control = Control { cancel, clock: now };
     let checker = Checker::open(&dir, people, args.size(), control)?;
     let mut exit = Exit::Complete;
-    let mut output = Output::stdout();
+    let mut rows = rows::report(&report::CHECKED, form);
     let targets = targets(&checker, paths, &mut exit)?;
     for (source, top) in &targets {
         let checked = checker.check(source, top, &mut Progress::new(style))?;
@@ -86,16 +80,12 @@ pub(crate) fn run(
             continue;
         };
         match form {
-            Form::Text => output.put(report::text(&report))?,
-            Form::Json => {
-                for object in report::json(&report) {
-                    output.put(object.close() + "\n")?;
-                }
-            }
+            Form::Text => rows.put(report::text(&report))?,
+            _ => report::write(&report, &mut rows)?,
         }
         exit = exit.and(Exit::from_issues(report.problems()));
     }
-    output.finish()?;
+    rows::finish(rows)?;
     Ok(exit)
 }
 

@@ -3,10 +3,23 @@
 use std::time::{Duration, Instant};
 
 use trawl_indexer::{Event, Listener};
+use trawl_report::{Field, Schema, fields, json_object, schema};
 
 use crate::failure::shown;
-use crate::index::progress::{Style, event, grouped};
+use crate::index::events::fill_event;
+use crate::index::progress::{Style, grouped};
 use crate::output::say;
+
+const COMPARED_DIRECTORIES: Field = Field::integer("compared", "number of comparisons made so far");
+const OF: Field = Field::integer("of", "number of comparisons");
+
+/// The progress of a check.
+pub(crate) static COMPARED: Schema = Schema {
+    row: "the progress of a check of permissions",
+    fields: &[fields::EVENT, fields::ROOT, COMPARED_DIRECTORIES, OF],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
 
 /// Progress of a source's check.
 pub(super) struct Progress {
@@ -39,8 +52,11 @@ impl Progress {
         match self.style {
             Style::Line => eprint!("\r\x1b[K{line}"),
             Style::Json => {
-                let object = event("progress", root).number("compared", compared);
-                eprintln!("{}", object.number("of", of).close());
+                let object = json_object(COMPARED.fields, |row| {
+                    fill_event(row, "progress", root);
+                    row.put(&COMPARED_DIRECTORIES, compared).put(&OF, of);
+                });
+                eprintln!("{object}");
             }
             Style::Plain | Style::Silent => eprintln!("trawl: {line}"),
         }

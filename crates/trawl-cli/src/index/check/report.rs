@@ -5,13 +5,15 @@ use std::os::unix::ffi::OsStrExt;
 
 use trawl_indexer::check::{Derivation, Kind, Person, Report, Tally};
 use trawl_model::path::display;
+use trawl_report::{Field, ReportError, Row, Schema, fields, schema};
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
 use crate::exit::Exit;
 use crate::failure::shown;
-use crate::index::progress::{counted, event, grouped};
-use trawl_text::json::Object;
+use crate::index::events::fill_event;
+use crate::index::progress::{counted, grouped};
+use crate::rows;
 
 /// Maximum number of differences of a kind that are listed for a user; leaks are all listed.
 const LISTED: usize = 20;
@@ -110,43 +112,170 @@ fn verdict(report: &Report) -> String {
     }
 }
 
-/// Returns the report as objects for programs.
-pub(super) fn json(report: &Report) -> Vec<Object> {
-    let mut objects = Vec::new();
+const WHAT: Field = Field::text("what", "what differs");
+const KIND: Field = Field::text("kind", "kind of the difference");
+const GROUPS: Field = Field::integers("groups", "group numbers of a user");
+const NAME: Field = Field::bytes("name", "a user's name; `null` if the system has none");
+const WHY: Field = Field::text("why", "why this user was chosen");
+const LISTED_DIRECTORIES: Field =
+    Field::integer("listed", "number of directories that the user may list");
+const REFUSED: Field = Field::integer(
+    "refused",
+    "number of directories that the user may not list",
+);
+const LIVE: Field = Field::integer(
+    "live",
+    "number of directories that are read from the file system",
+);
+const UNSEARCHABLE: Field = Field::integer(
+    "unsearchable",
+    "number of directories that may be listed but not searched",
+);
+const AGREED: Field = Field::integer("agreed", "number of entries that agreed");
+const VALUES: Field = Field::integer("values", "number of attribute values that agreed");
+const LEAKS: Field = Field::integer("leaks", "number of differences: shown to too many");
+const MISSING: Field = Field::integer("missing", "number of differences: not shown");
+const DIFFERS: Field = Field::integer("differs", "number of differences: shown differently");
+const CLOSED: Field = Field::integer("closed", "number of directories closed since the scan");
+const WITHDRAWN: Field = Field::integer("withdrawn", "number of values withdrawn since the scan");
+const CHANGED: Field = Field::integer("changed", "number of entries changed since the scan");
+const TOP: Field = Field::bytes("top", "directory where the check began");
+const AS_OF: Field = Field::time("as_of", "when the snapshot began");
+const FROM_KERNEL: Field = Field::flag(
+    "from_kernel",
+    "whether the kernel was asked what users may see, instead of deriving it",
+);
+const OF: Field = Field::integer(
+    "of",
+    "number of directories, of which a sample was compared",
+);
+const SEED: Field = Field::integer("seed", "the sample's seed");
+const INDEX_DIRECTORIES: Field = Field::integer("index_directories", "number of guards checked");
+const SOUND: Field = Field::flag("sound", "whether every user is shown what they may see");
+
+/// A guard that is not as it must be.
+pub(crate) static FINDING: Schema = Schema {
+    row: "a directory of the index whose permissions are wrong",
+    fields: &[fields::EVENT, fields::ROOT, fields::PATH, fields::PROBLEM],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// A difference between what a user may see and what the index shows.
+pub(crate) static DIFFERENCE: Schema = Schema {
+    row: "a difference between what a user may see and is shown",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        KIND,
+        fields::UID,
+        fields::PATH,
+        WHAT,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// What was compared for a user.
+pub(crate) static USER: Schema = Schema {
+    row: "a user whose view was compared",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        fields::UID,
+        NAME,
+        fields::GID,
+        GROUPS,
+        WHY,
+        fields::DIRECTORIES,
+        LISTED_DIRECTORIES,
+        REFUSED,
+        LIVE,
+        UNSEARCHABLE,
+        fields::ENTRIES,
+        AGREED,
+        VALUES,
+        LEAKS,
+        MISSING,
+        DIFFERS,
+        CLOSED,
+        WITHDRAWN,
+        CHANGED,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// The result of a check.
+pub(crate) static CHECKED: Schema = Schema {
+    row: "the result of a check of permissions",
+    fields: &[
+        fields::EVENT,
+        fields::ROOT,
+        TOP,
+        fields::SNAPSHOT,
+        AS_OF,
+        FROM_KERNEL,
+        fields::DIRECTORIES,
+        OF,
+        SEED,
+        INDEX_DIRECTORIES,
+        fields::FINDINGS,
+        LEAKS,
+        MISSING,
+        DIFFERS,
+        CLOSED,
+        WITHDRAWN,
+        CHANGED,
+        SOUND,
+    ],
+    forms: schema::OBJECTS,
+    samples: &[],
+};
+
+/// Writes the report for programs.
+pub(super) fn write(report: &Report, rows: &mut rows::Report) -> Result<(), ReportError> {
     for finding in &report.findings {
-        let object = event("finding", &report.root);
-        let object = object.bytes("path", finding.path.as_os_str().as_bytes());
-        objects.push(object.text("problem", &finding.problem.to_string()));
+        rows.row_of(&FINDING, |row| {
+            fill_event(row, "finding", &report.root);
+            row.put(&fields::PATH, finding.path.as_os_str().as_bytes())
+                .put(&fields::PROBLEM, &finding.problem.to_string());
+        })?;
     }
     for (person, tally) in &report.users {
         for found in &tally.differences {
-            let object = event("difference", &report.root)
-                .text("kind", found.kind.word())
-                .number("uid", person.user.uid)
-                .bytes("path", display(&found.path));
-            objects.push(object.text("what", &found.what));
+            rows.row_of(&DIFFERENCE, |row| {
+                fill_event(row, "difference", &report.root);
+                row.put(&KIND, found.kind.word())
+                    .put(&fields::UID, person.user.uid)
+                    .put(&fields::PATH, display(&found.path))
+                    .put(&WHAT, &found.what);
+            })?;
         }
-        objects.push(person_json(person, tally, &report.root));
+        rows.row_of(&USER, |row| fill_person(row, person, tally, &report.root))?;
     }
+    rows.row_of(&CHECKED, |row| fill_checked(row, report))
+}
+
+fn fill_checked(row: &mut Row<'_>, report: &Report) {
     let exit = Exit::from_issues(report.problems());
-    let object = event("checked", &report.root)
-        .bytes("top", display(&report.top))
-        .text("snapshot", &report.info.id.to_string())
-        .time("as_of", Some(report.info.started))
-        .flag("from_kernel", report.derivation == Derivation::Kernel)
-        .number("directories", report.looked_at)
-        .number("of", report.of)
-        .number("seed", report.seed)
-        .number("index_directories", report.guards)
-        .number("findings", report.findings.len())
-        .number("leaks", report.count(Kind::Leak))
-        .number("missing", report.count(Kind::Missing))
-        .number("differs", report.count(Kind::Differs))
-        .number("closed", report.closed())
-        .number("withdrawn", report.count(Kind::Withdrawn))
-        .number("changed", report.count(Kind::Changed));
-    objects.push(object.flag("sound", exit == Exit::Complete));
-    objects
+    fill_event(row, "checked", &report.root);
+    row.put(&TOP, display(&report.top))
+        .put(&fields::SNAPSHOT, &report.info.id.to_string())
+        .put(&AS_OF, report.info.started)
+        .put(&FROM_KERNEL, report.derivation == Derivation::Kernel)
+        .put(&fields::DIRECTORIES, report.looked_at)
+        .put(&OF, report.of)
+        .put(&SEED, report.seed)
+        .put(&INDEX_DIRECTORIES, report.guards)
+        .put(&fields::FINDINGS, report.findings.len())
+        .put(&LEAKS, report.count(Kind::Leak))
+        .put(&MISSING, report.count(Kind::Missing))
+        .put(&DIFFERS, report.count(Kind::Differs))
+        .put(&CLOSED, report.closed())
+        .put(&WITHDRAWN, report.count(Kind::Withdrawn))
+        .put(&CHANGED, report.count(Kind::Changed))
+        .put(&SOUND, exit == Exit::Complete);
 }
 
 fn person_text(person: &Person, tally: &Tally, out: &mut String) {
@@ -218,29 +347,25 @@ fn list(tally: &Tally, kind: Kind, out: &mut String) {
     }
 }
 
-fn person_json(person: &Person, tally: &Tally, root: &[u8]) -> Object {
-    let object = event("user", root).number("uid", person.user.uid);
-    let object = match &person.name {
-        Some(name) => object.bytes("name", name),
-        None => object.null("name"),
-    };
-    let groups = person.user.groups.iter().map(u32::to_string);
-    object
-        .number("gid", person.user.gid)
-        .array("groups", groups)
-        .text("why", person.why)
-        .number("directories", tally.directories)
-        .number("listed", tally.listed)
-        .number("refused", tally.refused)
-        .number("live", tally.live)
-        .number("unsearchable", tally.unsearchable)
-        .number("entries", tally.entries)
-        .number("agreed", tally.agreed)
-        .number("values", tally.values)
-        .number("leaks", tally.count(Kind::Leak))
-        .number("missing", tally.count(Kind::Missing))
-        .number("differs", tally.count(Kind::Differs))
-        .number("closed", tally.count(Kind::Closed))
-        .number("withdrawn", tally.count(Kind::Withdrawn))
-        .number("changed", tally.count(Kind::Changed))
+fn fill_person(row: &mut Row<'_>, person: &Person, tally: &Tally, root: &[u8]) {
+    fill_event(row, "user", root);
+    row.put(&fields::UID, person.user.uid)
+        .put(&NAME, person.name.as_ref().map(|name| &name[..]))
+        .put(&fields::GID, person.user.gid)
+        .integers(&GROUPS, person.user.groups.iter().copied())
+        .put(&WHY, person.why)
+        .put(&fields::DIRECTORIES, tally.directories)
+        .put(&LISTED_DIRECTORIES, tally.listed)
+        .put(&REFUSED, tally.refused)
+        .put(&LIVE, tally.live)
+        .put(&UNSEARCHABLE, tally.unsearchable)
+        .put(&fields::ENTRIES, tally.entries)
+        .put(&AGREED, tally.agreed)
+        .put(&VALUES, tally.values)
+        .put(&LEAKS, tally.count(Kind::Leak))
+        .put(&MISSING, tally.count(Kind::Missing))
+        .put(&DIFFERS, tally.count(Kind::Differs))
+        .put(&CLOSED, tally.count(Kind::Closed))
+        .put(&WITHDRAWN, tally.count(Kind::Withdrawn))
+        .put(&CHANGED, tally.count(Kind::Changed));
 }
