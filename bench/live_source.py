@@ -3,7 +3,7 @@
 
     live_source.py LISTEN TREE [RUNS] [KIND…]
 
-LISTEN is trawl-live's example of that name; TREE is a directory to unpack again and again. As root:
+LISTEN is trawl-changes's example of that name; TREE is a directory to unpack again and again. As root:
 makes a file system of each KIND (ext4, xfs, tmpfs) in a file. Each task runs in turn with the
 listener off and on. Prints the median of the ratios of the writers' CPU time (user and system) and of
 their wall time, and the listener's own CPU time per event.

@@ -3,7 +3,7 @@
 
 A client's requests pass through here; the server's answers do not. A file in the directory COUNTS holds the
 number of requests of this connection. It is written before a request is passed on, so that a client with an
-answer finds the request counted. Frames are described in `crates/trawl-remote/src/wire/mod.rs`.
+answer finds the request counted. Frames are described in `crates/remote/protocol/src/wire/mod.rs`.
 """
 
 from __future__ import annotations

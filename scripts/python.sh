@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The Python package (crates/trawl-python): python.sh test | wheel DIR
+# The Python package (crates/faces/python): python.sh test | wheel DIR
 #   test      builds a wheel of the development build, installs it into a separate Python environment,
 #             and runs its tests and mypy; reports if the tools are missing
 #   wheel DIR builds the wheel for release
 # Its tools are in an environment made by `scripts/need.sh wheel`.
 set -euo pipefail
-cd "$(dirname "$0")/../crates/trawl-python"
+cd "$(dirname "$0")/../crates/faces/python"
 
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/trawl"
 tools="$cache/tools/wheel"

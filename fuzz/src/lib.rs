@@ -6,9 +6,9 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../../crates/trawl-query/tests/forged/questions.rs"]
+#[path = "../../crates/store/query/tests/forged/questions.rs"]
 pub mod questions;
-#[path = "../../crates/trawl-query/tests/forged/victim.rs"]
+#[path = "../../crates/store/query/tests/forged/victim.rs"]
 mod victim;
 
 use std::path::PathBuf;

@@ -28,36 +28,36 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-names", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
-    Rule { name: "trawl-live", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
+    Rule { name: "trawl-changes", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-format", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
-    Rule { name: "trawl-serve", may_use: &["trawl-model", "trawl-sys", "trawl-live", "trawl-format"], may_use_in_tests: &["trawl-writer"] },
+    Rule { name: "trawl-barrier", may_use: &["trawl-model", "trawl-sys", "trawl-changes", "trawl-format"], may_use_in_tests: &["trawl-writer"] },
     Rule { name: "trawl-query", may_use: &["trawl-model", "trawl-format", "trawl-names"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-writer", may_use: &["trawl-model", "trawl-sys", "trawl-names", "trawl-format", "trawl-query"], may_use_in_tests: &["trawl-scan"] },
-    Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-format", "trawl-query", "trawl-writer", "trawl-live"], may_use_in_tests: &[] },
+    Rule { name: "trawl-delta", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-format", "trawl-query", "trawl-writer", "trawl-changes"], may_use_in_tests: &[] },
     Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-format", "trawl-writer"] },
     Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-walk", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-walk", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
-    Rule { name: "trawl-ask", may_use: &["trawl-model", "trawl-sys", "trawl-format", "trawl-query", "trawl-serve", "trawl-call"], may_use_in_tests: &[] },
-    Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
-    Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-ask", "trawl-remote"], may_use_in_tests: &[] },
+    Rule { name: "trawl-open", may_use: &["trawl-model", "trawl-sys", "trawl-format", "trawl-query", "trawl-barrier", "trawl-call"], may_use_in_tests: &[] },
+    Rule { name: "trawl-capi", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
-    Rule { name: "trawl-bulk", may_use: &["trawl-model", "trawl-sys", "trawl-table"], may_use_in_tests: &[] },
-    Rule { name: "trawl-bulk-index", may_use: &["trawl-model", "trawl-query", "trawl-call", "trawl-ask", "trawl-bulk"], may_use_in_tests: &[] },
-    Rule { name: "trawl-bulk-client", may_use: &["trawl-table"], may_use_in_tests: &["trawl-bulk"] },
-    Rule { name: "trawl-preload", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk"] },
-    Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-bulk-client"], may_use_in_tests: &["trawl-bulk", "trawl-preload"] },
+    Rule { name: "trawl-table-service", may_use: &["trawl-model", "trawl-sys", "trawl-table"], may_use_in_tests: &[] },
+    Rule { name: "trawl-table-index", may_use: &["trawl-model", "trawl-query", "trawl-call", "trawl-open", "trawl-table-service"], may_use_in_tests: &[] },
+    Rule { name: "trawl-table-client", may_use: &["trawl-table"], may_use_in_tests: &["trawl-table-service"] },
+    Rule { name: "trawl-preload", may_use: &["trawl-table", "trawl-table-client"], may_use_in_tests: &["trawl-table-service"] },
+    Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-table-client"], may_use_in_tests: &["trawl-table-service", "trawl-preload"] },
     Rule { name: "trawl-remote", may_use: &["trawl-model", "trawl-sys", "trawl-call"], may_use_in_tests: &[] },
-    Rule { name: "trawl-mount", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-remote", "trawl-bulk"], may_use_in_tests: &[] },
+    Rule { name: "trawl-mount", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-remote", "trawl-table-service"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
-    Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-serve", "trawl-query", "trawl-find", "trawl-ask"], may_use_in_tests: &[] },
+    Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-find", "trawl-open"], may_use_in_tests: &[] },
     Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query", "trawl-diff", "trawl-find", "trawl-session"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
-    Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-serve"], may_use_in_tests: &[] },
-    Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-live", "trawl-apply", "trawl-serve", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
+    Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
+    Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-serve", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-ask", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-bulk", "trawl-bulk-index", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-mount", "trawl-sandbox", "trawl-table-service", "trawl-table-index", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon"],
         may_use_in_tests: &[],
     },
     Rule {
@@ -82,10 +82,10 @@ const READERS: &[&str] = &[
     "trawl-diff",
     "trawl-find",
     "trawl-call",
-    "trawl-ask",
+    "trawl-open",
     "trawl-capi",
     "trawl-python",
-    "trawl-bulk-index",
+    "trawl-table-index",
     "trawl-preload",
     "trawl-audit",
     // The program `trawl-shell`.
@@ -104,7 +104,7 @@ const FREE: &str = "xtask";
 const MAY_BE_UNSAFE: &[&str] = &[
     "trawl-sys",
     "trawl-capi",
-    "trawl-bulk-client",
+    "trawl-table-client",
     "trawl-preload",
     "trawl-audit",
     "trawl-python",
@@ -293,4 +293,52 @@ fn only_fenced_crates_may_be_unsafe() {
         "these crates do not forbid unsafe code:\n{}",
         broken.join("\n")
     );
+}
+
+/// The folders below `crates`, in the order in which data flows: a crate uses crates of its own
+/// folder and of those before it.
+const FOLDERS: &[&str] = &[
+    "base", "store", "walk", "watch", "ask", "tables", "remote", "faces",
+];
+
+/// Returns the position of a package's folder in [`FOLDERS`]; `None` for packages outside `crates`.
+fn folder_of(package: &Value) -> Option<usize> {
+    let manifest = Path::new(text(package, "manifest_path"));
+    let folder = manifest.parent()?.parent()?;
+    let name = folder.file_name()?.to_str()?;
+    let is_ours = folder.parent()?.file_name()? == "crates";
+    assert!(
+        !is_ours || FOLDERS.contains(&name),
+        "crates/{name} has no place in the order of folders"
+    );
+    FOLDERS.iter().position(|one| is_ours && *one == name)
+}
+
+#[test]
+fn folders_use_only_folders_before_them() {
+    let packages = workspace_packages();
+    let folders: BTreeMap<&str, usize> = packages
+        .iter()
+        .filter_map(|package| Some((text(package, "name"), folder_of(package)?)))
+        .collect();
+    assert!(
+        folders.len() > 20,
+        "few crates lie in a folder: {folders:?}"
+    );
+    let mut broken = Vec::new();
+    for package in &packages {
+        let name = text(package, "name");
+        let Some(own) = folders.get(name) else {
+            continue;
+        };
+        let used = list(package, "dependencies").iter();
+        for used in used.filter(|used| text(used, "kind") != "dev") {
+            let used = text(used, "name");
+            if let Some(other) = folders.get(used).filter(|other| *other > own) {
+                let (own, other) = (FOLDERS[*own], FOLDERS[*other]);
+                broken.push(format!("{name} ({own}) must not use {used} ({other})"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }

@@ -146,7 +146,7 @@ fn relative_links_lead_somewhere() {
 fn what_counts_as_a_path() {
     let top = BTreeSet::from(["crates".to_owned()]);
     for name in [
-        "crates/trawl-model",
+        "crates/base/model",
         "crates/a/src/b.rs",
         "guard.rs",
         "docs/format.md",

@@ -23,7 +23,7 @@ const STARTS: &str = concat!("Command::", "new(");
 const MAY_START: &[&str] = &[
     "testkit/src/oracle.rs",
     "xtask/tests/dependencies.rs",
-    "crates/trawl-query/tests/forged/victim.rs",
+    "crates/store/query/tests/forged/victim.rs",
 ];
 
 /// Returns the lines of a test that start a program with the machine's environment variables.
