@@ -3,6 +3,7 @@
 //! Invariant: every call names one component below an open descriptor, so neither `PATH_MAX` nor
 //! changes of ancestors matter. Names and link targets are bytes.
 
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -195,4 +196,9 @@ impl Folder {
         let fd = openat(&self.fd, name, flags, Mode::empty())?;
         Ok(fsetxattr(fd.as_fd(), key, value, XattrFlags::empty())?)
     }
+}
+
+/// Sets an extended attribute of an open file or directory.
+pub fn set_attribute(fd: impl AsFd, name: &CStr, value: &[u8]) -> io::Result<()> {
+    Ok(fsetxattr(fd, name, value, XattrFlags::empty())?)
 }

@@ -14,6 +14,7 @@
 //! - [`daemon`]: a daemon that runs until it is dropped, and answers that are up to date.
 //! - [`crash`]: kills a writer at each of its crash points in turn.
 //! - [`tick`]: waits so that access times stay where the next read puts them.
+//! - [`process`]: what this process has used, and its limits.
 //! - [`prng`], [`skip`]: seeded randomness; reports of tests that could not run.
 //!
 //! This package is for tests: it panics where a test should fail. It knows nothing about indexes.
@@ -30,6 +31,7 @@ pub mod odd_tree;
 pub mod oracle;
 pub mod permissions;
 pub mod prng;
+pub mod process;
 pub mod random_tree;
 pub mod scratch;
 pub mod skip;

@@ -6,6 +6,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`find`] | entries that a find expression selects |
+//! | [`listing`] | directories and their entries, sorted |
 //! | [`locate`] | names and paths that match a pattern |
 //! | [`du`] | space used by each directory, as du counts it |
 //! | [`top`] | the largest, oldest or fullest files, directories or groups |
@@ -29,6 +30,7 @@ pub mod expression;
 pub mod find;
 pub mod growth;
 pub mod history;
+pub mod listing;
 pub mod locate;
 mod no_answer;
 mod past;

@@ -31,9 +31,9 @@ use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::live;
-use crate::ls::item::COLUMNS;
 use crate::output::{Output, cells, say};
 use crate::settings;
+use trawl_answers::listing::item::COLUMNS;
 
 /// Format of matches where the words contain no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

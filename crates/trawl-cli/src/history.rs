@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_answers::history::{Change as Said, history};
+use trawl_answers::history::{Change, history};
 use trawl_diff::AttributeSet;
 use trawl_find::record;
 use trawl_model::Column;
@@ -153,27 +153,27 @@ struct Writer {
 }
 
 impl Writer {
-    fn put(&mut self, path: &[u8], info: &SnapshotInfo, said: &Said) -> Result<(), Failure> {
+    fn put(&mut self, path: &[u8], info: &SnapshotInfo, change: &Change) -> Result<(), Failure> {
         let words = &self.words;
         let done = self.report.line(
-            || text(words, info, said),
-            |row| fill(row, words, path, info, said),
+            || text(words, info, change),
+            |row| fill(row, words, path, info, change),
         );
         Ok(done?)
     }
 }
 
-fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, said: &Said) {
-    let which = match said {
-        Said::Changed(_, which) => *which,
+fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, change: &Change) {
+    let which = match change {
+        Change::Changed(_, which) => *which,
         _ => AttributeSet::EMPTY,
     };
     row.put(&fields::PATH, path)
         .put(&fields::STARTED, info.started)
         .put(&fields::SNAPSHOT, &info.id.to_string())
-        .put(&fields::STATE, said.name())
+        .put(&fields::STATE, change.name())
         .texts(&fields::CHANGED, which.names());
-    let Some(state) = said.state() else {
+    let Some(state) = change.state() else {
         row.put(&ENTRY, Value::Null);
         return;
     };
@@ -188,24 +188,24 @@ fn fill(row: &mut Row<'_>, words: &Words, path: &[u8], info: &SnapshotInfo, said
         .put(&MTIME, meta.mtime);
 }
 
-fn text(words: &Words, info: &SnapshotInfo, said: &Said) -> String {
-    let what = match said {
-        Said::Created(state) => format!(
+fn text(words: &Words, info: &SnapshotInfo, change: &Change) -> String {
+    let what = match change {
+        Change::Created(state) => format!(
             "present  type {}, size {}, mode {:04o}",
             char::from(state.meta.file_type().letter()),
             state.meta.size,
             state.meta.mode & 0o7777
         ),
-        Said::Same(_) => "as before".to_owned(),
-        Said::Changed(states, which) => {
+        Change::Same(_) => "as before".to_owned(),
+        Change::Changed(states, which) => {
             let changes = words.changes(&states.0, &states.1, *which);
             let changes = trawl_text::quote::Terminal::Absent
                 .show(changes.as_bytes())
                 .to_vec();
             format!("changed  {}", String::from_utf8_lossy(&changes))
         }
-        Said::Gone => "absent".to_owned(),
-        Said::Unknown => "hidden from you".to_owned(),
+        Change::Gone => "absent".to_owned(),
+        Change::Unknown => "hidden from you".to_owned(),
     };
     format!("{}  {}  {what}\n", at::time_text(info.started), info.id)
 }

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trawl_session::Interrupts;
 use trawl_sys::SysError;
 
-pub(crate) use trawl_session::live_part::{itself, target};
-
 /// Returns how sessions are ended early.
 pub(crate) fn interrupts() -> Interrupts<'static> {
     Interrupts {

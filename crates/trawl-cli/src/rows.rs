@@ -5,8 +5,8 @@ use trawl_report::{Row, Schema};
 use trawl_text::owners::Owners;
 
 use crate::failure::Failure;
-use crate::ls::item::Item;
 use crate::output::{Output, cells};
+use trawl_answers::listing::item::Item;
 
 pub use trawl_report::Form;
 

@@ -97,8 +97,8 @@ impl ByParts {
         };
         let root = &self.root;
         let done = applier.checkpoint(making, |prepared| {
-            let (committed, tightened) = publish(prepared, retention, (host.control.clock)())?;
-            for id in &tightened.damaged {
+            let committed = publish(prepared, retention, (host.control.clock)())?;
+            for id in &committed.tightened.damaged {
                 let (root, id) = (root.clone(), *id);
                 host.report(trawl_indexer::Notice::Forgotten { root, id });
             }

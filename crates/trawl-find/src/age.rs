@@ -230,6 +230,19 @@ pub struct Newer {
     pub than: Timestamp,
 }
 
+impl Newer {
+    /// Reads the name of a file, with whose time of modification the predicate
+    /// `name` compares.
+    pub(crate) fn than_file(
+        args: &mut Arguments<'_>,
+        name: &'static str,
+        which: Which,
+    ) -> Result<Box<dyn Leaf>, FindError> {
+        let than = args.reference(name)?.mtime;
+        Ok(Box::new(Newer { which, than }))
+    }
+}
+
 impl Leaf for Newer {
     fn eval(&self, row: &Row<'_>, _: &mut Context<'_>) -> bool {
         self.which.of(row).is_some_and(|time| time > self.than)

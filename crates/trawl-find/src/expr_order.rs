@@ -115,14 +115,22 @@ pub(crate) struct Part {
     /// moved to the front. GNU find then uses the part that was left at the
     /// list's end, and the parts that stood before that one.
     in_lists: f32,
+    /// True if a part of it counts as one that has an effect.
+    has_effect: bool,
+    /// True if no test of a name, a number or a type is moved to the front across it. GNU find
+    /// notes the effect of a list at the part that stood at the list's end, and overlooks it once
+    /// that part has itself been moved to the front.
+    counts_in_lists: bool,
 }
 
 impl Part {
-    fn new(expr: Expr, likelihood: f32) -> Part {
+    fn new(expr: Expr, likelihood: f32, has_effect: bool) -> Part {
         Part {
             expr,
             likelihood,
             in_lists: likelihood,
+            has_effect,
+            counts_in_lists: has_effect,
         }
     }
 
@@ -131,21 +139,27 @@ impl Part {
         match expr {
             Expr::Leaf(node) => {
                 let likelihood = node.likelihood();
-                Part::new(Expr::Leaf(node), likelihood)
+                let has_effect = node.effect != Effect::None;
+                Part::new(Expr::Leaf(node), likelihood, has_effect)
             }
             Expr::Not(inner) => {
                 let inner = Part::of(*inner, level);
-                Part::new(Expr::Not(Box::new(inner.expr)), 1.0 - inner.likelihood)
+                let (expr, likelihood) = (Box::new(inner.expr), 1.0 - inner.likelihood);
+                Part::new(Expr::Not(expr), likelihood, inner.has_effect)
             }
             Expr::And(parts) => Joins::And.list(Joins::And.flatten(parts), level),
             Expr::Or(parts) => Joins::Or.list(Joins::Or.flatten(parts), level),
             Expr::Comma(parts) => {
-                let parts = parts.into_iter().map(|part| Part::of(part, level).expr);
-                Part::new(Expr::Comma(parts.collect()), 1.0)
+                let parts = parts.into_iter().map(|part| Part::of(part, level));
+                let parts: Vec<Part> = parts.collect();
+                let has_effect = parts.iter().any(|part| part.counts_in_lists);
+                let parts = parts.into_iter().map(|part| part.expr).collect();
+                Part::new(Expr::Comma(parts), 1.0, has_effect)
             }
             Expr::Sorted(node, inner) => {
                 let inner = Part::of(*inner, level);
-                Part::new(Expr::Sorted(node, Box::new(inner.expr)), inner.likelihood)
+                let expr = Expr::Sorted(node, Box::new(inner.expr));
+                Part::new(expr, inner.likelihood, inner.has_effect)
             }
         }
     }
@@ -187,9 +201,14 @@ impl Joins {
             (part, here)
         };
         let mut parts: Vec<(Part, f32)> = parts.into_iter().map(with_those_before).collect();
-        let is_pure = |part: &(Part, f32)| needs(&part.0.expr).is_some();
+        let has_effect = parts.iter().any(|(part, _)| part.counts_in_lists);
+        let is_pure = |part: &(Part, f32)| !part.0.counts_in_lists;
+        let mut is_last_moved = false;
         for run in parts.chunk_by_mut(|a, b| is_pure(a) && is_pure(b)) {
-            run.sort_by_key(|(part, _)| place(&part.expr, level));
+            let place = |(part, _): &(Part, f32)| place(&part.expr, level);
+            let last = run.last().map(place);
+            is_last_moved = run.iter().map(place).max() > last;
+            run.sort_by_key(place);
         }
         let in_lists = parts.last().map_or(1.0, |(_, so_far)| *so_far);
         for at in (1..parts.len()).rev() {
@@ -205,6 +224,8 @@ impl Joins {
             },
             likelihood: so_far.unwrap_or(1.0),
             in_lists,
+            has_effect,
+            counts_in_lists: has_effect && !is_last_moved,
         }
     }
 
@@ -298,7 +319,11 @@ pub(crate) mod tests {
 
     fn drawn(prng: &mut Prng, levels: u64) -> String {
         if levels == 0 || prng.once_in(3) {
-            return prng.word(TESTS).to_owned();
+            // Nothing may move across a part that has an effect.
+            return match prng.once_in(8) {
+                true => "-print0".to_owned(),
+                false => prng.word(TESTS).to_owned(),
+            };
         }
         let parts = (0..2 + prng.below(3)).map(|_| drawn(prng, levels - 1));
         let parts: Vec<String> = parts.collect();

@@ -4,6 +4,8 @@
 //! Rows lie in the directory `./top` (stored as `/w/top`) of a search that
 //! began at `.`.
 
+pub(crate) mod ages;
+
 use std::collections::HashSet;
 
 use trawl_model::Timestamp;

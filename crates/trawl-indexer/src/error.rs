@@ -7,6 +7,7 @@ use trawl_format::IndexError;
 use trawl_model::path::display;
 use trawl_sys::SysError;
 use trawl_text::words::{cause, quoted, shown};
+use trawl_writer::WriterError;
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, IndexerError>;
@@ -120,7 +121,7 @@ pub enum IndexerError {
     Query(#[from] trawl_query::QueryError),
     /// A snapshot could not be committed.
     #[error(transparent)]
-    Writer(trawl_writer::WriterError),
+    Writer(WriterError),
     /// A scan did not finish.
     #[error(transparent)]
     Scan(trawl_scan::ScanError<IndexError>),
@@ -129,9 +130,8 @@ pub enum IndexerError {
     Interrupted,
 }
 
-impl From<trawl_writer::WriterError> for IndexerError {
-    fn from(error: trawl_writer::WriterError) -> IndexerError {
-        use trawl_writer::WriterError;
+impl From<WriterError> for IndexerError {
+    fn from(error: WriterError) -> IndexerError {
         match error {
             WriterError::Index(error) => IndexerError::Index(error),
             WriterError::Query(error) => IndexerError::Query(error),

@@ -14,7 +14,6 @@ use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
 use trawl_scan::{Mounts, Progress, ScanError, WalkOptions, Xattrs, walk};
 use trawl_text::words::shown;
-use trawl_writer::Tightened;
 use trawl_writer::{Committed, Prepared, SnapshotWriter, WriterOptions, Writing};
 
 use crate::error::{IndexerError, Result};
@@ -148,8 +147,8 @@ impl<'a> Scanner<'a> {
             Ok((counts, self.publish(writer)?))
         });
         listener.hear(&Event::Ended);
-        let (counts, (committed, tightened)) = published?;
-        for id in &tightened.damaged {
+        let (counts, committed) = published?;
+        for id in &committed.tightened.damaged {
             let (root, id) = (root.clone(), *id);
             listener.hear(&Event::Notice(Notice::Forgotten { root, id }));
         }
@@ -158,7 +157,6 @@ impl<'a> Scanner<'a> {
             root,
             counts,
             committed,
-            tightened,
             issues,
             elapsed: clock.elapsed(),
         })
@@ -294,7 +292,7 @@ impl<'a> Scanner<'a> {
 
     /// Makes the new snapshot the current one, after making the older ones that stay as strict as
     /// it is.
-    fn publish(&self, writer: SnapshotWriter) -> Result<(Committed, Tightened)> {
+    fn publish(&self, writer: SnapshotWriter) -> Result<Committed> {
         let clock = self.control.clock;
         publish(writer.prepare(clock())?, &self.options.retention, clock())
     }
@@ -319,17 +317,11 @@ impl<'a> Scanner<'a> {
 ///
 /// # Errors
 /// If an older snapshot cannot be read or changed, or the snapshot cannot be made current.
-pub fn publish(
-    prepared: Prepared,
-    retention: &Retention,
-    now: Timestamp,
-) -> Result<(Committed, Tightened)> {
+pub fn publish(prepared: Prepared, retention: &Retention, now: Timestamp) -> Result<Committed> {
     // The source already has its own rule for the next snapshot.
     let rule = retention.rule_for(prepared.source())?;
     with_rule(&rule, now, |rule| prepared.collect(rule))?;
-    let committed = prepared.commit()?;
-    let tightened = committed.tightened.clone();
-    Ok((committed, tightened))
+    Ok(prepared.commit()?)
 }
 
 /// Passes everything on to the writer, and reports the issues.

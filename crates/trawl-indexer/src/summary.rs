@@ -5,7 +5,6 @@ use std::time::Duration;
 use trawl_model::Issue;
 use trawl_scan::Progress;
 use trawl_writer::Committed;
-use trawl_writer::Tightened;
 
 use crate::left_out::LeftOut;
 
@@ -43,10 +42,8 @@ pub struct Summary {
     pub left_out: LeftOut,
     /// Counts of the scanner, without the root's own entry.
     pub counts: Progress,
-    /// Data that was written.
+    /// Data that was written, and changes to older snapshots.
     pub committed: Committed,
-    /// Changes to older snapshots.
-    pub tightened: Tightened,
     /// Paths that could not be read.
     pub issues: Issues,
     /// Time from the first to the last system call.

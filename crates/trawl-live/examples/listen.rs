@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use trawl_live::{ChangeSource, DirtySet, Fanotify, Left, QueueSize};
-use trawl_sys::process;
+use trawl_testkit::process;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut dirty = DirtySet::default();
     let ended = AtomicBool::new(false);
     println!("ready");
-    let start = process::usage()?.cpu();
+    let start = process::cpu_time();
     let (mut events, mut names) = (0, 0);
     thread::scope(|scope| -> Result<(), Box<dyn Error>> {
         scope.spawn(|| {
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     })?;
     names += dirty.take().len();
-    let cpu_us = (process::usage()?.cpu() - start).as_micros();
+    let cpu_us = (process::cpu_time() - start).as_micros();
     println!("events {events} dirty {names} cpu_us {cpu_us}");
     Ok(())
 }

@@ -36,9 +36,7 @@ pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
 pub use mount_table::mounts_below;
 pub use mounted::{Crossing, Mounted};
-pub use open_writers::{
-    OpenFile, OpenHow, OpenWriters, Searched, Stamp, Way, WriterSearch, open_writers,
-};
+pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, Stamp, Way, WriterSearch};
 pub use polling::Polling;
 pub use resolver::Resolver;
 pub use source::{

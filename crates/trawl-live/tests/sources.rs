@@ -15,7 +15,7 @@ use std::time::Duration;
 use trawl_live::{
     AsOf, Change, ChangeSource, Directories, Dirty, DirtyDirectory, DirtySet, Doubt, Fanotify,
     Left, LiveError, ObjectKey, OpenHow, OpenWriters, Place, Polling, QueueSize, Searched, Way,
-    WriterSearch, open_writers,
+    WriterSearch,
 };
 use trawl_model::Timestamp;
 use trawl_sys::become_user::{User, as_user};
@@ -620,7 +620,7 @@ fn files_that_are_being_written_are_found() {
         gid: 4711,
         groups: vec![],
     };
-    let blind = as_user(&user, || open_writers(&searched))
+    let blind = as_user(&user, || WriterSearch::through_proc().look(&searched))
         .expect("a thread")
         .expect("/proc");
     assert!(blind.hidden.contains(&process), "{blind:?}");

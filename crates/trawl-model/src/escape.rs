@@ -28,36 +28,36 @@ pub fn escape(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Decodes text that [`escape`] had to escape; returns `None` if an escape
-/// sequence in `text` is invalid.
-pub fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        rest = tail;
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        let (&kind, tail) = rest.split_first()?;
-        rest = tail;
-        match kind {
-            b'\\' => out.push(b'\\'),
-            b'x' => {
-                let hex = std::str::from_utf8(rest.get(..2)?).ok()?;
-                out.push(u8::from_str_radix(hex, 16).ok()?);
-                rest = &rest[2..];
-            }
-            _ => return None,
-        }
-    }
-    Some(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// Decodes text that [`escape`] had to escape; returns `None` if an escape
+    /// sequence in `text` is invalid.
+    fn unescape(text: &str) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let Some((&byte, tail)) = rest.split_first() {
+            rest = tail;
+            if byte != b'\\' {
+                out.push(byte);
+                continue;
+            }
+            let (&kind, tail) = rest.split_first()?;
+            rest = tail;
+            match kind {
+                b'\\' => out.push(b'\\'),
+                b'x' => {
+                    let hex = std::str::from_utf8(rest.get(..2)?).ok()?;
+                    out.push(u8::from_str_radix(hex, 16).ok()?);
+                    rest = &rest[2..];
+                }
+                _ => return None,
+            }
+        }
+        Some(out)
+    }
 
     proptest! {
         #[test]

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_call::Confined;
+use trawl_model::path::join;
 use trawl_sys::confined::look_anywhere;
 use trawl_sys::directory::{AccessTime, Links, Purpose, open_path};
 use trawl_sys::{CWD, Errno, Op, SysError};
@@ -80,10 +81,6 @@ pub(crate) enum ExportedPath {
     Anywhere(CString),
     /// A place in an export.
     Confined(Confined),
-}
-
-fn join(path: &[u8], below: &[u8]) -> Vec<u8> {
-    [path, b"/", below].concat()
 }
 
 impl ExportedPath {

@@ -11,6 +11,7 @@ use std::time::Instant;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, Issue, Sink};
 use trawl_scan::{ScanProgress, TraceOptions, WalkOptions, Xattrs, read_trace, walk};
+use trawl_testkit::process;
 
 struct Nothing;
 
@@ -65,12 +66,14 @@ fn main() {
         Err(error) => eprintln!("{error}"),
     }
     let wall = begin.elapsed();
-    if let Ok(usage) = trawl_sys::process::usage() {
-        let (user, system) = (usage.user.as_secs_f64(), usage.system.as_secs_f64());
-        let mib = usage.peak_rss_bytes >> 20;
+    let cpu = process::cpu_time();
+    if let (Ok([user, system]), Ok(peak)) = (
+        process::user_and_system_time(),
+        process::peak_memory_bytes(),
+    ) {
+        let mib = peak >> 20;
         println!(
-            "cpu {:.3} s (user {user:.3}, system {system:.3}), wall {wall:.3?}, peak {mib} MiB",
-            user + system
+            "cpu {cpu:.3?} (user {user:.2?}, system {system:.2?}), wall {wall:.3?}, peak {mib} MiB"
         );
     }
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::AtomicBool;
 use recorder::{Recorder, Scratch, record};
 use trawl_model::{FileType, Meta, Op};
 use trawl_scan::{Progress, ScanError, ScanProgress, TraceOptions, read_trace};
+use trawl_testkit::folder::set_attribute;
 
 /// Returns one line in GUFI's form.
 fn line(path: &[u8], meta: &Meta, link: &[u8], xattrs: &[(&[u8], &[u8])]) -> Vec<u8> {
@@ -206,7 +207,7 @@ fn a_recorded_tree_comes_back() {
         std::os::unix::fs::symlink(name, scratch.0.join("sub").join(name).join("li\nnk")).unwrap();
     }
     let attributed = std::fs::File::open(scratch.0.join("plain")).unwrap();
-    let _ = trawl_sys::xattr::set_fd(&attributed, c"user.note", b"two\nlines");
+    let _ = set_attribute(&attributed, c"user.note", b"two\nlines");
     let walked = record(&scratch.0, |_| {});
     for reverse in [false, true] {
         let (got, counts) = replay(

@@ -2,7 +2,7 @@
 
 mod recorder;
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -14,10 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use recorder::{Recorder, Scratch, assert_same, find, has, is_root, record};
 use trawl_model::{Acl, DirBatch, DirId, Issue, Op, Sink};
 use trawl_scan::{Mounts, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
-use trawl_sys::directory::{AccessTime, Purpose, open_at};
-use trawl_sys::file::make_directory;
-
-const LIST: Purpose = Purpose::List(AccessTime::Keep);
+use trawl_testkit::Folder;
+use trawl_testkit::folder::set_attribute;
 
 /// Makes a small tree with an example of every kind of entry.
 fn oddities(root: &Path) {
@@ -156,20 +154,18 @@ fn one_thread_goes_in_path_order() {
 /// Makes a chain of directories beyond any path limit, with a file and side branches at some
 /// levels.
 fn deep(root: &Path, levels: usize) -> usize {
-    let path = CString::new(root.as_os_str().as_bytes()).unwrap();
-    let mut fd = open_at(File::open("/").unwrap(), &path, LIST).unwrap();
+    let mut folder = Folder::open(root).unwrap();
     let mut entries = 0;
     for level in 0..levels {
-        let name = CString::new(format!("level-{level:05}")).unwrap();
-        make_directory(&fd, &name, 0o755).unwrap();
+        let name = format!("level-{level:05}");
+        let next = folder.make_folder(name.as_bytes()).unwrap();
         entries += 1;
         if level % 10 == 0 {
-            make_directory(&fd, c"zz side", 0o755).unwrap();
-            let side = open_at(&fd, c"zz side", LIST).unwrap();
-            make_directory(&side, c"leaf", 0o755).unwrap();
+            let side = folder.make_folder(b"zz side").unwrap();
+            side.make_folder(b"leaf").unwrap();
             entries += 2;
         }
-        fd = open_at(&fd, &name, LIST).unwrap();
+        folder = next;
     }
     entries
 }
@@ -264,7 +260,7 @@ fn attributes_and_acls_are_read() {
         (c"user.large", &large),
         (c"user.empty", b""),
     ] {
-        if let Err(e) = trawl_sys::xattr::set_fd(File::open(&file).unwrap(), name, value) {
+        if let Err(e) = set_attribute(File::open(&file).unwrap(), name, value) {
             println!("skipped, because {e}");
             return;
         }
@@ -410,7 +406,7 @@ fn child() {
     let root = Path::new(&root);
     match &*task {
         "few descriptors" => {
-            trawl_sys::process::set_descriptor_limit(64).unwrap();
+            trawl_testkit::process::set_descriptor_limit(64).unwrap();
             let found = find(root, &[]);
             for threads in [1, 4] {
                 let got = record(root, |o| o.threads = threads);

@@ -137,6 +137,8 @@ pub enum Missing {
     TargetNotIndexed,
     /// It is a link to something that cannot be read.
     TargetUnread,
+    /// It leads out of the index, and the live file system must not be asked.
+    OutsideIndex,
 }
 
 /// The snapshots of a source, none of which answers about a time.
@@ -271,6 +273,7 @@ impl fmt::Display for Missing {
                 f.write_str("its target is a directory that is not indexed: index that, too")
             }
             Missing::TargetUnread => f.write_str("its target cannot be read"),
+            Missing::OutsideIndex => f.write_str("it lies outside the index"),
         }
     }
 }

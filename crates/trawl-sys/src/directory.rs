@@ -45,14 +45,7 @@ pub(crate) fn flags(purpose: Purpose) -> OFlags {
 /// Fails with `ENOTDIR` or `ELOOP` if the name is not (or no longer) a directory, with `EACCES`,
 /// `ENOENT`, `EMFILE` and the other errors of <https://man7.org/linux/man-pages/man2/open.2.html>.
 pub fn open_at(parent: impl AsFd, name: &CStr, purpose: Purpose) -> Result<OwnedFd, SysError> {
-    let parent = parent.as_fd();
-    match rustix::fs::openat(parent, name, flags(purpose), Mode::empty()) {
-        Err(rustix::io::Errno::PERM) if purpose == Purpose::List(AccessTime::Keep) => {
-            let purpose = Purpose::List(AccessTime::Update);
-            rustix::fs::openat(parent, name, flags(purpose), Mode::empty()).named(Op::Openat)
-        }
-        other => other.named(Op::Openat),
-    }
+    open_path(parent, name, purpose, Links::Refused)
 }
 
 /// Whether a symbolic link at the end of a name is followed.

@@ -99,13 +99,6 @@ pub fn remove_directory(directory: impl AsFd, name: &CStr) -> Result<(), SysErro
     rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR).named(Op::Unlinkat)
 }
 
-/// Creates the directory `name` with the permission bits `mode`, reduced by the umask.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/mkdir.2.html>
-pub fn make_directory(directory: impl AsFd, name: &CStr, mode: u32) -> Result<(), SysError> {
-    rustix::fs::mkdirat(directory, name, Mode::from_raw_mode(mode)).named(Op::Mkdirat)
-}
-
 /// Creates `new` as a further name of the file `old`; a symbolic link is itself linked.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/link.2.html>
@@ -132,7 +125,7 @@ mod tests {
         hard_link(&fd, c"a", &fd, c"b").unwrap();
         let kept = rename(&fd, c"a", &fd, c"b", Existing::Keep);
         assert_eq!(kept.unwrap_err().errno, Errno::EXIST);
-        make_directory(&fd, c"d", 0o700).unwrap();
+        std::fs::create_dir(dir.path().join("d")).unwrap();
         rename(&fd, c"a", &fd, c"d", Existing::Exchange).unwrap();
         remove_directory(&fd, c"a").unwrap();
         remove_file(&fd, c"b").unwrap();

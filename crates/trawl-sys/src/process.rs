@@ -1,11 +1,10 @@
-//! The process itself: its limits, its resource use, its standard streams, and the time of day.
+//! The process itself: its limits, its standard streams, and the time of day.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 
-use crate::error::{Named, Op, SysError};
 use crate::stat::Time;
 
 /// Returns the soft limit on open descriptors; `u64::MAX` if there is no limit.
@@ -21,63 +20,6 @@ pub fn descriptor_limit() -> u64 {
 /// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
 pub fn stack_limit() -> u64 {
     getrlimit(Resource::Stack).current.unwrap_or(u64::MAX)
-}
-
-/// Sets the soft limit on open descriptors; it must not exceed the hard limit.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/setrlimit.2.html>
-pub fn set_descriptor_limit(limit: u64) -> Result<(), SysError> {
-    let maximum = getrlimit(Resource::Nofile).maximum;
-    setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: Some(limit),
-            maximum,
-        },
-    )
-    .named(Op::Setrlimit)
-}
-
-/// Resources that the process has used since it began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// CPU time in user mode of all threads.
-    pub user: Duration,
-    /// CPU time in kernel mode of all threads.
-    pub system: Duration,
-    /// Peak resident set size in bytes.
-    pub peak_rss_bytes: u64,
-}
-
-impl Usage {
-    /// Returns the CPU time in both modes.
-    #[must_use]
-    pub fn cpu(&self) -> Duration {
-        self.user + self.system
-    }
-}
-
-fn duration(time: libc::timeval) -> Duration {
-    let micros = i128::from(time.tv_sec) * 1_000_000 + i128::from(time.tv_usec);
-    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
-}
-
-/// Returns the CPU time and peak memory of this process.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/getrusage.2.html>
-pub fn usage() -> Result<Usage, SysError> {
-    let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: `raw` is valid for writes of one `rusage`.
-    if unsafe { libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr()) } != 0 {
-        return Err(SysError::last(Op::Getrusage));
-    }
-    // SAFETY: it was zeroed, and filled by the call, which succeeded.
-    let raw = unsafe { raw.assume_init() };
-    Ok(Usage {
-        user: duration(raw.ru_utime),
-        system: duration(raw.ru_stime),
-        peak_rss_bytes: u64::try_from(raw.ru_maxrss).unwrap_or(0) * 1024,
-    })
 }
 
 /// Returns the time of day.
@@ -192,17 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn use_is_plausible() {
-        let mut sum = 0u64;
-        for i in 0..30_000_000u64 {
-            sum = std::hint::black_box(sum.wrapping_add(i));
-        }
-        let usage = usage().unwrap();
-        assert!(usage.cpu() > Duration::from_micros(100), "{usage:?} {sum}");
-        assert!(
-            (1 << 20..1 << 40).contains(&usage.peak_rss_bytes),
-            "{usage:?}"
-        );
+    fn time_and_limits_are_plausible() {
         assert!(now().secs > 1_700_000_000);
         assert!(descriptor_limit() > 8);
         let null = std::fs::File::open("/dev/null").unwrap();

@@ -381,17 +381,11 @@ fn object_path(object: impl AsFd) -> String {
     format!("/proc/self/fd/{}", object.as_fd().as_raw_fd())
 }
 
-/// Sets `attribute` of an open file or directory to `value`.
-///
-/// Source: <https://man7.org/linux/man-pages/man2/setxattr.2.html>
-pub fn set_fd(fd: impl AsFd, attribute: &CStr, value: &[u8]) -> Result<(), SysError> {
-    rustix::fs::fsetxattr(fd, attribute, value, rustix::fs::XattrFlags::empty()).named(Op::Setxattr)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs::File;
+    use trawl_testkit::folder::set_attribute;
 
     /// All methods available on this machine give the same results.
     #[test]
@@ -399,11 +393,11 @@ mod tests {
         let dir =
             tempfile::tempdir_in(std::env::var("TRAWL_TEST_DIR").unwrap_or("/tmp".into())).unwrap();
         let file = File::create(dir.path().join("f")).unwrap();
-        if let Err(e) = set_fd(&file, c"user.large", &vec![b'x'; 3000]) {
+        if let Err(e) = set_attribute(&file, c"user.large", &vec![b'x'; 3000]) {
             println!("skipped, because extended attributes cannot be set here: {e}");
             return;
         }
-        set_fd(&file, c"user.empty", b"").unwrap();
+        set_attribute(&file, c"user.empty", b"").unwrap();
         std::os::unix::fs::symlink("f", dir.path().join("link")).unwrap();
         let parent = File::open(dir.path()).unwrap();
         std::thread::spawn(move || {
@@ -455,7 +449,7 @@ mod tests {
             std::ffi::CString::new(path.into_encoded_bytes()).unwrap()
         };
         let file = File::create(dir.path().join("f")).unwrap();
-        if let Err(e) = set_fd(&file, c"user.large", &[b'x'; 3000]) {
+        if let Err(e) = set_attribute(&file, c"user.large", &[b'x'; 3000]) {
             println!("skipped, because extended attributes cannot be set here: {e}");
             return;
         }
@@ -491,11 +485,11 @@ mod tests {
             for method in [Method::At, Method::WorkingDirectory, Method::Proc] {
                 let mut reader = Reader::with(method);
                 reader.enter(&parent).unwrap();
-                let before = crate::process::usage().unwrap().cpu();
+                let before = trawl_testkit::process::cpu_time();
                 for name in names.iter().cycle().take(400_000) {
                     let _ = reader.list(&parent, name);
                 }
-                let spent = crate::process::usage().unwrap().cpu() - before;
+                let spent = trawl_testkit::process::cpu_time() - before;
                 println!("{method:?}: {} ns a file", spent.as_nanos() / 400_000);
             }
         })

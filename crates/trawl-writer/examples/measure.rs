@@ -101,7 +101,7 @@ fn walk(dir: &Path, parent: Option<DirId>, events: &mut Vec<Event>, next: &mut u
 
 /// Returns the CPU time of this process so far in seconds, over all threads.
 fn cpu_s() -> f64 {
-    trawl_sys::process::usage().map_or(0.0, |usage| usage.cpu().as_secs_f64())
+    trawl_testkit::process::cpu_time().as_secs_f64()
 }
 
 fn invented_dir(id: u64, root: &[u8]) -> DirBatch {
@@ -194,7 +194,7 @@ fn measure_invented() {
     let done = writer.commit(Timestamp { secs: 2, nanos: 0 }).unwrap();
     cpu += cpu_s() - before;
     let entries = done.totals.entries as f64;
-    let peak = trawl_sys::process::usage().map_or(0, |usage| usage.peak_rss_bytes);
+    let peak = trawl_testkit::process::peak_memory_bytes().unwrap_or(0);
     println!(
         "{} entries, {} shards: {cpu:.2} CPU-s ({:.2} with making them up), {:.0} ns and {:.2} bytes an entry, peak {} MiB",
         done.totals.entries,

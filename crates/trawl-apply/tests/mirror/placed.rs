@@ -75,7 +75,7 @@ pub(crate) fn allow(path: &Path, mode: u32) {
 
 pub(crate) fn give_value(path: &Path, name: &std::ffi::CStr, value: &[u8]) {
     let file = fs::File::open(path).expect("it is there");
-    trawl_sys::xattr::set_fd(file, name, value).expect("root may");
+    trawl_testkit::folder::set_attribute(file, name, value).expect("root may");
 }
 
 #[test]

@@ -169,8 +169,8 @@ pub(super) fn done(done: &Summary) -> String {
             .put(&VANISHED, done.counts.vanished)
             .put(&UNREAD, done.issues.hiding)
             .put(&fields::SNAPSHOT, &committed.id.to_string())
-            .put(&TIGHTENED_SNAPSHOTS, done.tightened.snapshots.len())
-            .put(&TIGHTENED_DIRECTORIES, done.tightened.directories)
+            .put(&TIGHTENED_SNAPSHOTS, committed.tightened.snapshots.len())
+            .put(&TIGHTENED_DIRECTORIES, committed.tightened.directories)
             .put(&SHARDS, committed.shards)
             .objects(
                 &SHARD_ROWS,

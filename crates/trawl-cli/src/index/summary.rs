@@ -45,12 +45,12 @@ pub(crate) fn text(done: &Summary, index: &Path) -> String {
         done.committed.id,
     );
     out.push_str(&left_out_line(&done.left_out));
-    let older = done.tightened.snapshots.len();
+    let older = done.committed.tightened.snapshots.len();
     if older > 0 {
         let _ = writeln!(
             out,
             "  {} of {} got stricter guards",
-            counted(done.tightened.directories, "directory"),
+            counted(done.committed.tightened.directories, "directory"),
             counted(u64::try_from(older).unwrap_or(u64::MAX), "older snapshot"),
         );
     }

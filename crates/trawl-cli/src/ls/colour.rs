@@ -11,8 +11,8 @@ use trawl_model::FileType;
 use trawl_text::glob::{Case, Glob};
 use trawl_text::locale::Locale;
 
-use crate::ls::item::Item;
 use crate::output::say;
+use trawl_answers::listing::item::Item;
 
 /// Labels in `LS_COLORS`, each with the sequence that GNU ls uses by default.
 const DEFAULTS: [(&str, Option<&str>); 24] = [

@@ -1,26 +1,25 @@
 //! `trawl ls`: lists directories and files as GNU ls does, from the index.
 //!
-//! `options` and `plan` read the options, `item` holds the listed parts of an entry, `sort` and
-//! `version` order entries, `tree` reads directories, `targets` looks up links, and `render` makes
-//! lines with `long`, `columns`, `name` and `colour`.
+//! `options` and `plan` read the options, [`trawl_answers::listing`] reads and sorts directories and
+//! looks up links, `targets` decides which targets are shown, and `render` makes lines with `long`,
+//! `columns`, `name` and `colour`.
 
 mod colour;
 mod columns;
-pub(crate) mod item;
 mod long;
 mod name;
 mod options;
 mod plan;
 mod render;
-mod sort;
 mod targets;
-mod tree;
-mod version;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_answers::listing::Hidden;
+use trawl_answers::listing::item::Item;
+use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
 use trawl_find::record;
 use trawl_model::{FileType, Subtrees};
 use trawl_query::Start;
@@ -39,13 +38,11 @@ use crate::scope::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, join_pr
 use trawl_session::now;
 
 use self::colour::Palette;
-use self::item::Item;
 use self::name::Naming;
 pub(crate) use self::options::LsArgs;
-use self::plan::{Hidden, Layout, Links, Plan, Surroundings};
+use self::plan::{Layout, Links, Plan, Surroundings};
 use self::render::Renderer;
 use self::targets::Child;
-use self::tree::{Directory, Found, Reach, Reader};
 
 impl Spec for LsArgs {
     const ABOUT: &'static str = "List directories, as ls does";
@@ -229,10 +226,7 @@ impl Lister<'_> {
 
     /// Lists a directory and, with `-R`, those below it.
     fn directory(&mut self, name: &[u8], start: &Start, header: Header) -> Result<(), Failure> {
-        let reader = Reader {
-            index: self.session.share_index(),
-            ignored: self.plan().ignored.clone(),
-        };
+        let reader = Reader::new(&self.session, self.plan().ignored.clone());
         let told = self.note_listing(start, name)?;
         let follows = self.plan().links == Links::Targets;
         let found = match (self.plan().recursive, self.is_in_stored_order()) {
@@ -245,7 +239,7 @@ impl Lister<'_> {
             })?,
             (true, false) => reader.in_order(start, name, |directory| {
                 let children = self.print_sorted(directory, header)?;
-                Ok(children.into_iter().map(|child| child.name).collect())
+                Ok::<_, Failure>(children.into_iter().map(|child| child.name).collect())
             })?,
         };
         if found == Found::Unread && told == 0 {

@@ -9,9 +9,9 @@ use trawl_text::locale::Locale;
 use trawl_text::quote::{Quoting, Terminal};
 
 use crate::ls::colour::{Palette, Shown};
-use crate::ls::item::Item;
 use crate::ls::plan::{Indicator, Layout, Plan};
 use crate::width::width_in;
+use trawl_answers::listing::item::Item;
 
 /// Rendering of names under a plan.
 pub(crate) struct Naming {

@@ -2,18 +2,17 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
 
-use trawl_text::glob::{Case, Glob};
 use trawl_text::quote::Quoting;
 
 use crate::block_size::SizeFormat;
-use crate::ls::item::TimeKind;
 use crate::ls::options::{Flags, FormatWord, IndicatorWord, LsArgs, SortWord, TimeWord};
-use crate::ls::sort::{Collation, Direction, Order, SortKey};
 use crate::output::{ColourWhen, Device};
 use crate::rows::Form;
 use crate::time_look::TimeLook;
+use trawl_answers::TimeKind;
+use trawl_answers::listing::sort::{Collation, Direction, Order, SortKey};
+use trawl_answers::listing::{Hidden, Ignored};
 
 /// Arrangement of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,17 +27,6 @@ pub(crate) enum Layout {
     Across,
     /// Separated by commas.
     Commas,
-}
-
-/// Names with a leading dot that are listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hidden {
-    /// No such names.
-    Skip,
-    /// All except `.` and `..`.
-    Almost,
-    /// All, including `.` and `..`.
-    All,
 }
 
 /// Indicator after a name.
@@ -65,53 +53,6 @@ pub(crate) enum Links {
     Arguments,
     /// All links.
     Targets,
-}
-
-/// Names that are left out.
-#[derive(Clone, Debug)]
-pub(crate) struct Ignored {
-    hidden: Hidden,
-    patterns: Arc<[Pattern]>,
-}
-
-/// A shell pattern in which a leading dot must be explicit.
-#[derive(Debug)]
-struct Pattern {
-    glob: Glob,
-    begins_with_dot: bool,
-}
-
-impl Ignored {
-    /// Returns true if `name` is not listed.
-    pub(crate) fn has(&self, name: &[u8]) -> bool {
-        let is_dotted = name.first() == Some(&b'.');
-        let by_dot = match self.hidden {
-            Hidden::Skip => is_dotted,
-            Hidden::Almost => matches!(name, b"." | b".."),
-            Hidden::All => false,
-        };
-        let mut patterns = self.patterns.iter();
-        by_dot
-            || patterns.any(|pattern| {
-                (!is_dotted || pattern.begins_with_dot) && pattern.glob.matches(name)
-            })
-    }
-
-    /// Returns the rule for names with a leading dot.
-    pub(crate) fn hidden(&self) -> Hidden {
-        self.hidden
-    }
-
-    /// Returns true if a component of `path` below `top` is left out.
-    pub(crate) fn has_between(&self, top: &[u8], path: &[u8]) -> bool {
-        if self.hidden != Hidden::Skip && self.patterns.is_empty() {
-            return false;
-        }
-        let below = path.strip_prefix(top).unwrap_or_default();
-        below
-            .split(|b| *b == b'/')
-            .any(|name| !name.is_empty() && self.has(name))
-    }
 }
 
 /// Owner fields to print.
@@ -413,25 +354,12 @@ fn refuse(flags: &Flags) -> Result<(), String> {
 }
 
 fn ignored(flags: &Flags, hidden: Hidden) -> Ignored {
-    let pattern = |text: &[u8]| Pattern {
-        glob: Glob::of_environment(text, Case::Sensitive),
-        begins_with_dot: text.starts_with(b".") || text.starts_with(b"\\."),
-    };
-    let mut patterns: Vec<Pattern> = flags
-        .ignore
-        .iter()
-        .map(|text| pattern(text.as_bytes()))
-        .collect();
-    if flags.ignore_backups {
-        patterns.extend([pattern(b"*~"), pattern(b".*~")]);
-    }
-    if hidden == Hidden::Skip {
-        patterns.extend(flags.hide.iter().map(|text| pattern(text.as_bytes())));
-    }
-    Ignored {
-        hidden,
-        patterns: patterns.into(),
-    }
+    let backups = flags.ignore_backups.then_some(["*~", ".*~"]);
+    let backups = backups.into_iter().flatten().map(str::as_bytes);
+    let hide = (hidden == Hidden::Skip).then_some(&flags.hide);
+    let hide = hide.into_iter().flatten().map(|text| text.as_bytes());
+    let ignore = flags.ignore.iter().map(|text| text.as_bytes());
+    Ignored::new(hidden, ignore.chain(backups).chain(hide))
 }
 
 fn order(

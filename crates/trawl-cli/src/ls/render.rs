@@ -6,10 +6,10 @@ use trawl_text::owners::{OwnerName, Owners};
 use trawl_text::zone::Zone;
 
 use crate::ls::columns::{Cell, Fill, Page};
-use crate::ls::item::{AccessMark, Item};
 use crate::ls::long::{self, Field, Line, LongName, SizeField, Widths};
 use crate::ls::name::Naming;
 use crate::ls::plan::{Indicator, Layout, Plan};
+use trawl_answers::listing::item::{AccessMark, Item};
 
 /// Maximum number of lines in long format that are held at once.
 const LINES_KEPT: usize = 8192;

@@ -1,28 +1,27 @@
 //! Entries outside a listing that are shown in it: targets of links, `.` and `..`, and directories
 //! that `-L` reaches through links.
 //!
-//! They are looked up in the index, and where it ends in the live file system, unless the listing
-//! is of a recording.
+//! Decides which of them are shown; [`links`] looks them up.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::FileType;
-use trawl_query::{Located, Start};
+use trawl_query::Start;
 
 use crate::exit::Exit;
-use crate::failure::{Failure, cause, quoted};
-use crate::live;
-use crate::ls::item::Item;
+use crate::failure::{Failure, quoted};
 use crate::ls::plan::{Indicator, Layout, Links};
-use crate::ls::sort::SortKey;
-use crate::ls::tree::{Directory, Found, Reach, Reader};
 use crate::ls::{Header, Lister, absolute};
 use crate::output::say;
-use crate::resolve::{Resolved, resolve};
 use crate::rows::Form;
-use crate::scope::{Follow, PATHS_AT_ONCE, join_printed, row_of};
+use crate::scope::{Follow, join_printed};
+use trawl_answers::listing::item::Item;
+use trawl_answers::listing::links;
+use trawl_answers::listing::sort::SortKey;
+use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
+use trawl_session::Notice;
 
 /// A directory in a listing.
 #[derive(Clone, Debug)]
@@ -53,7 +52,8 @@ impl Lister<'_> {
         }
         let mut items = std::mem::take(&mut directory.items);
         if replaces || self.shows_targets() {
-            self.expect_targets(&items, &directory.path)?;
+            let unknown = items.iter().filter(|item| item.absolute.is_none());
+            links::expect(&self.session, &directory.path, unknown)?;
         }
         for item in items.iter_mut().filter(|item| item.absolute.is_none()) {
             let path = trawl_model::path::join(&directory.path, &item.name);
@@ -61,7 +61,7 @@ impl Lister<'_> {
                 self.look_up_target(item, &path);
                 continue;
             }
-            match self.behind(&path) {
+            match links::target(&self.session, &path) {
                 Ok((target, path)) => {
                     if target.file_type() == FileType::Directory {
                         led.insert(item.name.clone(), path.clone());
@@ -73,8 +73,8 @@ impl Lister<'_> {
                     };
                 }
                 Err(why) => {
-                    let name = join_printed(&directory.name, &item.name);
-                    say(format_args!("cannot access {}: {why}", quoted(&name)));
+                    let given = join_printed(&directory.name, &item.name);
+                    say(Notice::Missing { given, why });
                     self.session.worsen(Exit::Issues);
                     *item = Item {
                         kind: FileType::Symlink,
@@ -86,42 +86,6 @@ impl Lister<'_> {
         }
         directory.items = items;
         Ok(led)
-    }
-
-    /// Prepares lookups of the links in a listing.
-    fn expect_targets(&self, items: &[Item], dir: &[u8]) -> Result<(), Failure> {
-        let links = items
-            .iter()
-            .filter(|item| item.absolute.is_none() && item.kind == FileType::Symlink);
-        let paths: Vec<Vec<u8>> = links
-            .map(|item| trawl_model::path::join(dir, &item.name))
-            .collect();
-        for some in paths.chunks(PATHS_AT_ONCE) {
-            let some: Vec<(&[u8], &[u8])> = some.iter().map(|path| (&b""[..], &path[..])).collect();
-            self.session.known().prepare(&some, Follow::Last)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the final target of the links that begin at `path`, and its path.
-    fn behind(&self, path: &[u8]) -> Result<(Item, Vec<u8>), String> {
-        match resolve(self.session.known(), b"", path, Follow::Last) {
-            Ok(Resolved::To(Located::Found(start), end)) => {
-                Ok((Item::from_row(&row_of(&start), b""), end))
-            }
-            Ok(Resolved::To(Located::NotIndexed { .. } | Located::Hidden { .. }, end)) => {
-                let live = match self.session.is_live() {
-                    true => live::target(path).map_err(|error| cause(&error))?,
-                    false => return Err("it lies outside the index".into()),
-                };
-                Ok((Item::from_live(&live, b""), end))
-            }
-            Ok(Resolved::To(Located::Denied { .. }, _)) => Err("permission denied".into()),
-            Ok(Resolved::To(Located::NotDirectory { .. }, _)) => Err("not a directory".into()),
-            Ok(Resolved::Loop) => Err("too many levels of symbolic links".into()),
-            Ok(Resolved::Unread(error)) => Err(cause(&error)),
-            _ => Err("no such file or directory".into()),
-        }
     }
 
     /// Returns true if the listing shows targets next to the links.
@@ -140,19 +104,15 @@ impl Lister<'_> {
             return;
         }
         if self.shows_targets()
-            && let Ok((target, _)) = self.behind(path)
+            && let Ok((target, _)) = links::target(&self.session, path)
         {
             item.target_mode = target.meta.map(|meta| meta.mode);
         }
         item.absolute = hyperlinks.then(|| self.end_of(path));
     }
 
-    /// Returns the path at which the links from `path` on end, whether or not it exists.
     fn end_of(&self, path: &[u8]) -> Vec<u8> {
-        match resolve(self.session.known(), b"", path, Follow::Last) {
-            Ok(Resolved::To(_, end)) => absolute(&end),
-            _ => absolute(path),
-        }
+        absolute(&links::end_of(&self.session, path))
     }
 
     /// Returns true if a listing needs more of an entry than its name: then GNU ls looks at the
@@ -166,37 +126,22 @@ impl Lister<'_> {
         is_long || sorts || types || marks || plan.blocks || plan.hyperlinks
     }
 
-    /// Returns `.` and `..`. A directory above a source's root is not in the index, and one inside
-    /// a directory that may be traversed but not listed is hidden from this user. For both, the
-    /// live file system is asked, unless the source is a recording.
+    /// Returns `.` and `..`.
     pub(super) fn dots(&self, path: &[u8]) -> Result<Vec<Item>, Failure> {
         let above = trawl_model::path::split(path).map_or(path, |(above, _)| above);
         let item = |path: &[u8], name: &[u8]| -> Result<Item, Failure> {
-            let mut item = match self.session.index().locate(path)? {
-                Located::Found(start) => Item::from_row(&row_of(&start), name),
-                Located::NotIndexed { .. } | Located::Hidden { .. } => self.live(path, name),
-                _ => Item::unknown(name),
-            };
-            item.kind = FileType::Directory;
+            let mut item = links::directory(&self.session, path, name)?;
             item.absolute = self.plan().hyperlinks.then(|| absolute(path));
             Ok(item)
         };
         Ok(vec![item(path, b".")?, item(above, b"..")?])
     }
 
-    fn live(&self, path: &[u8], name: &[u8]) -> Item {
-        let meta = match self.session.is_live() {
-            true => live::itself(path).ok(),
-            false => None,
-        };
-        meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))
-    }
-
     /// `-RL`: lists the directories below `start`, including those behind links, but none inside
     /// itself.
     pub(super) fn through_links(
         &mut self,
-        reader: &Reader,
+        reader: &Reader<'_>,
         name: &[u8],
         start: &Start,
     ) -> Result<(), Failure> {
@@ -235,7 +180,7 @@ impl Lister<'_> {
 
     fn list_one(
         &mut self,
-        reader: &Reader,
+        reader: &Reader<'_>,
         name: &[u8],
         path: &[u8],
     ) -> Result<Vec<Child>, Failure> {
@@ -246,7 +191,7 @@ impl Lister<'_> {
         };
         let found = reader.listings(&start, name, Reach::Alone, |directory| {
             children = self.print_sorted(directory, Header::Named)?;
-            Ok(())
+            Ok::<_, Failure>(())
         })?;
         // Directories that may not be opened were already reported at the start.
         let is_below = self.session.denied() > 0;

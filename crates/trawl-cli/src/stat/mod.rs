@@ -31,13 +31,13 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Objects};
 use crate::getfattr::Slash;
-use crate::ls::item::Item;
 use crate::output::{Device, Output};
 use crate::rows;
 use crate::scope::{Depth, Follow, PATHS_AT_ONCE, Session, row_of};
 use crate::stat::acl::{Ids, Lists, Naming};
 use crate::stat::format::{Escapes, Format, Subject};
 use crate::stat::value::{Context, values};
+use trawl_answers::listing::item::Item;
 
 const DIRECTIVES: &str = "\
 Directives: %a %A mode, octal and in letters; %b %B blocks and their size;

@@ -3,8 +3,9 @@
 use trawl_model::{Dev, FileType, Timestamp};
 use trawl_text::owners::Owners;
 
-use crate::ls::item::{Item, TimeKind};
 use crate::stat::format::Part;
+use trawl_answers::TimeKind;
+use trawl_answers::listing::item::Item;
 
 /// A value, with the conversion that prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]

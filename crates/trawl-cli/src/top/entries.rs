@@ -9,8 +9,8 @@ use trawl_text::time_style::long_iso;
 use super::Ask;
 use super::render::{Amount, Style, lines};
 use crate::failure::Failure;
-use crate::ls::item::Item;
 use crate::rows::{self, Form, Report};
+use trawl_answers::listing::item::Item;
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {

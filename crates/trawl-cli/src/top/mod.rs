@@ -27,11 +27,11 @@ use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer, Rows};
-use crate::ls::item::COLUMNS;
 use crate::output::{Device, Output, cells};
 use crate::rows::{self, Form, Report};
 use crate::scope::Session;
 use crate::stats::render::Ink;
+use trawl_answers::listing::item::COLUMNS;
 use trawl_session::now;
 
 const EXAMPLES: &str = "\

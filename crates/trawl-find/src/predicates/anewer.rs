@@ -13,32 +13,15 @@ pub(crate) static ANEWER: Predicate = Predicate {
     cost: Cost::Number,
     columns: Which::Access.columns(),
     standard: Standard::Gnu,
-    parse: Parse::Leaf(|args| {
-        let than = args.reference("-anewer")?.mtime;
-        Ok(Box::new(Newer {
-            which: Which::Access,
-            than,
-        }))
-    }),
+    parse: Parse::Leaf(|args| Newer::than_file(args, "-anewer", Which::Access)),
 };
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, matches};
+    use crate::testing::{Spec, ages};
 
-    /// `here` was last modified 100 seconds ago.
     #[test]
     fn the_same_moment_is_not_newer() {
-        for (age_secs, expected) in [(99, true), (100, false), (101, false)] {
-            assert_eq!(
-                matches("-anewer here", &Spec::default().atime_ago(age_secs)),
-                expected,
-                "{age_secs}"
-            );
-        }
-        assert_eq!(
-            error_of("-anewer gone"),
-            "‘gone’: No such file or directory"
-        );
+        ages::is_newer_than_here("-anewer", |secs| Spec::default().atime_ago(secs));
     }
 }

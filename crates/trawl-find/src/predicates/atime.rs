@@ -18,30 +18,10 @@ pub(crate) static ATIME: Predicate = Predicate {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, matches};
+    use crate::testing::{Spec, ages};
 
     #[test]
     fn ages_are_rounded_down() {
-        let unit = 86400;
-        for (argument, age_secs, expected) in [
-            ("0", unit - 1, true),
-            ("0", unit, false),
-            ("1", unit, true),
-            ("1", 2 * unit - 1, true),
-            ("+1", 2 * unit - 1, false),
-            ("+1", 2 * unit + 1, true),
-            ("-1", unit - 2, true),
-            ("-1", unit + 2, false),
-            ("1.5", 3 * unit / 2 + 2, true),
-        ] {
-            let words = format!("-atime {argument}");
-            assert_eq!(
-                matches(&words, &Spec::default().atime_ago(age_secs)),
-                expected,
-                "{words} {age_secs}"
-            );
-        }
-        assert_eq!(error_of("-atime x"), "invalid argument `x' to `-atime'");
-        assert_eq!(error_of("-atime"), "missing argument to `-atime'");
+        ages::are_rounded_down("-atime", |secs| Spec::default().atime_ago(secs));
     }
 }

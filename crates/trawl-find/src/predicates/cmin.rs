@@ -18,30 +18,10 @@ pub(crate) static CMIN: Predicate = Predicate {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, matches};
+    use crate::testing::{Spec, ages};
 
     #[test]
     fn ages_are_rounded_up() {
-        let unit = 60;
-        for (argument, age_secs, expected) in [
-            ("0", unit - 1, false),
-            ("1", unit - 1, true),
-            ("1", unit + 1, false),
-            ("2", unit + 1, true),
-            ("+1", unit + 1, true),
-            ("+1", unit - 1, false),
-            ("-1", unit - 1, true),
-            ("-1", unit + 1, false),
-            ("-0.5", unit / 3, true),
-        ] {
-            let words = format!("-cmin {argument}");
-            assert_eq!(
-                matches(&words, &Spec::default().ctime_ago(age_secs)),
-                expected,
-                "{words} {age_secs}"
-            );
-        }
-        assert_eq!(error_of("-cmin x"), "invalid argument `x' to `-cmin'");
-        assert_eq!(error_of("-cmin"), "missing argument to `-cmin'");
+        ages::are_rounded_up("-cmin", |secs| Spec::default().ctime_ago(secs));
     }
 }

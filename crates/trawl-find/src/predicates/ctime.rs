@@ -18,30 +18,10 @@ pub(crate) static CTIME: Predicate = Predicate {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, matches};
+    use crate::testing::{Spec, ages};
 
     #[test]
     fn ages_are_rounded_down() {
-        let unit = 86400;
-        for (argument, age_secs, expected) in [
-            ("0", unit - 1, true),
-            ("0", unit, false),
-            ("1", unit, true),
-            ("1", 2 * unit - 1, true),
-            ("+1", 2 * unit - 1, false),
-            ("+1", 2 * unit + 1, true),
-            ("-1", unit - 2, true),
-            ("-1", unit + 2, false),
-            ("1.5", 3 * unit / 2 + 2, true),
-        ] {
-            let words = format!("-ctime {argument}");
-            assert_eq!(
-                matches(&words, &Spec::default().ctime_ago(age_secs)),
-                expected,
-                "{words} {age_secs}"
-            );
-        }
-        assert_eq!(error_of("-ctime x"), "invalid argument `x' to `-ctime'");
-        assert_eq!(error_of("-ctime"), "missing argument to `-ctime'");
+        ages::are_rounded_down("-ctime", |secs| Spec::default().ctime_ago(secs));
     }
 }

@@ -18,30 +18,10 @@ pub(crate) static MMIN: Predicate = Predicate {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, matches};
+    use crate::testing::{Spec, ages};
 
     #[test]
     fn ages_are_rounded_up() {
-        let unit = 60;
-        for (argument, age_secs, expected) in [
-            ("0", unit - 1, false),
-            ("1", unit - 1, true),
-            ("1", unit + 1, false),
-            ("2", unit + 1, true),
-            ("+1", unit + 1, true),
-            ("+1", unit - 1, false),
-            ("-1", unit - 1, true),
-            ("-1", unit + 1, false),
-            ("-0.5", unit / 3, true),
-        ] {
-            let words = format!("-mmin {argument}");
-            assert_eq!(
-                matches(&words, &Spec::default().mtime_ago(age_secs)),
-                expected,
-                "{words} {age_secs}"
-            );
-        }
-        assert_eq!(error_of("-mmin x"), "invalid argument `x' to `-mmin'");
-        assert_eq!(error_of("-mmin"), "missing argument to `-mmin'");
+        ages::are_rounded_up("-mmin", |secs| Spec::default().mtime_ago(secs));
     }
 }

@@ -13,29 +13,15 @@ pub(crate) static NEWER: Predicate = Predicate {
     cost: Cost::Number,
     columns: Which::Modification.columns(),
     standard: Standard::Posix,
-    parse: Parse::Leaf(|args| {
-        let than = args.reference("-newer")?.mtime;
-        Ok(Box::new(Newer {
-            which: Which::Modification,
-            than,
-        }))
-    }),
+    parse: Parse::Leaf(|args| Newer::than_file(args, "-newer", Which::Modification)),
 };
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Spec, error_of, matches};
+    use crate::testing::{Spec, ages};
 
-    /// `here` was last modified 100 seconds ago.
     #[test]
     fn the_same_moment_is_not_newer() {
-        for (age_secs, expected) in [(99, true), (100, false), (101, false)] {
-            assert_eq!(
-                matches("-newer here", &Spec::default().mtime_ago(age_secs)),
-                expected,
-                "{age_secs}"
-            );
-        }
-        assert_eq!(error_of("-newer gone"), "‘gone’: No such file or directory");
+        ages::is_newer_than_here("-newer", |secs| Spec::default().mtime_ago(secs));
     }
 }

@@ -202,14 +202,6 @@ impl WriterSearch {
     }
 }
 
-/// Searches all processes for files of these file systems, once, through `/proc`.
-///
-/// # Errors
-/// Fails if `/proc` cannot be read at all.
-pub fn open_writers(searched: &[Searched]) -> Result<OpenWriters> {
-    WriterSearch::through_proc().look(searched)
-}
-
 /// Returns the directory of a task in `/proc`.
 fn folder(task: u32) -> PathBuf {
     Path::new("/proc").join(task.to_string())

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use trawl_sys::CWD;
 use trawl_sys::file::{Existing, rename};
 use trawl_testkit::Prng;
+use trawl_testkit::folder::set_attribute;
 
 /// The directories in which one writer works.
 pub(crate) struct Places {
@@ -197,20 +198,12 @@ pub(crate) fn operate(
                 file(prng, root)
             };
             let value = prng.below(1000).to_string();
-            Ok(trawl_sys::xattr::set_fd(
-                File::open(path)?,
-                c"user.trawl",
-                value.as_bytes(),
-            )?)
+            set_attribute(File::open(path)?, c"user.trawl", value.as_bytes())
         }
         21 => {
             let list = access_list(prng.below(100) as u32);
             let file = File::open(file(prng, root))?;
-            Ok(trawl_sys::xattr::set_fd(
-                file,
-                trawl_sys::xattr::ACL_ACCESS,
-                &list,
-            )?)
+            set_attribute(file, trawl_sys::xattr::ACL_ACCESS, &list)
         }
         22 => {
             let path = file(prng, root);

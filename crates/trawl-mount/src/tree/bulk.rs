@@ -216,20 +216,13 @@ pub(super) fn take_in(inner: &Inner, bulk: &Bulk) -> Result<(), BulkError> {
     Ok(())
 }
 
-fn join_below(top: &[u8], below: &[u8]) -> Vec<u8> {
-    match below {
-        b"" => top.to_vec(),
-        below => join(top, below),
-    }
-}
-
 /// Publishes finished directories together with the position: a request that saw only one of them
 /// would ask the server for what is already there.
 fn publish(inner: &Inner, bulk: &Bulk, position: &[u8], done: &mut Vec<Done>, at: Instant) {
     let mut state = inner.state();
-    bulk.progress().position = join_below(&bulk.top, position);
+    bulk.progress().position = join(&bulk.top, position);
     for (below, found) in done.drain(..) {
-        let dir = join_below(&bulk.top, &below);
+        let dir = join(&bulk.top, &below);
         for entry in found.iter().flatten() {
             if entry.found.as_ref().is_ok_and(is_link) {
                 state.targets.expect(join(&dir, &entry.name));

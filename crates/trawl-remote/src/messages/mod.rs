@@ -20,6 +20,7 @@
 mod alive;
 pub(crate) mod attributes;
 mod block;
+mod byte_range;
 mod credit;
 mod data;
 mod end;
@@ -49,6 +50,7 @@ use table::{messages, role};
 pub use alive::Alive;
 pub use attributes::AttributesRequest;
 pub use block::Block;
+pub use byte_range::ByteRange;
 pub use credit::Credit;
 pub use data::Data;
 pub use end::{End, Ending};

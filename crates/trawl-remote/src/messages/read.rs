@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use trawl_sys::SysError;
 use trawl_sys::confined::open_file_anywhere;
 
+use super::byte_range::ByteRange;
 use super::{Ask, Body, Code, Data, End, Refusal, Serve};
 use crate::client::{Patience, Remote};
 use crate::error::RemoteError;
@@ -17,34 +18,24 @@ use crate::wire::{BadFrame, READ_MAX_BYTES};
 
 /// A request for bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadRequest {
-    /// Offset of the first byte.
-    pub offset: u64,
-    /// Maximum number of bytes.
-    pub length: u32,
-    /// The file.
-    pub path: Vec<u8>,
-}
+pub struct ReadRequest(pub ByteRange);
 
 impl Body for ReadRequest {
     fn write(&self, out: &mut Fields) {
-        out.u64(self.offset).u32(self.length).bytes(&self.path);
+        self.0.write(out);
     }
 
     fn read(body: &mut Reader<'_>) -> Result<ReadRequest, BadFrame> {
-        Ok(ReadRequest {
-            offset: body.u64("offset")?,
-            length: body.u32("length")?,
-            path: body.bytes("path")?.to_vec(),
-        })
+        ByteRange::read(body).map(ReadRequest)
     }
 }
 
 impl Serve for ReadRequest {
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
-        let file = open(job.exports(), &self.path, self.length)?;
+        let range = self.0;
+        let file = open(job.exports(), &range)?;
         let mut bytes = vec![0; BLOCK_BYTES];
-        let (mut at, mut left, mut sent) = (self.offset, self.length as usize, 0u64);
+        let (mut at, mut left, mut sent) = (range.offset, range.length as usize, 0u64);
         while left > 0 {
             let most = left.min(BLOCK_BYTES);
             let count = fill(&file, &mut bytes[..most], at).map_err(of_file)?;
@@ -62,12 +53,12 @@ impl Serve for ReadRequest {
     }
 }
 
-/// Opens a file for reading this number of bytes.
-pub(super) fn open(exports: &Exports, path: &[u8], length: u32) -> Result<File, Refusal> {
-    if length > READ_MAX_BYTES {
+/// Opens a file for reading these bytes.
+pub(super) fn open(exports: &Exports, range: &ByteRange) -> Result<File, Refusal> {
+    if range.length > READ_MAX_BYTES {
         return Err(Refusal::bad("too many bytes are requested at once"));
     }
-    let opened = match PathTranslator::new(exports).find(path) {
+    let opened = match PathTranslator::new(exports).find(&range.path) {
         ExportedPath::Anywhere(path) => open_file_anywhere(&path),
         ExportedPath::Confined(confined) => confined.open_file(),
     };
@@ -103,7 +94,7 @@ impl Ask for ReadRequest {
     type Answer = Vec<u8>;
 
     fn most_bytes(&self, _: &Patience) -> usize {
-        self.length as usize
+        self.0.length as usize
     }
 
     fn answer(&self, bytes: Vec<u8>) -> Result<Vec<u8>, BadFrame> {
@@ -118,33 +109,22 @@ impl Remote {
     /// Fails if the server cannot be asked, or the file cannot be read.
     pub fn read(&self, path: &[u8], offset: u64, length: u32) -> Result<Vec<u8>, RemoteError> {
         let path = path.to_vec();
-        self.ask(&ReadRequest {
+        self.ask(&ReadRequest(ByteRange {
             offset,
             length,
             path,
-        })
+        }))
     }
 }
 
 #[cfg(test)]
 impl super::Sample for ReadRequest {
     fn example() -> ReadRequest {
-        ReadRequest {
-            offset: 0x0102_0304_0506_0708,
-            length: 0x1122_3344,
-            path: b"/srv/x".to_vec(),
-        }
+        ReadRequest(ByteRange::example())
     }
 
     fn any() -> proptest::strategy::BoxedStrategy<ReadRequest> {
         use proptest::prelude::*;
-        let request = |(offset, length, path)| ReadRequest {
-            offset,
-            length,
-            path,
-        };
-        (any::<u64>(), any::<u32>(), super::tests::bytes())
-            .prop_map(request)
-            .boxed()
+        ByteRange::any().prop_map(ReadRequest).boxed()
     }
 }

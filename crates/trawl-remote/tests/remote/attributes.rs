@@ -15,6 +15,7 @@ use trawl_remote::client::AttributesBelow;
 use trawl_remote::wire::{Data, End, Ending, Hello, Message, Refusal, VERSION, feature};
 use trawl_remote::{Address, Export, Exports, Remote, RemoteError};
 use trawl_sys::{Errno, xattr};
+use trawl_testkit::folder::set_attribute;
 use trawl_testkit::{Scratch, Skip};
 
 use crate::support::{binary_tree, bytes, hello, listen, proxy, remote, server, serving};
@@ -90,7 +91,7 @@ fn site(scratch: Scratch, length: usize) -> Option<Scratch> {
         (&[&odd[..], b"/deep/file"].concat(), c"user.\xff", b"\xff"),
     ] {
         let file = File::open(std::ffi::OsStr::from_bytes(path)).unwrap();
-        if let Err(error) = xattr::set_fd(&file, name, value) {
+        if let Err(error) = set_attribute(&file, name, value) {
             Skip::new("extended attributes", error).say();
             return None;
         }
@@ -179,7 +180,7 @@ fn long_answers_end_for_now() {
     let long = vec![7; 60_000];
     for number in 0..200 {
         let file = File::create(top.join(format!("{number}"))).unwrap();
-        if let Err(error) = xattr::set_fd(&file, c"user.long", &long) {
+        if let Err(error) = set_attribute(&file, c"user.long", &long) {
             return Skip::new("long attributes", error).say();
         }
     }
@@ -243,7 +244,7 @@ fn nothing_outside_an_export_is_reached() {
     symlink("../secret", top.join("up")).unwrap();
     std::fs::create_dir(scratch.join("secret")).unwrap();
     let key = File::create(scratch.join("secret/key")).unwrap();
-    xattr::set_fd(&key, c"user.secret", b"x").unwrap();
+    set_attribute(&key, c"user.secret", b"x").unwrap();
     let text = [b"tree=", bytes(&top)].concat();
     let exports = Exports::named(vec![Export::parse(&text).unwrap()]).unwrap();
     let confined = remote(&scratch, serving(exports));

@@ -10,8 +10,8 @@ use trawl_call::{Attributes, Block, CallError, Executor, Outcome, RecordRef, Req
 use trawl_remote::client::Patience;
 use trawl_remote::transport::{Receive, Transmit, Transport};
 use trawl_remote::wire::{
-    Alive, AttributesRequest, Block as Records, Credit, Data, End, LinksRequest, ListRequest,
-    Message, ReadRequest, StatRequest,
+    Alive, AttributesRequest, Block as Records, ByteRange, Credit, Data, End, LinksRequest,
+    ListRequest, Message, ReadRequest, StatRequest,
 };
 use trawl_remote::{Exports, Remote, RemoteError, Serving, serve};
 
@@ -80,7 +80,7 @@ proptest! {
             Message::Search(question("a*|b", b"/tmp", 100)),
             Message::Stat(StatRequest { of_link: true, path: b"/tmp".to_vec() }),
             Message::List(ListRequest { credit: 1, path: b"/tmp".to_vec() }),
-            Message::Read(ReadRequest { offset: 0, length: 9, path: b"/dev/null".to_vec() }),
+            Message::Read(ReadRequest(ByteRange { offset: 0, length: 9, path: b"/dev/null".to_vec() })),
             Message::Links(LinksRequest(vec![b"/tmp".to_vec()])),
             Message::Attributes(AttributesRequest { entries: 9, top: b"/tmp".to_vec(), from: b"a/b".to_vec() }),
             Message::Credit(Credit(1)),

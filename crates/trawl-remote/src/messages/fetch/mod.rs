@@ -9,6 +9,7 @@ use trawl_call::{Attributes, Outcome};
 use trawl_sys::directory::Links;
 use trawl_sys::stat::{Stat, Time, stat_fd};
 
+use super::byte_range::ByteRange;
 use super::read::{fill, of_file, of_system, open};
 use super::stat::STAT_MAX_BYTES;
 use super::{Ask, Body, Code, Data, End, Refusal, Serve};
@@ -29,38 +30,28 @@ const COARSE_TICK: Duration = Duration::from_millis(2_050);
 
 /// A request for bytes of a file and their version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetchRequest {
-    /// Offset of the first byte.
-    pub offset: u64,
-    /// Maximum number of bytes.
-    pub length: u32,
-    /// The file.
-    pub path: Vec<u8>,
-}
+pub struct FetchRequest(pub ByteRange);
 
 impl Body for FetchRequest {
     fn write(&self, out: &mut Fields) {
-        out.u64(self.offset).u32(self.length).bytes(&self.path);
+        self.0.write(out);
     }
 
     fn read(body: &mut Reader<'_>) -> Result<FetchRequest, BadFrame> {
-        Ok(FetchRequest {
-            offset: body.u64("offset")?,
-            length: body.u32("length")?,
-            path: body.bytes("path")?.to_vec(),
-        })
+        ByteRange::read(body).map(FetchRequest)
     }
 }
 
 impl Serve for FetchRequest {
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
-        let file = open(job.exports(), &self.path, self.length)?;
-        let mut buffer = vec![0; self.length as usize];
+        let range = self.0;
+        let file = open(job.exports(), &range)?;
+        let mut buffer = vec![0; range.length as usize];
         let mut tries = TRIES;
         let (version, count) = loop {
             let began = SystemTime::now();
             let before = stat_fd(&file).map_err(of_system)?;
-            let count = fill(&file, &mut buffer, self.offset).map_err(of_file)?;
+            let count = fill(&file, &mut buffer, range.offset).map_err(of_file)?;
             let is_whole = changes(&before) == changes(&stat_fd(&file).map_err(of_system)?);
             tries -= 1;
             if is_whole || tries == 0 {
@@ -96,13 +87,13 @@ impl Ask for FetchRequest {
     type Answer = Fetched;
 
     fn most_bytes(&self, _: &Patience) -> usize {
-        self.length as usize + STAT_MAX_BYTES
+        self.0.length as usize + STAT_MAX_BYTES
     }
 
     fn answer(&self, mut bytes: Vec<u8>) -> Result<Fetched, BadFrame> {
         let (version, behind) = Version::decode(&bytes)?;
         bytes.drain(..behind);
-        match bytes.len() <= self.length as usize {
+        match bytes.len() <= self.0.length as usize {
             true => Ok(Fetched { version, bytes }),
             false => Err(BadFrame::Field("answer")),
         }
@@ -116,12 +107,12 @@ impl Remote {
     /// # Errors
     /// Fails if the server cannot be asked, or the file cannot be read.
     pub fn fetch(&self, path: &[u8], offset: u64, length: u32) -> Result<Fetched, RemoteError> {
-        let request = FetchRequest {
+        let range = ByteRange {
             offset,
             length,
             path: path.to_vec(),
         };
-        match self.ask(&request) {
+        match self.ask(&FetchRequest(range)) {
             Err(RemoteError::Lacks { .. }) => self.read_between(path, offset, length),
             answer => answer,
         }
@@ -185,23 +176,12 @@ fn is_settled(changed: Time, now: SystemTime) -> bool {
 #[cfg(test)]
 impl super::Sample for FetchRequest {
     fn example() -> FetchRequest {
-        FetchRequest {
-            offset: 0x0102_0304_0506_0708,
-            length: 0x1122_3344,
-            path: b"/srv/x".to_vec(),
-        }
+        FetchRequest(ByteRange::example())
     }
 
     fn any() -> proptest::strategy::BoxedStrategy<FetchRequest> {
         use proptest::prelude::*;
-        let request = |(offset, length, path)| FetchRequest {
-            offset,
-            length,
-            path,
-        };
-        (any::<u64>(), any::<u32>(), super::tests::bytes())
-            .prop_map(request)
-            .boxed()
+        ByteRange::any().prop_map(FetchRequest).boxed()
     }
 }
 

@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use trawl_model::rows::Row;
-use trawl_query::{Index, Located, Request, Start};
+use trawl_query::{Index, Located, QueryError, Request, Start};
+use trawl_session::Session;
+use trawl_session::spelling::{join_printed, printed_path};
 
-use crate::failure::Failure;
-use crate::ls::item::{self, Item};
-use crate::ls::plan::Ignored;
-use crate::scope::{join_printed, printed_path};
+use super::Ignored;
+use super::item::{self, Item};
 
 /// Maximum number of entries in a subtree that is read at once if directories are not wanted in the
 /// index's order: some ten megabytes.
@@ -20,18 +21,18 @@ const AT_ONCE_ENTRIES: u64 = 50_000;
 
 /// The listing of a directory.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub struct Directory {
     /// Name as it is printed, spelled from the argument.
-    pub(crate) name: Vec<u8>,
+    pub name: Vec<u8>,
     /// Path in the index.
-    pub(crate) path: Vec<u8>,
+    pub path: Vec<u8>,
     /// Entries, except those that are left out.
-    pub(crate) items: Vec<Item>,
+    pub items: Vec<Item>,
 }
 
 /// Depth of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// Only the directory.
     Alone,
     /// The directory and everything below it.
@@ -41,7 +42,7 @@ pub(crate) enum Reach {
 /// Whether a listing was found: a directory that could not be opened when it was indexed has no
 /// listing; an empty directory has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub enum Found {
     /// There was a listing.
     Listed,
     /// There was no listing.
@@ -49,31 +50,44 @@ pub(crate) enum Found {
 }
 
 /// Reader of listings.
-pub(crate) struct Reader {
-    pub(crate) index: Arc<Index>,
-    pub(crate) ignored: Ignored,
+pub struct Reader<'a> {
+    index: Arc<Index>,
+    ignored: Ignored,
+    cancel: Option<&'a AtomicBool>,
 }
 
-impl Reader {
+impl<'a> Reader<'a> {
+    /// Returns a reader that leaves out these names.
+    pub fn new(session: &Session<'a>, ignored: Ignored) -> Reader<'a> {
+        Reader {
+            index: session.share_index(),
+            ignored,
+            cancel: session.cancel(),
+        }
+    }
+
     /// Visits the listing of `start`, printed as `name`, and with [`Reach::Below`] of all
     /// directories below it in the index's order: depth first, by bytes.
-    pub(crate) fn listings(
+    ///
+    /// # Errors
+    /// If the index cannot be read, and the visitor's, which end the reading.
+    pub fn listings<E: From<QueryError>>(
         &self,
         start: &Start,
         name: &[u8],
         reach: Reach,
-        mut visit: impl FnMut(Directory) -> Result<(), Failure>,
-    ) -> Result<Found, Failure> {
+        mut visit: impl FnMut(Directory) -> Result<(), E>,
+    ) -> Result<Found, E> {
         let request = Request {
             columns: item::COLUMNS,
             max_depth: (reach == Reach::Alone).then_some(1),
             // Items are large and printing takes most of the time, so reading ahead gains nothing.
             threads: Some(NonZeroUsize::MIN),
-            cancel: crate::live::cancel(),
+            cancel: self.cancel,
             ..Request::default()
         };
         let mut open: Option<Directory> = None;
-        let mut failed: Option<Failure> = None;
+        let mut failed: Option<E> = None;
         self.index.walk(
             start,
             &request,
@@ -124,12 +138,15 @@ impl Reader {
     ///
     /// Small subtrees are read at once, large ones directory by directory, so that memory does not
     /// grow with the tree.
-    pub(crate) fn in_order(
+    ///
+    /// # Errors
+    /// If the index cannot be read, and the visitor's, which end the reading.
+    pub fn in_order<E: From<QueryError>>(
         &self,
         start: &Start,
         name: &[u8],
-        mut visit: impl FnMut(Directory) -> Result<Vec<Vec<u8>>, Failure>,
-    ) -> Result<Found, Failure> {
+        mut visit: impl FnMut(Directory) -> Result<Vec<Vec<u8>>, E>,
+    ) -> Result<Found, E> {
         let mut found = Found::Unread;
         let mut ahead = Ahead::default();
         let mut pending = vec![(name.to_vec(), start.path.clone())];
@@ -150,7 +167,7 @@ impl Reader {
     }
 
     /// Reads a directory, and everything below it if that is small.
-    fn read_ahead(&self, path: &[u8], name: &[u8]) -> Result<Ahead, Failure> {
+    fn read_ahead(&self, path: &[u8], name: &[u8]) -> Result<Ahead, QueryError> {
         let mut ahead = Ahead::default();
         let Located::Found(start) = self.index.locate(path)? else {
             return Ok(ahead);
@@ -164,7 +181,7 @@ impl Reader {
         };
         self.listings(&start, name, reach, |directory| {
             ahead.listings.insert(directory.path.clone(), directory);
-            Ok(())
+            Ok::<(), QueryError>(())
         })?;
         Ok(ahead)
     }

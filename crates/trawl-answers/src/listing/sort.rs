@@ -9,12 +9,13 @@ use std::ffi::OsString;
 
 use trawl_model::Timestamp;
 
-use crate::ls::item::{Item, TimeKind};
-use crate::ls::version;
+use super::item::Item;
+use super::version;
+use crate::time_kind::TimeKind;
 
 /// Key that a listing is sorted by; ties are broken by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum SortKey {
+pub enum SortKey {
     /// Name.
     #[default]
     Name,
@@ -34,7 +35,7 @@ pub(crate) enum SortKey {
 
 /// Comparison of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collation {
+pub enum Collation {
     /// By bytes.
     Bytes,
     /// Approximately in the order of a dictionary.
@@ -43,7 +44,7 @@ pub(crate) enum Collation {
 
 impl Collation {
     /// Returns the collation that `LC_ALL`, `LC_COLLATE` or `LANG` ask for.
-    pub(crate) fn from_environment(get: impl Fn(&str) -> Option<OsString>) -> Collation {
+    pub fn from_environment(get: impl Fn(&str) -> Option<OsString>) -> Collation {
         let mut names = ["LC_ALL", "LC_COLLATE", "LANG"].into_iter();
         let locale = names.find_map(|name| get(name).filter(|value| !value.is_empty()));
         match locale
@@ -58,7 +59,7 @@ impl Collation {
     }
 
     /// Compares two names.
-    pub(crate) fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+    pub fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
             Collation::Bytes => a.cmp(b),
             Collation::Words => compare_words(a, b),
@@ -82,7 +83,7 @@ fn compare_words(a: &[u8], b: &[u8]) -> Ordering {
 
 /// Direction of the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
     /// As the key says.
     #[default]
     Forward,
@@ -92,21 +93,21 @@ pub(crate) enum Direction {
 
 /// A complete order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
+pub struct Order {
     /// Primary key.
-    pub(crate) key: SortKey,
+    pub key: SortKey,
     /// Comparison of names.
-    pub(crate) collation: Collation,
+    pub collation: Collation,
     /// The time that [`SortKey::Time`] uses.
-    pub(crate) time: TimeKind,
+    pub time: TimeKind,
     /// Direction of the order.
-    pub(crate) direction: Direction,
+    pub direction: Direction,
 }
 
 impl Order {
     /// Sorts a listing; items for which `first` is true come before the rest. `width` returns the
     /// width of a printed name.
-    pub(crate) fn sort(
+    pub fn sort(
         &self,
         items: &mut [Item],
         first: &dyn Fn(&Item) -> bool,
@@ -127,7 +128,7 @@ impl Order {
     }
 
     /// Returns true if the index already has listings in this order.
-    pub(crate) fn is_stored_order(&self) -> bool {
+    pub fn is_stored_order(&self) -> bool {
         match self.key {
             SortKey::None => true,
             SortKey::Name => {

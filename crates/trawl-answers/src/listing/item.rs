@@ -1,4 +1,4 @@
-//! An entry that `ls` lists: the printed parts of a row, owned, so that a directory can be sorted.
+//! An entry of a listing: the printed parts of a row, owned, so that a directory can be sorted.
 
 use trawl_find::record;
 use trawl_model::column::{Column, ColumnSet};
@@ -6,11 +6,9 @@ use trawl_model::rows::Row;
 use trawl_model::{FileType, Meta};
 use trawl_session::live_part::meta_of;
 
-pub(crate) use trawl_answers::TimeKind;
-
 /// The mark after the mode in long format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum AccessMark {
+pub enum AccessMark {
     /// Only the mode.
     #[default]
     Plain,
@@ -22,29 +20,29 @@ pub(crate) enum AccessMark {
 
 /// An entry of a listing.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
+pub struct Item {
     /// Name as it is printed: for an argument as the user spelled it, in a directory the entry's
     /// own name.
-    pub(crate) name: Vec<u8>,
+    pub name: Vec<u8>,
     /// Attributes; `None` if the index does not hold them (for the directory above a source's
     /// root).
-    pub(crate) meta: Option<Meta>,
+    pub meta: Option<Meta>,
     /// Target of a symbolic link.
-    pub(crate) target: Vec<u8>,
+    pub target: Vec<u8>,
     /// Mode of the link's target, if it was looked up.
-    pub(crate) target_mode: Option<u32>,
+    pub target_mode: Option<u32>,
     /// Mark after the mode.
-    pub(crate) mark: AccessMark,
+    pub mark: AccessMark,
     /// Type, which may be known without the attributes.
-    pub(crate) kind: FileType,
+    pub kind: FileType,
     /// True if the file has capabilities.
-    pub(crate) has_capability: bool,
+    pub has_capability: bool,
     /// Absolute path with all links resolved, if it is shown.
-    pub(crate) absolute: Option<Vec<u8>>,
+    pub absolute: Option<Vec<u8>>,
 }
 
 /// Columns that an [`Item`] is made from.
-pub(crate) const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
+pub const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
     Column::XattrNames,
     Column::Acl,
     Column::AclDefault,
@@ -52,7 +50,7 @@ pub(crate) const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
 
 impl Item {
     /// Returns the item for a row, under `name`.
-    pub(crate) fn from_row(row: &Row<'_>, name: &[u8]) -> Item {
+    pub fn from_row(row: &Row<'_>, name: &[u8]) -> Item {
         Item {
             name: name.to_vec(),
             meta: Some(row.meta()),
@@ -66,7 +64,7 @@ impl Item {
     }
 
     /// Returns the item for an entry of the live file system.
-    pub(crate) fn from_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
+    pub fn from_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
         let meta = meta_of(live);
         Item {
             meta: Some(meta),
@@ -76,7 +74,7 @@ impl Item {
     }
 
     /// Returns an item of which only the name is known.
-    pub(crate) fn unknown(name: &[u8]) -> Item {
+    pub fn unknown(name: &[u8]) -> Item {
         Item {
             name: name.to_vec(),
             meta: None,
@@ -90,18 +88,18 @@ impl Item {
     }
 
     /// Returns the type.
-    pub(crate) fn file_type(&self) -> FileType {
+    pub fn file_type(&self) -> FileType {
         self.meta.map_or(self.kind, |meta| meta.file_type())
     }
 
     /// Returns true for directories and for links to directories.
-    pub(crate) fn leads_to_directory(&self) -> bool {
+    pub fn leads_to_directory(&self) -> bool {
         let target = self.target_mode.map(FileType::from_mode);
         self.file_type() == FileType::Directory || target == Some(FileType::Directory)
     }
 
     /// Returns the allocated space in bytes.
-    pub(crate) fn disk_bytes(&self) -> u128 {
+    pub fn disk_bytes(&self) -> u128 {
         self.meta.map_or(0, |meta| u128::from(meta.blocks) * 512)
     }
 }

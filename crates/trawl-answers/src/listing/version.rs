@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 /// Compares two names.
-pub(crate) fn compare(a: &[u8], b: &[u8]) -> Ordering {
+pub(super) fn compare(a: &[u8], b: &[u8]) -> Ordering {
     let dots = rank(a).cmp(&rank(b));
     if dots != Ordering::Equal || rank(a) < 3 {
         return dots;
