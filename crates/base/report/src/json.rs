@@ -126,3 +126,40 @@ impl Renderer for Json {
         done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json_object;
+
+    #[test]
+    fn objects_are_read_back_by_another_parser() {
+        const FIELDS: &[Field] = &[
+            Field::bytes("path", "a path"),
+            Field::bytes("name", "a name"),
+            Field::integer("size", "a size"),
+            Field::flag("dir", "a flag"),
+            Field::text("none", "nothing"),
+            Field::object("inner", &[], "an object"),
+            Field::integer("n", "a number"),
+        ];
+        let line = json_object(FIELDS, |row| {
+            row.put(&FIELDS[0], &b"/a \"b\"\\\n\x1b[31m\xc3\xa9"[..])
+                .put(&FIELDS[1], &b"\xff"[..])
+                .put(&FIELDS[2], u64::MAX)
+                .put(&FIELDS[3], true)
+                .put(&FIELDS[4], Value::Null)
+                .object(&FIELDS[5], |_| {})
+                .put(&FIELDS[6], -1i64);
+        });
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["path"], "/a \"b\"\\\n\u{1b}[31mé");
+        assert_eq!(value["name"], "\\xff");
+        assert_eq!(value["name_raw"], "ff");
+        assert_eq!(value.get("path_raw"), None);
+        assert_eq!(value["size"], u64::MAX.to_string());
+        assert_eq!(value["inner"], serde_json::json!({}));
+        assert_eq!(value["n"], -1);
+        assert!(!line.contains(|c: char| c.is_control()), "{line}");
+    }
+}

@@ -1,111 +1,14 @@
-//! Writes JSON objects, one per line, with keys in the order in which they were
-//! added, so that output can be compared as text. `docs/json.md` describes the
-//! format.
+//! Values of JSON for programs; `trawl-report` makes objects of them, and `docs/json.md` describes
+//! the format.
 //!
-//! Byte strings are written as [`trawl_model::escape`] escapes them. If that
-//! changes the string, a second key with `_raw` appended holds the bytes in
-//! lower-case hex. Times are strings in the format of RFC 3339. Whole numbers
-//! are numbers if every reader keeps them exactly, and strings of digits beyond
-//! that.
+//! Times are strings in the format of RFC 3339. Whole numbers are numbers if every reader keeps them
+//! exactly, and strings of digits beyond that.
 
 use std::fmt::Write as _;
 
 use trawl_model::Timestamp;
 
 use crate::zone::Zone;
-
-/// An object that is being built.
-#[derive(Clone, Debug, Default)]
-pub struct Object {
-    text: String,
-}
-
-impl Object {
-    /// Creates an object without members.
-    pub fn new() -> Object {
-        Object::default()
-    }
-
-    fn key(&mut self, key: &str) -> &mut String {
-        self.text.push(if self.text.is_empty() { '{' } else { ',' });
-        push_string(&mut self.text, key);
-        self.text.push(':');
-        &mut self.text
-    }
-
-    /// Adds a whole number.
-    #[must_use]
-    pub fn number(mut self, key: &str, value: impl Number) -> Object {
-        push_integer(self.key(key), value.wide());
-        self
-    }
-
-    /// Adds a string.
-    #[must_use]
-    pub fn text(mut self, key: &str, value: &str) -> Object {
-        push_string(self.key(key), value);
-        self
-    }
-
-    /// Adds a boolean.
-    #[must_use]
-    pub fn flag(mut self, key: &str, value: bool) -> Object {
-        self.key(key).push_str(if value { "true" } else { "false" });
-        self
-    }
-
-    /// Adds a byte string, and its `_raw` key if necessary.
-    #[must_use]
-    pub fn bytes(mut self, key: &str, value: &[u8]) -> Object {
-        let text = trawl_model::escape::escape(value);
-        push_string(self.key(key), &text);
-        if text.as_bytes() == value {
-            return self;
-        }
-        self.text(&format!("{key}_raw"), &hex(value))
-    }
-
-    /// Adds `null`.
-    #[must_use]
-    pub fn null(mut self, key: &str) -> Object {
-        self.key(key).push_str("null");
-        self
-    }
-
-    /// Adds a time, formatted by [`rfc3339`].
-    #[must_use]
-    pub fn time(self, key: &str, value: Option<Timestamp>) -> Object {
-        match value {
-            Some(time) => self.text(key, &rfc3339(time)),
-            None => self.null(key),
-        }
-    }
-
-    /// Adds an object.
-    #[must_use]
-    pub fn object(mut self, key: &str, value: Object) -> Object {
-        let value = value.close();
-        self.key(key).push_str(&value);
-        self
-    }
-
-    /// Adds an array of values that already are JSON.
-    #[must_use]
-    pub fn array(mut self, key: &str, values: impl Iterator<Item = String>) -> Object {
-        let values: Vec<String> = values.collect();
-        let _ = write!(self.key(key), "[{}]", values.join(","));
-        self
-    }
-
-    /// Returns the object's text, without a newline.
-    pub fn close(mut self) -> String {
-        if self.text.is_empty() {
-            self.text.push('{');
-        }
-        self.text.push('}');
-        self.text
-    }
-}
 
 /// A whole number.
 pub trait Number {
@@ -220,28 +123,6 @@ pub fn push_string(out: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn objects_are_read_back_by_another_parser() {
-        let line = Object::new()
-            .bytes("path", b"/a \"b\"\\\n\x1b[31m\xc3\xa9")
-            .bytes("name", b"\xff")
-            .number("size", u64::MAX)
-            .flag("dir", true)
-            .null("none")
-            .object("inner", Object::new())
-            .number("n", -1i64)
-            .close();
-        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(value["path"], "/a \"b\"\\\n\u{1b}[31mé");
-        assert_eq!(value["name"], "\\xff");
-        assert_eq!(value["name_raw"], "ff");
-        assert_eq!(value.get("path_raw"), None);
-        assert_eq!(value["size"], u64::MAX.to_string());
-        assert_eq!(value["inner"], serde_json::json!({}));
-        assert_eq!(value["n"], -1);
-        assert!(!line.contains(|c: char| c.is_control()), "{line}");
-    }
 
     #[test]
     fn times_are_of_one_length_and_order_as_texts() {
