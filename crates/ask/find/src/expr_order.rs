@@ -71,7 +71,7 @@ impl Node {
 
 /// The group of a part among the parts between two that have an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum PartGroup {
     Names,
     Regexes,
     Numbers,
@@ -79,17 +79,17 @@ enum Place {
     Rest,
 }
 
-fn place(part: &Expr, level: Level) -> Place {
+fn place(part: &Expr, level: Level) -> PartGroup {
     let Expr::Leaf(node) = part else {
-        return Place::Rest;
+        return PartGroup::Rest;
     };
     match (node.needs(), level) {
-        (Needs::Nothing, _) if node.predicate.cost == Cost::Regex => Place::Regexes,
-        (_, Level::Names) if !NAMES.contains(&node.predicate.name) => Place::Rest,
-        (Needs::Nothing, _) => Place::Names,
-        (Needs::Number, Level::Types) => Place::Numbers,
-        (Needs::Type, Level::Types) => Place::Types,
-        _ => Place::Rest,
+        (Needs::Nothing, _) if node.predicate.cost == Cost::Regex => PartGroup::Regexes,
+        (_, Level::Names) if !NAMES.contains(&node.predicate.name) => PartGroup::Rest,
+        (Needs::Nothing, _) => PartGroup::Names,
+        (Needs::Number, Level::Types) => PartGroup::Numbers,
+        (Needs::Type, Level::Types) => PartGroup::Types,
+        _ => PartGroup::Rest,
     }
 }
 

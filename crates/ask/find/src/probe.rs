@@ -64,7 +64,7 @@ pub enum Target {
 
 /// A place in the live file system: a name in an open directory.
 #[derive(Debug)]
-pub struct Place<'p> {
+pub struct NameInDirectory<'p> {
     /// The directory; for a start point, the working directory.
     pub dir: BorrowedFd<'p>,
     /// The name in the directory; for a start point, its whole path as spelled.
@@ -97,7 +97,7 @@ pub trait Probe {
 
     /// Returns the entry's place in the live file system, if the search reads
     /// it there.
-    fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<Place<'_>>;
+    fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<NameInDirectory<'_>>;
 }
 
 /// Looks at an entry of the live file system when a leaf first needs it. If a
@@ -135,7 +135,7 @@ impl Probe for NoProbe {
         false
     }
 
-    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {
+    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
     }
 }

@@ -42,7 +42,7 @@ const NAME_MAX: usize = 255;
 const ENAMETOOLONG: i32 = 36;
 
 /// A source that locates paths; [`trawl_query::Index`] in the program.
-pub trait Places {
+pub trait PathSource {
     /// See [`trawl_query::Index::locate`].
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError>;
 
@@ -169,7 +169,7 @@ impl<I: Borrow<Index>> Remembered<I> {
     }
 }
 
-impl<I: Borrow<Index>> Places for Remembered<I> {
+impl<I: Borrow<Index>> PathSource for Remembered<I> {
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
         if let Some(known) = self.located.borrow().get(path) {
             return Ok(known.clone());
@@ -207,7 +207,7 @@ impl<I: Borrow<Index>> Places for Remembered<I> {
     }
 }
 
-impl Places for Index {
+impl PathSource for Index {
     fn locate(&self, path: &[u8]) -> Result<Located, QueryError> {
         Index::locate(self, path)
     }
@@ -231,7 +231,7 @@ pub enum Resolved {
 /// # Errors
 /// If the index cannot be read.
 pub fn resolve(
-    places: &impl Places,
+    places: &impl PathSource,
     cwd: &[u8],
     given: &[u8],
     follow: Follow,
@@ -257,7 +257,7 @@ pub fn resolve(
 /// # Errors
 /// If the index cannot be read.
 pub fn resolve_target(
-    places: &impl Places,
+    places: &impl PathSource,
     dir: &[u8],
     target: &[u8],
 ) -> Result<Resolved, QueryError> {
@@ -266,7 +266,7 @@ pub fn resolve_target(
 
 /// Resolves an absolute path after `links` links have been followed.
 fn resolve_from(
-    places: &impl Places,
+    places: &impl PathSource,
     absolute: &[u8],
     follow: Follow,
     links: usize,
@@ -284,7 +284,7 @@ fn resolve_from(
             return Ok(Resolved::To(found, direct));
         }
     }
-    let mut way = Way {
+    let mut way = Resolution {
         places,
         follow,
         links,
@@ -343,7 +343,7 @@ fn is_link(start: &Start) -> bool {
 }
 
 /// A path that is being resolved component by component.
-struct Way<'p, P> {
+struct Resolution<'p, P> {
     places: &'p P,
     follow: Follow,
     /// Number of links followed so far.
@@ -356,7 +356,7 @@ struct Way<'p, P> {
     wants_directory: bool,
 }
 
-impl<P: Places> Way<'_, P> {
+impl<P: PathSource> Resolution<'_, P> {
     fn walk(&mut self) -> Result<Resolved, QueryError> {
         while let Some(part) = self.rest.pop_front() {
             let ended = match &part[..] {

@@ -21,7 +21,7 @@ use crate::expr::Expr;
 use crate::leaf::Effect;
 use crate::lookups::{AttributeTest, Emptiness, Lookups};
 use crate::parser::{Parsed, Program, parse};
-use crate::probe::{Access, Cause, Place, Probe, Target};
+use crate::probe::{Access, Cause, NameInDirectory, Probe, Target};
 use crate::reference::{Reference, References};
 use crate::traversal::Follow;
 
@@ -179,7 +179,7 @@ impl Probe for LookedUp {
         self.0.has_attribute(test, || row.path())
     }
 
-    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {
+    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
     }
 }

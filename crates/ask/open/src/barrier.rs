@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use trawl_barrier::client;
-use trawl_barrier::protocol::{Answer, Outcome, Seen};
+use trawl_barrier::protocol::{Answer, Noticed, Outcome};
 use trawl_format::{IndexDir, Source};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 16;
 
 /// A source and its daemon's answer.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct DaemonAnswer {
     /// Directory of the index.
     pub index: PathBuf,
     /// Root of the source.
@@ -36,7 +36,7 @@ pub struct Asked {
     pub left_at: Option<Timestamp>,
 }
 
-impl Asked {
+impl DaemonAnswer {
     fn is_of(&self, index: &Path, root: &[u8]) -> bool {
         self.index == index && self.root == root
     }
@@ -49,7 +49,7 @@ impl Asked {
     /// Returns whether the index has every change that was made before the daemon was asked.
     pub fn is_as_of_now(&self) -> bool {
         self.answered().is_some_and(|answer| {
-            answer.outcome == Outcome::Fresh && matches!(answer.seen, Seen::Now)
+            answer.outcome == Outcome::Fresh && matches!(answer.seen, Noticed::Now)
         })
     }
 }
@@ -66,7 +66,7 @@ pub struct Daemons {
     indexes: Vec<PathBuf>,
     deadline: Duration,
     max_age: Duration,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<DaemonAnswer>>,
 }
 
 impl Daemons {
@@ -89,7 +89,7 @@ impl Daemons {
     }
 
     /// Returns all answers so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<DaemonAnswer> {
         self.lock().clone()
     }
 
@@ -98,7 +98,7 @@ impl Daemons {
     pub fn is_as_of_now(&self, index: &Path, root: &[u8]) -> bool {
         let asked = self.lock();
         let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
-        asked.next().is_some_and(Asked::is_as_of_now)
+        asked.next().is_some_and(DaemonAnswer::is_as_of_now)
     }
 
     /// Returns the time as of which a daemon vouched for a source, given its index's directory and
@@ -109,7 +109,7 @@ impl Daemons {
         asked.next()?.answered()?.as_of
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Asked>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<DaemonAnswer>> {
         lock(&self.asked)
     }
 }
@@ -117,7 +117,7 @@ impl Daemons {
 impl Promises for Daemons {
     fn ask(&self, source: &Source) -> bool {
         let index = index_of(&self.indexes, source);
-        let is_of = |one: &Asked| one.is_of(&index, source.root());
+        let is_of = |one: &DaemonAnswer| one.is_of(&index, source.root());
         let is_known = self.lock().iter().any(is_of);
         if !is_known {
             self.ask_again(source);
@@ -149,7 +149,7 @@ impl Promises for Daemons {
 
 /// Asks the daemons of the sources that a path lies in to publish every change that was made before
 /// this call.
-pub fn ask_around(index: &Path, path: &[u8], deadline: Duration) -> Vec<Asked> {
+pub fn ask_around(index: &Path, path: &[u8], deadline: Duration) -> Vec<DaemonAnswer> {
     let sources = IndexDir::open(index).and_then(|index| index.sources_around(path));
     let indexes = [index.to_path_buf()];
     ask_all(
@@ -169,10 +169,10 @@ fn index_of(indexes: &[PathBuf], source: &Source) -> PathBuf {
     nearest.cloned().unwrap_or_default()
 }
 
-fn ask_one(index: PathBuf, source: &Source, deadline: Duration, max_age: Duration) -> Asked {
+fn ask_one(index: PathBuf, source: &Source, deadline: Duration, max_age: Duration) -> DaemonAnswer {
     let answer = client::ask_barrier(source, deadline, max_age);
     let answer = answer.map_err(|error| error.to_string()).transpose();
-    Asked {
+    DaemonAnswer {
         index,
         root: source.root().to_vec(),
         left_at: answer.is_none().then(|| left_at(source)).flatten(),
@@ -195,7 +195,7 @@ fn ask_all(
     sources: &[Source],
     deadline: Duration,
     max_age: Duration,
-) -> Vec<Asked> {
+) -> Vec<DaemonAnswer> {
     let ask = |source: &Source| {
         let index = index_of(indexes, source);
         ask_one(index, source, deadline, max_age)
@@ -204,7 +204,7 @@ fn ask_all(
         return vec![ask(source)];
     }
     // Many daemons are asked in groups, since each one occupies a thread.
-    let ask_some = |some: &[Source]| -> Vec<Asked> {
+    let ask_some = |some: &[Source]| -> Vec<DaemonAnswer> {
         std::thread::scope(|scope| {
             let threads = some.iter().map(|source| scope.spawn(|| ask(source)));
             let threads: Vec<_> = threads.collect();

@@ -12,13 +12,13 @@ use trawl_format::IndexDir;
 use trawl_model::guard::Credentials;
 use trawl_query::{AsOf, Index, IndexPlaces, Promises, QueryError};
 
-use crate::barrier::{self, Asked, Daemons};
+use crate::barrier::{self, DaemonAnswer, Daemons};
 use crate::error::AskError;
 use crate::place::{asker, indexes_to_ask, is_named};
 
 /// Which executor a program asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Who {
+pub enum AskedSource {
     /// The index where it is as of now, servers about their mounts, and the file system elsewhere.
     #[default]
     Auto,
@@ -32,7 +32,7 @@ pub enum Who {
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// The executor to ask.
-    pub who: Who,
+    pub who: AskedSource,
     /// The index directory; `None` for the indexes of the user's settings.
     pub index: Option<PathBuf>,
     /// Maximum time to wait for daemons; `None` to ask no daemons.
@@ -52,7 +52,7 @@ impl Choice {
         with_servers: impl FnOnce(Box<dyn Executor>) -> Box<dyn Executor>,
     ) -> Result<Box<dyn Executor>, AskError> {
         match self.who {
-            Who::Index => {
+            AskedSource::Index => {
                 let dirs = indexes_to_ask(self.index)?;
                 let is_watched = || dirs.iter().any(|dir| barrier::is_watched(dir));
                 let wait = self.wait.filter(|_| is_watched());
@@ -60,11 +60,11 @@ impl Choice {
                 let daemons = wait.map(|wait| Daemons::ask(&dirs, wait, Duration::ZERO));
                 Ok(Box::new(index(&dirs, daemons)?))
             }
-            Who::Auto if !is_quick(pattern) => {
+            AskedSource::Auto if !is_quick(pattern) => {
                 Ok(with_servers(Box::new(auto(self.index, self.wait)?)))
             }
-            Who::Auto => Ok(with_servers(Box::new(LiveWalk::default()))),
-            Who::Live => Ok(Box::new(LiveWalk::default())),
+            AskedSource::Auto => Ok(with_servers(Box::new(LiveWalk::default()))),
+            AskedSource::Live => Ok(Box::new(LiveWalk::default())),
         }
     }
 }
@@ -136,7 +136,7 @@ fn if_fresh(
     let asked = daemons.asked();
     let is_fresh = |dir: &PathBuf| {
         let mut of_it = asked.iter().filter(|asked| asked.index == *dir);
-        of_it.any(Asked::is_as_of_now)
+        of_it.any(DaemonAnswer::is_as_of_now)
     };
     dirs.retain(is_fresh);
     if dirs.is_empty() {

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_barrier::protocol::{Answer, Outcome, Seen};
+use trawl_barrier::protocol::{Answer, Noticed, Outcome};
 use trawl_format::IndexDir;
 use trawl_format::retention::parse_age;
 use trawl_model::{Timestamp, path};
-use trawl_open::barrier::{Asked, Daemons};
+use trawl_open::barrier::{DaemonAnswer, Daemons};
 use trawl_query::{Index, SnapshotInfo};
 use trawl_text::words::shown;
 
@@ -89,10 +89,10 @@ impl Freshness {
         self.index = Some(Arc::clone(index));
     }
 
-    fn asked(&self) -> Vec<Asked> {
+    fn asked(&self) -> Vec<DaemonAnswer> {
         let daemons = self.daemons.as_ref();
         let mut asked = daemons.map_or(Vec::new(), |daemons| daemons.asked());
-        let answers = |asked: &Asked| {
+        let answers = |asked: &DaemonAnswer| {
             let by = self
                 .index
                 .as_ref()
@@ -165,7 +165,7 @@ impl Freshness {
         behind
     }
 
-    fn why_behind(&self, asked: &Asked) -> Option<Behind> {
+    fn why_behind(&self, asked: &DaemonAnswer) -> Option<Behind> {
         let answer = match &asked.answer {
             None if asked.left_at.is_some() => return asked.left_at.map(Behind::Left),
             None if self.is_demanded => return Some(Behind::Unwatched),
@@ -174,7 +174,7 @@ impl Freshness {
             Some(Ok(answer)) => answer,
         };
         match (answer.outcome, answer.seen) {
-            (Outcome::Fresh, Seen::Every(interval)) if self.is_demanded => {
+            (Outcome::Fresh, Noticed::Every(interval)) if self.is_demanded => {
                 Some(Behind::Polled(interval))
             }
             (Outcome::Fresh, _) => None,
@@ -186,17 +186,17 @@ impl Freshness {
     /// Returns further remarks about the answers, for [`Report::Status`](crate::Report::Status).
     pub fn remarks(&self) -> Vec<Notice> {
         let is_meant =
-            |asked: &Asked| self.is_touched(&asked.root) && !self.told.contains(&asked.root);
+            |asked: &DaemonAnswer| self.is_touched(&asked.root) && !self.told.contains(&asked.root);
         let touched = self.asked().into_iter().filter(is_meant);
         let remarks = touched.flat_map(|asked| {
             let root = &asked.root;
             let answer = asked.answered();
             let every = answer.and_then(|answer| match answer.seen {
-                Seen::Every(every) => Some(Notice::Polled {
+                Noticed::Every(every) => Some(Notice::Polled {
                     root: root.clone(),
                     every,
                 }),
-                Seen::Now => None,
+                Noticed::Now => None,
             });
             let remarks = answer.map_or(&[][..], |answer| &answer.remarks[..]);
             let remarks = remarks.iter().map(|remark| Notice::Remark {
@@ -210,7 +210,7 @@ impl Freshness {
 }
 
 /// Joins the reasons in an answer, each with its path if it is about a part of the source.
-fn reasons(asked: &Asked, answer: &Answer) -> String {
+fn reasons(asked: &DaemonAnswer, answer: &Answer) -> String {
     let parts = answer
         .stale
         .iter()

@@ -9,7 +9,7 @@ use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::request::{ROOTS_MAX, parse_roots};
 use trawl_call::{CallError, Cookie, Executor, Options, Pattern, Request, Search};
 use trawl_open::barrier;
-use trawl_open::search::{Choice, Who};
+use trawl_open::search::{AskedSource, Choice};
 use trawl_remote::mounts::with_servers;
 use trawl_remote::{Address, Remote};
 
@@ -262,16 +262,16 @@ fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Fail
     // A program with more rights than its user must not obey that user's environment.
     let ignores_settings = is_secure() && wishes.index.is_none();
     let who = match wishes.served_by {
-        TRAWL_LIVE => Who::Live,
+        TRAWL_LIVE => AskedSource::Live,
         TRAWL_INDEX if ignores_settings => {
             return Err(Failure::new(
                 libc::EPERM,
                 "a program with more rights than its user has to name the index",
             ));
         }
-        TRAWL_INDEX => Who::Index,
-        _ if ignores_settings => Who::Live,
-        _ => Who::Auto,
+        TRAWL_INDEX => AskedSource::Index,
+        _ if ignores_settings => AskedSource::Live,
+        _ => AskedSource::Auto,
     };
     let choice = Choice {
         who,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use trawl_call::options::{DEPTH_PAPER, Flags};
 use trawl_call::{CallError, Cancel, Cookie, Executor, Options, Pattern, Request, Search};
-use trawl_open::search::{Choice, Who, is_quick};
+use trawl_open::search::{AskedSource, Choice, is_quick};
 use trawl_remote::mounts::with_servers;
 use trawl_remote::{Address, Remote};
 
@@ -77,7 +77,8 @@ impl Given {
 impl Question {
     /// Returns whether the answer is available without a noticeable wait.
     pub(crate) fn is_quick(&self) -> bool {
-        let is_looked_for = |choice: &Choice| choice.who != Who::Index && is_quick(&self.pattern);
+        let is_looked_for =
+            |choice: &Choice| choice.who != AskedSource::Index && is_quick(&self.pattern);
         // A server has to be waited for.
         let is_here = matches!(&self.asked, Answerer::Here(choice) if is_looked_for(choice));
         is_here && !trawl_remote::mounts::are_there()
@@ -107,11 +108,11 @@ impl Question {
     }
 }
 
-fn who(name: &str) -> Result<Who, Failure> {
+fn who(name: &str) -> Result<AskedSource, Failure> {
     match name {
-        "auto" => Ok(Who::Auto),
-        "live" => Ok(Who::Live),
-        "index" => Ok(Who::Index),
+        "auto" => Ok(AskedSource::Auto),
+        "live" => Ok(AskedSource::Live),
+        "index" => Ok(AskedSource::Index),
         _ => Err(Failure::value(format!(
             "unknown executor {name:?}: served_by is auto, live or index"
         ))),

@@ -14,7 +14,7 @@ use trawl_model::path;
 use trawl_text::time_style::full_iso;
 use trawl_text::zone::Zone;
 
-use crate::catalog::{Read as ReadSnapshot, Told};
+use crate::catalog::{Read as ReadSnapshot, Remarks};
 use crate::error::{Result, SqlError};
 use crate::output::{self, Cells, Form, Writer};
 use crate::session::{Engine, Settings};
@@ -196,7 +196,7 @@ pub(crate) fn run_one(
 }
 
 /// Reports the remarks on an answer and returns the exit code.
-pub(crate) fn tell(told: &Told, status: Status) -> Exit {
+pub(crate) fn tell(told: &Remarks, status: Status) -> Exit {
     for (unseen, why) in &told.unseen {
         output::say(format_args!("cannot access '{}': {why}", escape(unseen)));
     }

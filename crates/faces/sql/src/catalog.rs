@@ -29,12 +29,12 @@ pub(crate) struct Catalog {
     /// All snapshots of all sources, by source, oldest first.
     all: OnceLock<Vec<Arc<Edition>>>,
     /// Snapshots that were read, and paths that the answer lacks.
-    told: Mutex<Told>,
+    told: Mutex<Remarks>,
 }
 
 /// Remarks on an answer besides its rows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Remarks {
     /// Snapshots that were read.
     pub(crate) read: Vec<Read>,
     /// Paths that a query asks for and the index does not show, each with the reason.
@@ -286,7 +286,7 @@ impl Catalog {
     }
 
     /// Takes the remarks collected so far.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> Remarks {
         let mut told = lock(&self.told);
         let mut taken = std::mem::take(&mut *told);
         taken.unseen.sort();

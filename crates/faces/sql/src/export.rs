@@ -39,7 +39,7 @@ const SHOWN_EVERY: Duration = Duration::from_millis(200);
 /// Runs the command.
 pub(crate) fn run(order: &Order, args: &ExportArgs) -> Result<Exit> {
     let (format, dir) = wanted(args)?;
-    let place = Place::make(dir, args.force)?;
+    let place = Destination::make(dir, args.force)?;
     let catalog = Catalog::open(&order.indexes, order.as_of)?;
     let targets = targets(&catalog, args)?;
     let cancel =
@@ -317,7 +317,7 @@ fn write_about(
 }
 
 /// The destination of an export.
-struct Place {
+struct Destination {
     /// The requested directory.
     dir: PathBuf,
     /// The directory that is written to.
@@ -326,8 +326,8 @@ struct Place {
     replaces: bool,
 }
 
-impl Place {
-    fn make(dir: &Path, force: bool) -> Result<Place> {
+impl Destination {
+    fn make(dir: &Path, force: bool) -> Result<Destination> {
         let dir = std::path::absolute(dir).map_err(|source| file_error("write", dir, source))?;
         let exists = dir.symlink_metadata().is_ok();
         if exists && !force {
@@ -346,7 +346,7 @@ impl Place {
         name.push(format!(".part-{}", std::process::id()));
         let part = dir.with_file_name(name);
         make_dir(&part)?;
-        Ok(Place {
+        Ok(Destination {
             dir,
             part,
             replaces: exists,
@@ -367,7 +367,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Destination {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.part);
     }

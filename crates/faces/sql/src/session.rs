@@ -37,7 +37,7 @@ use trawl_query::AsOf;
 use url::Url;
 
 use crate::allowed::{check_plan, check_statement};
-use crate::catalog::{Catalog, Told};
+use crate::catalog::{Catalog, Remarks};
 use crate::error::{Result, SqlError};
 use crate::functions;
 use crate::nesting;
@@ -268,7 +268,7 @@ impl Engine {
 
 impl Answer {
     /// Takes the remarks on the answer.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn told(&self) -> Remarks {
         self.catalog.told()
     }
 }

@@ -118,7 +118,7 @@ pub struct ShardList {
 /// One shard of a snapshot: the rows behind one guard.
 #[derive(Clone, Debug)]
 pub struct Shard {
-    place: Arc<Place>,
+    place: Arc<ShardLocation>,
     /// The shard's manifest.
     pub manifest: ShardManifest,
     /// Digest of the set of directories in the shard; only the index's owner knows it.
@@ -129,7 +129,7 @@ pub struct Shard {
 
 /// Location of a snapshot's shards.
 #[derive(Debug)]
-struct Place {
+struct ShardLocation {
     /// The source's `data` directory.
     top: Arc<Dir>,
     /// Shared lock that keeps gc from removing the files while anyone may still open them.
@@ -161,7 +161,7 @@ pub struct Snapshot {
 /// The data needed to read more of a snapshot.
 #[derive(Clone, Debug)]
 struct Files {
-    place: Arc<Place>,
+    place: Arc<ShardLocation>,
     edition: Edition,
     root: Vec<u8>,
 }
@@ -276,7 +276,7 @@ impl Snapshot {
                 Changes::None => None,
             };
             let files = Files {
-                place: Arc::new(Place {
+                place: Arc::new(ShardLocation {
                     top: Arc::new(source.open_dir(layout::DATA)?),
                     _pin: pin.clone(),
                     live,
@@ -309,7 +309,7 @@ impl Snapshot {
     ) -> Result<Snapshot> {
         let info = SnapshotInfo::read(source, id)?;
         let files = Files {
-            place: Arc::new(Place {
+            place: Arc::new(ShardLocation {
                 top,
                 _pin: None,
                 live: None,
@@ -328,7 +328,7 @@ impl Snapshot {
         shards: Vec<(Vec<String>, Manifest)>,
     ) -> Snapshot {
         let files = Files {
-            place: Arc::new(Place {
+            place: Arc::new(ShardLocation {
                 top,
                 _pin: None,
                 live: None,
@@ -523,7 +523,7 @@ impl Files {
     fn bundle(&self, source: &Dir, pack: &Arc<Pack>) -> Option<Shard> {
         let manifest = ShardManifest::bundle_of(pack)?;
         let bundle = Shard {
-            place: Arc::new(Place {
+            place: Arc::new(ShardLocation {
                 top: Arc::new(source.open_private().ok()?),
                 _pin: self.place._pin.clone(),
                 live: None,

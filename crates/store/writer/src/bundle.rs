@@ -18,7 +18,7 @@ use crate::clean::remove_matching;
 use crate::encode::Compressor;
 use crate::read_back;
 use crate::revision::Stored;
-use crate::segment::{self, Listing, SegmentInput, Stay, Target, XattrRow};
+use crate::segment::{self, Lifetime, Listing, SegmentInput, Target, XattrRow};
 use std::collections::{HashMap, HashSet};
 use std::mem::take;
 use trawl_format::ListingKind;
@@ -53,7 +53,7 @@ pub(crate) struct Bundle {
 type Members = HashMap<Vec<String>, HashMap<SegmentId, u32>>;
 
 /// Where a bundle is made.
-pub(crate) struct Place<'a> {
+pub(crate) struct BundleTarget<'a> {
     /// The source's directory of files for the owner alone.
     pub(crate) private: &'a Dir,
     /// The writer's part of the ids of new segments.
@@ -173,7 +173,7 @@ struct Small {
 ///
 /// After a failure the snapshot has no bundle, which is valid.
 pub(crate) fn make(
-    place: &Place<'_>,
+    place: &BundleTarget<'_>,
     snapshot: &Snapshot,
     before: Option<&Pack>,
     compressor: &mut Compressor,
@@ -193,7 +193,7 @@ pub(crate) fn make(
 }
 
 fn try_make(
-    place: &Place<'_>,
+    place: &BundleTarget<'_>,
     first: u32,
     snapshot: &Snapshot,
     before: Option<&Pack>,
@@ -309,7 +309,7 @@ impl Bundle {
 }
 
 /// Returns the first number that no segment of the writer has in the directory.
-fn next_number(place: &Place<'_>) -> Result<u32> {
+fn next_number(place: &BundleTarget<'_>) -> Result<u32> {
     let number = |name: &String| {
         let id = layout::segment_of(name)?;
         (id.snapshot == place.writer).then_some(id.number + 1)
@@ -325,7 +325,7 @@ fn next_number(place: &Place<'_>) -> Result<u32> {
 
 /// Writes the content read back from small segments.
 struct Writer<'a> {
-    place: &'a Place<'a>,
+    place: &'a BundleTarget<'a>,
     root: &'a str,
     next: u32,
     compressor: &'a mut Compressor,
@@ -390,7 +390,7 @@ impl Writer<'_> {
                 number: self.next,
             },
             root: self.root,
-            stay: Stay::Long,
+            stay: Lifetime::Long,
         };
         self.next += 1;
         let (info, _) = segment::write(&target, take(&mut self.input), self.compressor)?;

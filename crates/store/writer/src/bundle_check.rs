@@ -26,7 +26,7 @@ const DIFFERS: &str = "its rows differ from those of the segments that it was ma
 
 /// Content of segments, regardless of order.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Held {
+struct SegmentContents {
     rows: u64,
     values: u64,
     issues: u64,
@@ -113,8 +113,8 @@ fn names(snapshot: &Snapshot, id: SegmentId, members: &[(usize, SegmentId)]) -> 
     names
 }
 
-fn held(snapshot: &Snapshot, wanted: &[(usize, SegmentId)]) -> Result<Held> {
-    let mut held = Held::default();
+fn held(snapshot: &Snapshot, wanted: &[(usize, SegmentId)]) -> Result<SegmentContents> {
+    let mut held = SegmentContents::default();
     let mut itemizer = Itemizer::new(ItemKey::new(&DigestKey::default()));
     read_back::read(snapshot.clone(), wanted, &mut |at, what| {
         let shard = wanted
@@ -129,7 +129,7 @@ fn held(snapshot: &Snapshot, wanted: &[(usize, SegmentId)]) -> Result<Held> {
     Ok(held)
 }
 
-impl Held {
+impl SegmentContents {
     fn add(&mut self, what: Stored, itemizer: &mut Itemizer) {
         let number = |item: crate::items::Item| u128::from_le_bytes(item.0);
         match what {

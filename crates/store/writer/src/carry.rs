@@ -52,14 +52,14 @@ const BUFFER_BYTES: usize = 1 << 18;
 
 /// One item of the previous snapshot, and its segment.
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownItem {
     item: Item,
     segment: u32,
 }
 
 /// All items of the previous snapshot, in order.
 struct Table {
-    known: Vec<Known>,
+    known: Vec<KnownItem>,
     key: ItemKey,
     /// A listing that changed at this time or later, or has entries that did, is not assumed to be
     /// unchanged.
@@ -195,7 +195,7 @@ impl Previous {
     }
 
     /// Reads the items of all segments. A segment whose items cannot be read has none.
-    fn load_items(&mut self, source: &Source, list: &ShardList) -> Option<Vec<Known>> {
+    fn load_items(&mut self, source: &Source, list: &ShardList) -> Option<Vec<KnownItem>> {
         let private = source.private().ok()?;
         let hashes: Vec<ShardHash> = (self.shards.iter())
             .map(|shard| shard_hash(&shard.components))
@@ -218,7 +218,7 @@ impl Previous {
                 };
                 found.push((*segment, *head));
                 for _ in 0..head.count {
-                    known.push(Known {
+                    known.push(KnownItem {
                         item: next()?,
                         segment: *segment as u32,
                     });

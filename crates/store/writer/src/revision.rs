@@ -15,7 +15,7 @@ use crate::clean::{Kept, remove_stale_lists, sweep_data};
 use crate::encode::Compressor;
 use crate::gc::Collected;
 use crate::guard_dirs::{self, GuardDirs};
-use crate::segment::{Listing, Stay, Sums, XattrRow, has_links};
+use crate::segment::{Lifetime, Listing, Sums, XattrRow, has_links};
 use crate::shard::{Digests, ShardBuffer, Snapshotting};
 use std::collections::{BTreeMap, BTreeSet};
 use trawl_format::ListingKind;
@@ -37,8 +37,8 @@ use trawl_model::{DirBatch, Issue};
 /// Above this number of files one syncfs(2) is cheaper than an fsync(2) for each.
 const SYNC_EACH_FILES: usize = 32;
 
-/// Place and purpose of a new edition.
-pub(crate) struct Place<'a> {
+/// The snapshot that a new edition is made for, and its purpose.
+pub(crate) struct NewEdition<'a> {
     pub(crate) source: &'a Source,
     /// The source's `data` directory.
     pub(crate) top: &'a Dir,
@@ -73,7 +73,7 @@ pub(crate) enum Stored {
 /// A new edition of a snapshot while it is being written. Dropping it before it is finished removes
 /// it.
 pub(crate) struct Revision<'a> {
-    place: Place<'a>,
+    place: NewEdition<'a>,
     info: SnapshotInfo,
     list: ShardList,
     /// Shards by directory names from the source's `data` directory.
@@ -85,7 +85,7 @@ pub(crate) struct Revision<'a> {
 }
 
 impl<'a> Revision<'a> {
-    pub(crate) fn begin(place: Place<'a>, older: &Snapshot) -> Result<Revision<'a>> {
+    pub(crate) fn begin(place: NewEdition<'a>, older: &Snapshot) -> Result<Revision<'a>> {
         let source = place.source.dir();
         let mut info = SnapshotInfo::read(source, older.info.id)?;
         let list = ShardList::read(source, info.edition())?;
@@ -327,12 +327,12 @@ impl Drop for Revision<'_> {
     }
 }
 
-fn shared<'a>(place: &'a Place<'_>, edition: Edition) -> Snapshotting<'a> {
+fn shared<'a>(place: &'a NewEdition<'_>, edition: Edition) -> Snapshotting<'a> {
     Snapshotting {
         top: place.top,
         edition,
         root: place.source.root(),
-        stay: Stay::Long,
+        stay: Lifetime::Long,
     }
 }
 

@@ -69,19 +69,19 @@ pub(crate) struct Target<'a> {
     pub(crate) id: SegmentId,
     /// The source's root as text.
     pub(crate) root: &'a str,
-    pub(crate) stay: Stay,
+    pub(crate) stay: Lifetime,
 }
 
 /// Expected lifetime of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stay {
+pub(crate) enum Lifetime {
     /// As long as a snapshot.
     Long,
     /// Until a snapshot is made of it, or shorter: speed of writing matters more than size.
     Short,
 }
 
-/// Segments with at least this many rows are always written as for [`Stay::Long`].
+/// Segments with at least this many rows are always written as for [`Lifetime::Long`].
 pub(crate) const LIGHT_ROWS: u64 = 1 << 17;
 
 /// Writes a segment's files without syncing them.
@@ -92,7 +92,7 @@ pub(crate) fn write(
 ) -> Result<(SegmentInfo, Totals)> {
     let rows = input.listings.iter().map(|l| l.batch.entries.len());
     let rows = rows.sum::<usize>() as u64;
-    let is_light = target.stay == Stay::Short && rows < LIGHT_ROWS;
+    let is_light = target.stay == Lifetime::Short && rows < LIGHT_ROWS;
     compressor.set_effort(match is_light {
         true => Effort::None,
         false => Effort::Usual,

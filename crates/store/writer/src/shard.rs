@@ -5,7 +5,7 @@ use crate::encode::Compressor;
 use crate::guard_dirs::GuardDirs;
 use crate::item_file::{Continues, SectionHead, shard_hash};
 use crate::items::Item;
-use crate::segment::{self, Listing, SegmentInput, Stay, Target, XattrRow};
+use crate::segment::{self, Lifetime, Listing, SegmentInput, Target, XattrRow};
 use std::collections::HashSet;
 use trawl_format::error::{IndexError, Result};
 use trawl_format::id::{Edition, Hash, SegmentId, SnapshotId};
@@ -54,7 +54,7 @@ pub(crate) struct Snapshotting<'a> {
     pub(crate) edition: Edition,
     /// The source's root path.
     pub(crate) root: &'a [u8],
-    pub(crate) stay: Stay,
+    pub(crate) stay: Lifetime,
 }
 
 impl ShardBuffer {

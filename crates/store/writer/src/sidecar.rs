@@ -4,7 +4,7 @@
 //! A sidecar is derived and optional: a segment with names that it cannot hold (ones that no file
 //! system has) has no sidecar.
 
-use crate::bundle::{self, Bundle, Place};
+use crate::bundle::{self, Bundle, BundleTarget};
 use crate::clean::{Kept, remove_stale_lists};
 use crate::encode::Compressor;
 use crate::lock::SourceLock;
@@ -146,7 +146,7 @@ impl<'s> NamesChanges<'s> {
         let Some(list) = list.filter(|_| !snapshot.is_partial) else {
             return Ok(());
         };
-        let place = Place {
+        let place = BundleTarget {
             private: &private,
             writer: id,
             memory_bytes: DEFAULT_MEMORY_BYTES,

@@ -25,8 +25,8 @@ use crate::item_file::ItemWriter;
 use crate::items::{Extras, Itemizer};
 use crate::lock::{Held, SourceLock};
 use crate::new_index::{add_source, move_source};
-use crate::revision::{Place, Revision};
-use crate::segment::Stay;
+use crate::revision::{NewEdition, Revision};
+use crate::segment::Lifetime;
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::tighten::{Tightened, tighten};
 use crate::{attributes, live};
@@ -307,7 +307,7 @@ impl Prepared {
     /// # Errors
     /// If the older snapshot's files cannot be listed.
     pub(crate) fn revise(&self, older: &Snapshot) -> Result<Revision<'_>> {
-        let place = Place {
+        let place = NewEdition {
             source: &self.work.source,
             top: &self.work.top,
             above: &self.work.above,
@@ -539,7 +539,7 @@ impl Work {
             top: &self.top,
             edition: self.id.into(),
             root: self.source.root(),
-            stay: Stay::Long,
+            stay: Lifetime::Long,
         }
     }
 
@@ -619,7 +619,7 @@ impl Work {
             top: &self.top,
             edition: self.id.into(),
             root: self.source.root(),
-            stay: Stay::Long,
+            stay: Lifetime::Long,
         };
         if let Some(shard) = self.shards.get_mut(&guard) {
             let (head, items) = shard.take_items();

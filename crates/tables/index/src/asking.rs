@@ -122,10 +122,12 @@ impl Asking {
         let asked = barrier::ask_around(&self.index, &top, deadline);
         let is_fresh = |root: &[u8]| {
             let mut asked = asked.iter().filter(|asked| asked.root == root);
-            asked.next().is_some_and(barrier::Asked::is_as_of_now)
+            asked
+                .next()
+                .is_some_and(barrier::DaemonAnswer::is_as_of_now)
         };
         let read = || Reading::open(&self.index, &top, is_fresh);
-        let is_any = asked.iter().any(barrier::Asked::is_as_of_now);
+        let is_any = asked.iter().any(barrier::DaemonAnswer::is_as_of_now);
         let read = is_any.then(read).flatten().map(|mut reading| {
             (reading.begun_ns, reading.generation) = (begun_ns, generation);
             Arc::new(reading)

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use trawl_changes::{Dirty, Places};
+use trawl_changes::{Dirty, KeyResolver};
 use trawl_format::SnapshotId;
 use trawl_model::Timestamp;
 
@@ -19,7 +19,11 @@ pub trait Applier: Send {
     ///
     /// # Errors
     /// Where nothing could be published, or only a part.
-    fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError>;
+    fn apply(
+        &mut self,
+        taken: &TakenDirt,
+        places: &mut dyn KeyResolver,
+    ) -> Result<Published, ApplyError>;
 
     /// Checks for changes that the source does not report, such as who may reach its root. It is
     /// called when somebody asks and nothing is dirty. Returns `None` if nothing changed.
@@ -39,7 +43,7 @@ pub trait Applier: Send {
         &mut self,
         scope: &Scope,
         why: &str,
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
     ) -> Result<Published, ApplyError>;
 
     /// Finds out, after trust was lost, what has changed since then and publishes it together with
@@ -50,9 +54,9 @@ pub trait Applier: Send {
     /// As [`Applier::apply`].
     fn catch_up(
         &mut self,
-        _taken: &Taken,
+        _taken: &TakenDirt,
         why: &str,
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
     ) -> Result<Published, ApplyError> {
         self.rescan(&Scope::Everything, why, places)
     }
@@ -95,7 +99,7 @@ pub trait Applier: Send {
 
 /// Dirty entries that an applier is to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenDirt {
     /// The dirty entries. Files that other processes have open for writing are among the objects,
     /// as reached without a name; [`Dirty::everything`] is empty.
     pub dirty: Dirty,

@@ -31,7 +31,9 @@ mod slots;
 mod socket;
 pub mod status;
 
-pub use applier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Stale, Taken};
+pub use applier::{
+    Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Stale, TakenDirt,
+};
 pub use engine::{Caller, Engine, Level, Opened, Opener, Parts, Settings, Start};
 pub use error::{Result, ServeError};
 pub use mark::noted;

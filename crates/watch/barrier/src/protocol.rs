@@ -54,7 +54,7 @@ pub enum Request {
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The index has every change made before the request, within the limits of [`Seen`].
+    /// The index has every change made before the request, within the limits of [`Noticed`].
     Fresh,
     /// The index lacks changes, for the given reasons.
     Stale,
@@ -73,7 +73,7 @@ const OUTCOMES: [(Outcome, &str); 4] = [
 
 /// How changes are noticed, and so up to when they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Noticed {
     /// By events: until now.
     Now,
     /// By polling at this interval: until the last pass began.
@@ -92,7 +92,7 @@ pub struct Answer {
     /// Time up to which the index has all changes.
     pub as_of: Option<Timestamp>,
     /// How changes are noticed.
-    pub seen: Seen,
+    pub seen: Noticed,
     /// Parts that are not up to date, each with the reason; the reason of a refusal.
     pub stale: Vec<Stale>,
     /// Further remarks, such as parts that could not be looked at.
@@ -107,7 +107,7 @@ impl Answer {
             snapshot: None,
             generation: 0,
             as_of: None,
-            seen: Seen::Now,
+            seen: Noticed::Now,
             stale: vec![Stale {
                 path: Vec::new(),
                 why: why.to_owned(),
@@ -138,7 +138,7 @@ impl Answer {
         if let Some(time) = self.as_of {
             let _ = writeln!(text, "as-of {}.{:09}", time.secs, time.nanos);
         }
-        if let Seen::Every(interval) = self.seen {
+        if let Noticed::Every(interval) = self.seen {
             let _ = writeln!(text, "every-ms {}", interval.as_millis());
         }
         for remark in self.remarks.iter().take(REMARKS_MAX) {
@@ -173,7 +173,7 @@ impl Answer {
                 "snapshot" => answer.snapshot = Some(value.parse().ok()?),
                 "generation" => answer.generation = value.parse().ok()?,
                 "as-of" => answer.as_of = Some(parse_time(value)?),
-                "every-ms" => answer.seen = Seen::Every(parse_millis(value)?),
+                "every-ms" => answer.seen = Noticed::Every(parse_millis(value)?),
                 "stale" => {
                     let (path, why) = value.split_once(' ')?;
                     let why = String::from_utf8_lossy(&decode_bytes(why)?).into_owned();
@@ -377,7 +377,7 @@ mod tests {
                     snapshot,
                     generation,
                     as_of,
-                    seen: every.map_or(Seen::Now, Seen::Every),
+                    seen: every.map_or(Noticed::Now, Noticed::Every),
                     stale,
                     remarks,
                 },

@@ -19,7 +19,7 @@ use trawl_sys::wait::{self, Waker};
 use crate::engine::Caller;
 use crate::error::{About, Result};
 use crate::protocol::{Answer, LINE_BYTES, PATH_BYTES, Parsed, Request};
-use crate::slots::{Slot, Slots, Whose};
+use crate::slots::{Slot, Slots, UserKind};
 use crate::socket::Listening;
 use crate::status::Audience;
 
@@ -151,10 +151,10 @@ fn read_request(mut stream: &UnixStream) -> Option<Parsed> {
 }
 
 impl Shared {
-    fn whose(&self, user: &User) -> Whose {
+    fn whose(&self, user: &User) -> UserKind {
         match user.uid {
-            uid if uid == 0 || uid == self.owner => Whose::Privileged,
-            uid => Whose::User(uid),
+            uid if uid == 0 || uid == self.owner => UserKind::Privileged,
+            uid => UserKind::User(uid),
         }
     }
 
@@ -172,21 +172,21 @@ impl Shared {
         self.for_them(answer, whose).encode()
     }
 
-    fn status(&self, whose: Whose) -> String {
+    fn status(&self, whose: UserKind) -> String {
         let mut status = self.caller.status();
         let (connections, refused) = self.slots.counts();
         status.number("connections", connections);
         status.number("refused_total", refused);
         status.encode(match whose {
-            Whose::Privileged => Audience::Owner,
-            Whose::User(_) => Audience::All,
+            UserKind::Privileged => Audience::Owner,
+            UserKind::User(_) => Audience::All,
         })
     }
 
     /// Removes details that not everyone may know (paths of parts and reasons): ordinary users are
     /// told about the source as a whole.
-    fn for_them(&self, mut answer: Answer, whose: Whose) -> Answer {
-        if whose != Whose::Privileged && answer.outcome != crate::protocol::Outcome::Refused {
+    fn for_them(&self, mut answer: Answer, whose: UserKind) -> Answer {
+        if whose != UserKind::Privileged && answer.outcome != crate::protocol::Outcome::Refused {
             answer.stale.truncate(1);
             for stale in &mut answer.stale {
                 stale.path = self.caller.root().to_vec();
@@ -204,7 +204,7 @@ impl Shared {
             "only the superuser, the index's owner and the directory's owner may ask for this";
         let is_plain = trawl_model::path::normalize(path).is_some_and(|plain| plain == path);
         let is_inside = is_plain && trawl_model::path::is_within(path, self.caller.root());
-        if self.whose(user) == Whose::Privileged {
+        if self.whose(user) == UserKind::Privileged {
             return is_inside
                 .then_some(())
                 .ok_or("that is not a path in this source");

@@ -21,7 +21,7 @@ const REFRESH_PAUSE: Duration = Duration::from_secs(2);
 
 /// The kind of user a connection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Whose {
+pub(crate) enum UserKind {
     /// The superuser or the index's owner.
     Privileged,
     /// An ordinary user, by id.
@@ -30,7 +30,7 @@ pub(crate) enum Whose {
 
 #[derive(Debug, Default)]
 struct Counts {
-    of: HashMap<Whose, usize>,
+    of: HashMap<UserKind, usize>,
     ordinary: usize,
     refreshes: HashMap<u32, Refreshes>,
     refused: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Slots(Arc<Mutex<Counts>>);
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Slots,
-    whose: Whose,
+    whose: UserKind,
 }
 
 impl Slots {
@@ -59,17 +59,17 @@ impl Slots {
     }
 
     /// Counts one more connection, if the limits allow it.
-    pub(crate) fn take(&self, whose: Whose) -> Option<Slot> {
+    pub(crate) fn take(&self, whose: UserKind) -> Option<Slot> {
         let has_room = self.with(|counts| {
             let ordinary = counts.ordinary;
             let count = counts.of.entry(whose).or_default();
             let has_room = match whose {
-                Whose::Privileged => *count < PRIVILEGED,
-                Whose::User(_) => *count < A_USER && ordinary < ALL_USERS,
+                UserKind::Privileged => *count < PRIVILEGED,
+                UserKind::User(_) => *count < A_USER && ordinary < ALL_USERS,
             };
             if has_room {
                 *count += 1;
-                counts.ordinary += usize::from(whose != Whose::Privileged);
+                counts.ordinary += usize::from(whose != UserKind::Privileged);
             } else {
                 counts.refused += 1;
             }
@@ -115,7 +115,7 @@ impl Drop for Slot {
     fn drop(&mut self) {
         let whose = self.whose;
         self.slots.with(|counts| {
-            counts.ordinary -= usize::from(whose != Whose::Privileged);
+            counts.ordinary -= usize::from(whose != UserKind::Privileged);
             if let Some(count) = counts.of.get_mut(&whose) {
                 *count -= 1;
                 if *count == 0 {
@@ -134,17 +134,17 @@ mod tests {
     fn one_user_does_not_lock_others_out() {
         let slots = Slots::default();
         let greedy: Vec<_> = (0..100)
-            .filter_map(|_| slots.take(Whose::User(1)))
+            .filter_map(|_| slots.take(UserKind::User(1)))
             .collect();
         assert_eq!(greedy.len(), A_USER);
-        assert!(slots.take(Whose::User(2)).is_some());
+        assert!(slots.take(UserKind::User(2)).is_some());
         let many: Vec<_> = (3..1000)
-            .filter_map(|uid| slots.take(Whose::User(uid)))
+            .filter_map(|uid| slots.take(UserKind::User(uid)))
             .collect();
         assert_eq!(greedy.len() + many.len(), ALL_USERS);
-        assert!(slots.take(Whose::Privileged).is_some());
+        assert!(slots.take(UserKind::Privileged).is_some());
         drop(greedy);
-        assert!(slots.take(Whose::User(1)).is_some());
+        assert!(slots.take(UserKind::User(1)).is_some());
         assert_eq!(slots.counts().0, many.len());
     }
 

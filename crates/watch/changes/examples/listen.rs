@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use trawl_changes::{ChangeSource, DirtySet, Fanotify, Left, QueueSize};
+use trawl_changes::{ChangeSource, DirtySet, Fanotify, QueueSize, Remainder};
 use trawl_testkit::process;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -37,10 +37,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             if dirty.is_crowded() {
                 names += dirty.take().len();
             }
-            if is_last && drained.left == Left::Nothing {
+            if is_last && drained.left == Remainder::Nothing {
                 return Ok(());
             }
-            if drained.left == Left::Nothing {
+            if drained.left == Remainder::Nothing {
                 thread::sleep(Duration::from_millis(interval));
             }
         }

@@ -23,7 +23,8 @@ use crate::choice::{Begun, Tree, Watch};
 use crate::error::{About, LiveError, Result};
 use crate::fanotify::{BUFFER_BYTES, EVENT_BYTES_MIN, MASK, Root, refused, report};
 use crate::source::{
-    AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places,
+    AsOf, Barrier, ChangeSource, Description, Drained, KeyResolver, Names, Remainder,
+    ResolvedDirectory,
 };
 
 const UNSEEN: [&str; 6] = [
@@ -44,7 +45,7 @@ pub struct Directories {
     root_fd: OwnedFd,
     device: trawl_sys::device::DeviceNumber,
     kind: &'static str,
-    known: Known,
+    known: MarkedDirectories,
     /// New directories to be marked, at their reported places.
     new: Vec<Step>,
     /// Moved directories, each with all its reported places.
@@ -69,7 +70,7 @@ fn c_name(name: &[u8]) -> CString {
 
 /// Places of the marked directories.
 #[derive(Debug)]
-struct Known {
+struct MarkedDirectories {
     file_system: FileSystemId,
     root: ObjectKey,
     root_path: Vec<u8>,
@@ -82,14 +83,14 @@ struct Known {
 /// Maximum number of directories that have left before the directories below them are removed.
 const LEFT_MAX: usize = 1024;
 
-impl Known {
+impl MarkedDirectories {
     /// Makes the record of a tree of which only the root is known.
     fn new(root: &OwnedFd, root_path: Vec<u8>, kind: &str) -> Result<Self> {
         let id = filesystem::id_of_fd(root).about("get the id of", &root_path)?;
         let file_system = FileSystemId(id);
         let handle = handle::of_fd(root, Use::Compare);
         let handle = handle.map_err(|e| refused(e, &root_path, kind))?;
-        Ok(Known {
+        Ok(MarkedDirectories {
             file_system,
             root: ObjectKey::new(file_system, handle.kind(), handle.bytes()),
             root_path,
@@ -161,12 +162,12 @@ impl Known {
     }
 }
 
-impl Places for Known {
-    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+impl KeyResolver for MarkedDirectories {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<ResolvedDirectory> {
         Ok(match self.below_root(directory) {
-            None => Place::Outside,
-            Some(below) if below.is_empty() => Place::At(self.root_path.clone()),
-            Some(below) => Place::At([&self.root_path[..], &below].join(&b'/')),
+            None => ResolvedDirectory::Outside,
+            Some(below) if below.is_empty() => ResolvedDirectory::At(self.root_path.clone()),
+            Some(below) => ResolvedDirectory::At([&self.root_path[..], &below].join(&b'/')),
         })
     }
 
@@ -212,7 +213,7 @@ impl Directories {
         let mut source = Directories {
             group,
             root,
-            known: Known::new(&root_fd, path, kind)?,
+            known: MarkedDirectories::new(&root_fd, path, kind)?,
             root_fd,
             device: found.dev,
             kind,
@@ -514,7 +515,7 @@ impl Directories {
                 .len();
             if length == 0 {
                 self.settle(into)?;
-                let left = Left::Nothing;
+                let left = Remainder::Nothing;
                 return Ok(Drained { events, left });
             }
             match self.take(length, into) {
@@ -527,7 +528,7 @@ impl Directories {
                 taken => events += taken?,
             }
         }
-        let left = Left::More;
+        let left = Remainder::More;
         Ok(Drained { events, left })
     }
 }
@@ -599,7 +600,7 @@ impl ChangeSource for Directories {
         })
     }
 
-    fn places(&mut self) -> &mut dyn Places {
+    fn places(&mut self) -> &mut dyn KeyResolver {
         &mut self.known
     }
 

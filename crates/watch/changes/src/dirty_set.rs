@@ -10,7 +10,7 @@ use trawl_model::change::{
     Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,
 };
 
-use crate::source::{Names, Places};
+use crate::source::{KeyResolver, Names};
 
 /// Size limits of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,7 +252,7 @@ impl DirtySet {
     /// directories with the most names dirty as a whole, then replaces directories that are close
     /// together by subtrees. Stops as soon as half of the limit is free. If that is not enough, the
     /// file systems with the most entries become dirty as a whole.
-    pub fn shrink(&mut self, places: &mut dyn Places) {
+    pub fn shrink(&mut self, places: &mut dyn KeyResolver) {
         if !self.is_crowded() {
             return;
         }
@@ -271,7 +271,7 @@ impl DirtySet {
         self.bytes > self.limits.crowded_bytes / 2
     }
 
-    fn drop_plain_objects(&mut self, places: &mut dyn Places) {
+    fn drop_plain_objects(&mut self, places: &mut dyn KeyResolver) {
         self.dirty.objects.retain(|key, reached| {
             match places.names_of(key.as_ref()) {
                 Names::None => false,
@@ -303,7 +303,7 @@ impl DirtySet {
 
     /// Replaces directories by their parents, first those whose parent has several; returns false
     /// if nothing was replaced. Each directory moves up one level, so this terminates.
-    fn fold_directories(&mut self, places: &mut dyn Places) -> bool {
+    fn fold_directories(&mut self, places: &mut dyn KeyResolver) -> bool {
         let mut below: HashMap<ObjectKey, Vec<ObjectKey>> = HashMap::new();
         for key in self.dirty.directories.keys() {
             if let Some(parent) = places.parent(key.as_ref()) {

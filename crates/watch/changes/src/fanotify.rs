@@ -21,7 +21,7 @@ use trawl_sys::{CWD, Errno, Op, SysError, filesystem};
 use crate::choice::{Begun, Tree, Watch};
 use crate::error::{About, LiveError, Result};
 use crate::resolver::Resolver;
-use crate::source::{AsOf, Barrier, ChangeSource, Description, Drained, Left, Places};
+use crate::source::{AsOf, Barrier, ChangeSource, Description, Drained, KeyResolver, Remainder};
 
 pub(crate) use report::report;
 pub(crate) use superblock::check_local;
@@ -102,11 +102,11 @@ impl Root {
 
 impl Fanotify {
     /// Watches the file system that contains `root`. Paths are available for objects below `root`;
-    /// changes elsewhere in the file system are also reported, and are [`Place::Outside`].
+    /// changes elsewhere in the file system are also reported, and are [`ResolvedDirectory::Outside`].
     ///
     /// While this value exists, the file system can be unmounted, but the kernel keeps it in use.
     ///
-    /// [`Place::Outside`]: crate::Place::Outside
+    /// [`ResolvedDirectory::Outside`]: crate::ResolvedDirectory::Outside
     ///
     /// # Errors
     /// Fails if the file system cannot be watched; the error contains advice.
@@ -178,13 +178,13 @@ impl Fanotify {
             let bytes = self.group.read(&mut self.buffer[..room]);
             let bytes = bytes.about("read the events of", self.root.path.as_os_str().as_bytes())?;
             if bytes.is_empty() {
-                let left = Left::Nothing;
+                let left = Remainder::Nothing;
                 return Ok(Drained { events, left });
             }
             let context = (self.kind, self.file_system);
             events += take(bytes, context, &mut self.resolver, into);
         }
-        let left = Left::More;
+        let left = Remainder::More;
         Ok(Drained { events, left })
     }
 }
@@ -321,7 +321,7 @@ impl ChangeSource for Fanotify {
         })
     }
 
-    fn places(&mut self) -> &mut dyn Places {
+    fn places(&mut self) -> &mut dyn KeyResolver {
         &mut self.resolver
     }
 

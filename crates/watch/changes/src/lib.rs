@@ -1,7 +1,7 @@
 //! Change sources: detect that a file system is no longer as it was recorded.
 //!
 //! A [`ChangeSource`] yields [`Change`]s: hints about names, objects, directories and subtrees,
-//! identified by file handles. A [`DirtySet`] collects them in bounded memory; [`Places`] convert
+//! identified by file handles. A [`DirtySet`] collects them in bounded memory; [`KeyResolver`] converts
 //! keys to paths. Each source states its guarantees and limits ([`ChangeSource::describe`]).
 //!
 //! [`SOURCES`] is the table of sources, and [`open`] chooses one for a tree.
@@ -36,12 +36,14 @@ pub use error::{LiveError, Result};
 pub use fanotify::Fanotify;
 pub use mount_table::mounts_below;
 pub use mounted::{Crossing, Mounted};
-pub use open_writers::{OpenFile, OpenHow, OpenWriters, Searched, Stamp, Way, WriterSearch};
+pub use open_writers::{
+    OpenFile, OpenHow, OpenWriters, SearchMethod, Searched, Stamp, WriterSearch,
+};
 pub use polling::Polling;
 pub use resolver::Resolver;
 pub use source::{
-    AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, ObjectPlace, Place, Places,
-    Unwatched,
+    AsOf, Barrier, ChangeSource, Description, Drained, KeyResolver, Names, ObjectPlace, Remainder,
+    ResolvedDirectory, Unwatched,
 };
 pub use trawl_model::change::{
     Change, Doubt, FileSystemId, NameChange, ObjectKey, ObjectRef, Reached, Receiver, SubtreeCause,

@@ -8,7 +8,7 @@
 //! change of everything below the mount point.
 //!
 //! A directory of the source's own file system that is mounted a second time below the root is in
-//! the index twice, but events name it once: [`Places::also`] returns its other paths.
+//! the index twice, but events name it once: [`KeyResolver::also`] returns its other paths.
 //!
 //! The mounts are those that this process sees: a mount in another mount namespace only is not
 //! detected.
@@ -35,7 +35,7 @@ use crate::fanotify::Root;
 use crate::mount_table::Table;
 use crate::resolver::Resolver;
 use crate::source::{
-    Barrier, ChangeSource, Description, Drained, Names, ObjectPlace, Place, Places,
+    Barrier, ChangeSource, Description, Drained, KeyResolver, Names, ObjectPlace, ResolvedDirectory,
 };
 pub use below::Crossing;
 use below::{Below, Differs};
@@ -261,7 +261,7 @@ impl<S: ChangeSource> Mounted<S> {
             };
             let top = copy.anchor().clone();
             let own = self.source.places().place(top.as_ref())?;
-            if own != Place::At(point) {
+            if own != ResolvedDirectory::At(point) {
                 copy.forget_all();
                 self.copies.push(copy);
             }
@@ -333,7 +333,7 @@ impl<S: ChangeSource> ChangeSource for Mounted<S> {
         self.read(into, |source, into| source.barrier(into), events)
     }
 
-    fn places(&mut self) -> &mut dyn Places {
+    fn places(&mut self) -> &mut dyn KeyResolver {
         self
     }
 
@@ -346,18 +346,18 @@ impl<S: ChangeSource> ChangeSource for Mounted<S> {
     }
 }
 
-impl<S: ChangeSource> Places for Mounted<S> {
-    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+impl<S: ChangeSource> KeyResolver for Mounted<S> {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<ResolvedDirectory> {
         if let Some(path) = path_of(directory) {
-            return Ok(Place::At(path));
+            return Ok(ResolvedDirectory::At(path));
         }
         let place = self.source.places().place(directory)?;
-        if matches!(place, Place::At(_)) {
+        if matches!(place, ResolvedDirectory::At(_)) {
             return Ok(place);
         }
         for copy in &mut self.copies {
             let copied = copy.place(directory)?;
-            if matches!(copied, Place::At(_)) {
+            if matches!(copied, ResolvedDirectory::At(_)) {
                 return Ok(copied);
             }
         }
@@ -372,7 +372,9 @@ impl<S: ChangeSource> Places for Mounted<S> {
         let mut others = Vec::new();
         for copy in &mut self.copies {
             match copy.place(directory)? {
-                Place::At(path) if first != Place::At(path.clone()) => others.push(path),
+                ResolvedDirectory::At(path) if first != ResolvedDirectory::At(path.clone()) => {
+                    others.push(path)
+                }
                 _ => {}
             }
         }

@@ -30,7 +30,8 @@ use crate::directories::directories_in;
 use crate::error::{About, Result};
 use crate::fanotify::Root;
 use crate::source::{
-    AsOf, Barrier, ChangeSource, Description, Drained, Left, Names, Place, Places,
+    AsOf, Barrier, ChangeSource, Description, Drained, KeyResolver, Names, Remainder,
+    ResolvedDirectory,
 };
 
 const UNSEEN: [&str; 4] = [
@@ -54,7 +55,7 @@ pub struct Polling {
     interval: Duration,
     timer: Timer,
     clock: fn() -> Timestamp,
-    seen: Seen,
+    seen: KnownDirectories,
     pass: Option<Pass>,
     /// Time at which the last complete pass began.
     as_of: Option<Timestamp>,
@@ -70,14 +71,14 @@ struct Pass {
 
 /// The known directories by their paths relative to the root, in bytewise order.
 #[derive(Debug)]
-struct Seen {
+struct KnownDirectories {
     root_path: Vec<u8>,
-    directories: BTreeMap<Vec<u8>, Look>,
+    directories: BTreeMap<Vec<u8>, DirectoryLook>,
 }
 
 /// Result of a look at a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Look {
+struct DirectoryLook {
     key: ObjectKey,
     modified: Time,
     changed: Time,
@@ -110,7 +111,7 @@ impl Polling {
             interval,
             timer: Timer::every(interval).about("set a timer for", &path)?,
             clock,
-            seen: Seen {
+            seen: KnownDirectories {
                 root_path: path,
                 directories: BTreeMap::new(),
             },
@@ -135,7 +136,10 @@ impl Polling {
     }
 
     /// Opens a directory below the root; returns `None` if it belongs to another file system.
-    fn open_below(&self, below: &[u8]) -> std::result::Result<Option<(OwnedFd, Look)>, SysError> {
+    fn open_below(
+        &self,
+        below: &[u8],
+    ) -> std::result::Result<Option<(OwnedFd, DirectoryLook)>, SysError> {
         let path = if below.is_empty() { b"." } else { below };
         let path = CString::new(path).unwrap_or_default();
         let purpose = Purpose::List(AccessTime::Keep);
@@ -144,7 +148,7 @@ impl Polling {
         if found.dev != self.device {
             return Ok(None);
         }
-        let look = Look {
+        let look = DirectoryLook {
             key: self.key_of(&fd, found.ino),
             modified: found.mtime,
             changed: found.ctime,
@@ -175,7 +179,7 @@ impl Polling {
             let cause = SubtreeCause::New;
             into.change(Change::Subtree { directory, cause });
         }
-        let look = Look {
+        let look = DirectoryLook {
             is_fresh: !is_same,
             ..look
         };
@@ -196,7 +200,9 @@ impl Polling {
     fn look_at_new(&mut self, below: Vec<u8>) {
         if let Ok(Some((_, look))) = self.open_below(&below) {
             let key = ObjectKey::new(self.file_system, INODE_KEY, b"");
-            self.seen.directories.insert(below, Look { key, ..look });
+            self.seen
+                .directories
+                .insert(below, DirectoryLook { key, ..look });
         }
     }
 
@@ -214,7 +220,7 @@ impl Polling {
                 break;
             };
             if events >= limit as u64 {
-                let left = Left::More;
+                let left = Remainder::More;
                 return Drained { events, left };
             }
             self.look(&next, into);
@@ -223,12 +229,12 @@ impl Polling {
                 pass.done = Some(next);
             }
         }
-        let left = Left::Nothing;
+        let left = Remainder::Nothing;
         Drained { events, left }
     }
 }
 
-impl Seen {
+impl KnownDirectories {
     fn after(&self, done: &[u8]) -> Option<Vec<u8>> {
         let rest = (Bound::Excluded(done.to_vec()), Bound::Unbounded);
         let next = self.directories.range(rest).next();
@@ -257,13 +263,13 @@ impl Seen {
     }
 }
 
-impl Places for Seen {
+impl KeyResolver for KnownDirectories {
     /// Searches all known directories.
-    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<ResolvedDirectory> {
         Ok(match self.find(directory) {
-            None => Place::Gone,
-            Some(b"") => Place::At(self.root_path.clone()),
-            Some(below) => Place::At([&self.root_path[..], below].join(&b'/')),
+            None => ResolvedDirectory::Gone,
+            Some(b"") => ResolvedDirectory::At(self.root_path.clone()),
+            Some(below) => ResolvedDirectory::At([&self.root_path[..], below].join(&b'/')),
         })
     }
 
@@ -335,7 +341,7 @@ impl ChangeSource for Polling {
         })
     }
 
-    fn places(&mut self) -> &mut dyn Places {
+    fn places(&mut self) -> &mut dyn KeyResolver {
         &mut self.seen
     }
 }

@@ -16,7 +16,7 @@ use trawl_sys::{CWD, Errno, SysError, filesystem, stat};
 
 use crate::error::{About, Result};
 use crate::inode::Numbering;
-use crate::source::{Names, ObjectPlace, Place, Places};
+use crate::source::{KeyResolver, Names, ObjectPlace, ResolvedDirectory};
 
 /// Number of directories in one generation of the cache; there are two generations.
 const REMEMBERED: usize = 1 << 16;
@@ -65,7 +65,7 @@ struct Climb {
     /// Each directory on the way with its name, the lowest first.
     steps: Vec<(ObjectKey, Box<[u8]>)>,
     /// Set if the way does not lead to the anchor.
-    nowhere: Option<Place>,
+    nowhere: Option<ResolvedDirectory>,
 }
 
 impl Climb {
@@ -261,13 +261,13 @@ impl Resolver {
                         .steps
                         .push((std::mem::replace(&mut at, parent), step.name));
                 }
-                Up::Outside => climb.nowhere = Some(Place::Outside),
-                Up::Gone => climb.nowhere = Some(Place::Gone),
+                Up::Outside => climb.nowhere = Some(ResolvedDirectory::Outside),
+                Up::Gone => climb.nowhere = Some(ResolvedDirectory::Gone),
             }
             // If cached before and after a rename, two directories can be each other's parents.
             let is_circle = climb.steps.len() > self.young.len() + self.old.len() + 1;
             if is_circle {
-                climb.nowhere = Some(Place::Gone);
+                climb.nowhere = Some(ResolvedDirectory::Gone);
             }
             if climb.nowhere.is_some() {
                 break;
@@ -305,7 +305,7 @@ impl Resolver {
         })
     }
 
-    fn shown(&self, below: &[u8]) -> Place {
+    fn shown(&self, below: &[u8]) -> ResolvedDirectory {
         let mut path = self.anchor_path.clone();
         if !below.is_empty() {
             path.push(b'/');
@@ -313,15 +313,15 @@ impl Resolver {
         }
         let rest = path.strip_prefix(&self.root[..]);
         match rest {
-            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => Place::At(path),
-            _ => Place::Outside,
+            Some(rest) if rest.is_empty() || rest.starts_with(b"/") => ResolvedDirectory::At(path),
+            _ => ResolvedDirectory::Outside,
         }
     }
 }
 
-impl Places for Resolver {
-    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place> {
-        let mut found = Place::Gone;
+impl KeyResolver for Resolver {
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<ResolvedDirectory> {
+        let mut found = ResolvedDirectory::Gone;
         for _ in 0..ATTEMPTS {
             let climb = self.climb(directory)?;
             found = match climb.nowhere {
@@ -384,16 +384,16 @@ impl Places for Resolver {
         };
         if found.is_directory() {
             return Ok(match self.place(object)? {
-                Place::At(path) => ObjectPlace::Directory(path),
-                Place::Outside => ObjectPlace::Outside,
-                Place::Gone => ObjectPlace::Gone,
+                ResolvedDirectory::At(path) => ObjectPlace::Directory(path),
+                ResolvedDirectory::Outside => ObjectPlace::Outside,
+                ResolvedDirectory::Gone => ObjectPlace::Gone,
             });
         }
         if found.nlink == 1
             && let Some(place) = self.only_name(&fd, &found)
         {
             return Ok(match self.shown(&place) {
-                Place::At(path) => ObjectPlace::At(path),
+                ResolvedDirectory::At(path) => ObjectPlace::At(path),
                 _ => ObjectPlace::Outside,
             });
         }

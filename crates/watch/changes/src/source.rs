@@ -39,7 +39,7 @@ pub trait ChangeSource: AsFd {
     fn barrier(&mut self, into: &mut dyn Receiver) -> Result<Barrier>;
 
     /// Returns the lookup of the places of directories.
-    fn places(&mut self) -> &mut dyn Places;
+    fn places(&mut self) -> &mut dyn KeyResolver;
 
     /// Returns the id of the file system whose handles identify directories, if its handles can be
     /// opened.
@@ -74,12 +74,12 @@ pub struct Drained {
     /// Number of events read (or of directories examined).
     pub events: u64,
     /// Whether anything was left.
-    pub left: Left,
+    pub left: Remainder,
 }
 
 /// Remainder after a bounded read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Remainder {
     /// Nothing was left at some moment of the call.
     Nothing,
     /// More events may be pending.
@@ -137,12 +137,12 @@ pub struct Unwatched {
 /// Converts keys to current paths and attributes.
 ///
 /// A result is true at some moment of the call; a rename may invalidate it immediately afterwards.
-pub trait Places {
+pub trait KeyResolver {
     /// Returns the place of a directory.
     ///
     /// # Errors
     /// Fails if the file system cannot be queried.
-    fn place(&mut self, directory: ObjectRef<'_>) -> Result<Place>;
+    fn place(&mut self, directory: ObjectRef<'_>) -> Result<ResolvedDirectory>;
 
     /// Returns the directory's other paths below the root, which exist if an ancestor of it is
     /// mounted there a second time.
@@ -172,9 +172,9 @@ pub trait Places {
     /// Fails if the file system cannot be queried.
     fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
         Ok(match self.place(object)? {
-            Place::At(path) => ObjectPlace::Directory(path),
-            Place::Outside => ObjectPlace::Outside,
-            Place::Gone => ObjectPlace::Unknown,
+            ResolvedDirectory::At(path) => ObjectPlace::Directory(path),
+            ResolvedDirectory::Outside => ObjectPlace::Outside,
+            ResolvedDirectory::Gone => ObjectPlace::Unknown,
         })
     }
 }
@@ -182,7 +182,7 @@ pub trait Places {
 /// Place of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectPlace {
-    /// A directory at this path, in the form of [`Place::At`].
+    /// A directory at this path, in the form of [`ResolvedDirectory::At`].
     Directory(Vec<u8>),
     /// An object of another type, which has only this path.
     At(Vec<u8>),
@@ -203,7 +203,7 @@ pub enum ObjectPlace {
 
 /// Place of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ResolvedDirectory {
     /// At this path, absolute without a trailing slash (`/` is empty).
     At(Vec<u8>),
     /// Not below the source's root.

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use covers::Covers as _;
 use proptest::prelude::*;
 use trawl_changes::{
-    Change, Dirty, DirtySet, Doubt, FileSystemId, Limits, NameChange, Names, ObjectKey, ObjectRef,
-    Place, Places, Reached, Receiver, SubtreeCause,
+    Change, Dirty, DirtySet, Doubt, FileSystemId, KeyResolver, Limits, NameChange, Names,
+    ObjectKey, ObjectRef, Reached, Receiver, ResolvedDirectory, SubtreeCause,
 };
 use trawl_sys::fanotify::Events;
 
@@ -59,9 +59,9 @@ fn number(key: ObjectRef<'_>) -> u8 {
 /// Objects, whose numbers modulo three determine how many names they have: several, one, none.
 struct Heap;
 
-impl Places for Heap {
-    fn place(&mut self, _: ObjectRef<'_>) -> trawl_changes::Result<Place> {
-        Ok(Place::Gone)
+impl KeyResolver for Heap {
+    fn place(&mut self, _: ObjectRef<'_>) -> trawl_changes::Result<ResolvedDirectory> {
+        Ok(ResolvedDirectory::Gone)
     }
 
     fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey> {

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use trawl_changes::{
     AsOf, Change, ChangeSource, Directories, Dirty, DirtyDirectory, DirtySet, Doubt, Fanotify,
-    Left, LiveError, ObjectKey, OpenHow, OpenWriters, Place, Polling, QueueSize, Searched, Way,
-    WriterSearch,
+    LiveError, ObjectKey, OpenHow, OpenWriters, Polling, QueueSize, Remainder, ResolvedDirectory,
+    SearchMethod, Searched, WriterSearch,
 };
 use trawl_model::Timestamp;
 use trawl_sys::become_user::{User, as_user};
@@ -45,7 +45,8 @@ fn shown(path: &Path) -> &str {
 fn paths(source: &mut impl ChangeSource, dirty: &Dirty) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for (key, directory) in &dirty.directories {
-        let Place::At(path) = source.places().place(key.as_ref()).expect("an answer") else {
+        let ResolvedDirectory::At(path) = source.places().place(key.as_ref()).expect("an answer")
+        else {
             continue;
         };
         let path = PathBuf::from(std::ffi::OsStr::from_bytes(&path));
@@ -167,17 +168,17 @@ fn a_drain_is_bounded_and_its_descriptor_tells() {
     let mut source = Fanotify::open(&mount.path(), QueueSize::Unlimited).expect("root may");
     let mut set = DirtySet::default();
     let quiet = source.drain(10, &mut set).expect("it goes on");
-    assert_eq!((quiet.events, quiet.left), (0, Left::Nothing));
+    assert_eq!((quiet.events, quiet.left), (0, Remainder::Nothing));
     for number in 0..500 {
         fs::create_dir(mount.path().join(number.to_string())).expect("a directory");
     }
     let drained = source.drain(10, &mut set).expect("it goes on");
-    assert_eq!(drained.left, Left::More);
+    assert_eq!(drained.left, Remainder::More);
     assert!((10..100).contains(&drained.events), "{drained:?}");
     let all = source.drain(10_000, &mut set).expect("it goes on");
     assert_eq!(
         (drained.events + all.events, all.left),
-        (500, Left::Nothing)
+        (500, Remainder::Nothing)
     );
     assert_eq!(set.dirty().directories.len(), 1);
 }
@@ -204,16 +205,19 @@ fn what_is_outside_of_the_root_has_no_place() {
     fs::create_dir(&gone).expect("a directory");
     let gone_key = key(&gone);
     let mut place = |key: &ObjectKey| source.places().place(key.as_ref()).expect("an answer");
-    assert!(matches!(place(&gone_key), Place::At(_)));
+    assert!(matches!(place(&gone_key), ResolvedDirectory::At(_)));
     fs::remove_dir(&gone).expect("empty");
-    assert_eq!(place(&gone_key), Place::Gone);
-    assert_eq!(place(&b), Place::Outside);
+    assert_eq!(place(&gone_key), ResolvedDirectory::Gone);
+    assert_eq!(place(&b), ResolvedDirectory::Outside);
     // Renames that no event has reported yet.
     fs::rename(root.join("a"), other.join("a")).expect("the same file system");
-    assert_eq!(place(&a), Place::Outside);
+    assert_eq!(place(&a), ResolvedDirectory::Outside);
     fs::rename(&other, root.join("other")).expect("the same file system");
     let inside = root.join("other").join("b");
-    assert_eq!(place(&b), Place::At(inside.as_os_str().as_bytes().to_vec()));
+    assert_eq!(
+        place(&b),
+        ResolvedDirectory::At(inside.as_os_str().as_bytes().to_vec())
+    );
     fs::rename(&root, mount.path().join("moved")).expect("the same file system");
     let error = source
         .barrier(&mut DirtySet::default())
@@ -423,7 +427,7 @@ fn noon() -> Timestamp {
 fn look_around(source: &mut Polling) -> Dirty {
     let mut set = DirtySet::default();
     source.look_now();
-    while source.drain(3, &mut set).expect("it goes on").left == Left::More {}
+    while source.drain(3, &mut set).expect("it goes on").left == Remainder::More {}
     set.take()
 }
 
@@ -552,7 +556,7 @@ impl Drop for Holder {
 /// Both methods of finding open files, if both are available.
 fn ways() -> Vec<WriterSearch> {
     let ways = vec![WriterSearch::through_proc(), WriterSearch::new()];
-    if ways[1].way() == Way::Proc {
+    if ways[1].way() == SearchMethod::Proc {
         eprintln!("skipped in part, because this kernel takes no programs for its iterators");
     }
     ways
@@ -692,7 +696,7 @@ fn the_kernel_names_files_of_threads_with_descriptors_of_their_own() {
         return skip.say();
     }
     let mut search = WriterSearch::new();
-    if search.way() == Way::Proc {
+    if search.way() == SearchMethod::Proc {
         return eprintln!("skipped, because this kernel takes no programs for its iterators");
     }
     let Some(mount) = mounted_anywhere() else {

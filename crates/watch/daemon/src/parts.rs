@@ -8,8 +8,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use trawl_barrier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
-use trawl_changes::Places;
+use trawl_barrier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, TakenDirt};
+use trawl_changes::KeyResolver;
 use trawl_delta::{ApplyError as Refused, Unappliable};
 use trawl_format::{IndexDir, SnapshotId};
 use trawl_indexer::publish;
@@ -123,8 +123,8 @@ impl ByParts {
     /// dirty paths. Scans everything if that is impossible.
     fn find_out(
         &mut self,
-        taken: &Taken,
-        places: &mut dyn Places,
+        taken: &TakenDirt,
+        places: &mut dyn KeyResolver,
     ) -> Result<Published, ApplyError> {
         let begun = self.moments.now();
         let note = self.moments.reached().cloned();
@@ -270,7 +270,11 @@ impl ByParts {
 }
 
 impl Applier for ByParts {
-    fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError> {
+    fn apply(
+        &mut self,
+        taken: &TakenDirt,
+        places: &mut dyn KeyResolver,
+    ) -> Result<Published, ApplyError> {
         let as_of = taken.as_of.unwrap_or(self.as_of);
         let begun = self.moments.now();
         self.is_at_work = true;
@@ -298,7 +302,7 @@ impl Applier for ByParts {
         &mut self,
         scope: &Scope,
         _: &str,
-        _: &mut dyn Places,
+        _: &mut dyn KeyResolver,
     ) -> Result<Published, ApplyError> {
         match scope {
             Scope::Everything => self.scan(),
@@ -312,9 +316,9 @@ impl Applier for ByParts {
 
     fn catch_up(
         &mut self,
-        taken: &Taken,
+        taken: &TakenDirt,
         _: &str,
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
     ) -> Result<Published, ApplyError> {
         let must_scan = self.must_scan_for();
         self.is_at_work = true;

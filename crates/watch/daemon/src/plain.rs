@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trawl_barrier::{Applier, ApplyError, ApplyErrorKind, Published, Scope, Taken};
-use trawl_changes::Places;
+use trawl_barrier::{Applier, ApplyError, ApplyErrorKind, Published, Scope, TakenDirt};
+use trawl_changes::KeyResolver;
 use trawl_delta::ApplyOptions;
 use trawl_format::{IndexDir, IndexError};
 use trawl_indexer::upkeep::retain;
@@ -150,8 +150,8 @@ fn kind_of(failure: &DaemonError) -> ApplyErrorKind {
 impl Applier for Plain {
     fn apply(
         &mut self,
-        _: &Taken,
-        _: &mut dyn Places,
+        _: &TakenDirt,
+        _: &mut dyn KeyResolver,
     ) -> std::result::Result<Published, ApplyError> {
         self.try_scan()
     }
@@ -160,7 +160,7 @@ impl Applier for Plain {
         &mut self,
         _: &Scope,
         _: &str,
-        _: &mut dyn Places,
+        _: &mut dyn KeyResolver,
     ) -> std::result::Result<Published, ApplyError> {
         self.try_scan()
     }

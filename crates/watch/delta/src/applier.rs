@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trawl_changes::{Dirty, Places};
+use trawl_changes::{Dirty, KeyResolver};
 use trawl_format::{IndexDir, IndexError, SegmentId, SnapshotId, Table};
 use trawl_model::column::ColumnSet;
 use trawl_model::guard::{Bit, Credentials, Predicate};
@@ -22,12 +22,12 @@ use trawl_writer::live::{Belonging, LiveWriter, Published, Removal, Round};
 
 use crate::error::{ApplyError, Result, Unappliable};
 use crate::granted::Granted;
-use crate::known::{self, Became, Known, Listing};
+use crate::known::{self, Became, KnownEntry, Listing};
 use crate::targets::{NameSet, Origin, Targets};
-use kept::Kept;
+use kept::KeptRows;
 use moved::Shut;
 use named::{Settling, Unsettled};
-use noted::{Closed, Found, Noted};
+use noted::{Closed, Noted, NotedEntries};
 
 /// Options for reading a source; they must be those with which it was indexed.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +123,7 @@ impl Applier {
     pub fn apply(
         &mut self,
         dirty: &Dirty,
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
         as_of: Timestamp,
         cancel: &AtomicBool,
     ) -> Result<Applied> {
@@ -370,7 +370,7 @@ impl More {
 }
 
 /// Rows of a directory, the entries that others depend on, and the rows that are kept.
-type HadOf<'v> = (Vec<RowsOf<'v>>, Listing, Option<Kept>);
+type HadOf<'v> = (Vec<RowsOf<'v>>, Listing, Option<KeptRows>);
 
 /// Directories that had disappeared, unsettled directories, and directories that not everybody can
 /// reach.
@@ -393,7 +393,7 @@ struct Reading<'a> {
     /// Directories that were listed.
     listed: HashSet<Vec<u8>>,
     /// Present rows of directories that are still to be read, or have one below to be read.
-    passable: HashMap<Vec<u8>, Known>,
+    passable: HashMap<Vec<u8>, KnownEntry>,
     view: &'a Arc<View>,
     /// Rows used to compare directories with their earlier state.
     listings: Listings<'a>,
@@ -441,9 +441,9 @@ impl<'a> Reading<'a> {
             heap: now.heap,
             ..DirBatch::default()
         };
-        let now = Known::of_entry(&batch, &now.entry);
+        let now = KnownEntry::of_entry(&batch, &now.entry);
         let is_known = match self.view.locate(&root.path)? {
-            Located::Found(start) => now.lets_do_as(Known::of_row(&start.own_row()).access()),
+            Located::Found(start) => now.lets_do_as(KnownEntry::of_row(&start.own_row()).access()),
             _ => false,
         };
         match is_known {
@@ -539,7 +539,7 @@ impl<'a> Reading<'a> {
             if self.granted.lets_do_as(&path, &now) {
                 continue;
             }
-            let known = self.listings.entry(above, name, Known::of_row)?;
+            let known = self.listings.entry(above, name, KnownEntry::of_row)?;
             match known.filter(|known| known.lets_do_as(&now)) {
                 Some(known) => self.granted.note(path, known),
                 None => {
@@ -578,15 +578,15 @@ impl<'a> Reading<'a> {
         dir: &[u8],
         extent: Extent,
         known: &Listing,
-        kept: Option<&Kept>,
-    ) -> Result<(PartRead, Found)> {
+        kept: Option<&KeptRows>,
+    ) -> Result<(PartRead, NotedEntries)> {
         let mut noted = Noted {
             round: &mut self.round,
             applied: &mut self.applied,
             id_map: self.id_map,
             dir: (extent == Extent::Listing).then_some(dir),
             known,
-            found: Found::default(),
+            found: NotedEntries::default(),
             is_part: kept.is_some(),
             held: None,
             met: &mut self.met,
@@ -617,7 +617,12 @@ impl<'a> Reading<'a> {
         Ok((read, found))
     }
 
-    fn read_listing(&mut self, dir: &[u8], mut known: Listing, kept: Option<Kept>) -> Result<()> {
+    fn read_listing(
+        &mut self,
+        dir: &[u8],
+        mut known: Listing,
+        kept: Option<KeptRows>,
+    ) -> Result<()> {
         let (read, found) = self.read(dir, Extent::Listing, &known, kept.as_ref())?;
         if read != PartRead::Done {
             return self.kill(dir, Part::Subtree);
@@ -661,7 +666,7 @@ impl Reading<'_> {
     /// that contain it are read again, with everything else in the same files, so that the files
     /// can be removed. If files of the snapshot contain it, a new snapshot must replace it. Dead
     /// rows count as well.
-    fn hide(&mut self, dir: &[u8], name: &[u8], path: Vec<u8>, now: &Known) -> Result<()> {
+    fn hide(&mut self, dir: &[u8], name: &[u8], path: Vec<u8>, now: &KnownEntry) -> Result<()> {
         if now.is_dir() {
             self.hide_dir(&path)?;
             self.targets.add_found(path);
@@ -728,9 +733,9 @@ impl Reading<'_> {
     /// before, but its attributes changed in between: its content may have been read while other
     /// permissions held (it is in the listing of directory `above` by number), and another owner
     /// may reach it by its name. Reads it again if the index has it elsewhere than it belongs.
-    fn check_place(&mut self, above: DirId, path: Vec<u8>, rows: [&Known; 2]) -> Result<()> {
+    fn check_place(&mut self, above: DirId, path: Vec<u8>, rows: [&KnownEntry; 2]) -> Result<()> {
         let place = self.listings.find(&path)?;
-        let [before, now] = rows.map(Known::access);
+        let [before, now] = rows.map(KnownEntry::access);
         let shards = self.listings.shards(&place);
         let round = &mut self.round;
         let worst = shards.map(|shard| round.belonging(shard, (above, &path), before, now));

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use trawl_model::DirAccess;
 
-use crate::known::Known;
+use crate::known::KnownEntry;
 
 /// Maximum number of cached directories.
 const MOST: usize = 1 << 16;
 
 /// Cached directories by path, in byte order: those below one directory are adjacent.
 #[derive(Debug, Default)]
-pub(crate) struct Granted(BTreeMap<Vec<u8>, Known>);
+pub(crate) struct Granted(BTreeMap<Vec<u8>, KnownEntry>);
 
 impl Granted {
     /// Returns true if the cached row of `path` is known to grant the same access as `now`.
@@ -25,7 +25,7 @@ impl Granted {
     }
 
     /// Adds the index's row of `path`.
-    pub(crate) fn note(&mut self, path: Vec<u8>, known: Known) {
+    pub(crate) fn note(&mut self, path: Vec<u8>, known: KnownEntry) {
         if self.0.len() >= MOST {
             self.0.clear();
         }
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn what_is_written_again_is_forgotten() {
-        let known = || Known::of_entry(&DirBatch::default(), &Entry::default());
+        let known = || KnownEntry::of_entry(&DirBatch::default(), &Entry::default());
         let now = DirAccess::default();
         let mut granted = Granted::default();
         for path in ["/a", "/a/b", "/a/b/c", "/a-b", "/a0", "/b"] {

@@ -16,7 +16,7 @@ const USER: &[u8] = b"user.";
 /// An entry that others depend on: a directory, or a file with attribute values that not everyone
 /// who sees the file may read.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct KnownEntry {
     is_dir: bool,
     ino: u64,
     dev: Dev,
@@ -39,7 +39,7 @@ pub(crate) enum Became {
 /// The entries of a directory that others depend on.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    entries: HashMap<Vec<u8>, Known>,
+    entries: HashMap<Vec<u8>, KnownEntry>,
     /// Whether any entry had an attribute.
     values: bool,
 }
@@ -60,10 +60,10 @@ pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::XattrNames,
 ]);
 
-impl Known {
+impl KnownEntry {
     /// Takes the values from a row.
-    pub(crate) fn of_row(row: &Row<'_>) -> Known {
-        Known {
+    pub(crate) fn of_row(row: &Row<'_>) -> KnownEntry {
+        KnownEntry {
             is_dir: row.file_type() == FileType::Directory,
             ino: row.ino(),
             dev: row.dev(),
@@ -79,8 +79,8 @@ impl Known {
     }
 
     /// Takes the values from an entry as it is now.
-    pub(crate) fn of_entry(batch: &DirBatch, entry: &Entry) -> Known {
-        Known {
+    pub(crate) fn of_entry(batch: &DirBatch, entry: &Entry) -> KnownEntry {
+        KnownEntry {
             is_dir: entry.meta.file_type() == FileType::Directory,
             ino: entry.meta.ino,
             dev: entry.meta.dev,
@@ -118,7 +118,7 @@ impl Known {
         access::change(&self.access, access, &bits) == Change::None
     }
 
-    fn is_same_object(&self, other: &Known) -> bool {
+    fn is_same_object(&self, other: &KnownEntry) -> bool {
         (self.is_dir, self.ino, self.dev, self.btime)
             == (other.is_dir, other.ino, other.dev, other.btime)
     }
@@ -139,7 +139,8 @@ impl Listing {
         let names = row.xattr_names().split(|byte| *byte == 0);
         let has_values = names.into_iter().any(|name| name.starts_with(USER));
         if row.file_type() == FileType::Directory || has_values {
-            self.entries.insert(row.name().to_vec(), Known::of_row(row));
+            self.entries
+                .insert(row.name().to_vec(), KnownEntry::of_row(row));
         }
     }
 
@@ -158,13 +159,13 @@ impl Listing {
 
     /// Returns the earlier row of a directory whose attributes changed since: its content may have
     /// been read while other permissions held.
-    pub(crate) fn touched(&self, name: &[u8], now: &Known) -> Option<&Known> {
+    pub(crate) fn touched(&self, name: &[u8], now: &KnownEntry) -> Option<&KnownEntry> {
         let before = self.entries.get(name)?;
         (now.is_dir && before.ctime != now.ctime).then_some(before)
     }
 
     /// Removes the earlier entry of a name and compares it with the present one.
-    pub(crate) fn compare(&mut self, name: &[u8], now: &Known) -> Became {
+    pub(crate) fn compare(&mut self, name: &[u8], now: &KnownEntry) -> Became {
         let Some(before) = self.entries.remove(name) else {
             return match now.is_dir {
                 true => Became::Another,

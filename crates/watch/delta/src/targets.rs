@@ -6,12 +6,13 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use trawl_changes::{
-    Dirty, DirtyDirectory, NameChange, Names, ObjectKey, ObjectPlace, Place, Places, Reached,
+    Dirty, DirtyDirectory, KeyResolver, NameChange, Names, ObjectKey, ObjectPlace, Reached,
+    ResolvedDirectory,
 };
 use trawl_model::path;
 use trawl_scan::{Excludes, Extent};
 
-use crate::catch_up::{Found, Suspect};
+use crate::catch_up::{CatchUpResult, Suspect};
 use crate::error::{ApplyError, Result, Unappliable};
 
 /// A path, in path order.
@@ -76,7 +77,7 @@ impl Targets {
         dirty: &Dirty,
         root: &[u8],
         excludes: &Excludes,
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
     ) -> Result<Targets> {
         if !dirty.everything.is_empty() {
             return Err(ApplyError::Unappliable(Unappliable::Everything));
@@ -84,7 +85,7 @@ impl Targets {
         let mut targets = Targets::default();
         let mut changed = HashMap::new();
         for (key, directory) in &dirty.directories {
-            let Place::At(path) = places.place(key.as_ref())? else {
+            let ResolvedDirectory::At(path) = places.place(key.as_ref())? else {
                 // A directory that was removed or moved out was also reported by its name.
                 continue;
             };
@@ -123,7 +124,7 @@ impl Targets {
         &mut self,
         object: &ObjectKey,
         root: &[u8],
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
     ) -> Result<()> {
         match places.names_of(object.as_ref()) {
             Names::None | Names::One => Ok(()),
@@ -136,7 +137,7 @@ impl Targets {
         &mut self,
         object: &ObjectKey,
         root: &[u8],
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
     ) -> Result<()> {
         let place = places.object(object.as_ref())?;
         if let ObjectPlace::Directory(_) = place {
@@ -267,7 +268,7 @@ impl Targets {
 
     /// Adds entries that may differ from the index: names in their directories, and whole
     /// directories.
-    pub(crate) fn add_suspects(&mut self, found: Found, root: &[u8]) {
+    pub(crate) fn add_suspects(&mut self, found: CatchUpResult, root: &[u8]) {
         if found.is_root_suspect {
             self.add(root.to_vec(), Extent::Listing);
             self.changed.insert(root.to_vec());

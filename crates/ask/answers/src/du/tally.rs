@@ -67,7 +67,7 @@ pub(crate) struct Tally<'a> {
 }
 
 /// A start and how it is printed.
-struct Place<'a> {
+struct PrintedStart<'a> {
     start: &'a Start,
     printed: &'a [u8],
     depth: usize,
@@ -97,7 +97,7 @@ impl<'a> Tally<'a> {
         printed: &[u8],
         visit: &mut Visit<'_>,
     ) -> Result<Amount, Ended> {
-        let place = Place {
+        let place = PrintedStart {
             start,
             printed,
             depth: 0,
@@ -144,7 +144,11 @@ impl<'a> Tally<'a> {
     }
 
     /// Counts a directory with everything below it.
-    fn subtree(&mut self, place: &Place<'_>, visit: &mut Visit<'_>) -> Result<Amount, Ended> {
+    fn subtree(
+        &mut self,
+        place: &PrintedStart<'_>,
+        visit: &mut Visit<'_>,
+    ) -> Result<Amount, Ended> {
         let request = Request {
             columns: columns(),
             cancel: self.cancel,
@@ -203,7 +207,7 @@ impl<'a> Tally<'a> {
     /// Counts the entries of several directories.
     fn listings(
         &mut self,
-        place: &Place<'_>,
+        place: &PrintedStart<'_>,
         frames: &mut Vec<Frame>,
         listings: Vec<Listed>,
         visit: &mut Visit<'_>,
@@ -227,7 +231,7 @@ impl<'a> Tally<'a> {
     /// Counts entries of a directory; skips them if the directory was left out.
     fn listing(
         &mut self,
-        place: &Place<'_>,
+        place: &PrintedStart<'_>,
         frames: &mut Vec<Frame>,
         dir: &[u8],
         entries: Vec<Entry>,
@@ -258,7 +262,7 @@ impl<'a> Tally<'a> {
     /// Counts an entry of the innermost directory.
     fn one(
         &mut self,
-        place: &Place<'_>,
+        place: &PrintedStart<'_>,
         frames: &mut [Frame],
         entry: Entry,
         visit: &mut Visit<'_>,
@@ -294,7 +298,7 @@ impl<'a> Tally<'a> {
     /// Counts the target of a link.
     fn through(
         &mut self,
-        place: &Place<'_>,
+        place: &PrintedStart<'_>,
         frame: &mut Frame,
         link: &Entry,
         printed: &[u8],
@@ -333,7 +337,7 @@ impl<'a> Tally<'a> {
         };
         // A directory that contains the link is already being counted.
         if !self.active.contains(&target.id) {
-            let inner = Place {
+            let inner = PrintedStart {
                 start: &start,
                 printed,
                 depth,
@@ -377,7 +381,7 @@ impl<'a> Tally<'a> {
     /// Finishes the innermost directory and returns its space.
     fn close(
         &mut self,
-        place: &Place<'_>,
+        place: &PrintedStart<'_>,
         frames: &mut Vec<Frame>,
         visit: &mut Visit<'_>,
     ) -> Result<Amount, Ended> {
@@ -444,7 +448,7 @@ impl Entry {
     }
 }
 
-fn depth_of(place: &Place<'_>, path: &[u8]) -> usize {
+fn depth_of(place: &PrintedStart<'_>, path: &[u8]) -> usize {
     let top = trawl_model::path::depth(&place.start.path);
     place.depth + trawl_model::path::depth(path).saturating_sub(top)
 }

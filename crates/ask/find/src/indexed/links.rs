@@ -18,7 +18,7 @@ use trawl_text::quote;
 use super::probe::BehindLink;
 use super::turns::Turns;
 use super::walk::{Walk, rows_of};
-use super::{Place, Stretch, rest};
+use super::{Stretch, WalkTop, rest};
 use crate::context::Context;
 use crate::driver::{DENIED, DriverError, LOOP};
 use crate::leaf::Facts;
@@ -212,7 +212,7 @@ impl Walk<'_, '_> {
         };
         let mut way = self.place.way.clone();
         way.push(self.stretch(link));
-        let place = Place {
+        let place = WalkTop {
             stored: target.path.clone(),
             below: self.place.below(&stored),
             depth: self.place.depth + link.dir_depth + 1,

@@ -42,7 +42,7 @@ struct Scope<'s> {
     world: &'s World,
     point: &'s StartPoint,
     probe: &'s IndexProbe<'s>,
-    place: &'s Place,
+    place: &'s WalkTop,
     /// True if rows of links are skipped, because `links` handles them.
     follows: bool,
     /// Which effects worker threads may perform.
@@ -53,7 +53,7 @@ struct Scope<'s> {
 
 /// The directory in which a walk began: the start point, or the target of a
 /// link that was followed.
-struct Place {
+struct WalkTop {
     /// Its stored path.
     stored: Vec<u8>,
     /// Its path below the start point.
@@ -85,9 +85,9 @@ impl Stretch {
     }
 }
 
-impl Place {
-    fn of_start(found: &Start) -> Place {
-        Place {
+impl WalkTop {
+    fn of_start(found: &Start) -> WalkTop {
+        WalkTop {
             stored: found.path.clone(),
             below: Vec::new(),
             depth: 0,
@@ -159,7 +159,7 @@ pub(crate) fn visit(
         spelled: spelled.to_vec(),
         stored: found.path.clone(),
     };
-    let place = Place::of_start(&found);
+    let place = WalkTop::of_start(&found);
     Walk::new(search, index, &point, &found, place)?.run()
 }
 

@@ -15,7 +15,7 @@ use crate::context::World;
 use crate::left_out::told_apart;
 use crate::live;
 use crate::lookups::{AttributeTest, Lookups};
-use crate::probe::{Access, Cause, Place, Probe, Target};
+use crate::probe::{Access, Cause, NameInDirectory, Probe, Target};
 use crate::resolve::{self, Resolved, is_recorded, resolve};
 use crate::traversal::Follow;
 
@@ -155,7 +155,7 @@ impl Probe for IndexProbe<'_> {
         self.lookups.has_attribute(test, || row.path())
     }
 
-    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {
+    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
     }
 }
@@ -189,7 +189,7 @@ impl Probe for BehindLink<'_> {
         self.inner.lookups.has_attribute(test, stored)
     }
 
-    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<Place<'_>> {
+    fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
     }
 }

@@ -18,7 +18,7 @@ use trawl_text::quote::Terminal;
 use super::need::Beginnings;
 use super::probe::IndexProbe;
 use super::turns::Turns;
-use super::{Place, Scope, cause, depth_limit, is_below, lists, row_of};
+use super::{Scope, WalkTop, cause, depth_limit, is_below, lists, row_of};
 use crate::context::{Context, StartPoint, Stop, Turn};
 use crate::driver::{DENIED, DriverError, Search};
 use crate::leaf::Effect;
@@ -65,7 +65,7 @@ pub(super) struct Walk<'w, 's> {
     pub(super) index: &'w Index,
     pub(super) point: &'w StartPoint,
     pub(super) found: &'w Start,
-    pub(super) place: Place,
+    pub(super) place: WalkTop,
     pub(super) probe: IndexProbe<'w>,
 }
 
@@ -75,7 +75,7 @@ impl<'w, 's> Walk<'w, 's> {
         index: &'w Index,
         point: &'w StartPoint,
         found: &'w Start,
-        place: Place,
+        place: WalkTop,
     ) -> Result<Walk<'w, 's>, DriverError> {
         let mut walk = Walk {
             search,

@@ -20,7 +20,7 @@ use trawl_walk::{Budget, Lost, Patience, Pool, Reader, Step};
 use super::entries::{Entries, More};
 use super::node::{self, Node};
 use super::probe::{LiveProbe, cause};
-use super::visitor::{Seen, Visitor};
+use super::visitor::{EntryFacts, Visitor};
 use crate::context::{Buffers, Context, StartPoint};
 use crate::driver::{DriverError, Question, Search};
 use crate::printer::Part;
@@ -238,7 +238,7 @@ impl<'p> Worker<'p> {
 }
 
 /// Returns the task that reads the directory `row`.
-fn below(visitor: &Visitor<'_>, task: &Task, row: &Row<'_>, seen: &Seen) -> Task {
+fn below(visitor: &Visitor<'_>, task: &Task, row: &Row<'_>, seen: &EntryFacts) -> Task {
     Task {
         node: Arc::new(visitor.child(&task.node, row, seen)),
         below: join(&task.below, row.name()),

@@ -11,7 +11,7 @@ use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
 
 use super::looker::type_through;
 use crate::lookups::AttributeTest;
-use crate::probe::{Access, Cause, Place, Probe, Target};
+use crate::probe::{Access, Cause, NameInDirectory, Probe, Target};
 use crate::reference::error_text;
 use crate::traversal::Follow;
 
@@ -150,8 +150,8 @@ impl Probe for LiveProbe<'_> {
         })
     }
 
-    fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<Place<'_>> {
-        Some(Place {
+    fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<NameInDirectory<'_>> {
+        Some(NameInDirectory {
             dir: self.dir,
             name: self.name(row, path)?,
         })

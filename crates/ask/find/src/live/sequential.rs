@@ -14,7 +14,7 @@ use super::entries::{Entries, More};
 use super::node::{self, Node};
 use super::parallel::opened;
 use super::probe::{LiveProbe, cause};
-use super::visitor::{Seen, Visitor};
+use super::visitor::{EntryFacts, Visitor};
 use crate::context::{Context, StartPoint};
 use crate::driver::{DriverError, Search};
 use crate::printer::Part;
@@ -35,7 +35,7 @@ struct Frame {
 
 /// The facts that were seen of a directory before its contents were changed.
 struct Back {
-    seen: Seen,
+    seen: EntryFacts,
     row: Option<RowBatch>,
 }
 
@@ -236,7 +236,7 @@ impl Walk<'_, '_> {
         step
     }
 
-    fn step_into(&self, frame: &Frame, row: &Row<'_>, seen: &Seen) -> Step {
+    fn step_into(&self, frame: &Frame, row: &Row<'_>, seen: &EntryFacts) -> Step {
         let node = self.visitor.child(&frame.node, row, seen);
         Step::Into(node, join(&frame.below, row.name()))
     }

@@ -21,7 +21,7 @@ use crate::traversal::Follow;
 
 /// The facts known of an entry before the expression is evaluated.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct EntryFacts {
     /// Whether the search would descend into it.
     pub(super) is_dir: bool,
     /// Device and inode number, if it was looked at.
@@ -121,7 +121,7 @@ impl<'v> Visitor<'v> {
         &mut self,
         dir: BorrowedFd<'_>,
         row: &Row<'_>,
-        seen: &Seen,
+        seen: &EntryFacts,
         cx: &mut Context<'_>,
     ) -> bool {
         let Some(exclusion) = self.question.program.exclusion() else {
@@ -161,7 +161,7 @@ impl<'v> Visitor<'v> {
 
     /// Determines whether an entry of `dir` is a directory. `row` holds what
     /// `dir` reports about it.
-    pub(super) fn see(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> Seen {
+    pub(super) fn see(&mut self, dir: BorrowedFd<'_>, row: &Row<'_>) -> EntryFacts {
         let kind = (row.mode() != 0).then(|| row.file_type());
         let known = match kind {
             Some(FileType::Symlink) => self.follow != Follow::Always,
@@ -178,7 +178,7 @@ impl<'v> Visitor<'v> {
         if known {
             let is_dir = kind == Some(FileType::Directory);
             let error = self.shut(dir).filter(|_| is_dir);
-            return Seen {
+            return EntryFacts {
                 is_dir: is_dir && error.is_none(),
                 id: None,
                 in_looker: false,
@@ -186,13 +186,13 @@ impl<'v> Visitor<'v> {
             };
         }
         match self.look(dir, row) {
-            Ok(looked) => Seen {
+            Ok(looked) => EntryFacts {
                 is_dir: looked.is_dir,
                 id: Some((looked.dev, looked.ino)),
                 in_looker: true,
                 error: looked.trouble,
             },
-            Err(error) => Seen {
+            Err(error) => EntryFacts {
                 is_dir: false,
                 id: None,
                 in_looker: false,
@@ -205,7 +205,7 @@ impl<'v> Visitor<'v> {
     /// expression is evaluated on it nevertheless.
     pub(super) fn tell(
         &self,
-        seen: &Seen,
+        seen: &EntryFacts,
         node: &Node,
         row: &Row<'_>,
         cx: &mut Context<'_>,
@@ -243,7 +243,7 @@ impl<'v> Visitor<'v> {
         &mut self,
         dir: BorrowedFd<'_>,
         row: &Row<'_>,
-        seen: &Seen,
+        seen: &EntryFacts,
         cx: &mut Context<'_>,
     ) -> bool {
         let expr = &self.question.program.expr;
@@ -295,7 +295,7 @@ impl<'v> Visitor<'v> {
         &mut self,
         dir: BorrowedFd<'_>,
         row: &Row<'_>,
-        seen: &Seen,
+        seen: &EntryFacts,
     ) -> Option<RowBatch> {
         // The row of an earlier look is overwritten by the next one.
         if !seen.in_looker {
@@ -324,7 +324,12 @@ impl<'v> Visitor<'v> {
     }
 
     /// Returns the node of an entry of `node` that is a directory.
-    pub(super) fn child(&self, node: &std::sync::Arc<Node>, row: &Row<'_>, seen: &Seen) -> Node {
+    pub(super) fn child(
+        &self,
+        node: &std::sync::Arc<Node>,
+        row: &Row<'_>,
+        seen: &EntryFacts,
+    ) -> Node {
         let name = CString::new(row.name()).unwrap_or_default();
         node::child(node, name, self.links_below(), seen.id)
     }

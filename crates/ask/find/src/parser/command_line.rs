@@ -119,7 +119,7 @@ fn read(
     } = leading_options(words, env, warnings)?;
     let paths = words
         .iter()
-        .take_while(|word| !begins_expression(word, Place::Leading))
+        .take_while(|word| !begins_expression(word, WordPosition::Leading))
         .count();
     let (starts, words) = words.split_at(paths);
     let mut reader = Reader {
@@ -235,7 +235,7 @@ fn read_level(level: &[u8]) -> Result<Level, FindError> {
 
 /// Position of a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum WordPosition {
     /// Before the expression.
     Leading,
     /// Within the expression.
@@ -243,11 +243,11 @@ enum Place {
 }
 
 /// Returns whether a word belongs to the expression rather than being a path.
-fn begins_expression(word: &[u8], place: Place) -> bool {
+fn begins_expression(word: &[u8], place: WordPosition) -> bool {
     match word {
         [b'-', _, ..] => true,
         b"!" | b"(" => true,
-        b")" | b"," => place == Place::Within,
+        b")" | b"," => place == WordPosition::Within,
         _ => false,
     }
 }
@@ -276,7 +276,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&mut self, mut words: &[Vec<u8>]) -> Result<Option<Parsed>, FindError> {
         while let Some((word, rest)) = words.split_first() {
-            if !begins_expression(word, Place::Within) {
+            if !begins_expression(word, WordPosition::Within) {
                 return Err(self.stray_path(word));
             }
             if let Some(special) = special(word) {

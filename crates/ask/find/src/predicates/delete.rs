@@ -11,7 +11,7 @@ use trawl_text::quote;
 use crate::context::{Context, Races};
 use crate::leaf::{Effect, Facts, Leaf};
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
-use crate::probe::Place;
+use crate::probe::NameInDirectory;
 use crate::reference::error_text;
 
 /// The `-delete` predicate.
@@ -65,7 +65,7 @@ impl Leaf for Delete {
     }
 }
 
-fn remove(row: &Row<'_>, place: &Place<'_>) -> Result<(), SysError> {
+fn remove(row: &Row<'_>, place: &NameInDirectory<'_>) -> Result<(), SysError> {
     if row.file_type() == FileType::Directory {
         return remove_directory(place.dir, &place.name);
     }

@@ -70,27 +70,27 @@ pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, Fi
 
 /// The output of one row.
 #[derive(Debug)]
-struct Held {
+struct HeldLine {
     rank: Rank,
     out: Output,
 }
 
-impl PartialEq for Held {
-    fn eq(&self, other: &Held) -> bool {
+impl PartialEq for HeldLine {
+    fn eq(&self, other: &HeldLine) -> bool {
         self.rank == other.rank
     }
 }
 
-impl Eq for Held {}
+impl Eq for HeldLine {}
 
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Held) -> Option<std::cmp::Ordering> {
+impl PartialOrd for HeldLine {
+    fn partial_cmp(&self, other: &HeldLine) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
-    fn cmp(&self, other: &Held) -> std::cmp::Ordering {
+impl Ord for HeldLine {
+    fn cmp(&self, other: &HeldLine) -> std::cmp::Ordering {
         self.rank.cmp(&other.rank)
     }
 }
@@ -101,7 +101,7 @@ struct Sort {
     /// The maximum number of rows held.
     most: Option<usize>,
     /// A heap whose top is the row that comes last.
-    held: Mutex<BinaryHeap<Held>>,
+    held: Mutex<BinaryHeap<HeldLine>>,
 }
 
 impl Leaf for Sort {
@@ -120,7 +120,7 @@ impl Leaf for Sort {
         }
         let rank = self.order.rank(row, cx);
         let mut held = lock(&self.held);
-        held.push(Held { rank, out });
+        held.push(HeldLine { rank, out });
         if self.most.is_some_and(|most| held.len() > most) {
             held.pop();
         }
@@ -131,7 +131,7 @@ impl Leaf for Sort {
             let mut held = lock(&self.held);
             std::mem::take(&mut *held)
         };
-        for Held { out, .. } in held.into_sorted_vec() {
+        for HeldLine { out, .. } in held.into_sorted_vec() {
             cx.out.append(out);
             if cx.out.bytes.len() >= CHUNK_BYTES {
                 cx.flush();

@@ -36,16 +36,16 @@ pub(crate) static UNIQUE: Predicate = Predicate {
 
 /// A node that is true of files seen before.
 pub(crate) fn node() -> Node {
-    Node::new(&UNIQUE, Box::new(Seen::default()))
+    Node::new(&UNIQUE, Box::new(SeenFiles::default()))
 }
 
 /// Device and inode numbers of the files seen so far.
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenFiles {
     files: Mutex<HashSet<(u64, u64)>>,
 }
 
-impl Leaf for Seen {
+impl Leaf for SeenFiles {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         cx.acted = true;
         let mut files = lock(&self.files);

@@ -64,13 +64,13 @@ pub(super) fn parse(units: &[Unit], syntax: Syntax, case: Case) -> Result<Node, 
         groups: 0,
         closed: 0,
     };
-    reader.advance(Place::Start);
+    reader.advance(TokenPosition::Start);
     reader.alternatives()
 }
 
 /// Position of a token; it decides the meaning of `^`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TokenPosition {
     /// At the start of the pattern, of a group or of an alternative.
     Start,
     Within,
@@ -81,7 +81,7 @@ impl Reader<'_> {
         self.syntax.has(rule)
     }
 
-    fn advance(&mut self, place: Place) {
+    fn advance(&mut self, place: TokenPosition) {
         self.at = self.next;
         let (token, length) = self.peek(self.at, place);
         self.token = token;
@@ -89,7 +89,7 @@ impl Reader<'_> {
     }
 
     /// Returns the token at a position, and its length.
-    fn peek(&self, at: usize, place: Place) -> (Token, usize) {
+    fn peek(&self, at: usize, place: TokenPosition) -> (Token, usize) {
         let Some(unit) = self.units.get(at).copied() else {
             return (Token::End, 0);
         };
@@ -164,25 +164,28 @@ impl Reader<'_> {
         }
     }
 
-    fn is_start(&self, at: usize, place: Place) -> bool {
+    fn is_start(&self, at: usize, place: TokenPosition) -> bool {
         let after_newline = || {
             let before = at.checked_sub(1).and_then(|before| self.units.get(before));
             self.has(NEWLINE_IS_OR) && before.is_some_and(|unit| unit.ascii() == b'\n')
         };
-        self.has(ANCHORS_ANYWHERE) || place == Place::Start || after_newline()
+        self.has(ANCHORS_ANYWHERE) || place == TokenPosition::Start || after_newline()
     }
 
     fn is_end(&self, at: usize) -> bool {
         if self.has(ANCHORS_ANYWHERE) || at + 1 == self.units.len() {
             return true;
         }
-        matches!(self.peek(at + 1, Place::Within).0, Token::Or | Token::Close)
+        matches!(
+            self.peek(at + 1, TokenPosition::Within).0,
+            Token::Or | Token::Close
+        )
     }
 
     fn alternatives(&mut self) -> Result<Node, RegexError> {
         let mut parts = vec![self.branch()?];
         while self.token == Token::Or {
-            self.advance(Place::Start);
+            self.advance(TokenPosition::Start);
             parts.push(self.branch()?);
         }
         Ok(match parts.len() {
@@ -233,7 +236,11 @@ impl Reader<'_> {
             Token::Anchor(anchor) => {
                 // Anchors are never repeated.
                 let caret = anchor == Anchor::LineStart;
-                self.advance(if caret { Place::Start } else { Place::Within });
+                self.advance(if caret {
+                    TokenPosition::Start
+                } else {
+                    TokenPosition::Within
+                });
                 return Ok(Node::Anchor(anchor));
             }
             Token::Dot if self.has(DOT_NEWLINE) => Node::Any,
@@ -242,7 +249,7 @@ impl Reader<'_> {
             Token::TrailingBackslash => return Err(RegexError::Backslash),
             Token::End | Token::Or => return Ok(Node::Empty),
         };
-        self.advance(Place::Within);
+        self.advance(TokenPosition::Within);
         self.repeats(node)
     }
 
@@ -261,7 +268,7 @@ impl Reader<'_> {
                 self.token,
                 Token::Star | Token::Plus | Token::Question | Token::OpenBrace
             ) {
-                self.advance(Place::Within);
+                self.advance(TokenPosition::Within);
             }
             return match self.token {
                 Token::End | Token::Or => Ok(None),
@@ -289,7 +296,7 @@ impl Reader<'_> {
         }
         self.groups = self.groups.saturating_add(1);
         let number = self.groups;
-        self.advance(Place::Start);
+        self.advance(TokenPosition::Start);
         let inner = match self.token {
             Token::Close => Node::Empty,
             _ => self.alternatives()?,
@@ -321,7 +328,7 @@ impl Reader<'_> {
                 },
                 _ => return Ok(node),
             };
-            self.advance(Place::Within);
+            self.advance(TokenPosition::Within);
             // A star over a star has no effect.
             let is_star = |node: &Node| {
                 matches!(
@@ -353,11 +360,11 @@ impl Reader<'_> {
     /// literal.
     fn braces(&mut self) -> Result<Option<(u32, Option<u32>)>, RegexError> {
         let start = (self.at, self.next, self.token);
-        self.advance(Place::Within);
+        self.advance(TokenPosition::Within);
         let first = self.number();
         let comma = self.is_comma();
         let bounds = if comma {
-            self.advance(Place::Within);
+            self.advance(TokenPosition::Within);
             let second = self.number();
             Some((first.unwrap_or(0), second))
         } else {
@@ -388,7 +395,7 @@ impl Reader<'_> {
     fn rest_lacks_close(&self) -> bool {
         let mut at = self.at;
         loop {
-            match self.peek(at, Place::Within) {
+            match self.peek(at, TokenPosition::Within) {
                 (Token::End, _) => return true,
                 (Token::CloseBrace, _) => return false,
                 (Token::Literal(unit), _) if unit.ascii() == b',' => return false,
@@ -408,7 +415,7 @@ impl Reader<'_> {
         {
             let digit = u32::from(unit.ascii() - b'0');
             number = Some((number.unwrap_or(0) * 10 + digit).min(REPEAT_MAX + 1));
-            self.advance(Place::Within);
+            self.advance(TokenPosition::Within);
         }
         number
     }

@@ -15,7 +15,7 @@ use crate::clean;
 use crate::encode::Compressor;
 use crate::guard_dirs::{self, GuardDirs};
 use crate::lock::SourceLock;
-use crate::segment::{Listing, Stay};
+use crate::segment::{Lifetime, Listing};
 use crate::shard::{ShardBuffer, Snapshotting};
 use crate::writer::{next_id, own_rows, root_batch};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -571,7 +571,7 @@ impl LiveWriter {
             top: &self.top,
             edition: self.id.into(),
             root: self.source.root(),
-            stay: Stay::Short,
+            stay: Lifetime::Short,
         };
         for (_, mut shard) in shards {
             let components = shard.components().to_vec();

@@ -1,7 +1,7 @@
 //! Writes a snapshot's metadata: its list of shards, its pack with the bundle, and its description.
 
 use super::{Committed, Work};
-use crate::bundle::{self, Place};
+use crate::bundle::{self, BundleTarget};
 use crate::shard::{Digests, ShardBuffer};
 use crate::tighten::Tightened;
 use std::sync::Arc;
@@ -96,7 +96,7 @@ impl Work {
         let snapshot = Snapshot::being_written(info, top, shards.collect());
         let private = self.source.private()?;
         let before = self.pack_before(&private);
-        let place = Place {
+        let place = BundleTarget {
             private: &private,
             writer: self.id,
             memory_bytes: self.options.memory_bytes,

@@ -43,7 +43,7 @@ pub fn look<S: Sink>(path: &[u8], xattrs: Xattrs, sink: &mut S) -> Result<(), Sc
         ..DirBatch::default()
     };
     let root = root_of(&batch);
-    Look {
+    EntryLook {
         parent: &parent,
         name: &name,
         path,
@@ -90,14 +90,14 @@ fn root_of(batch: &DirBatch) -> SourceRoot {
 }
 
 /// The entry being read.
-struct Look<'a> {
+struct EntryLook<'a> {
     parent: &'a OwnedFd,
     name: &'a CStr,
     path: &'a [u8],
     batch: &'a mut DirBatch,
 }
 
-impl Look<'_> {
+impl EntryLook<'_> {
     fn read(mut self, xattrs: Xattrs) -> Result<(), SysError> {
         let stat = stat_at(self.parent, self.name)?;
         let mut entry = Entry {

@@ -243,7 +243,7 @@ impl Listing<'_, '_> {
     fn gather(&mut self) -> Listed {
         let mut names = std::mem::take(&mut self.scratch.names);
         self.stat_ahead(&mut names);
-        let mut found = Found::with_room(names.len(), names.name_bytes());
+        let mut found = PendingBatch::with_room(names.len(), names.name_bytes());
         let when = self.when();
         for index in 0..names.len() {
             let Some(name) = names.get(index) else {
@@ -328,7 +328,7 @@ impl Listing<'_, '_> {
     }
 
     /// Adds one entry.
-    fn add(&mut self, found: &mut Found, name: &CStr, mut stat: Stat, when: When) {
+    fn add(&mut self, found: &mut PendingBatch, name: &CStr, mut stat: Stat, when: When) {
         let mut link_target = Span::EMPTY;
         if stat.is_symlink() {
             match self.read_target(&mut found.batch, name, &mut stat) {
@@ -482,7 +482,7 @@ impl Listing<'_, '_> {
     }
 
     /// Fills in the batch's data about the directory itself.
-    fn finish(&mut self, mut found: Found) -> Listed {
+    fn finish(&mut self, mut found: PendingBatch) -> Listed {
         let batch = &mut found.batch;
         batch.dir = self.target.node.id;
         batch.parent = self.target.node.parent.as_ref().map(|parent| parent.id);
@@ -514,20 +514,20 @@ impl Listing<'_, '_> {
 }
 
 /// A batch under construction.
-struct Found {
+struct PendingBatch {
     batch: Box<DirBatch>,
     children: Vec<u8>,
     child_count: usize,
 }
 
-impl Found {
+impl PendingBatch {
     fn with_room(entries: usize, name_bytes: usize) -> Self {
         let batch = DirBatch {
             entries: Vec::with_capacity(entries),
             heap: Vec::with_capacity(name_bytes),
             ..DirBatch::default()
         };
-        Found {
+        PendingBatch {
             batch: Box::new(batch),
             children: Vec::new(),
             child_count: 0,

@@ -57,7 +57,7 @@ pub struct SomeNames<'n> {
 
 /// The selection to read from the directory at a path.
 #[derive(Clone, Copy)]
-enum Wanted<'n> {
+enum Selection<'n> {
     Part(Extent),
     Names(SomeNames<'n>),
 }
@@ -135,7 +135,7 @@ impl<'o> Parts<'o> {
         extent: Extent,
         sink: &mut S,
     ) -> Result<PartRead, ScanError<S::Error>> {
-        self.read_wanted(path, Wanted::Part(extent), sink)
+        self.read_wanted(path, Selection::Part(extent), sink)
     }
 
     /// Reads some entries of the directory at `path` in one batch, with the data about the
@@ -150,13 +150,13 @@ impl<'o> Parts<'o> {
         names: SomeNames<'_>,
         sink: &mut S,
     ) -> Result<PartRead, ScanError<S::Error>> {
-        self.read_wanted(path, Wanted::Names(names), sink)
+        self.read_wanted(path, Selection::Names(names), sink)
     }
 
     fn read_wanted<S: PartSink>(
         &mut self,
         path: &[u8],
-        wanted: Wanted<'_>,
+        wanted: Selection<'_>,
         sink: &mut S,
     ) -> Result<PartRead, ScanError<S::Error>> {
         let Some(names) = self.names_to(path) else {
@@ -334,19 +334,19 @@ impl<'o> Parts<'o> {
     fn read_step<S: PartSink>(
         &mut self,
         step: Step,
-        wanted: Wanted<'_>,
+        wanted: Selection<'_>,
         sink: &mut S,
     ) -> Result<PartRead, ScanError<S::Error>> {
         let Some(fd) = step.fd.clone() else {
             return Ok(PartRead::Absent);
         };
-        if let Wanted::Part(Extent::Subtree) = wanted {
+        if let Selection::Part(Extent::Subtree) = wanted {
             let (node, stat) = (step.node, step.stat);
             let top = Top { fd, stat, node };
             self.next_id = walk_from(&top, self.next_id, self.options, &self.progress, sink)?;
             return Ok(PartRead::Done);
         }
-        if let Wanted::Names(SomeNames { of, .. }) = wanted
+        if let Selection::Names(SomeNames { of, .. }) = wanted
             && of != (step.stat.dev, step.stat.ino)
         {
             return Ok(PartRead::Another);
@@ -356,7 +356,7 @@ impl<'o> Parts<'o> {
             fd: fd.as_fd(),
             stat: step.stat,
         });
-        if let Wanted::Names(SomeNames { names, .. }) = wanted {
+        if let Selection::Names(SomeNames { names, .. }) = wanted {
             let listed = listing.only(names.iter().map(CString::as_c_str));
             self.progress.add(listing.take_counts());
             sink.batch(*listed.batch).map_err(ScanError::Sink)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Inner;
 use super::state::{REFRESHES_MAX, State};
 use crate::applier::{Scope, Stale};
-use crate::protocol::{Answer, DEADLINE_MAX, Outcome, Seen};
+use crate::protocol::{Answer, DEADLINE_MAX, Noticed, Outcome};
 use crate::status::Status;
 
 /// Maximum wait while nothing is trusted, since a scan may take long.
@@ -138,7 +138,10 @@ impl Caller {
             snapshot: state.last.snapshot,
             generation: state.last.generation,
             as_of: state.last.as_of,
-            seen: state.description.interval.map_or(Seen::Now, Seen::Every),
+            seen: state
+                .description
+                .interval
+                .map_or(Noticed::Now, Noticed::Every),
             stale,
             remarks: state.last.remarks.clone(),
         }

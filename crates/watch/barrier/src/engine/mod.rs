@@ -10,9 +10,9 @@
 //!   or scans everything, and clients are told meanwhile.
 //!
 //! Locks: the source is locked before the state, and neither is held while the applier works (its
-//! [`Places`] locks the source for each answer).
+//! [`KeyResolver`] locks the source for each answer).
 //!
-//! [`Places`]: trawl_changes::Places
+//! [`KeyResolver`]: trawl_changes::KeyResolver
 
 mod answers;
 mod reader;
@@ -26,8 +26,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trawl_changes::{ChangeSource, Description, Limits, LiveError, Places, Searched};
-use trawl_changes::{Names, ObjectKey, ObjectPlace, ObjectRef, Place};
+use trawl_changes::{ChangeSource, Description, KeyResolver, Limits, LiveError, Searched};
+use trawl_changes::{Names, ObjectKey, ObjectPlace, ObjectRef, ResolvedDirectory};
 use trawl_format::{SnapshotId, Watching};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
@@ -335,15 +335,18 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<Jo
 struct SharedPlaces<'a>(&'a Inner);
 
 impl SharedPlaces<'_> {
-    fn with<T>(&self, ask: impl FnOnce(&mut dyn Places) -> T) -> Option<T> {
+    fn with<T>(&self, ask: impl FnOnce(&mut dyn KeyResolver) -> T) -> Option<T> {
         let mut watched = self.0.watched();
         let opened = watched.opened.as_mut()?;
         Some(ask(opened.source.places()))
     }
 }
 
-impl Places for SharedPlaces<'_> {
-    fn place(&mut self, directory: ObjectRef<'_>) -> std::result::Result<Place, LiveError> {
+impl KeyResolver for SharedPlaces<'_> {
+    fn place(
+        &mut self,
+        directory: ObjectRef<'_>,
+    ) -> std::result::Result<ResolvedDirectory, LiveError> {
         self.with(|places| places.place(directory))
             .unwrap_or_else(|| {
                 let path = self.0.root.clone();

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use trawl_changes::{AsOf, Doubt, Left};
+use trawl_changes::{AsOf, Doubt, Remainder};
 use trawl_sys::wait;
 
 use super::{Inner, Level, Opened, State, Watched, lock};
@@ -32,7 +32,7 @@ pub(super) enum How {
 /// Result of a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
-    pub(super) left: Left,
+    pub(super) left: Remainder,
     pub(super) as_of: AsOf,
 }
 
@@ -89,7 +89,7 @@ impl Inner {
     fn drain(&self) -> bool {
         loop {
             match self.read(How::Drain) {
-                Ok(read) if read.left == Left::More => {}
+                Ok(read) if read.left == Remainder::More => {}
                 _ => return true,
             }
             if lock(&self.state).reader_stops {
@@ -250,7 +250,7 @@ fn read_into(
             let barrier = opened.source.barrier(&mut state.set)?;
             state.counters.last_queue = barrier.waiting;
             let read = Read {
-                left: Left::More,
+                left: Remainder::More,
                 as_of: barrier.as_of,
             };
             (barrier.events, read)

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use trawl_changes::{AsOf, Dirty, LiveError, Names, Place, Places, Reached, WriterSearch};
+use trawl_changes::{
+    AsOf, Dirty, KeyResolver, LiveError, Names, Reached, ResolvedDirectory, WriterSearch,
+};
 use trawl_format::SnapshotId;
 use trawl_model::Timestamp;
 use trawl_model::sync::{wait, wait_for};
@@ -12,7 +14,7 @@ use trawl_model::sync::{wait, wait_for};
 use super::reader::How;
 use super::state::{LastRound, Retry, State};
 use super::{Inner, Level, SharedPlaces, remarks};
-use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, Taken};
+use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, TakenDirt};
 use crate::open_files::{Looked, OpenFiles};
 
 /// Minimum interval at which compaction checks whether somebody is waiting.
@@ -30,7 +32,7 @@ struct Work {
     /// The round answers all requests up to this ticket.
     tickets: u64,
     is_asked: bool,
-    taken: Taken,
+    taken: TakenDirt,
     since: Option<Instant>,
     /// Why nothing is trusted, if so.
     lost: Option<String>,
@@ -190,7 +192,7 @@ impl Inner {
         Work {
             tickets,
             is_asked: tickets > state.served,
-            taken: Taken {
+            taken: TakenDirt {
                 dirty,
                 as_of,
                 has_open_files: false,
@@ -412,7 +414,7 @@ impl Inner {
 /// directory lies inside the source, all directories and all files that are reached only by a name
 /// in one of them. Other entries outside the source are left to the applier, which has to look up
 /// each of them anyway.
-fn keep_inside(dirty: &mut Dirty, places: &mut dyn Places, without: &[Vec<u8>]) {
+fn keep_inside(dirty: &mut Dirty, places: &mut dyn KeyResolver, without: &[Vec<u8>]) {
     if without.is_empty() {
         let mut keys = dirty.directories.keys();
         if keys.any(|key| may_be_inside(&places.place(key.as_ref()), without)) {
@@ -435,14 +437,14 @@ fn keep_inside(dirty: &mut Dirty, places: &mut dyn Places, without: &[Vec<u8>]) 
     }
 }
 
-fn may_be_inside(place: &Result<Place, LiveError>, without: &[Vec<u8>]) -> bool {
+fn may_be_inside(place: &Result<ResolvedDirectory, LiveError>, without: &[Vec<u8>]) -> bool {
     match place {
-        Ok(Place::At(path)) => {
+        Ok(ResolvedDirectory::At(path)) => {
             let is_own = |own: &Vec<u8>| trawl_model::path::is_within(path, own);
             !without.iter().any(is_own)
         }
         // A move away is a change of another name, at the old place; so is a move to here.
-        Ok(Place::Outside | Place::Gone) => false,
+        Ok(ResolvedDirectory::Outside | ResolvedDirectory::Gone) => false,
         Err(_) => true,
     }
 }

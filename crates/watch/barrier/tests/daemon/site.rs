@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 use trawl_barrier::protocol::Answer;
 use trawl_barrier::{
     Applier, ApplyError, ApplyErrorKind, Engine, Level, Opened, Opener, Parts, Published, Scope,
-    Settings, Start, Taken,
+    Settings, Start, TakenDirt,
 };
 use trawl_changes::{
-    ChangeSource, DirtyDirectory, Fanotify, LiveError, Place, Places, QueueSize, Searched,
+    ChangeSource, DirtyDirectory, Fanotify, KeyResolver, LiveError, QueueSize, ResolvedDirectory,
+    Searched,
 };
 use trawl_format::{IndexDir, Readers, SnapshotId, Source, Watching};
 use trawl_model::Timestamp;
@@ -34,7 +35,7 @@ pub(crate) fn now() -> Timestamp {
 
 /// Calls that the applier received, and the failures it is to return.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Noticed {
     /// Dirty names, listings and subtrees as paths, by round.
     pub(crate) applied: Vec<BTreeSet<PathBuf>>,
     /// Number of dirty objects.
@@ -60,10 +61,10 @@ pub(crate) enum Failure {
 
 /// State shared with the applier.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Fake(Arc<(Mutex<Seen>, Condvar)>);
+pub(crate) struct Fake(Arc<(Mutex<Noticed>, Condvar)>);
 
 impl Fake {
-    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Seen) -> T) -> T {
+    pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Noticed) -> T) -> T {
         let done = work(&mut self.0.0.lock().expect("no panic while it is locked"));
         self.0.1.notify_all();
         done
@@ -75,7 +76,7 @@ impl Fake {
     }
 
     /// Waits until the condition holds.
-    pub(crate) fn until(&self, is_so: impl Fn(&Seen) -> bool) {
+    pub(crate) fn until(&self, is_so: impl Fn(&Noticed) -> bool) {
         let seen = self.0.0.lock().expect("no panic while it is locked");
         let waited = self.0.1.wait_timeout_while(seen, LONG, |seen| !is_so(seen));
         let (seen, timeout) = waited.expect("no panic while it is locked");
@@ -116,11 +117,15 @@ impl Fake {
 }
 
 impl Applier for Fake {
-    fn apply(&mut self, taken: &Taken, places: &mut dyn Places) -> Result<Published, ApplyError> {
+    fn apply(
+        &mut self,
+        taken: &TakenDirt,
+        places: &mut dyn KeyResolver,
+    ) -> Result<Published, ApplyError> {
         self.begin()?;
         let mut paths = BTreeSet::new();
         for (key, directory) in &taken.dirty.directories {
-            let Ok(Place::At(path)) = places.place(key.as_ref()) else {
+            let Ok(ResolvedDirectory::At(path)) = places.place(key.as_ref()) else {
                 continue;
             };
             let path = PathBuf::from(OsStr::from_bytes(&path));
@@ -144,7 +149,7 @@ impl Applier for Fake {
         &mut self,
         scope: &Scope,
         why: &str,
-        _: &mut dyn Places,
+        _: &mut dyn KeyResolver,
     ) -> Result<Published, ApplyError> {
         self.begin()?;
         self.with(|seen| seen.rescans.push((scope.clone(), why.to_owned())));

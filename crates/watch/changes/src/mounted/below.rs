@@ -37,21 +37,21 @@ pub(super) enum Differs {
 struct Spot {
     /// The mounts there, the lowest first.
     mounts: Vec<Mount>,
-    seen: Seen,
+    seen: MountPointState,
 }
 
 /// Result of a look at a mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Seen {
+enum MountPointState {
     /// Not visible: something is mounted above it, or it is gone.
     Hidden,
     /// Not examined, because that might take long.
     Unasked,
-    There(Box<Look>),
+    There(Box<MountPointLook>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Look {
+struct MountPointLook {
     /// Unique id of the mount, if the kernel reports it.
     mount: Option<u64>,
     stat: Stat,
@@ -69,22 +69,22 @@ pub(super) struct Below {
     number: u64,
 }
 
-impl Seen {
-    fn at(point: &[u8], mounts: &[Mount]) -> Seen {
+impl MountPointState {
+    fn at(point: &[u8], mounts: &[Mount]) -> MountPointState {
         let Some(top) = mounts
             .last()
             .filter(|mount| !filesystem::is_shared(&mount.kind))
         else {
-            return Seen::Unasked;
+            return MountPointState::Unasked;
         };
         let Ok(name) = CString::new(point) else {
-            return Seen::Hidden;
+            return MountPointState::Hidden;
         };
         let Ok(mut stat) = stat_at(CWD, &name) else {
-            return Seen::Hidden;
+            return MountPointState::Hidden;
         };
         if stat.is_mount_root() == Some(false) {
-            return Seen::Hidden;
+            return MountPointState::Hidden;
         }
         stat.meta.atime = Time::default();
         if top.kind == b"proc" {
@@ -93,22 +93,22 @@ impl Seen {
             [stat.meta.mtime, stat.meta.ctime] = [Time::default(); 2];
         }
         let mount = unique_mount(&name);
-        Seen::There(Box::new(Look { mount, stat }))
+        MountPointState::There(Box::new(MountPointLook { mount, stat }))
     }
 
     /// Returns the identity of the visible object, regardless of its attributes.
     fn identity(&self) -> Option<(Option<u64>, DeviceNumber, u64, u32)> {
         match self {
-            Seen::There(look) => {
-                let Look { mount, stat } = &**look;
+            MountPointState::There(look) => {
+                let MountPointLook { mount, stat } = &**look;
                 Some((*mount, stat.dev, stat.ino, stat.type_bits()))
             }
-            Seen::Hidden | Seen::Unasked => None,
+            MountPointState::Hidden | MountPointState::Unasked => None,
         }
     }
 
     fn is_hidden(&self) -> bool {
-        *self == Seen::Hidden
+        *self == MountPointState::Hidden
     }
 }
 
@@ -157,13 +157,13 @@ impl Below {
             if is_in || spots.contains_key(&point) {
                 let spot = spots.entry(point).or_insert_with(|| Spot {
                     mounts: Vec::new(),
-                    seen: Seen::Hidden,
+                    seen: MountPointState::Hidden,
                 });
                 spot.mounts.push(mount.clone());
             }
         }
         for (point, spot) in &mut spots {
-            spot.seen = Seen::at(point, &spot.mounts);
+            spot.seen = MountPointState::at(point, &spot.mounts);
         }
         let name = if root.is_empty() { b"/" } else { root };
         let found = CString::new(name).ok();
@@ -197,10 +197,10 @@ impl Below {
         let mut points = Vec::new();
         for (path, spot) in &self.spots {
             let (mount, device) = match &spot.seen {
-                Seen::Hidden => continue,
-                Seen::Unasked => (None, None),
-                Seen::There(look) if !look.stat.is_directory() => continue,
-                Seen::There(look) => (look.mount, Some(look.stat.dev)),
+                MountPointState::Hidden => continue,
+                MountPointState::Unasked => (None, None),
+                MountPointState::There(look) if !look.stat.is_directory() => continue,
+                MountPointState::There(look) => (look.mount, Some(look.stat.dev)),
             };
             if device.is_none() || device != self.device {
                 points.push(Point {
@@ -217,8 +217,10 @@ impl Below {
     /// Returns the mount points at which a directory of the root's own device is visible.
     pub(super) fn of_same_device(&self) -> Vec<Vec<u8>> {
         let spots = self.spots.iter().filter(|(_, spot)| match &spot.seen {
-            Seen::There(look) => Some(look.stat.dev) == self.device && look.stat.is_directory(),
-            Seen::Hidden | Seen::Unasked => false,
+            MountPointState::There(look) => {
+                Some(look.stat.dev) == self.device && look.stat.is_directory()
+            }
+            MountPointState::Hidden | MountPointState::Unasked => false,
         });
         spots.map(|(point, _)| point.clone()).collect()
     }
@@ -272,7 +274,7 @@ impl Below {
     pub(super) fn look_again(&mut self) -> Vec<(Vec<u8>, Differs)> {
         let mut differs = Vec::new();
         for (point, spot) in &mut self.spots {
-            let seen = Seen::at(point, &spot.mounts);
+            let seen = MountPointState::at(point, &spot.mounts);
             let mounts = spot.mounts.clone();
             let before = std::mem::replace(spot, Spot { mounts, seen });
             let how = before.compare(spot);

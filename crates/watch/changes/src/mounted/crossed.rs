@@ -15,7 +15,7 @@ use trawl_sys::fanotify::QueueSize;
 use crate::directories::Directories;
 use crate::error::{LiveError, Result};
 use crate::fanotify::Fanotify;
-use crate::source::{ChangeSource, Place, Unwatched};
+use crate::source::{ChangeSource, ResolvedDirectory, Unwatched};
 
 /// Maximum number of changed directories whose places are looked up; with more, anything may have
 /// changed.
@@ -178,7 +178,7 @@ impl Watched {
         for key in &touched.directories {
             let is_left_out = |at: &[u8]| without.iter().any(|one| path::is_within(at, one));
             match source.places().place(key.as_ref())? {
-                Place::At(at) if !is_left_out(&at) => return Ok(true),
+                ResolvedDirectory::At(at) if !is_left_out(&at) => return Ok(true),
                 _ => {}
             }
         }

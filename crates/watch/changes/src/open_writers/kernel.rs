@@ -31,7 +31,7 @@ const KERNEL_THREAD: i32 = 0x0020_0000;
 
 /// A regular file that a task has open for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Held {
+pub(super) struct OpenForWriting {
     /// Id of the task (a thread, if it has descriptors of its own).
     pub(super) task: u32,
     pub(super) fd: u32,
@@ -89,7 +89,7 @@ impl Kernel {
     }
 
     /// Returns the regular files that are open for writing, one for each descriptor.
-    pub(super) fn held(&self) -> Option<Vec<Held>> {
+    pub(super) fn held(&self) -> Option<Vec<OpenForWriting>> {
         let mut bytes = Vec::new();
         self.files.read(&mut bytes).ok()?;
         Some(bytes.chunks_exact(HELD_BYTES).map(held).collect())
@@ -141,9 +141,9 @@ impl Kernel {
     }
 }
 
-fn as_held(file: &File) -> Option<Held> {
+fn as_held(file: &File) -> Option<OpenForWriting> {
     let found = file.metadata().ok()?;
-    Some(Held {
+    Some(OpenForWriting {
         task: std::process::id(),
         fd: u32::try_from(file.as_raw_fd()).ok()?,
         device: DeviceNumber::from_u64(found.dev()),
@@ -244,10 +244,10 @@ fn write_down(program: &mut Program, meta: i16, bytes: i32) {
     program.call(WRITE);
 }
 
-fn held(record: &[u8]) -> Held {
+fn held(record: &[u8]) -> OpenForWriting {
     // The kernel's encoding: 12 bits of the major number above 20 bits of the minor.
     let device = u32::try_from(eight(record, 8)).unwrap_or(0);
-    Held {
+    OpenForWriting {
         task: four(record, 0),
         fd: four(record, 4),
         device: DeviceNumber {

@@ -28,7 +28,7 @@ use trawl_sys::device::DeviceNumber;
 use trawl_sys::handle::{self, Use};
 
 use crate::error::Result;
-use kernel::{Held, Kernel, Mapper, Memory};
+use kernel::{Kernel, Mapper, Memory, OpenForWriting};
 
 /// A file that a process may be writing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ pub struct WriterSearch {
 
 /// The search method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SearchMethod {
     /// The kernel names the files.
     Kernel,
     /// `/proc` shows the files that processes have open.
@@ -147,10 +147,10 @@ impl WriterSearch {
 
     /// Returns the search method.
     #[must_use]
-    pub fn way(&self) -> Way {
+    pub fn way(&self) -> SearchMethod {
         match self.kernel {
-            Some(_) => Way::Kernel,
-            None => Way::Proc,
+            Some(_) => SearchMethod::Kernel,
+            None => SearchMethod::Proc,
         }
     }
 
@@ -162,14 +162,14 @@ impl WriterSearch {
         if let Some(found) = self.ask_kernel(searched) {
             return Ok(found.into());
         }
-        let mut found = Found::of(searched);
+        let mut found = FoundWriters::of(searched);
         proc::look(&mut found)?;
         Ok(found.into())
     }
 
-    fn ask_kernel<'s>(&mut self, searched: &'s [Searched]) -> Option<Found<'s>> {
+    fn ask_kernel<'s>(&mut self, searched: &'s [Searched]) -> Option<FoundWriters<'s>> {
         let kernel = self.kernel.as_ref()?;
-        let mut found = Found::of(searched);
+        let mut found = FoundWriters::of(searched);
         found.follow_held(kernel)?;
         let before = std::mem::take(&mut self.mapped);
         for mapper in kernel.mappers()? {
@@ -208,14 +208,14 @@ fn folder(task: u32) -> PathBuf {
 }
 
 /// The results so far.
-struct Found<'s> {
+struct FoundWriters<'s> {
     searched: &'s [Searched],
     files: HashMap<ObjectKey, OpenFile>,
     hidden: BTreeSet<u32>,
 }
 
-impl From<Found<'_>> for OpenWriters {
-    fn from(found: Found<'_>) -> OpenWriters {
+impl From<FoundWriters<'_>> for OpenWriters {
+    fn from(found: FoundWriters<'_>) -> OpenWriters {
         OpenWriters {
             files: found.files.into_values().collect(),
             hidden: found.hidden.into_iter().collect(),
@@ -223,9 +223,9 @@ impl From<Found<'_>> for OpenWriters {
     }
 }
 
-impl<'s> Found<'s> {
-    fn of(searched: &'s [Searched]) -> Found<'s> {
-        Found {
+impl<'s> FoundWriters<'s> {
+    fn of(searched: &'s [Searched]) -> FoundWriters<'s> {
+        FoundWriters {
             searched,
             files: HashMap::new(),
             hidden: BTreeSet::new(),
@@ -244,7 +244,7 @@ impl<'s> Found<'s> {
     /// event, or its descriptor was passed on; so the file is looked for again.
     fn follow_held(&mut self, kernel: &Kernel) -> Option<()> {
         let mut settled: HashSet<(DeviceNumber, u64)> = HashSet::new();
-        let mut elsewhere: HashMap<Held, (u64, u64)> = HashMap::new();
+        let mut elsewhere: HashMap<OpenForWriting, (u64, u64)> = HashMap::new();
         let mut wanted: Option<HashSet<(DeviceNumber, u64)>> = None;
         for pass in 1..=PASSES_MOST {
             let mut missing = HashMap::new();
@@ -328,7 +328,7 @@ impl<'s> Found<'s> {
     }
 }
 
-impl Held {
+impl OpenForWriting {
     fn is_shown_as(&self, (dev, ino): (u64, u64)) -> bool {
         ino == self.ino && (self.device.major == 0 || dev == self.device.as_u64())
     }

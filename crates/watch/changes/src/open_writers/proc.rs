@@ -8,11 +8,11 @@ use std::path::Path;
 
 use trawl_sys::mapping::{self, Mapped};
 
-use super::{Found, OpenHow};
+use super::{FoundWriters, OpenHow};
 use crate::error::{LiveError, Result};
 
 /// Examines all processes.
-pub(super) fn look(found: &mut Found<'_>) -> Result<()> {
+pub(super) fn look(found: &mut FoundWriters<'_>) -> Result<()> {
     let read = |source| LiveError::Read {
         path: b"/proc".to_vec(),
         source,
@@ -29,7 +29,7 @@ pub(super) fn look(found: &mut Found<'_>) -> Result<()> {
     Ok(())
 }
 
-fn look_at(found: &mut Found<'_>, folder: &Path, process: u32) -> io::Result<()> {
+fn look_at(found: &mut FoundWriters<'_>, folder: &Path, process: u32) -> io::Result<()> {
     let fds = folder.join("fd");
     for entry in fs::read_dir(&fds)? {
         let entry = entry?;

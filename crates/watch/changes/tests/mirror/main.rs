@@ -17,15 +17,15 @@ use std::thread;
 use std::time::Duration;
 
 use trawl_changes::{
-    Change, ChangeSource, Directories, DirtySet, Fanotify, FileSystemId, ObjectKey, Place,
-    QueueSize, Reached, Receiver, Searched, WriterSearch,
+    Change, ChangeSource, Directories, DirtySet, Fanotify, FileSystemId, ObjectKey, QueueSize,
+    Reached, Receiver, ResolvedDirectory, Searched, WriterSearch,
 };
 use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::{FileSystem, LoopMount, Prng};
 
 use cover::compare;
 use walk::{Tree, walk};
-use writers::{KINDS, Mapper, Places, operate};
+use writers::{KINDS, KeyResolver, Mapper, operate};
 
 const WRITERS: u64 = 3;
 
@@ -55,7 +55,12 @@ struct Sums {
 }
 
 /// Runs writers in rounds; after each round, they stop and the results are compared.
-fn run<S: ChangeSource + Send>(label: &str, source: S, file_system: FileSystemId, places: &Places) {
+fn run<S: ChangeSource + Send>(
+    label: &str,
+    source: S,
+    file_system: FileSystemId,
+    places: &KeyResolver,
+) {
     let (rounds, seed) = (setting("TRAWL_LIVE_ROUNDS", 20), setting("TRAWL_SEED", 1));
     let gate = RwLock::new(());
     let stop = AtomicBool::new(false);
@@ -138,7 +143,7 @@ fn check<S: ChangeSource>(
     round: u64,
     watched: &Mutex<Watched<S>>,
     file_system: FileSystemId,
-    places: &Places,
+    places: &KeyResolver,
     before: Tree,
     sums: &mut Sums,
 ) -> Tree {
@@ -210,13 +215,16 @@ fn check_places<S: ChangeSource>(source: &mut S, tree: &Tree) {
             .places()
             .place(entry.key.as_ref())
             .expect("an answer");
-        assert_eq!(place, Place::At(path.as_os_str().as_bytes().to_vec()));
+        assert_eq!(
+            place,
+            ResolvedDirectory::At(path.as_os_str().as_bytes().to_vec())
+        );
     }
 }
 
 /// Makes a root and a directory outside it, in `folder`.
-fn places_in(folder: &Path, is_root: bool) -> Places {
-    let places = Places {
+fn places_in(folder: &Path, is_root: bool) -> KeyResolver {
+    let places = KeyResolver {
         root: folder.join("root"),
         outside: folder.join("outside"),
         is_root,

@@ -12,7 +12,7 @@ use trawl_testkit::Prng;
 use trawl_testkit::folder::set_attribute;
 
 /// The directories in which one writer works.
-pub(crate) struct Places {
+pub(crate) struct KeyResolver {
     /// The watched directory.
     pub(crate) root: PathBuf,
     /// A directory on the same file system that is not below the root.
@@ -154,7 +154,7 @@ pub(crate) const KINDS: u64 = 29;
 pub(crate) fn operate(
     kind: u64,
     prng: &mut Prng,
-    places: &Places,
+    places: &KeyResolver,
     mapper: &mut Mapper,
 ) -> io::Result<()> {
     let root = &places.root;
@@ -230,7 +230,7 @@ fn write_deleted(prng: &mut Prng, path: &Path) -> io::Result<()> {
     write_some(prng, &mut file)
 }
 
-fn move_out_and_in(prng: &mut Prng, places: &Places) -> io::Result<()> {
+fn move_out_and_in(prng: &mut Prng, places: &KeyResolver) -> io::Result<()> {
     let away = places.outside.join(prng.word(&["x", "y"]));
     if away.is_dir() {
         // Changed while it is outside.

@@ -32,7 +32,7 @@ const BATCH_ROWS: usize = 1 << 15;
 const NAME_BYTES: usize = 24;
 
 /// The part of a listing that is kept.
-pub(super) struct Kept {
+pub(super) struct KeptRows {
     pub(super) place: ListingPlace,
     /// The entries of it that others depend on.
     pub(super) listing: Listing,
@@ -49,7 +49,7 @@ pub(super) struct Kept {
 impl Reading<'_> {
     /// Returns what can be kept of the listing of `dir` if these names are dirty; `None` if it must
     /// be listed as a whole.
-    pub(super) fn kept(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<Option<Kept>> {
+    pub(super) fn kept(&mut self, dir: &[u8], dirty: Option<&NameSet>) -> Result<Option<KeptRows>> {
         let Some(dirty) = dirty.filter(|_| self.id_map.is_none()) else {
             return Ok(None);
         };
@@ -71,7 +71,7 @@ impl Reading<'_> {
             listing.note(row);
             is_one_device &= row.dev() == outline.dev;
         })?;
-        Ok(is_one_device.then_some(Kept {
+        Ok(is_one_device.then_some(KeptRows {
             place,
             listing,
             rows: outline.rows as usize,
@@ -82,7 +82,7 @@ impl Reading<'_> {
     }
 }
 
-impl Kept {
+impl KeptRows {
     /// Adds the attribute values found in these rows, which are all that the index has of the
     /// directory. Returns `None` if a part of the directory could not be read before: its change
     /// would not be named.
@@ -91,7 +91,7 @@ impl Kept {
         view: &View,
         dir: &[u8],
         known: &[RowsOf<'_>],
-    ) -> Result<Option<Kept>> {
+    ) -> Result<Option<KeptRows>> {
         let has = |table| known.iter().any(|rows| rows.table == table);
         if has(Table::Issues) {
             return Ok(None);

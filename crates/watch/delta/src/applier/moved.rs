@@ -28,13 +28,13 @@ pub(super) struct Shut {
     /// gets a barrier for its size. Directories refer to them by index, since there are few.
     places: Vec<[Guard; 2]>,
     numbers: HashMap<[Guard; 2], usize>,
-    found: HashMap<DirObject, Found>,
+    found: HashMap<DirObject, FoundDirectory>,
     /// A directory that did not fit in.
     left_out: Option<Vec<u8>>,
 }
 
 /// The place where a directory was found.
-struct Found {
+struct FoundDirectory {
     path: Vec<u8>,
     place: usize,
 }
@@ -55,7 +55,7 @@ impl Shut {
             self.places.push(places);
         }
         let path = path.to_vec();
-        self.found.insert(object, Found { path, place });
+        self.found.insert(object, FoundDirectory { path, place });
     }
 
     /// Returns true if rows behind this guard, of a directory that was at `path`, can be read by

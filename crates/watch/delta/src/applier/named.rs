@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use trawl_changes::Places;
+use trawl_changes::KeyResolver;
 use trawl_model::{Dev, DirBatch, FileType};
 use trawl_scan::Extent;
 
@@ -16,7 +16,7 @@ use crate::targets::{Named, Targets};
 /// The undecided objects of a round, and the interface to look them up.
 pub(crate) struct Unsettled<'p> {
     pub(super) named: Named,
-    pub(super) places: Option<&'p mut dyn Places>,
+    pub(super) places: Option<&'p mut dyn KeyResolver>,
 }
 
 /// The findings about them.

@@ -12,15 +12,15 @@ use super::Applied;
 use super::moved::Shut;
 use super::named::Settling;
 use crate::access;
-use crate::known::{Known, Listing};
+use crate::known::{KnownEntry, Listing};
 
 /// The entries of a listing that others depend on.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct NotedEntries {
     /// The directory.
     pub(super) dir: Option<DirId>,
     /// The entries by name.
-    pub(super) entries: Vec<(Vec<u8>, Known)>,
+    pub(super) entries: Vec<(Vec<u8>, KnownEntry)>,
 }
 
 /// A directory that was found and that not everybody may list and pass.
@@ -52,7 +52,7 @@ pub(super) struct Noted<'a, 'w> {
     pub(super) dir: Option<&'a [u8]>,
     /// The entries that the index had of it.
     pub(super) known: &'a Listing,
-    pub(super) found: Found,
+    pub(super) found: NotedEntries,
     /// Whether the first batch of that directory is held back because rows are to be added to it.
     pub(super) is_part: bool,
     /// The batch held back.
@@ -73,7 +73,7 @@ impl Noted<'_, '_> {
             let name = batch.bytes(entry.name);
             let is_dir = entry.meta.file_type() == FileType::Directory;
             if is_dir || self.known.has(name) {
-                let now = Known::of_entry(batch, entry);
+                let now = KnownEntry::of_entry(batch, entry);
                 self.found.entries.push((name.to_vec(), now));
             }
         }

@@ -13,7 +13,7 @@ use trawl_sys::filesystem;
 use trawl_sys::xfs::Inodes;
 
 use super::digest::{of_inode, of_row};
-use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit};
+use super::{COMPARED, CatchUpResult, Judge, Method, Piece, Search, Suspect, Top, Unfit};
 
 /// Maximum number of inodes held at a time, 16 bytes each.
 const KEPT: usize = 2 << 20;
@@ -39,8 +39,8 @@ pub(super) fn find(
     search: &Search<'_>,
     start: &Start,
     top: &Top,
-) -> std::result::Result<Found, Unfit> {
-    let mut found = Found::by(Method::Inodes);
+) -> std::result::Result<CatchUpResult, Unfit> {
+    let mut found = CatchUpResult::by(Method::Inodes);
     let system = filesystem::of_fd(&top.fd)?;
     let used = system.inodes.saturating_sub(system.inodes_free);
     if used > search.rows.saturating_mul(INODES_A_ROW).max(KEPT as u64) {

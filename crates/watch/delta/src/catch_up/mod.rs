@@ -30,7 +30,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use trawl_changes::{Dirty, Places};
+use trawl_changes::{Dirty, KeyResolver};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{Timestamp, path};
@@ -107,7 +107,7 @@ impl Applier {
         &mut self,
         dirty: &Dirty,
         note: Option<&Note>,
-        places: &mut dyn Places,
+        places: &mut dyn KeyResolver,
         (as_of, cancel): (Timestamp, &AtomicBool),
     ) -> Result<CaughtUp> {
         self.check_base()?;
@@ -158,7 +158,7 @@ impl Suspect {
 
 /// Result of a search for changes.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct CatchUpResult {
     pub(crate) method: Method,
     /// Number of rows, or inodes, looked at.
     pub(crate) looked_at: u64,
@@ -169,9 +169,9 @@ pub(crate) struct Found {
     pub(crate) why: Option<String>,
 }
 
-impl Found {
-    fn by(method: Method) -> Found {
-        Found {
+impl CatchUpResult {
+    fn by(method: Method) -> CatchUpResult {
+        CatchUpResult {
             method,
             looked_at: 0,
             suspects: Vec::new(),
@@ -255,7 +255,7 @@ impl Search<'_> {
     ///
     /// # Errors
     /// [`Unappliable::Untold`] where they cannot be determined.
-    pub(crate) fn run(&self) -> Result<Found> {
+    pub(crate) fn run(&self) -> Result<CatchUpResult> {
         let root = self.view.root().to_vec();
         let Located::Found(start) = self.view.locate(&root)? else {
             return Err(untold("its root is not in the index"));
@@ -278,7 +278,7 @@ impl Search<'_> {
     }
 
     /// Finds the changes by the cheapest method available.
-    fn by_any_way(&self, start: &Start, top: &Top, kind: Kind) -> Result<Found> {
+    fn by_any_way(&self, start: &Start, top: &Top, kind: Kind) -> Result<CatchUpResult> {
         let mut why = None;
         let cheaper = match (kind, self.note) {
             (Kind::Btrfs, Some(note)) => Some(transactions::find(self, start, top, note)),
@@ -296,7 +296,7 @@ impl Search<'_> {
             }
         }
         match usable(times::find(self, start, top))? {
-            Ok(found) => Ok(Found { why, ..found }),
+            Ok(found) => Ok(CatchUpResult { why, ..found }),
             Err(error) => Err(untold(error.to_string())),
         }
     }
@@ -306,7 +306,7 @@ impl Search<'_> {
         &self,
         start: &Start,
         judge: &dyn Judge,
-        found: &mut Found,
+        found: &mut CatchUpResult,
     ) -> std::result::Result<(), Unfit> {
         let request = Request {
             columns: judge.columns().union(ColumnSet::of(&[Column::Name])),
@@ -367,8 +367,8 @@ const COMPARED: ColumnSet = ColumnSet::of(&[
 
 /// Separates errors: after the inner one another method may succeed.
 fn usable(
-    found: std::result::Result<Found, Unfit>,
-) -> Result<std::result::Result<Found, SysError>> {
+    found: std::result::Result<CatchUpResult, Unfit>,
+) -> Result<std::result::Result<CatchUpResult, SysError>> {
     match found {
         Ok(found) => Ok(Ok(found)),
         Err(Unfit::System(error)) => Ok(Err(error)),

@@ -11,7 +11,7 @@ use trawl_query::{Batch, Start};
 use trawl_sys::ring::Ring;
 use trawl_sys::stat::stat_at;
 
-use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit};
+use super::{COMPARED, CatchUpResult, Judge, Method, Piece, Search, Suspect, Top, Unfit};
 
 struct Times<'a> {
     search: &'a Search<'a>,
@@ -25,8 +25,8 @@ pub(super) fn find(
     search: &Search<'_>,
     start: &Start,
     top: &Top,
-) -> std::result::Result<Found, Unfit> {
-    let mut found = Found::by(Method::Times);
+) -> std::result::Result<CatchUpResult, Unfit> {
+    let mut found = CatchUpResult::by(Method::Times);
     let first = Ring::new().ok();
     let judge = Times {
         search,

@@ -20,7 +20,7 @@ use trawl_sys::directory::{AccessTime, Links, Purpose, open_path};
 use trawl_sys::{Errno, Op, OwnedFd, SysError};
 
 use super::digest::{of_inode, of_row};
-use super::{COMPARED, Found, Judge, Method, Piece, Search, Suspect, Top, Unfit};
+use super::{COMPARED, CatchUpResult, Judge, Method, Piece, Search, Suspect, Top, Unfit};
 
 /// Maximum number of changed inodes; beyond it, a scan would look at no more.
 const MOST: usize = 1 << 20;
@@ -103,8 +103,8 @@ pub(super) fn find(
     start: &Start,
     top: &Top,
     note: &Note,
-) -> std::result::Result<Found, Unfit> {
-    let mut found = Found::by(Method::Transactions);
+) -> std::result::Result<CatchUpResult, Unfit> {
+    let mut found = CatchUpResult::by(Method::Transactions);
     // Uncommitted changes are not found. The times of written files reach the disk together with
     // the content, which a commit alone does not write.
     trawl_sys::file::sync_filesystem(&top.fd)?;

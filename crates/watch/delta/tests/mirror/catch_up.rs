@@ -21,7 +21,7 @@ use trawl_testkit::{FileSystem, LoopMount, Prng, Scratch, Skip, oracle};
 use trawl_writer::live::Removal;
 use trawl_writer::{SnapshotWriter, WriterOptions};
 
-use crate::writers::{KINDS, Mapper, Places, operate};
+use crate::writers::{KINDS, KeyResolver, Mapper, operate};
 use crate::{Kept, compare, fresh, now, setting};
 
 /// Kinds of operations with lasting mappings: a write through a mapping changes no time until the
@@ -111,7 +111,7 @@ fn change_oddly(root: &Path, round: usize) {
     let _ = std::os::unix::fs::symlink("nowhere", calm(10).join("link"));
 }
 
-fn run(kind: FileSystem, places: &Places, index: &Path, wanted: Method) {
+fn run(kind: FileSystem, places: &KeyResolver, index: &Path, wanted: Method) {
     let (rounds, seed) = (
         setting("TRAWL_CATCH_UP_ROUNDS", 4),
         setting("TRAWL_SEED", 1),
@@ -171,7 +171,7 @@ fn on(kind: FileSystem, size_bytes: u64, wanted: Method) {
         Ok(mount) => mount,
         Err(skip) => return skip.say(),
     };
-    let places = Places {
+    let places = KeyResolver {
         root: mount.path().join("root"),
         outside: mount.path().join("outside"),
         is_root: true,
@@ -223,7 +223,7 @@ fn on_overlay(options: &str) {
         return Skip::new("an overlay", ran.errors()).say();
     }
     let _unmounted = Unmounted(path("merged"));
-    let places = Places {
+    let places = KeyResolver {
         root: path("merged/root"),
         outside: path("merged/outside"),
         is_root: true,

@@ -37,7 +37,7 @@ use trawl_writer::live::{Checkpoint, Removal};
 use trawl_writer::{SnapshotWriter, WriterOptions};
 
 use shown::{by_index, by_kernel, check_sums};
-use writers::{KINDS, Mapper, Places, operate};
+use writers::{KINDS, KeyResolver, Mapper, operate};
 
 const WRITERS: u64 = 3;
 
@@ -221,7 +221,7 @@ fn compare(label: &str, round: u64, kept: &Kept) {
     check_sums(&kept.index, &kept.root, &theirs);
 }
 
-fn run(label: &str, places: &Places, index: PathBuf) {
+fn run(label: &str, places: &KeyResolver, index: PathBuf) {
     let (rounds, seed) = (setting("TRAWL_APPLY_ROUNDS", 12), setting("TRAWL_SEED", 1));
     let mut source = Fanotify::open(&places.root, QueueSize::Unlimited).expect("root may watch");
     let searched = searched(&source, &places.root);
@@ -306,7 +306,7 @@ fn on(kind: FileSystem, size_bytes: u64) {
         Ok(mount) => mount,
         Err(skip) => return skip.say(),
     };
-    let places = Places {
+    let places = KeyResolver {
         root: mount.path().join("root"),
         outside: mount.path().join("outside"),
         is_root: true,
