@@ -63,9 +63,9 @@ pub(crate) enum Failure {
     /// A server could not be asked, or a client could not be served.
     #[error(transparent)]
     Remote(#[from] trawl_remote::RemoteError),
-    /// A tree of a server could not be mounted.
+    /// A command could not be run, or a tree could not be mounted or served.
     #[error(transparent)]
-    Mount(#[from] trawl_mount::MountError),
+    Run(#[from] trawl_run::RunError),
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,

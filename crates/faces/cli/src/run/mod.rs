@@ -5,29 +5,22 @@
 //! program ends as the command does, unless the server could not be asked and the command did not
 //! notice.
 
-mod child;
 mod mount;
-mod place;
-mod preload;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_mount::{Asking, Keeping, Mounted, Tree};
-use trawl_remote::Remote;
-use trawl_remote::tls::Certificates;
-use trawl_table_index::Use;
-use trawl_table_service::{Haste, KnownNames};
+use trawl_run::{
+    Asking, Certificates, Ended, Haste, Keeping, Program, Tell, TreeOptions, Use, Way, Wishes,
+};
 use trawl_text::units::{Scale, parse_block_size};
 
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
-use crate::failure::{Failure, quoted};
+use crate::failure::Failure;
 use crate::output::say;
-use place::Place;
-use preload::{Preload, Wishes};
 
 pub(crate) use mount::{MountArgs, UnmountArgs};
 
@@ -180,12 +173,27 @@ impl RunArgs {
         }
     }
 
-    /// Returns the source that knows names without a walk.
-    fn known(&self, index: Option<PathBuf>) -> Option<Arc<dyn KnownNames>> {
-        match self.served_by {
-            ServedBy::Live => None,
-            ServedBy::Auto => preload::known(index, Use::Automatic),
-            ServedBy::Index => preload::known(index, Use::Always),
+    /// Returns the command and what it sees.
+    fn program(&self, index: Option<PathBuf>) -> Program {
+        Program {
+            words: self.command.clone(),
+            remotes: self.remote.clone(),
+            options: self.keeping.options(),
+            way: match self.sandbox {
+                true => Way::Sandbox {
+                    memory_bytes: self.sandbox_memory,
+                },
+                false => Way::Mount,
+            },
+            is_mount_alone: self.is_mount_alone(),
+            covered: self.cover.clone(),
+            wishes: self.wishes(),
+            names: match self.served_by {
+                ServedBy::Live => None,
+                ServedBy::Auto => Some(Use::Automatic),
+                ServedBy::Index => Some(Use::Always),
+            },
+            index,
         }
     }
 }
@@ -200,6 +208,13 @@ impl KeepingArgs {
                 false => Asking::Bulk,
             },
             ..Keeping::default()
+        }
+    }
+
+    fn options(&self) -> TreeOptions {
+        TreeOptions {
+            keeping: self.keeping(),
+            certificates: self.certificates(),
         }
     }
 
@@ -246,91 +261,19 @@ fn size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The way in which trees are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// As a file system that this program serves (FUSE).
-    Mount,
-    /// Copied into memory before a system call needs them.
-    Sandbox {
-        /// Maximum size of file contents that are kept, in bytes.
-        memory_bytes: u64,
-    },
-}
-
-/// A tree and the directory at which it is shown.
-struct ShownTree {
-    mounted: Mounted,
-    point: PathBuf,
-}
-
-impl ShownTree {
-    fn tree(&self) -> &Tree {
-        self.mounted.tree()
-    }
-}
-
-fn open(place: &Place, args: &KeepingArgs) -> Result<Tree, Failure> {
-    let address = place.address.clone();
-    let remote = Remote::new(address.with_certificates(args.certificates()));
-    let keeping = args.keeping();
-    let server = place.address.to_string();
-    let tell = Box::new(|text: &str| say(text));
-    Ok(Tree::open(remote, &server, &place.path, keeping, tell)?)
+/// Returns a listener that prints messages on standard error.
+pub(crate) fn teller() -> Tell {
+    Arc::new(|notice| say(notice))
 }
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &RunArgs) -> Exit {
-    let ran = prepare(args).and_then(|shown| {
-        let way = match args.sandbox {
-            true => Way::Sandbox {
-                memory_bytes: args.sandbox_memory,
-            },
-            false => Way::Mount,
-        };
-        let preload = || match args.remote.is_empty() {
-            true => Preload::start(&args.cover, args.wishes(), args.known(index)),
-            false if args.is_mount_alone() => None,
-            false => Preload::of_mounts(&shown, args.wishes()),
-        };
-        let exit = child::run(&args.command, &shown, way, preload)?;
-        let failed = shown.iter().find(|shown| shown.tree().has_failed());
-        match failed {
-            // The command may have taken missing parts for empty ones.
-            Some(failed) if exit == Exit::Command(0) => {
-                let name = failed.tree().name();
-                say(format_args!(
-                    "the command could not see all of {name}, and did not report that"
-                ));
-                Ok(FAILED)
-            }
-            _ => Ok(exit),
+    match trawl_run::run(&args.program(index), &teller()) {
+        Ok(Ended::Code(code)) => Exit::Command(code),
+        Ok(_) => FAILED,
+        Err(error) => {
+            say(error);
+            FAILED
         }
-    });
-    ran.unwrap_or_else(|failure| {
-        say(failure);
-        FAILED
-    })
-}
-
-fn prepare(args: &RunArgs) -> Result<Vec<ShownTree>, Failure> {
-    let mut shown: Vec<ShownTree> = Vec::new();
-    for text in &args.remote {
-        let (place, point) = place::with_point(text)?;
-        let point = std::fs::canonicalize(&point).map_err(|source| Failure::File {
-            action: "mount on",
-            path: point,
-            source,
-        })?;
-        if shown.iter().any(|shown| shown.point == point) {
-            let point = quoted(point.as_os_str().as_encoded_bytes());
-            return Err(Failure::Usage(format!(
-                "cannot show two directories at {point}: give each --remote a directory of its own"
-            )));
-        }
-        let tree = open(&place, &args.keeping)?;
-        let mounted = Mounted::new(tree);
-        shown.push(ShownTree { mounted, point });
     }
-    Ok(shown)
 }

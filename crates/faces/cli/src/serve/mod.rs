@@ -1,26 +1,20 @@
 //! `trawl serve`, also called as `trawld --stdio` and `trawld --listen`: answers searches of other
 //! machines, and of programs that connect to a socket.
 
-mod answer;
-mod sockets;
-
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use trawl_remote::listen::{Crowd, Worker};
 use trawl_remote::transport::Transport;
-use trawl_remote::{Export, Exports, Limits, RemoteError, Serving, exports};
-use trawl_sys::signal::StopSignals;
+use trawl_remote::{Exports, Limits, RemoteError, Serving};
+use trawl_run::serve::{self as serves, Served, Sockets};
 
-use self::answer::FreshOrLive;
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::say;
+use crate::run::teller;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,30 +145,18 @@ pub(crate) fn run(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Fail
 }
 
 fn exports(args: &ServeArgs) -> Result<Exports, RemoteError> {
-    if args.restrict {
-        return Exports::from_file(Path::new(exports::FILE));
-    }
-    match &args.export[..] {
-        [] => Ok(Exports::Everything),
-        texts => {
-            let exports = texts.iter().map(|text| Export::parse(text.as_bytes()));
-            Exports::named(exports.collect::<Result<_, _>>()?)
-        }
-    }
+    serves::exports(args.restrict, &args.export)
 }
 
 fn serving(index: Option<PathBuf>, args: &ServeArgs) -> Result<Serving, Failure> {
-    let limits = Limits {
+    let served = Served {
+        index,
+        exports: exports(args)?,
         stall: args.stall,
         directories: args.watched_directories,
-        ..Limits::default()
-    };
-    Ok(Serving {
-        exports: exports(args)?,
-        executor: Arc::new(FreshOrLive { index }),
-        limits,
         delay: Duration::from_millis(args.delay),
-    })
+    };
+    Ok(served.serving())
 }
 
 fn unusable(source: std::io::Error) -> Failure {
@@ -216,13 +198,26 @@ fn listen(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Failure> {
         served_of_one_user: args.user_served,
         patience: args.patience,
     };
-    let stop = StopSignals::take().map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut listening = sockets::open(args, program)?;
-    for address in listening.addresses() {
-        say(format_args!("listens at {address}"));
-    }
-    listening.run(&worker, crowd, &stop, &|text| say(text))?;
+    serves::listen(&sockets(args, program), &worker, crowd, &teller())?;
     Ok(Exit::Complete)
+}
+
+fn sockets(args: &ServeArgs, program: PathBuf) -> Sockets {
+    Sockets {
+        listen: args.listen.clone(),
+        listen_chirp: args.listen_chirp.clone(),
+        chirp_user: args.chirp_user.clone(),
+        cert: args.cert.clone(),
+        key: args.key.clone(),
+        client_ca: args.client_ca.clone(),
+        users: args.users.clone(),
+        tls_user: args.tls_user.clone(),
+        front: Worker {
+            program,
+            words: ["serve", "--tls-front"].map(OsString::from).into(),
+        },
+        connections: args.connections,
+    }
 }
 
 /// Returns the words with which each user's process is started.

@@ -15,24 +15,25 @@ use trawl_sys::command::{send_signal, watch_end};
 use trawl_sys::enclosure::{Content, HandedOver, Point, Refused, Step, enclose};
 use trawl_sys::signal::PassedOn;
 use trawl_sys::wait::readable;
+use trawl_text::words::{cause, quoted};
 
-use super::preload::Preload;
-use super::{ShownTree, Way};
-use crate::exit::Exit;
-use crate::failure::Failure;
-use crate::output::say;
+use crate::error::RunError;
+use crate::notice::{Notice, Tell};
+use crate::preload::Preload;
+use crate::trees::{ShownTree, Way};
 
 /// Maximum wait for mounts that only a process left behind by the command can still use.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Runs a command that sees the trees, and returns how it ended.
-pub(super) fn run(
+/// Runs a command that sees the trees, and returns its exit code.
+pub(crate) fn run(
     words: &[OsString],
     shown: &[ShownTree],
     way: Way,
     preload: impl FnOnce() -> Option<Preload>,
-) -> Result<Exit, Failure> {
-    let signals = PassedOn::take().map_err(|error| Failure::Usage(error.to_string()))?;
+    tell: &Tell,
+) -> Result<u8, RunError> {
+    let signals = PassedOn::take().map_err(|error| RunError::Usage(error.to_string()))?;
     // The threads of the preload must not receive the signals that are passed on.
     let preload = preload();
     let mut command = Command::new(&words[0]);
@@ -48,16 +49,15 @@ pub(super) fn run(
     let mut child = match started {
         Ok(child) => child,
         Err(error) => {
-            let name = crate::failure::quoted(words[0].as_bytes());
-            say(format_args!(
-                "cannot run {name}: {}",
-                crate::failure::cause(&error)
-            ));
+            tell(&Notice::NotStarted {
+                program: words[0].as_bytes().to_vec(),
+                why: cause(&error),
+            });
             let is_missing = error.kind() == io::ErrorKind::NotFound;
-            return Ok(Exit::Command(if is_missing { 127 } else { 126 }));
+            return Ok(if is_missing { 127 } else { 126 });
         }
     };
-    let ended = wait(&mut child, &signals).map_err(|source| Failure::File {
+    let ended = wait(&mut child, &signals).map_err(|source| RunError::File {
         action: "wait for",
         path: words[0].clone().into(),
         source,
@@ -70,12 +70,12 @@ pub(super) fn run(
     Ok(exit(ended))
 }
 
-fn exit(status: ExitStatus) -> Exit {
+fn exit(status: ExitStatus) -> u8 {
     let code = match status.signal() {
         Some(signal) => 128 + signal,
         None => status.code().unwrap_or(0),
     };
-    Exit::Command((code & 0xff) as u8)
+    (code & 0xff) as u8
 }
 
 /// The service that answers for the trees.
@@ -90,8 +90,8 @@ enum Answering {
 /// A started command, or the reason why it did not start, and the service for its trees.
 type Started = (io::Result<Child>, Answering);
 
-fn thread(source: io::Error) -> Failure {
-    Failure::Mount(MountError::Thread(source))
+fn thread(source: io::Error) -> RunError {
+    RunError::Mount(MountError::Thread(source))
 }
 
 fn start(
@@ -99,7 +99,7 @@ fn start(
     shown: &[ShownTree],
     way: Way,
     preload: Option<&Preload>,
-) -> Result<Started, Failure> {
+) -> Result<Started, RunError> {
     let points = shown.iter().map(|shown| point(shown, way));
     let points = points.collect::<Result<Vec<_>, _>>()?;
     let besides = match way {
@@ -137,7 +137,7 @@ fn start(
     }
 }
 
-fn answer(shown: &[ShownTree], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, Failure> {
+fn answer(shown: &[ShownTree], devices: Vec<OwnedFd>, way: Way) -> Result<Answering, RunError> {
     // There are fewer devices if the command ended during its setup.
     let mut devices = devices.into_iter();
     let Way::Sandbox { memory_bytes } = way else {
@@ -161,10 +161,10 @@ fn answer(shown: &[ShownTree], devices: Vec<OwnedFd>, way: Way) -> Result<Answer
     Ok(Answering::Calls(Some(supervisor)))
 }
 
-fn point(shown: &ShownTree, way: Way) -> Result<Point, Failure> {
+fn point(shown: &ShownTree, way: Way) -> Result<Point, RunError> {
     let text = |bytes: &[u8]| {
         let text = CString::new(bytes);
-        text.map_err(|_| Failure::Usage("a path cannot contain a NUL byte".into()))
+        text.map_err(|_| RunError::Usage("a path cannot contain a NUL byte".into()))
     };
     Ok(Point {
         content: match way {
@@ -239,7 +239,7 @@ fn leave(served: Vec<Serving>) {
 }
 
 /// Returns a path as messages show it.
-pub(super) fn shown_path(path: &Path) -> String {
+pub(crate) fn shown_path(path: &Path) -> String {
     let path: &OsStr = path.as_os_str();
-    crate::failure::quoted(path.as_bytes())
+    quoted(path.as_bytes())
 }

@@ -5,20 +5,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_remote::Address;
+use trawl_text::words::quoted;
 
-use crate::failure::{Failure, quoted};
+use crate::error::RunError;
 
 /// A directory of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) address: Address,
+pub(crate) struct Place {
+    pub(crate) address: Address,
     /// Absolute path on the server.
-    pub(super) path: Vec<u8>,
+    pub(crate) path: Vec<u8>,
 }
 
 impl Place {
     /// Parses `SERVER:/PATH`; the part before the last `:/` is the server.
-    pub(super) fn parse(text: &[u8]) -> Result<Place, Failure> {
+    pub(crate) fn parse(text: &[u8]) -> Result<Place, RunError> {
         let cut = text.windows(2).rposition(|two| two == b":/");
         let Some(cut) = cut.filter(|cut| *cut > 0) else {
             return Err(usage(text, "it is not SERVER:/PATH"));
@@ -35,7 +36,7 @@ impl Place {
 }
 
 /// Parses the address of a server; a plain host name is a host for ssh.
-fn address(server: &[u8]) -> Result<Address, Failure> {
+fn address(server: &[u8]) -> Result<Address, RunError> {
     let address = match server.contains(&b':') {
         true => server.to_vec(),
         false => [b"ssh:", server].concat(),
@@ -43,12 +44,12 @@ fn address(server: &[u8]) -> Result<Address, Failure> {
     Ok(Address::parse(OsStr::from_bytes(&address))?)
 }
 
-fn usage(text: &[u8], why: &str) -> Failure {
-    Failure::Usage(format!("cannot read {}: {why}", quoted(text)))
+fn usage(text: &[u8], why: &str) -> RunError {
+    RunError::Usage(format!("cannot read {}: {why}", quoted(text)))
 }
 
 /// Parses `SERVER:/PATH=/POINT`; the part after the last `=` is the mount point.
-pub(super) fn with_point(text: &OsString) -> Result<(Place, PathBuf), Failure> {
+pub(crate) fn with_point(text: &OsString) -> Result<(Place, PathBuf), RunError> {
     let bytes = text.as_bytes();
     let cut = bytes.iter().rposition(|byte| *byte == b'=');
     let (place, point) = bytes.split_at(cut.unwrap_or(bytes.len()));

@@ -13,14 +13,14 @@ use std::time::Duration;
 
 use trawl_mount::Tables;
 use trawl_mount::tables::MountedTree;
+use trawl_open::place::indexes_to_ask;
 use trawl_sys::enclosure::View;
 use trawl_table_index::{IndexNames, Use};
 use trawl_table_service::{Config, Haste, KnownNames, LocalWalk, Running, Service, Viewers};
 
-use super::ShownTree;
-use super::child::shown_path;
-use crate::output::say;
-use crate::settings::indexes_to_ask;
+use crate::child::shown_path;
+use crate::notice::{Notice, Tell};
+use crate::trees::ShownTree;
 
 /// Paths of the library relative to the program's directory: where `make install` puts it, and
 /// where cargo does.
@@ -35,19 +35,19 @@ const AUDIT_DIRECTORIES: usize = 32;
 /// Answers that may be used for less time than this are not worth a table.
 const AGE_MIN: Duration = Duration::from_millis(10);
 
-/// Options besides the directories.
+/// Options of tables, besides the directories.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wishes {
+pub struct Wishes {
     /// Maximum age of an answer.
-    pub(super) max_age: Duration,
+    pub max_age: Duration,
     /// How soon programs ask.
-    pub(super) haste: Haste,
+    pub haste: Haste,
     /// Whether the loader is answered in any case.
-    pub(super) is_audited: bool,
+    pub is_audited: bool,
 }
 
 /// A service that answers programs, until it is dropped.
-pub(super) struct Preload {
+pub(crate) struct Preload {
     running: Running,
     library: PathBuf,
     /// Library that answers the loader.
@@ -67,13 +67,14 @@ impl Drop for Preload {
 impl Preload {
     /// Starts to answer for everything below these directories; returns `None` if that is
     /// impossible.
-    pub(super) fn start(
+    pub(crate) fn start(
         directories: &[PathBuf],
         wishes: Wishes,
         known: Option<Arc<dyn KnownNames>>,
+        tell: &Tell,
     ) -> Option<Preload> {
-        let audit = library_for_loader(wishes);
-        Preload::begin(|| {
+        let audit = library_for_loader(wishes, tell);
+        Preload::begin(tell, || {
             let mut config = local(directories, wishes)?;
             if let Some(known) = known {
                 config.source = Arc::new(LocalWalk::knowing(known));
@@ -84,7 +85,7 @@ impl Preload {
 
     /// Starts to answer for mounts as soon as they are seen (see [`Preload::seen`]). Returns `None`
     /// if that is impossible, or if no answer may be used twice.
-    pub(super) fn of_mounts(shown: &[ShownTree], wishes: Wishes) -> Option<Preload> {
+    pub(crate) fn of_mounts(shown: &[ShownTree], wishes: Wishes, tell: &Tell) -> Option<Preload> {
         if wishes.max_age < AGE_MIN {
             return None;
         }
@@ -95,12 +96,13 @@ impl Preload {
         config.haste = Haste::Eager;
         config.viewers = Viewers::Elsewhere;
         config.source = Arc::clone(&tables) as _;
-        Preload::begin(|| Ok((config, None, Some(tables))))
+        Preload::begin(tell, || Ok((config, None, Some(tables))))
     }
 
-    fn begin(prepare: impl FnOnce() -> Result<Prepared, String>) -> Option<Preload> {
+    fn begin(tell: &Tell, prepare: impl FnOnce() -> Result<Prepared, String>) -> Option<Preload> {
         let without = |why: &dyn std::fmt::Display| {
-            say(format_args!("{why}: the command runs without tables"));
+            let why = why.to_string();
+            tell(&Notice::WithoutTables { why });
         };
         let Some(library) = library(&LIBRARIES) else {
             without(&"libtrawl-preload.so is not installed next to trawl");
@@ -118,7 +120,7 @@ impl Preload {
     }
 
     /// Records how the command sees its mounts. Until then its questions are not answered.
-    pub(super) fn seen(&self, shown: &[ShownTree], view: Option<View>) {
+    pub(crate) fn seen(&self, shown: &[ShownTree], view: Option<View>) {
         let (Some(tables), Some(view)) = (&self.tables, view) else {
             return;
         };
@@ -134,7 +136,7 @@ impl Preload {
     }
 
     /// Lets a command, and all programs that it runs, ask.
-    pub(super) fn lend_to(&self, command: &mut Command) {
+    pub(crate) fn lend_to(&self, command: &mut Command) {
         let (name, value) = Running::preload(&self.library);
         command.envs(self.running.environment()).env(name, value);
         if let Some(audit) = &self.audit {
@@ -146,10 +148,15 @@ impl Preload {
 
 /// Returns the index that this user asks, as a source of names. With [`Use::Always`], reports if it
 /// will not be asked.
-pub(super) fn known(given: Option<PathBuf>, when: Use) -> Option<Arc<dyn KnownNames>> {
+pub(crate) fn known(
+    given: Option<PathBuf>,
+    when: Use,
+    report: &Tell,
+) -> Option<Arc<dyn KnownNames>> {
     let tell = |why: &dyn std::fmt::Display| {
         if when == Use::Always {
-            say(format_args!("{why}: the file system is asked"));
+            let why = why.to_string();
+            report(&Notice::WithoutIndex { why });
         }
     };
     let index = match indexes_to_ask(given) {
@@ -207,7 +214,7 @@ fn start(config: Config) -> Result<Running, String> {
 }
 
 /// Returns the library that answers the loader, if it is wanted.
-fn library_for_loader(wishes: Wishes) -> Option<PathBuf> {
+fn library_for_loader(wishes: Wishes, tell: &Tell) -> Option<PathBuf> {
     let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     let directories = std::env::split_paths(&path).count();
     if !wishes.is_audited && directories < AUDIT_DIRECTORIES {
@@ -215,9 +222,7 @@ fn library_for_loader(wishes: Wishes) -> Option<PathBuf> {
     }
     let library = library(&AUDIT_LIBRARIES);
     if library.is_none() && wishes.is_audited {
-        say(
-            "libtrawl-audit.so is not installed next to trawl: the loader searches for libraries itself",
-        );
+        tell(&Notice::WithoutAudit);
     }
     library
 }

@@ -4,13 +4,12 @@
 use std::path::PathBuf;
 
 use trawl_call::{CallError, Executor, LiveWalk, Request, Stream};
-
-use crate::fresh::DEADLINE;
+use trawl_open::barrier::DEADLINE;
 
 /// Executor that asks the daemons again for each search.
-pub(super) struct FreshOrLive {
+pub(crate) struct FreshOrLive {
     /// The index that the user named, if any.
-    pub(super) index: Option<PathBuf>,
+    pub(crate) index: Option<PathBuf>,
 }
 
 impl Executor for FreshOrLive {
