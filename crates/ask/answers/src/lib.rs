@@ -18,7 +18,7 @@
 //!
 //! [`expression`] selects the entries that a question is about.
 //!
-//! This crate prints nothing and knows no format of output.
+//! This crate prints nothing and chooses no format of output.
 
 #![forbid(unsafe_code)]
 
@@ -35,9 +35,8 @@ pub mod locate;
 mod no_answer;
 mod past;
 pub mod stats;
-mod time_kind;
 pub mod top;
 
 pub use error::AnswerError;
 pub use no_answer::NoAnswer;
-pub use time_kind::TimeKind;
+pub use trawl_model::TimeKind;

@@ -4,8 +4,6 @@
 //! open: it gives getfattr's `Permission denied`. Entries below a directory come in the index's
 //! order, not in that of readdir(3).
 
-pub(crate) mod encode;
-
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -15,6 +13,7 @@ use trawl_find::regex::{Dialect, Regex};
 use trawl_model::FileType;
 use trawl_model::path::{display, is_within, split};
 use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
+use trawl_report::xattr_text as encode;
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
@@ -24,7 +23,6 @@ use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
-use crate::getfattr::encode::Encoding;
 use crate::resolve::Resolved;
 use crate::rows::{self, Report};
 use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
@@ -116,6 +114,27 @@ pub(crate) struct GetfattrArgs {
     /// Print help
     #[arg(long, action = clap::ArgAction::Help)]
     help: Option<bool>,
+}
+
+/// Encoding of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Encoding {
+    /// In quotation marks.
+    Text,
+    /// Hexadecimal, after `0x`.
+    Hex,
+    /// Base64, after `0s`.
+    Base64,
+}
+
+impl Encoding {
+    fn of_values(self) -> encode::Encoding {
+        match self {
+            Encoding::Text => encode::Encoding::Text,
+            Encoding::Hex => encode::Encoding::Hex,
+            Encoding::Base64 => encode::Encoding::Base64,
+        }
+    }
 }
 
 impl Spec for GetfattrArgs {
@@ -434,7 +453,10 @@ impl Printer<'_> {
             self.report.put(encode::name(name))?;
             if self.shows_values() {
                 self.report.put(b"=")?;
-                self.report.put(encode::value(value, self.args.encoding))?;
+                self.report.put(encode::value(
+                    value,
+                    self.args.encoding.map(Encoding::of_values),
+                ))?;
             }
             self.report.put(b"\n")?;
         }
