@@ -14,6 +14,7 @@
 //! | [`duplicates`] | files that may be the same, or are |
 //! | [`diff`] | the differences between two snapshots |
 //! | [`history`] | the state of a path in each snapshot |
+//! | [`xattrs`] | extended attributes of entries |
 //! | [`growth`] | the size of a tree in each snapshot |
 //!
 //! [`expression`] selects the entries that a question is about.
@@ -36,6 +37,7 @@ mod no_answer;
 mod past;
 pub mod stats;
 pub mod top;
+pub mod xattrs;
 
 pub use error::AnswerError;
 pub use no_answer::NoAnswer;
