@@ -14,11 +14,12 @@
 //! | [`duplicates`] | files that may be the same, or are |
 //! | [`diff`] | the differences between two snapshots |
 //! | [`history`] | the state of a path in each snapshot |
+//! | [`xattrs`] | extended attributes of entries |
 //! | [`growth`] | the size of a tree in each snapshot |
 //!
 //! [`expression`] selects the entries that a question is about.
 //!
-//! This crate prints nothing and knows no format of output.
+//! This crate prints nothing and chooses no format of output.
 
 #![forbid(unsafe_code)]
 
@@ -35,9 +36,9 @@ pub mod locate;
 mod no_answer;
 mod past;
 pub mod stats;
-mod time_kind;
 pub mod top;
+pub mod xattrs;
 
 pub use error::AnswerError;
 pub use no_answer::NoAnswer;
-pub use time_kind::TimeKind;
+pub use trawl_model::TimeKind;

@@ -29,6 +29,7 @@ pub mod sink;
 mod subtrees;
 pub mod sync;
 pub mod time;
+mod time_kind;
 
 pub use acl::Acl;
 pub use change::{Change, FileSystemId, ObjectKey, ObjectRef};
@@ -41,3 +42,4 @@ pub use issue::{Errno, Issue, Op};
 pub use sink::{KnownListings, Sink};
 pub use subtrees::Subtrees;
 pub use time::Timestamp;
+pub use time_kind::TimeKind;

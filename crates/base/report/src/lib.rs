@@ -10,6 +10,9 @@
 //! | [`table`] | aligned columns for people |
 //! | [`width`] | number of terminal columns that text takes |
 //! | [`controls`] | control characters in text for terminals |
+//! | [`listing`] | listings of directories as ls prints them |
+//! | [`stat`] | the formats of stat, and access control lists as getfacl prints them |
+//! | [`xattr_text`] | extended attributes as getfattr writes them |
 //! | [`block_size`], [`time_look`] | amounts of space and times as the GNU tools print them |
 //!
 //! Invariants: nothing here prints, reads the environment by itself or keeps state between calls.
@@ -22,14 +25,17 @@ pub mod csv;
 pub mod fields;
 mod form;
 mod json;
+pub mod listing;
 mod null;
 mod report;
 mod row;
 pub mod schema;
+pub mod stat;
 pub mod table;
 pub mod time_look;
 mod value;
 pub mod width;
+pub mod xattr_text;
 
 pub use form::Form;
 pub use report::{Report, ReportError, csv_header, csv_line, json_object};

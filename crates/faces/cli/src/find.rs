@@ -33,7 +33,7 @@ use crate::failure::{Failure, quoted};
 use crate::live;
 use crate::output::{Output, cells, say};
 use crate::settings;
-use trawl_answers::listing::item::COLUMNS;
+use trawl_answers::listing::COLUMNS;
 
 /// Format of matches where the words contain no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

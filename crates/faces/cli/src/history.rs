@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_answers::diff::words::{STATE_FIELDS, Words, fill_state};
 use trawl_answers::history::{Change, history};
 use trawl_diff::AttributeSet;
 use trawl_find::record;
@@ -11,12 +12,13 @@ use trawl_model::Column;
 use trawl_query::SnapshotInfo;
 use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_session::Sessions;
+use trawl_text::locale::Locale;
+use trawl_text::zone::Zone;
 
 use crate::answer::{Failing, say_no_answer};
 use crate::arguments::Manner;
 use crate::at;
 use crate::commands::{Setting, Spec};
-use crate::diff::lines::{STATE_FIELDS, Words, fill_state};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Rows};
@@ -114,7 +116,7 @@ pub(crate) fn run(
     }
     let mut writer = Writer {
         is_all: args.all,
-        words: Words::new(),
+        words: Words::new(Zone::local(), Locale::from_env()),
         report: rows::report(&SCHEMA, args.form.form()),
     };
     writer.report.begin()?;

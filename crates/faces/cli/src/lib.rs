@@ -63,7 +63,6 @@ mod watch;
 
 use std::ffi::OsString;
 
-use trawl_find::resolve;
 use trawl_report::{block_size, csv, table, time_look, width};
 use trawl_session::{at, freshness as fresh, settings};
 

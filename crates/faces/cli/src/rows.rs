@@ -6,7 +6,7 @@ use trawl_text::owners::Owners;
 
 use crate::failure::Failure;
 use crate::output::{Output, cells};
-use trawl_answers::listing::item::Item;
+use trawl_report::listing::Item;
 
 pub use trawl_report::Form;
 

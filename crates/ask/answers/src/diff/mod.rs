@@ -1,6 +1,7 @@
 //! The differences between two snapshots of a tree, one by one or counted.
 
 mod summary;
+pub mod words;
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::path::{is_within, split};
-use trawl_model::{Subtrees, Timestamp};
+use trawl_model::{Subtrees, TimeKind, Timestamp};
 use trawl_query::{Detail, Located, SeenLinks, Start, Usage, UsageOf, UsageRequest};
 use trawl_session::spelling::printed_path;
 use trawl_session::{Depth, Follow, Session};
@@ -21,7 +21,6 @@ use self::correction::{Corrected, Correction, Part, elsewhere};
 pub use self::excluded::Excluded;
 use self::tally::Tally;
 use crate::error::{AnswerError, Ended};
-use crate::time_kind::TimeKind;
 
 /// Kinds of entries that get a sum of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use trawl_find::resolve::{Follow, Remembered, Resolved, resolve};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path::{is_within, join, split};
 use trawl_model::rows::Row;
-use trawl_model::{FileType, Meta};
+use trawl_model::{FileType, Meta, TimeKind};
 use trawl_query::{Index, Located, Request, Start, Usage};
 
 use trawl_session::live_part::{meta_of, target};
@@ -22,7 +22,6 @@ use trawl_session::{Missing, Notice, Session};
 
 use super::{Amount, DuOptions, Links, Sum, Visit};
 use crate::error::Ended;
-use crate::time_kind::TimeKind;
 
 /// The parts of a row that are kept.
 #[derive(Clone, Debug)]

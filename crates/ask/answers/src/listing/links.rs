@@ -6,9 +6,9 @@
 use trawl_find::resolve::{Follow, Resolved, resolve};
 use trawl_model::{FileType, path};
 use trawl_query::Located;
+use trawl_report::listing::Item;
 use trawl_session::{Missing, PATHS_AT_ONCE, Session, live_part};
 
-use super::item::Item;
 use crate::error::AnswerError;
 
 /// Prepares lookups of the links among these entries of a directory.
@@ -43,7 +43,7 @@ pub fn target(session: &Session<'_>, path: &[u8]) -> Result<(Item, Vec<u8>), Mis
                 true => live_part::target(path).map_err(Missing::Unread)?,
                 false => return Err(Missing::OutsideIndex),
             };
-            Ok((Item::from_live(&live, b""), end))
+            Ok((of_live(&live, b""), end))
         }
         Ok(Resolved::To(Located::Denied { .. }, _)) => Err(Missing::Denied),
         Ok(Resolved::To(Located::NotDirectory { .. }, _)) => Err(Missing::NotDirectory),
@@ -82,5 +82,15 @@ fn live(session: &Session<'_>, path: &[u8], name: &[u8]) -> Item {
         true => live_part::itself(path).ok(),
         false => None,
     };
-    meta.map_or_else(|| Item::unknown(name), |meta| Item::from_live(&meta, name))
+    meta.map_or_else(|| Item::unknown(name), |meta| of_live(&meta, name))
+}
+
+/// Returns the item for an entry of the live file system.
+fn of_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
+    let meta = live_part::meta_of(live);
+    Item {
+        meta: Some(meta),
+        kind: meta.file_type(),
+        ..Item::unknown(name)
+    }
 }

@@ -7,11 +7,10 @@
 use std::cmp::Ordering;
 use std::ffi::OsString;
 
-use trawl_model::Timestamp;
+use trawl_model::{TimeKind, Timestamp};
 
-use super::item::Item;
 use super::version;
-use crate::time_kind::TimeKind;
+use trawl_report::listing::Item;
 
 /// Key that a listing is sorted by; ties are broken by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicBool;
 
 use trawl_model::rows::Row;
 use trawl_query::{Index, Located, QueryError, Request, Start};
+use trawl_report::listing::Item;
 use trawl_session::Session;
 use trawl_session::spelling::{join_printed, printed_path};
 
-use super::Ignored;
-use super::item::{self, Item};
+use super::{COLUMNS, Ignored};
 
 /// Maximum number of entries in a subtree that is read at once if directories are not wanted in the
 /// index's order: some ten megabytes.
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         mut visit: impl FnMut(Directory) -> Result<(), E>,
     ) -> Result<Found, E> {
         let request = Request {
-            columns: item::COLUMNS,
+            columns: COLUMNS,
             max_depth: (reach == Reach::Alone).then_some(1),
             // Items are large and printing takes most of the time, so reading ahead gains nothing.
             threads: Some(NonZeroUsize::MIN),

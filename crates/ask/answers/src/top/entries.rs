@@ -1,13 +1,12 @@
 //! Ranks files by size or time.
 
-use trawl_model::path;
+use trawl_model::{TimeKind, path};
 use trawl_query::{Entry, RankBy, RankEnd, RankRequest, Ranked, RowTest};
 use trawl_session::Session;
 use trawl_session::spelling::printed_path;
 
 use super::{Place, SizeKind, Subject, TopOptions};
 use crate::error::AnswerError;
-use crate::time_kind::TimeKind;
 
 /// Returns the first entries at and below the places.
 pub(super) fn first(

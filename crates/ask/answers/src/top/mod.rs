@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::column::ColumnSet;
-use trawl_model::{Timestamp, path};
+use trawl_model::{TimeKind, Timestamp, path};
 use trawl_query::{Count, Entry, Start, Totals};
 use trawl_session::{Depth, Follow, Part, Session};
 use trawl_text::owners::Owners;
@@ -20,7 +20,6 @@ pub use self::directories::Ranked;
 use crate::error::AnswerError;
 use crate::expression::Expression;
 use crate::stats::{By, Group};
-use crate::time_kind::TimeKind;
 
 /// Subject of a ranking, and its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

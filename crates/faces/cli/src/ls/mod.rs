@@ -1,16 +1,11 @@
 //! `trawl ls`: lists directories and files as GNU ls does, from the index.
 //!
 //! `options` and `plan` read the options, [`trawl_answers::listing`] reads and sorts directories and
-//! looks up links, `targets` decides which targets are shown, and `render` makes lines with `long`,
-//! `columns`, `name` and `colour`.
+//! looks up links, `targets` decides which targets are shown, and [`trawl_report::listing`] makes
+//! lines.
 
-mod colour;
-mod columns;
-mod long;
-mod name;
 mod options;
 mod plan;
-mod render;
 mod targets;
 
 use std::ffi::OsString;
@@ -18,11 +13,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::listing::Hidden;
-use trawl_answers::listing::item::Item;
 use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
 use trawl_find::record;
 use trawl_model::{FileType, Subtrees};
 use trawl_query::Start;
+use trawl_report::listing::{BadColours, Item, Layout, Naming, Palette, Renderer};
 use trawl_report::{Schema, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
@@ -37,11 +32,8 @@ use crate::rows::{self, Form, Report};
 use crate::scope::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, join_printed, row_of};
 use trawl_session::now;
 
-use self::colour::Palette;
-use self::name::Naming;
 pub(crate) use self::options::LsArgs;
-use self::plan::{Layout, Links, Plan, Surroundings};
-use self::render::Renderer;
+use self::plan::{Links, Plan, Surroundings};
 use self::targets::Child;
 
 impl Spec for LsArgs {
@@ -86,6 +78,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
     let manner = manner.then(args.flags.manner);
     let mut lister = Lister {
         session: Session::open(index, manner, Exit::Fatal)?,
+        plan: &plan,
         renderer: renderer(&plan, &get),
         report: Report::new(
             &SCHEMA,
@@ -115,14 +108,32 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
 }
 
 fn renderer<'a>(plan: &'a Plan, get: &dyn Fn(&str) -> Option<OsString>) -> Renderer<'a> {
-    let palette = plan.colour.then(|| Palette::new(get)).flatten();
+    let palette = plan.colour.then(|| palette(get)).flatten();
+    let host = || {
+        let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+        name.trim_ascii_end().to_vec()
+    };
+    let host = plan.hyperlinks.then(host);
     Renderer {
-        plan,
-        naming: Naming::new(plan, Locale::from_env(), palette),
+        style: &plan.style,
+        naming: Naming::new(&plan.style, Locale::from_env(), palette, host),
         owners: Owners::default(),
         zone: Zone::local(),
         now: now(),
     }
+}
+
+/// Returns the colours of the environment. If they are invalid, that is said, and there are none.
+fn palette(get: &dyn Fn(&str) -> Option<OsString>) -> Option<Palette> {
+    let bad = match Palette::new(get) {
+        Ok(palette) => return palette,
+        Err(bad) => bad,
+    };
+    if bad != BadColours::Syntax {
+        say(&bad);
+    }
+    say(BadColours::Syntax);
+    None
 }
 
 /// Whether anything was printed, which decides about empty lines.
@@ -141,6 +152,7 @@ enum Header {
 
 struct Lister<'a> {
     session: Session,
+    plan: &'a Plan,
     renderer: Renderer<'a>,
     report: Report,
     written: Written,
@@ -212,7 +224,7 @@ impl Lister<'_> {
     }
 
     fn plan(&self) -> &Plan {
-        self.renderer.plan
+        self.plan
     }
 
     /// Sorts a listing, with directories first if that was asked for.
@@ -287,7 +299,7 @@ impl Lister<'_> {
     ) -> Result<Vec<Child>, Failure> {
         if self.plan().ignored.hidden() == Hidden::All {
             let dots = self.dots(&directory.path)?.into_iter();
-            let ignored = &self.renderer.plan.ignored;
+            let ignored = &self.plan.ignored;
             let shown = dots.filter(|item| !ignored.has(&item.name));
             directory.items.extend(shown);
         }
@@ -323,7 +335,7 @@ impl Lister<'_> {
             let line = self.renderer.naming.header(&directory.name, absolute);
             self.report.put(line)?;
         }
-        if self.plan().layout == Layout::Long || self.plan().blocks {
+        if self.plan().style.layout == Layout::Long || self.plan().style.blocks {
             self.report.put(self.renderer.total(&directory.items))?;
         }
         Ok(())
@@ -333,7 +345,7 @@ impl Lister<'_> {
     /// items are arguments.
     fn print(&mut self, dir: &[u8], items: &[Item], shown: usize) -> Result<(), Failure> {
         let renderer = &self.renderer;
-        if renderer.plan.form == Form::Text {
+        if self.plan.form == Form::Text {
             return match shown {
                 0 => Ok(()),
                 _ => renderer.listing(items, shown, |bytes| Ok(self.report.put(bytes)?)),

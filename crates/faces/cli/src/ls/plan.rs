@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
+use trawl_report::listing::{Indicator, Layout, OwnerFields, Style};
 use trawl_text::quote::Quoting;
 
 use crate::block_size::SizeFormat;
@@ -13,34 +14,6 @@ use crate::time_look::TimeLook;
 use trawl_answers::TimeKind;
 use trawl_answers::listing::sort::{Collation, Direction, Order, SortKey};
 use trawl_answers::listing::{Hidden, Ignored};
-
-/// Arrangement of names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// Long format.
-    Long,
-    /// One name per line.
-    Lines,
-    /// Columns, filled from top to bottom.
-    Columns,
-    /// Columns, filled from left to right.
-    Across,
-    /// Separated by commas.
-    Commas,
-}
-
-/// Indicator after a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Indicator {
-    /// No indicator.
-    None,
-    /// `/` for directories.
-    Slash,
-    /// For every type, without `*` for executables.
-    FileType,
-    /// For every type, with `*` for executables.
-    Classify,
-}
 
 /// Links that are shown as their targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,44 +28,19 @@ pub(crate) enum Links {
     Targets,
 }
 
-/// Owner fields to print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owners {
-    pub(crate) user: bool,
-    pub(crate) group: bool,
-    pub(crate) author: bool,
-    pub(crate) numeric: bool,
-}
-
-/// All decisions about the look of listings.
+/// All decisions about listings.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    pub(crate) layout: Layout,
+    pub(crate) style: Style,
     pub(crate) ignored: Ignored,
     pub(crate) directory: bool,
     pub(crate) recursive: bool,
     pub(crate) order: Order,
     pub(crate) directories_first: bool,
     pub(crate) links: Links,
-    pub(crate) time: TimeKind,
-    pub(crate) look: TimeLook,
-    /// Format of file sizes.
-    pub(crate) file_size: SizeFormat,
-    /// Format of allocated space.
-    pub(crate) block_size: SizeFormat,
-    pub(crate) owners: Owners,
-    pub(crate) inode: bool,
-    pub(crate) blocks: bool,
-    pub(crate) indicator: Indicator,
-    pub(crate) quoting: Quoting,
-    pub(crate) width: usize,
-    pub(crate) tab_width: usize,
     pub(crate) colour: bool,
     pub(crate) hyperlinks: bool,
-    pub(crate) ending: u8,
     pub(crate) form: Form,
-    /// True if control characters are printed as `?`.
-    pub(crate) hide_control: bool,
 }
 
 /// Environment of the command, as far as the plan needs it.
@@ -299,17 +247,8 @@ impl LsArgs {
         let time = said.time.unwrap_or(TimeKind::Modified);
         let shows_links = flags.directory || layout == Layout::Long;
         let follows = !shows_links && said.indicator != Indicator::Classify;
-        Ok(Plan {
+        let style = Style {
             layout,
-            ignored: ignored(flags, said.hidden),
-            directory: flags.directory,
-            recursive: flags.recursive && !flags.directory,
-            order: order(&said, flags, layout, around.get),
-            directories_first: flags.group_directories_first && said.key != Some(SortKey::None),
-            links: said.links.unwrap_or(match follows {
-                true => Links::ArgumentsToDirectories,
-                false => Links::Themselves,
-            }),
             time,
             look: match layout {
                 Layout::Long => TimeLook::of_ls(said.style.as_deref(), around.get)?,
@@ -317,7 +256,7 @@ impl LsArgs {
             },
             file_size,
             block_size,
-            owners: Owners {
+            owners: OwnerFields {
                 user: !flags.no_owner,
                 group: !(flags.no_group || flags.no_group_long),
                 author: flags.author,
@@ -329,13 +268,25 @@ impl LsArgs {
             quoting: quoting(said.quoting, on_terminal, around.get),
             width: line_width(flags, around)?,
             tab_width: tab_width(flags, around.get)?,
+            ending: if flags.zero { 0 } else { b'\n' },
+            hide_control: said.hide_control.unwrap_or(on_terminal),
+        };
+        Ok(Plan {
+            style,
+            ignored: ignored(flags, said.hidden),
+            directory: flags.directory,
+            recursive: flags.recursive && !flags.directory,
+            order: order(&said, flags, layout, around.get),
+            directories_first: flags.group_directories_first && said.key != Some(SortKey::None),
+            links: said.links.unwrap_or(match follows {
+                true => Links::ArgumentsToDirectories,
+                false => Links::Themselves,
+            }),
             colour: said
                 .colour
                 .decide(around.device, around.no_color.as_deref()),
             hyperlinks: said.hyperlinks.for_device(),
-            ending: if flags.zero { 0 } else { b'\n' },
             form: flags.form.form(),
-            hide_control: said.hide_control.unwrap_or(on_terminal),
         })
     }
 }

@@ -9,15 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::FileType;
 use trawl_query::Start;
+use trawl_report::listing::{Indicator, Item, Layout};
 
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::ls::plan::{Indicator, Layout, Links};
+use crate::ls::plan::Links;
 use crate::ls::{Header, Lister, absolute};
 use crate::output::say;
 use crate::rows::Form;
 use crate::scope::{Follow, join_printed};
-use trawl_answers::listing::item::Item;
 use trawl_answers::listing::links;
 use trawl_answers::listing::sort::SortKey;
 use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
@@ -91,9 +91,10 @@ impl Lister<'_> {
     /// Returns true if the listing shows targets next to the links.
     fn shows_targets(&self) -> bool {
         let plan = self.plan();
-        let follows = self.renderer.naming.follows_links(plan);
-        let marks = plan.indicator >= Indicator::FileType;
-        follows || (plan.layout == Layout::Long && marks)
+        let is_long = plan.style.layout == Layout::Long;
+        let follows = plan.directories_first || self.renderer.naming.follows_links(is_long);
+        let marks = plan.style.indicator >= Indicator::FileType;
+        follows || (is_long && marks)
     }
 
     /// Looks up the target of a link, if it is shown.
@@ -120,10 +121,10 @@ impl Lister<'_> {
     fn needs_attributes(&self) -> bool {
         let plan = self.plan();
         let sorts = matches!(plan.order.key, SortKey::Time | SortKey::Size);
-        let types = plan.recursive || plan.directories_first || plan.inode;
-        let marks = plan.indicator != Indicator::None || self.renderer.naming.is_coloured();
-        let is_long = plan.layout == Layout::Long || plan.form != Form::Text;
-        is_long || sorts || types || marks || plan.blocks || plan.hyperlinks
+        let types = plan.recursive || plan.directories_first || plan.style.inode;
+        let marks = plan.style.indicator != Indicator::None || self.renderer.naming.is_coloured();
+        let is_long = plan.style.layout == Layout::Long || plan.form != Form::Text;
+        is_long || sorts || types || marks || plan.style.blocks || plan.hyperlinks
     }
 
     /// Returns `.` and `..`.

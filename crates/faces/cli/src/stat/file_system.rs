@@ -3,6 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use trawl_report::stat::{Escapes, Format, Subject, Value, file_system_names};
 use trawl_report::{Field, Schema, fields, json_object, schema};
 use trawl_sys::filesystem::{Details, of_path};
 use trawl_text::locale::Locale;
@@ -12,9 +13,6 @@ use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted};
 use crate::output::{Device, Output, say};
 use crate::stat::StatArgs;
-use crate::stat::file_system_names;
-use crate::stat::format::{Escapes, Format, Subject};
-use crate::stat::value::Value;
 
 const TERSE: &str = "%n %i %l %t %s %S %b %f %a %c %d\n";
 const USUAL: &str = "  File: \"%n\"\n    ID: %-8i Namelen: %-7l Type: %T\n\

@@ -4,12 +4,8 @@
 //! always followed, as getfacl(1) does). File systems (`-f`) are always the live ones, and so are
 //! directories above a source's root (`%m`).
 
-mod acl;
 mod file_system;
-mod file_system_names;
-pub(crate) mod format;
 mod place;
-pub(crate) mod value;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +14,10 @@ use std::path::PathBuf;
 use trawl_find::record;
 use trawl_model::rows::Row;
 use trawl_model::{FileType, Timestamp};
+use trawl_report::listing::Item;
+use trawl_report::stat::acl::{self, Ids, Lists, Naming};
+use trawl_report::stat::{Context, Escapes, Format, Subject, values};
+use trawl_report::xattr_text;
 use trawl_report::{Field, Schema, json_object, schema};
 use trawl_text::locale::Locale;
 use trawl_text::owners::Owners;
@@ -34,10 +34,6 @@ use crate::getfattr::Slash;
 use crate::output::{Device, Output};
 use crate::rows;
 use crate::scope::{Depth, Follow, PATHS_AT_ONCE, Session, row_of};
-use crate::stat::acl::{Ids, Lists, Naming};
-use crate::stat::format::{Escapes, Format, Subject};
-use crate::stat::value::{Context, values};
-use trawl_answers::listing::item::Item;
 
 const DIRECTIVES: &str = "\
 Directives: %a %A mode, octal and in letters; %b %B blocks and their size;
@@ -255,7 +251,7 @@ fn show_lists(index: Option<PathBuf>, args: &StatArgs, manner: Manner) -> Result
         };
         session.note(&start, Depth::Itself)?;
         let path = slash.without(given.as_bytes(), "getfacl");
-        let path = crate::getfattr::encode::path_of_list(path);
+        let path = xattr_text::path_of_list(path);
         output.put(acl::text(&path, &row_of(&start), &naming))?;
     }
     output.finish()?;

@@ -7,12 +7,12 @@ use std::os::unix::fs::MetadataExt;
 
 use trawl_model::path::{display, split};
 use trawl_query::{Located, Start};
+use trawl_report::stat::Format;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::output::say;
 use crate::scope::{Session, row_of};
-use crate::stat::format::Format;
 
 const LABEL: &[u8] = b"security.selinux";
 

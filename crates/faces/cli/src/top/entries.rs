@@ -10,7 +10,7 @@ use super::Ask;
 use super::render::{Amount, Style, lines};
 use crate::failure::Failure;
 use crate::rows::{self, Form, Report};
-use trawl_answers::listing::item::Item;
+use trawl_report::listing::Item;
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {

@@ -31,7 +31,7 @@ use crate::output::{Device, Output, cells};
 use crate::rows::{self, Form, Report};
 use crate::scope::Session;
 use crate::stats::render::Ink;
-use trawl_answers::listing::item::COLUMNS;
+use trawl_answers::listing::COLUMNS;
 use trawl_session::now;
 
 const EXAMPLES: &str = "\

@@ -2,7 +2,7 @@
 //! GNU ls writes.
 //!
 //! Without `LS_COLORS` there are colours only if `TERM` or `COLORTERM` say that the terminal
-//! supports them. An invalid value turns colours off and is reported.
+//! supports them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -11,8 +11,7 @@ use trawl_model::FileType;
 use trawl_text::glob::{Case, Glob};
 use trawl_text::locale::Locale;
 
-use crate::output::say;
-use trawl_answers::listing::item::Item;
+use crate::listing::Item;
 
 /// Labels in `LS_COLORS`, each with the sequence that GNU ls uses by default.
 const DEFAULTS: [(&str, Option<&str>); 24] = [
@@ -73,7 +72,7 @@ const TERMINALS: [&str; 25] = [
 
 /// A set of colours.
 #[derive(Clone, Debug)]
-pub(crate) struct Palette {
+pub struct Palette {
     sequences: Vec<Option<Vec<u8>>>,
     /// Suffixes and their colours, later rules first.
     suffixes: Vec<(Vec<u8>, Vec<u8>)>,
@@ -81,9 +80,21 @@ pub(crate) struct Palette {
     links_as_targets: bool,
 }
 
+/// An invalid `LS_COLORS`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadColours {
+    /// A label that ls does not know.
+    #[error("unrecognized prefix: {0:?}")]
+    Prefix(String),
+    /// An invalid rule.
+    #[error("unparsable value for LS_COLORS environment variable")]
+    Syntax,
+}
+
 /// The name of an item that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub enum Shown {
     /// Its own name.
     Name,
     /// The target of the link.
@@ -92,7 +103,10 @@ pub(crate) enum Shown {
 
 impl Palette {
     /// Returns the colours that the environment asks for; `None` for no colours.
-    pub(crate) fn new(get: &dyn Fn(&str) -> Option<OsString>) -> Option<Palette> {
+    ///
+    /// # Errors
+    /// If `LS_COLORS` is invalid.
+    pub fn new(get: &dyn Fn(&str) -> Option<OsString>) -> Result<Option<Palette>, BadColours> {
         let mut palette = Palette {
             sequences: DEFAULTS
                 .iter()
@@ -103,44 +117,40 @@ impl Palette {
         };
         let rules = get("LS_COLORS").filter(|rules| !rules.is_empty());
         let Some(rules) = rules else {
-            return has_colours(get).then_some(palette);
+            return Ok(has_colours(get).then_some(palette));
         };
-        if palette.read(rules.as_bytes()).is_none() {
-            say("unparsable value for LS_COLORS environment variable");
-            return None;
-        }
+        palette.read(rules.as_bytes())?;
         palette.links_as_targets = palette.get("ln") == Some(b"target");
-        Some(palette)
+        Ok(Some(palette))
     }
 
-    /// Reads the rules of `LS_COLORS`; returns `None` if they are invalid.
-    fn read(&mut self, rules: &[u8]) -> Option<()> {
+    /// Reads the rules of `LS_COLORS`.
+    fn read(&mut self, rules: &[u8]) -> Result<(), BadColours> {
+        let invalid = || BadColours::Syntax;
         let mut rest = rules;
         while let Some((&first, after)) = rest.split_first() {
             match first {
                 b':' => rest = after,
                 b'*' => {
-                    let (suffix, behind) = sequence(after, Until::Equals)?;
-                    let (code, behind) = sequence(behind.strip_prefix(b"=")?, Until::Colon)?;
+                    let (suffix, behind) = sequence(after, Until::Equals).ok_or_else(invalid)?;
+                    let (code, behind) = code(behind).ok_or_else(invalid)?;
                     self.suffixes.insert(0, (suffix, code));
                     rest = behind;
                 }
                 _ => {
-                    let (label, behind) = rest.split_at_checked(2)?;
-                    let (code, behind) = sequence(behind.strip_prefix(b"=")?, Until::Colon)?;
+                    let (label, behind) = rest.split_at_checked(2).ok_or_else(invalid)?;
+                    let (code, behind) = code(behind).ok_or_else(invalid)?;
                     let place = DEFAULTS
                         .iter()
                         .position(|(name, _)| name.as_bytes() == label);
-                    if place.is_none() {
-                        let label = String::from_utf8_lossy(label);
-                        say(format_args!("unrecognized prefix: {label:?}"));
-                    }
-                    *self.sequences.get_mut(place?)? = Some(code);
+                    let slot = place.and_then(|place| self.sequences.get_mut(place));
+                    let label = || String::from_utf8_lossy(label).into_owned();
+                    *slot.ok_or_else(|| BadColours::Prefix(label()))? = Some(code);
                     rest = behind;
                 }
             }
         }
-        Some(())
+        Ok(())
     }
 
     fn get(&self, label: &str) -> Option<&[u8]> {
@@ -149,17 +159,17 @@ impl Palette {
     }
 
     /// Returns true if files with this label have a colour of their own.
-    pub(crate) fn has(&self, label: &str) -> bool {
+    pub fn has(&self, label: &str) -> bool {
         !matches!(self.get(label), None | Some(b"" | b"0" | b"00"))
     }
 
     /// Returns true if the targets of links must be looked up.
-    pub(crate) fn follows_links(&self, is_long: bool) -> bool {
+    pub fn follows_links(&self, is_long: bool) -> bool {
         self.has("or") || (self.has("ex") && self.links_as_targets) || (self.has("mi") && is_long)
     }
 
     /// Returns the bytes before every line.
-    pub(crate) fn before_line(&self) -> Vec<u8> {
+    pub fn before_line(&self) -> Vec<u8> {
         match self.has("no") {
             true => self.wrapped(self.get("no").unwrap_or_default()),
             false => Vec::new(),
@@ -167,7 +177,7 @@ impl Palette {
     }
 
     /// Returns the bytes that end a colour.
-    pub(crate) fn end(&self) -> Vec<u8> {
+    pub fn end(&self) -> Vec<u8> {
         match self.get("ec") {
             Some(end) => end.to_vec(),
             None => self.wrapped(self.get("rs").unwrap_or_default()),
@@ -175,7 +185,7 @@ impl Palette {
     }
 
     /// Returns the bytes that ls writes at the very end; empty if they would change nothing.
-    pub(crate) fn farewell(&self) -> Vec<u8> {
+    pub fn farewell(&self) -> Vec<u8> {
         match (self.get("lc"), self.get("rc")) {
             (Some(b"\x1b["), Some(b"m")) => Vec::new(),
             (left, right) => [left.unwrap_or_default(), right.unwrap_or_default()].concat(),
@@ -183,7 +193,7 @@ impl Palette {
     }
 
     /// Returns the bytes that clear the rest of a line that may have wrapped.
-    pub(crate) fn clear(&self) -> &[u8] {
+    pub fn clear(&self) -> &[u8] {
         self.get("cl").unwrap_or_default()
     }
 
@@ -193,7 +203,7 @@ impl Palette {
     }
 
     /// Returns the bytes before and after a name of `item`; `None` if the name has no colour.
-    pub(crate) fn around(&self, item: &Item, shown: Shown) -> Option<(Vec<u8>, Vec<u8>)> {
+    pub fn around(&self, item: &Item, shown: Shown) -> Option<(Vec<u8>, Vec<u8>)> {
         match self.code(item, shown) {
             Some(code) => {
                 let reset = match self.has("no") {
@@ -329,6 +339,11 @@ fn sequence(text: &[u8], until: Until) -> Option<(Vec<u8>, &[u8])> {
     Some((out, rest))
 }
 
+/// Reads `=` and the code after it.
+fn code(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    sequence(text.strip_prefix(b"=")?, Until::Colon)
+}
+
 fn escape<'t>(text: &'t [u8], out: &mut Vec<u8>) -> Option<&'t [u8]> {
     let (&letter, after) = text.split_first()?;
     let number = |text: &[u8], radix: u32| {
@@ -366,7 +381,7 @@ mod tests {
     use trawl_model::Meta;
 
     fn palette(rules: &'static str) -> Option<Palette> {
-        Palette::new(&|name| (name == "LS_COLORS").then(|| rules.into()))
+        Palette::new(&|name| (name == "LS_COLORS").then(|| rules.into())).unwrap_or_default()
     }
 
     fn paint(rules: &'static str, name: &str, mode: u32) -> String {
@@ -405,7 +420,8 @@ mod tests {
     #[test]
     fn colours_need_a_terminal_that_knows_them() {
         let with = |name: &'static str, value: &'static str| {
-            Palette::new(&|asked| (asked == name).then(|| value.into())).is_some()
+            Palette::new(&|asked| (asked == name).then(|| value.into()))
+                .is_ok_and(|found| found.is_some())
         };
         assert!(with("TERM", "xterm-256color") && with("COLORTERM", "1"));
         assert!(!with("TERM", "dumb") && !with("TERM", "") && !with("COLORTERM", ""));

@@ -4,19 +4,14 @@
 //! open: it gives getfattr's `Permission denied`. Entries below a directory come in the index's
 //! order, not in that of readdir(3).
 
-pub(crate) mod encode;
-
-use std::ffi::{OsStr, OsString};
-use std::ops::ControlFlow;
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use trawl_find::regex::{Dialect, Regex};
-use trawl_model::FileType;
-use trawl_model::path::{display, is_within, split};
-use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
+use trawl_answers::xattrs::{Found, Names, Options, absent, attributes};
+use trawl_query::Attribute;
+use trawl_report::xattr_text as encode;
 use trawl_report::{Field, Schema, fields, schema};
-use trawl_text::glob::Case;
 use trawl_text::locale::Locale;
 
 use crate::arguments::Manner;
@@ -24,10 +19,8 @@ use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
-use crate::getfattr::encode::Encoding;
-use crate::resolve::Resolved;
 use crate::rows::{self, Report};
-use crate::scope::{Depth, Follow, Session, not_indexed, row_of};
+use crate::scope::Session;
 
 const NAME: Field = Field::bytes("name", "an attribute's name");
 const VALUE: Field = Field::bytes(
@@ -118,6 +111,27 @@ pub(crate) struct GetfattrArgs {
     help: Option<bool>,
 }
 
+/// Encoding of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Encoding {
+    /// In quotation marks.
+    Text,
+    /// Hexadecimal, after `0x`.
+    Hex,
+    /// Base64, after `0s`.
+    Base64,
+}
+
+impl Encoding {
+    fn of_values(self) -> encode::Encoding {
+        match self {
+            Encoding::Text => encode::Encoding::Text,
+            Encoding::Hex => encode::Encoding::Hex,
+            Encoding::Base64 => encode::Encoding::Base64,
+        }
+    }
+}
+
 impl Spec for GetfattrArgs {
     const ABOUT: &'static str = "Show extended attributes, as getfattr does";
     const HAS_OWN_HELP: bool = true;
@@ -139,7 +153,7 @@ pub(crate) fn run(
     args: &GetfattrArgs,
     manner: Manner,
 ) -> Result<Exit, Failure> {
-    let Some(names) = Names::new(args) else {
+    let Some(names) = names(args) else {
         let pattern = args.pattern.to_string_lossy();
         complain(
             "getfattr",
@@ -155,8 +169,16 @@ pub(crate) fn run(
         failed: false,
         slash: Slash::default(),
     };
+    let options = Options {
+        recursive: args.recursive,
+        no_dereference: args.no_dereference,
+        logical: args.logical,
+        physical: args.physical,
+    };
     for given in &args.paths {
-        printer.argument(&mut session, given)?;
+        attributes(&mut session, given, options, |path, found| {
+            printer.found(path, found)
+        })?;
     }
     let Printer { report, failed, .. } = printer;
     rows::finish(report)?;
@@ -175,51 +197,11 @@ fn tell(line: &[u8]) {
     crate::output::tell_bytes(line);
 }
 
-/// Selection of attributes.
-enum Names {
-    One(Vec<u8>),
-    Matching(Box<Regex>),
-    All,
-}
-
-impl Names {
-    /// Returns `None` if the pattern is not a valid regular expression.
-    fn new(args: &GetfattrArgs) -> Option<Names> {
-        if let Some(name) = &args.name {
-            return Some(Names::One(name.as_bytes().to_vec()));
-        }
-        match args.pattern.as_bytes() {
-            b"-" | b"" => Some(Names::All),
-            pattern => {
-                let (extended, locale) = (Dialect::PosixExtended, Locale::from_env());
-                // The pattern must be valid by itself, too.
-                Regex::new(pattern, extended, Case::Sensitive, locale).ok()?;
-                let anywhere = [b".*(", pattern, b").*"].concat();
-                let regex = Regex::new(&anywhere, extended, Case::Sensitive, locale).ok()?;
-                Some(Names::Matching(Box::new(regex)))
-            }
-        }
-    }
-
-    fn has(&self, name: &[u8]) -> bool {
-        match self {
-            Names::One(one) => one == name,
-            Names::Matching(regex) => regex.matches(name),
-            Names::All => true,
-        }
-    }
-}
-
-/// Returns the kernel's error for an attribute that an entry does not have.
-fn absent(name: &[u8]) -> &'static str {
-    let spaces: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
-    if spaces.contains(&name) {
-        return "Invalid argument";
-    }
-    let is_acl = name.starts_with(b"system.posix_acl_");
-    match is_acl || spaces.iter().any(|space| name.starts_with(space)) {
-        true => "No such attribute",
-        false => "Operation not supported",
+/// Returns the selected names; `None` if the pattern is not a valid regular expression.
+fn names(args: &GetfattrArgs) -> Option<Names> {
+    match &args.name {
+        Some(name) => Some(Names::One(name.as_bytes().to_vec())),
+        None => Names::matching(args.pattern.as_bytes(), Locale::from_env()),
     }
 }
 
@@ -233,133 +215,15 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn argument(&mut self, session: &mut Session, given: &OsStr) -> Result<(), Failure> {
-        let follow = match self.args.no_dereference {
-            true => Follow::Never,
-            false => Follow::Last,
-        };
-        let Some(start) = session.locate(given, follow)? else {
-            return Ok(());
-        };
-        let spelled = given.as_bytes();
-        self.show(spelled, &session.index().attributes(&start)?)?;
-        if !self.args.recursive {
-            return Ok(session.note(&start, Depth::Itself)?);
-        }
-        if let Some(top) = self.top(session, spelled, start)? {
-            session.note(&top, Depth::All)?;
-            self.below(session, spelled, &top, &[])?;
-        }
-        Ok(())
-    }
-
-    /// Returns the directory below which to continue, if the argument leads to one that must be
-    /// entered.
-    fn top(
-        &self,
-        session: &mut Session,
-        spelled: &[u8],
-        start: Start,
-    ) -> Result<Option<Start>, Failure> {
-        let may_follow = self.args.logical || !(self.args.physical || self.args.no_dereference);
-        let own = match session.resolve(spelled, Follow::Never)? {
-            Some(Resolved::To(Located::Found(own), _)) => *own,
-            _ => return Ok(None),
-        };
-        if row_of(&own).file_type() != FileType::Symlink {
-            return Ok(start.is_dir.then_some(start));
-        }
-        let target = match session.resolve(spelled, Follow::Last)? {
-            Some(Resolved::To(Located::Found(target), _)) => *target,
-            _ => return Ok(None),
-        };
-        Ok((may_follow && target.is_dir).then_some(target))
-    }
-
-    /// Shows everything below `top`, spelled from `spelled`, except the content of directories in
-    /// `around`, from which a link led here.
-    fn below(
-        &mut self,
-        session: &mut Session,
-        spelled: &[u8],
-        top: &Start,
-        around: &[Vec<u8>],
-    ) -> Result<(), Failure> {
-        let follows = !self.args.no_dereference || self.args.logical;
-        let request = AttributeRequest {
-            links: match follows {
-                true => Links::Always,
-                false => Links::LikeOthers,
-            },
-            ..AttributeRequest::default()
-        };
-        let mut done = Ok(());
-        // The target of a link may be added to the session's index meanwhile.
-        let index = session.share_index();
-        index.attributes_below(top, &request, |entry| {
-            let within = |dir: &Vec<u8>| is_within(&entry.path, dir) && entry.path != *dir;
-            if around
-                .iter()
-                .any(|dir| is_within(dir, &top.path) && within(dir))
-            {
-                return ControlFlow::Continue(());
+    fn found(&mut self, path: &[u8], found: Found<'_>) -> Result<(), Failure> {
+        match found {
+            Found::Attributes(attributes) => self.show(path, attributes),
+            Found::Dangling(why) => {
+                self.failed = true;
+                let message = [&*encode::path(path), b": ", why.to_string().as_bytes()].concat();
+                complain("getfattr", &message);
+                Ok(())
             }
-            let path = below(spelled, &top.path, &entry.path);
-            done = match entry.is_link && follows {
-                true => self.link(session, &path, &entry, &chain(around, top, &entry)),
-                false => self.show(&path, &entry.attributes),
-            };
-            match done {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            }
-        })?;
-        done
-    }
-
-    /// Shows the attributes of a link's target and, with `-L`, of everything below the target.
-    fn link(
-        &mut self,
-        session: &mut Session,
-        path: &[u8],
-        link: &Attributed,
-        around: &[Vec<u8>],
-    ) -> Result<(), Failure> {
-        let target = match session.resolve(display(&link.path), Follow::Last)? {
-            Some(Resolved::To(Located::Found(target), _)) => Some(*target),
-            Some(Resolved::To(Located::NotIndexed { nearest }, to)) => {
-                self.dangles(path, &not_indexed(&to, nearest.as_deref()));
-                None
-            }
-            Some(Resolved::Loop) => {
-                self.dangles(path, "Too many levels of symbolic links");
-                None
-            }
-            _ => {
-                self.dangles(path, "No such file or directory");
-                None
-            }
-        };
-        if self.args.no_dereference {
-            self.show(path, &link.attributes)?;
-        } else if let Some(target) = &target {
-            self.show(path, &session.index().attributes(target)?)?;
-        }
-        match target {
-            Some(target)
-                if self.args.logical && target.is_dir && !around.contains(&target.path) =>
-            {
-                self.below(session, path, &target, around)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn dangles(&mut self, path: &[u8], why: &str) {
-        if !self.args.no_dereference {
-            self.failed = true;
-            let message = [&*encode::path(path), b": ", why.as_bytes()].concat();
-            complain("getfattr", &message);
         }
     }
 
@@ -434,7 +298,10 @@ impl Printer<'_> {
             self.report.put(encode::name(name))?;
             if self.shows_values() {
                 self.report.put(b"=")?;
-                self.report.put(encode::value(value, self.args.encoding))?;
+                self.report.put(encode::value(
+                    value,
+                    self.args.encoding.map(Encoding::of_values),
+                ))?;
             }
             self.report.put(b"\n")?;
         }
@@ -469,23 +336,6 @@ impl Slash {
             shown => shown,
         }
     }
-}
-
-/// Returns the path of an entry below `top`, which is spelled `spelled`. There is a slash between
-/// the two even if `spelled` ends in one, as in getfattr.
-fn below(spelled: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
-    [spelled, path.strip_prefix(top).unwrap_or(path)].concat()
-}
-
-/// Returns `around` and the directories from `top` down to an entry.
-fn chain(around: &[Vec<u8>], top: &Start, entry: &Attributed) -> Vec<Vec<u8>> {
-    let mut chain = around.to_vec();
-    let mut at = &entry.path[..];
-    while let Some((dir, _)) = split(at).filter(|(dir, _)| is_within(dir, &top.path)) {
-        chain.push(dir.to_vec());
-        at = dir;
-    }
-    chain
 }
 
 fn cannot(path: &[u8], name: &[u8], why: &str) {

@@ -3,7 +3,7 @@
 //! Widths are those of the listing; a field that no item has takes no space. Widths are in terminal
 //! columns.
 
-use crate::ls::name::Name;
+use crate::listing::name::Name;
 use crate::width::width;
 
 /// A field that is padded to the width of its column.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Encoding of values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Encoding {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
     /// In quotation marks.
     Text,
     /// Hexadecimal, after `0x`.
@@ -16,19 +16,19 @@ pub(crate) enum Encoding {
 }
 
 /// Encodes a path as getfacl(1) does, which doubles backslashes.
-pub(crate) fn path_of_list(bytes: &[u8]) -> Vec<u8> {
+pub fn path_of_list(bytes: &[u8]) -> Vec<u8> {
     let pieces = bytes.split(|byte| *byte == b'\\');
     let quoted: Vec<_> = pieces.map(|piece| quoted(piece, b"\n\r")).collect();
     quoted.join(&b"\\\\"[..])
 }
 
 /// Encodes a path; characters that would break its line become octal, as in `\012`.
-pub(crate) fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub fn path(bytes: &[u8]) -> Cow<'_, [u8]> {
     quoted(bytes, b"\n\r\\")
 }
 
 /// Encodes an attribute's name, which ends at `=`.
-pub(crate) fn name(bytes: &[u8]) -> Cow<'_, [u8]> {
+pub fn name(bytes: &[u8]) -> Cow<'_, [u8]> {
     quoted(bytes, b"=\n\r\\")
 }
 
@@ -52,7 +52,7 @@ fn octal(byte: u8) -> [u8; 4] {
 }
 
 /// Encodes a value. Without a chosen encoding it is text if it is mostly printable, else base64.
-pub(crate) fn value(bytes: &[u8], wish: Option<Encoding>) -> Vec<u8> {
+pub fn value(bytes: &[u8], wish: Option<Encoding>) -> Vec<u8> {
     let fitting = || match is_mostly_printable(bytes) {
         true => Encoding::Text,
         false => Encoding::Base64,

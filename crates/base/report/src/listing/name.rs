@@ -8,13 +8,13 @@ use std::cell::Cell;
 use trawl_text::locale::Locale;
 use trawl_text::quote::{Quoting, Terminal};
 
-use crate::ls::colour::{Palette, Shown};
-use crate::ls::plan::{Indicator, Layout, Plan};
+use crate::listing::Item;
+use crate::listing::colour::{Palette, Shown};
+use crate::listing::style::{Indicator, Layout, Style};
 use crate::width::width_in;
-use trawl_answers::listing::item::Item;
 
-/// Rendering of names under a plan.
-pub(crate) struct Naming {
+/// Rendering of names in a style.
+pub struct Naming {
     quoting: Quoting,
     locale: Locale,
     hide_control: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Naming {
 
 /// A name that is ready to be written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Name {
+pub struct Name {
     set_in: bool,
     /// Bytes before and after the name.
     around: Option<(Vec<u8>, Vec<u8>)>,
@@ -38,26 +38,28 @@ pub(crate) struct Name {
     /// Target of the hyperlink, and whether quotes stay outside it.
     link: Option<(Vec<u8>, bool)>,
     /// Width in terminal columns.
-    pub(crate) width: usize,
+    pub width: usize,
 }
 
 impl Naming {
-    /// Returns the rendering for a plan, with the colours in `palette`.
-    pub(crate) fn new(plan: &Plan, locale: Locale, palette: Option<Palette>) -> Naming {
-        let in_lines = match plan.layout {
+    /// Returns the rendering for a style, with the colours in `palette`. With the name of a
+    /// `host`, names become links to its files.
+    pub fn new(
+        style: &Style,
+        locale: Locale,
+        palette: Option<Palette>,
+        host: Option<Vec<u8>>,
+    ) -> Naming {
+        let in_lines = match style.layout {
             Layout::Long => true,
-            Layout::Columns | Layout::Across => plan.width > 0,
+            Layout::Columns | Layout::Across => style.width > 0,
             Layout::Lines | Layout::Commas => false,
         };
-        let host = || {
-            let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
-            name.trim_ascii_end().to_vec()
-        };
         Naming {
-            quoting: plan.quoting,
+            quoting: style.quoting,
             locale,
-            hide_control: plan.hide_control,
-            marks: match (plan.indicator, plan.quoting) {
+            hide_control: style.hide_control,
+            marks: match (style.indicator, style.quoting) {
                 // The list begins one character too late, as in GNU ls.
                 (Indicator::Classify, Quoting::Escape) => b"=>@| ",
                 (Indicator::FileType, Quoting::Escape) => b"*=>@| ",
@@ -67,16 +69,16 @@ impl Naming {
                 _ => b"",
             },
             aligns_quotes: in_lines
-                && matches!(plan.quoting, Quoting::Shell | Quoting::ShellEscape),
+                && matches!(style.quoting, Quoting::Shell | Quoting::ShellEscape),
             palette,
             used_colour: Cell::new(false),
-            line_width: plan.width,
-            host: plan.hyperlinks.then(host),
+            line_width: style.width,
+            host,
         }
     }
 
     /// Returns true if names without quotes are indented in this listing.
-    pub(crate) fn sets_in(&self, items: &[Item]) -> bool {
+    pub fn sets_in(&self, items: &[Item]) -> bool {
         self.aligns_quotes && items.iter().any(|item| self.is_quoted(&item.name))
     }
 
@@ -95,7 +97,7 @@ impl Naming {
     }
 
     /// Renders the name of an item.
-    pub(crate) fn name(&self, item: &Item, sets_in: bool) -> Name {
+    pub fn name(&self, item: &Item, sets_in: bool) -> Name {
         let set_in = sets_in && !self.is_quoted(&item.name);
         let shown = self.quoted(&item.name, self.marks);
         Name {
@@ -108,7 +110,7 @@ impl Naming {
     }
 
     /// Renders the target of the link `item`.
-    pub(crate) fn target(&self, item: &Item, sets_in: bool) -> Name {
+    pub fn target(&self, item: &Item, sets_in: bool) -> Name {
         Name {
             set_in: false,
             around: self.around(item, Shown::Target),
@@ -126,7 +128,7 @@ impl Naming {
     }
 
     /// Renders the line `name:` above a directory's listing.
-    pub(crate) fn header(&self, name: &[u8], absolute: Option<Vec<u8>>) -> Vec<u8> {
+    pub fn header(&self, name: &[u8], absolute: Option<Vec<u8>>) -> Vec<u8> {
         let marks = self.marks.strip_suffix(b" ").unwrap_or(self.marks);
         let name = Name {
             shown: self.quoted(name, &[marks, b":"].concat()),
@@ -140,7 +142,7 @@ impl Naming {
     }
 
     /// Writes the bytes before every line.
-    pub(crate) fn push_line_start(&self, out: &mut Vec<u8>) {
+    pub fn push_line_start(&self, out: &mut Vec<u8>) {
         if let Some(palette) = &self.palette {
             let start = palette.before_line();
             if !start.is_empty() {
@@ -151,7 +153,7 @@ impl Naming {
     }
 
     /// Writes a name that begins at column `start`, and returns its length.
-    pub(crate) fn push(&self, out: &mut Vec<u8>, name: &Name, start: usize) -> usize {
+    pub fn push(&self, out: &mut Vec<u8>, name: &Name, start: usize) -> usize {
         if name.set_in {
             out.push(b' ');
         }
@@ -197,7 +199,7 @@ impl Naming {
     }
 
     /// Returns the bytes that are written at the very end.
-    pub(crate) fn farewell(&self) -> Vec<u8> {
+    pub fn farewell(&self) -> Vec<u8> {
         match &self.palette {
             Some(palette) if self.used_colour.get() => palette.farewell(),
             _ => Vec::new(),
@@ -205,14 +207,13 @@ impl Naming {
     }
 
     /// Returns true if the targets of links must be looked up.
-    pub(crate) fn follows_links(&self, plan: &Plan) -> bool {
-        let is_long = plan.layout == Layout::Long;
+    pub fn follows_links(&self, is_long: bool) -> bool {
         let palette = self.palette.as_ref();
-        plan.directories_first || palette.is_some_and(|palette| palette.follows_links(is_long))
+        palette.is_some_and(|palette| palette.follows_links(is_long))
     }
 
     /// Returns true if anything is coloured.
-    pub(crate) fn is_coloured(&self) -> bool {
+    pub fn is_coloured(&self) -> bool {
         self.palette.is_some()
     }
 }

@@ -1,6 +1,6 @@
 //! The times of an entry.
 
-use trawl_model::{Meta, Timestamp};
+use crate::{Meta, Timestamp};
 
 /// One of the times of an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,7 @@
 //! An entry of a listing: the printed parts of a row, owned, so that a directory can be sorted.
 
-use trawl_find::record;
-use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::Row;
 use trawl_model::{FileType, Meta};
-use trawl_session::live_part::meta_of;
 
 /// The mark after the mode in long format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,13 +38,6 @@ pub struct Item {
     pub absolute: Option<Vec<u8>>,
 }
 
-/// Columns that an [`Item`] is made from.
-pub const COLUMNS: ColumnSet = record::COLUMNS.union(ColumnSet::of(&[
-    Column::XattrNames,
-    Column::Acl,
-    Column::AclDefault,
-]));
-
 impl Item {
     /// Returns the item for a row, under `name`.
     pub fn from_row(row: &Row<'_>, name: &[u8]) -> Item {
@@ -60,16 +50,6 @@ impl Item {
             kind: row.file_type(),
             has_capability: has_name(row, b"security.capability"),
             absolute: None,
-        }
-    }
-
-    /// Returns the item for an entry of the live file system.
-    pub fn from_live(live: &std::fs::Metadata, name: &[u8]) -> Item {
-        let meta = meta_of(live);
-        Item {
-            meta: Some(meta),
-            kind: meta.file_type(),
-            ..Item::unknown(name)
         }
     }
 

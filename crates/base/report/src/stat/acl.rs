@@ -6,7 +6,7 @@ use trawl_text::owners::Owners;
 
 /// Format of users and groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ids {
+pub enum Ids {
     /// By name where there is one.
     Names,
     /// As numbers.
@@ -14,23 +14,23 @@ pub(crate) enum Ids {
 }
 
 /// The access control lists of an entry.
-pub(crate) struct Lists {
+pub struct Lists {
     access: Acl,
     default: Option<Acl>,
     is_extended: bool,
 }
 
 /// Formatter of users and groups.
-pub(crate) struct Naming<'a> {
+pub struct Naming<'a> {
     /// Names of users and groups.
-    pub(crate) owners: &'a Owners,
+    pub owners: &'a Owners,
     /// Whether names are used.
-    pub(crate) ids: Ids,
+    pub ids: Ids,
 }
 
 impl Lists {
     /// Returns the lists of a row; without a stored list, the access list follows from the mode.
-    pub(crate) fn of(row: &Row<'_>) -> Lists {
+    pub fn of(row: &Row<'_>) -> Lists {
         let bits = |shift: u32| (row.mode() >> shift & 7) as u8;
         let by_mode = Acl {
             owner: bits(6),
@@ -48,12 +48,12 @@ impl Lists {
     }
 
     /// Returns true if the lists say more than the mode.
-    pub(crate) fn is_extended(&self) -> bool {
+    pub fn is_extended(&self) -> bool {
         self.is_extended
     }
 
     /// Returns every list entry as a line, without effective rights.
-    pub(crate) fn entries(&self, naming: &Naming<'_>) -> Vec<String> {
+    pub fn entries(&self, naming: &Naming<'_>) -> Vec<String> {
         let lines = self.lines(naming).into_iter();
         let bare = lines.map(|line| line.split('\t').next().unwrap_or_default().to_owned());
         bare.collect()
@@ -69,7 +69,7 @@ impl Lists {
 }
 
 /// Returns the text that getfacl prints for an entry; `path` is the path as getfacl shows it.
-pub(crate) fn text(path: &[u8], row: &Row<'_>, naming: &Naming<'_>) -> Vec<u8> {
+pub fn text(path: &[u8], row: &Row<'_>, naming: &Naming<'_>) -> Vec<u8> {
     let (owner, group) = (naming.user(row.uid()), naming.group(row.gid()));
     let mut out = [b"# file: ", path].concat();
     out.extend(format!("\n# owner: {owner}\n# group: {group}\n").bytes());

@@ -114,7 +114,7 @@ const NAMES: [(u32, &str); 106] = [
 ];
 
 /// Returns the name; `None` if the number is unknown.
-pub(crate) fn name(magic: u32) -> Option<&'static str> {
+pub fn name(magic: u32) -> Option<&'static str> {
     let found = NAMES.binary_search_by_key(&magic, |(number, _)| *number);
     found
         .ok()

@@ -1,39 +1,44 @@
-//! Turns items into lines: the content of each field under a plan.
+//! Turns items into lines: the content of each field in a style.
 
 use trawl_model::{FileType, Meta, Timestamp};
 use trawl_text::mode;
 use trawl_text::owners::{OwnerName, Owners};
 use trawl_text::zone::Zone;
 
-use crate::ls::columns::{Cell, Fill, Page};
-use crate::ls::long::{self, Field, Line, LongName, SizeField, Widths};
-use crate::ls::name::Naming;
-use crate::ls::plan::{Indicator, Layout, Plan};
-use trawl_answers::listing::item::{AccessMark, Item};
+use crate::listing::columns::{Cell, Fill, Page};
+use crate::listing::long::{self, Field, Line, LongName, SizeField, Widths};
+use crate::listing::name::Naming;
+use crate::listing::style::{Indicator, Layout, Style};
+use crate::listing::{AccessMark, Item};
 
 /// Maximum number of lines in long format that are held at once.
 const LINES_KEPT: usize = 8192;
 
-/// A plan and everything else that rendering needs.
-pub(crate) struct Renderer<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) naming: Naming,
-    pub(crate) owners: Owners,
-    pub(crate) zone: Zone,
-    pub(crate) now: Timestamp,
+/// A style and everything else that rendering needs.
+pub struct Renderer<'a> {
+    /// The look of the listing.
+    pub style: &'a Style,
+    /// Rendering of names.
+    pub naming: Naming,
+    /// Names of users and groups.
+    pub owners: Owners,
+    /// Time zone in which times are shown.
+    pub zone: Zone,
+    /// Time that decides which times are recent.
+    pub now: Timestamp,
 }
 
 impl Renderer<'_> {
     /// Passes the lines of the first `shown` of `items` to `put`, piece by piece, without any
     /// header. The other items only widen columns, as directories among the arguments do.
-    pub(crate) fn listing<E>(
+    pub fn listing<E>(
         &self,
         items: &[Item],
         shown: usize,
         mut put: impl FnMut(Vec<u8>) -> Result<(), E>,
     ) -> Result<(), E> {
         let sets_in = self.naming.sets_in(items);
-        match self.plan.layout {
+        match self.style.layout {
             Layout::Long => self.long(items, shown, sets_in, put),
             _ => put(self.short(items, shown, sets_in)),
         }
@@ -59,7 +64,7 @@ impl Renderer<'_> {
             widths.widen(&kept);
         }
         if kept.iter().any(|line| line.time.is_none()) || all.len() > LINES_KEPT {
-            widths.expect_time(self.plan.look.expected_width(&self.zone));
+            widths.expect_time(self.style.look.expected_width(&self.zone));
         }
         let items = all.get(..shown).unwrap_or(all);
         if all.len() <= LINES_KEPT {
@@ -76,7 +81,7 @@ impl Renderer<'_> {
             self.naming.push_line_start(&mut out);
             let start = long::push_fields(&mut out, line, widths);
             self.push_long_name(&mut out, &line.name, start);
-            out.push(self.plan.ending);
+            out.push(self.style.ending);
         }
         out
     }
@@ -91,16 +96,16 @@ impl Renderer<'_> {
     }
 
     /// Renders the line `total 123`, the allocated space of a listing.
-    pub(crate) fn total(&self, items: &[Item]) -> Vec<u8> {
+    pub fn total(&self, items: &[Item]) -> Vec<u8> {
         let bytes: u128 = items.iter().map(Item::disk_bytes).sum();
-        let mut line = format!("total {}", self.plan.block_size.show(bytes)).into_bytes();
-        line.push(self.plan.ending);
+        let mut line = format!("total {}", self.style.block_size.show(bytes)).into_bytes();
+        line.push(self.style.ending);
         line
     }
 
     fn indicator(&self, mode: Option<u32>, kind: FileType) -> Option<u8> {
         let kind = mode.map_or(kind, FileType::from_mode);
-        match (self.plan.indicator, kind) {
+        match (self.style.indicator, kind) {
             (Indicator::None, _) => None,
             (_, FileType::Directory) => Some(b'/'),
             (Indicator::Slash, _) => None,
@@ -117,12 +122,12 @@ impl Renderer<'_> {
     fn short(&self, items: &[Item], shown: usize, sets_in: bool) -> Vec<u8> {
         let cells = self.cells(items, shown, sets_in);
         let page = Page {
-            line_width: self.plan.width,
+            line_width: self.style.width,
             tab_width: match self.naming.is_coloured() {
                 true => 0,
-                false => self.plan.tab_width,
+                false => self.style.tab_width,
             },
-            ending: self.plan.ending,
+            ending: self.style.ending,
         };
         let finish = |cell: &Cell, start: usize| {
             let mut out = Vec::with_capacity(cell.width + 1);
@@ -132,12 +137,12 @@ impl Renderer<'_> {
             out.extend(cell.mark);
             out
         };
-        match self.plan.layout {
+        match self.style.layout {
             Layout::Columns => page.columns(&cells, Fill::Down, finish),
             Layout::Across => page.columns(&cells, Fill::Across, finish),
             Layout::Commas => page.separated(&cells, b',', finish),
             Layout::Lines | Layout::Long => {
-                let line = |cell: &Cell| [finish(cell, 0), vec![self.plan.ending]].concat();
+                let line = |cell: &Cell| [finish(cell, 0), vec![self.style.ending]].concat();
                 cells.iter().flat_map(line).collect()
             }
         }
@@ -145,11 +150,11 @@ impl Renderer<'_> {
 
     fn cells(&self, items: &[Item], shown: usize, sets_in: bool) -> Vec<Cell> {
         let fields = |item: &Item| {
-            let inode = self.plan.inode.then(|| inode(item));
-            [inode, self.plan.blocks.then(|| self.blocks(item))]
+            let inode = self.style.inode.then(|| inode(item));
+            [inode, self.style.blocks.then(|| self.blocks(item))]
         };
         // Names separated by commas are not aligned.
-        let lines_up = self.plan.layout != Layout::Commas;
+        let lines_up = self.style.layout != Layout::Commas;
         let mut widths = [0, 0];
         for item in items.iter().filter(|_| lines_up) {
             for (width, field) in widths.iter_mut().zip(fields(item)) {
@@ -176,7 +181,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the width of an item's name in terminal columns.
-    pub(crate) fn name_width(&self, item: &Item, sets_in: bool) -> usize {
+    pub fn name_width(&self, item: &Item, sets_in: bool) -> usize {
         self.naming.name(item, sets_in).width
     }
 
@@ -184,8 +189,8 @@ impl Renderer<'_> {
         let meta = item.meta;
         let unknown = || "?".to_owned();
         Line {
-            inode: self.plan.inode.then(|| inode(item)),
-            blocks: self.plan.blocks.then(|| self.blocks(item)),
+            inode: self.style.inode.then(|| inode(item)),
+            blocks: self.style.blocks.then(|| self.blocks(item)),
             mode: match meta {
                 Some(meta) => mode::render(meta.mode).to_vec(),
                 None => [&[long_letter(item.kind)][..], b"?????????"].concat(),
@@ -201,8 +206,8 @@ impl Renderer<'_> {
             owners: self.owner_fields(meta),
             size: self.size(meta),
             time: meta
-                .and_then(|meta| self.plan.time.of(&meta))
-                .map(|time| self.plan.look.show(time, self.now, &self.zone)),
+                .and_then(|meta| self.style.time.of(&meta))
+                .map(|time| self.style.look.show(time, self.now, &self.zone)),
             name: self.long_name(item, sets_in),
         }
     }
@@ -233,7 +238,7 @@ impl Renderer<'_> {
     }
 
     fn owner_fields(&self, meta: Option<Meta>) -> Vec<Field> {
-        let wanted = self.plan.owners;
+        let wanted = self.style.owners;
         let field = |name: OwnerName, id: u32| match name.filter(|_| !wanted.numeric) {
             Some(name) => Field::Left(name.to_vec()),
             None => Field::Right(id.to_string().into_bytes()),
@@ -260,13 +265,13 @@ impl Renderer<'_> {
             Some(meta) if matches!(meta.file_type(), FileType::Block | FileType::Char) => {
                 SizeField::Device(meta.rdev.major, meta.rdev.minor)
             }
-            Some(meta) => SizeField::Size(self.plan.file_size.show(u128::from(meta.size))),
+            Some(meta) => SizeField::Size(self.style.file_size.show(u128::from(meta.size))),
         }
     }
 
     fn blocks(&self, item: &Item) -> String {
         match item.meta {
-            Some(_) => self.plan.block_size.show(item.disk_bytes()),
+            Some(_) => self.style.block_size.show(item.disk_bytes()),
             None => "?".into(),
         }
     }

@@ -1,15 +1,14 @@
 //! Values of `stat`'s directives: a table with one row per letter.
 
-use trawl_model::{Dev, FileType, Timestamp};
+use trawl_model::{Dev, FileType, TimeKind, Timestamp};
 use trawl_text::owners::Owners;
 
+use crate::listing::Item;
 use crate::stat::format::Part;
-use trawl_answers::TimeKind;
-use trawl_answers::listing::item::Item;
 
 /// A value, with the conversion that prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// `%s`
     Text(Vec<u8>),
     /// `%d`
@@ -25,21 +24,21 @@ pub(crate) enum Value {
 }
 
 /// Everything besides a file's row that its values depend on.
-pub(crate) struct Context<'a> {
+pub struct Context<'a> {
     /// Names of users and groups.
-    pub(crate) owners: &'a Owners,
+    pub owners: &'a Owners,
     /// Formats a time as `%x` shows it.
-    pub(crate) time: &'a dyn Fn(Timestamp) -> String,
+    pub time: &'a dyn Fn(Timestamp) -> String,
     /// Formats a name as `%N` shows it.
-    pub(crate) quote: &'a dyn Fn(&[u8]) -> Vec<u8>,
+    pub quote: &'a dyn Fn(&[u8]) -> Vec<u8>,
     /// Mount point of the file's file system.
-    pub(crate) mount: &'a [u8],
+    pub mount: &'a [u8],
     /// Security context, or `?`.
-    pub(crate) label: &'a [u8],
+    pub label: &'a [u8],
 }
 
 /// Returns the value of a letter; for a link's `%N` also the target.
-pub(crate) fn values(
+pub fn values(
     letter: u8,
     part: Part,
     item: &Item,
@@ -107,7 +106,7 @@ fn name(name: trawl_text::owners::OwnerName) -> Value {
 }
 
 /// Returns the type in words.
-pub(crate) fn type_name(kind: FileType, size: u64) -> &'static str {
+pub fn type_name(kind: FileType, size: u64) -> &'static str {
     match kind {
         FileType::Regular if size == 0 => "regular empty file",
         FileType::Regular => "regular file",

@@ -1,7 +1,7 @@
 //! Names side by side: in as many columns as fit, filled from top to bottom or from left to right,
 //! or separated by commas.
 
-use crate::ls::name::Name;
+use crate::listing::name::Name;
 
 /// Minimum width of a column: one character and the two spaces between columns.
 const COLUMN_MIN_WIDTH: usize = 3;

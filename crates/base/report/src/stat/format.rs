@@ -11,20 +11,20 @@ const WIDTH_MAX: usize = 1 << 20;
 
 /// Layout of a directive: `%-010.3X`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spec {
-    pub(crate) left: bool,
-    pub(crate) plus: bool,
-    pub(crate) space: bool,
-    pub(crate) alternate: bool,
-    pub(crate) zero: bool,
-    pub(crate) width: usize,
+struct Spec {
+    left: bool,
+    plus: bool,
+    space: bool,
+    alternate: bool,
+    zero: bool,
+    width: usize,
     /// `Some(None)` for a dot without digits.
-    pub(crate) precision: Option<Option<usize>>,
+    precision: Option<Option<usize>>,
 }
 
 /// Part of a device number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// The whole number.
     Whole,
     /// `%Hd`: the major number.
@@ -41,13 +41,13 @@ enum Piece {
 
 /// A parsed format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Format {
+pub struct Format {
     pieces: Vec<Piece>,
 }
 
 /// Whether backslash escapes are interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Escapes {
+pub enum Escapes {
     /// `--printf`: they are.
     Read,
     /// `-c`: a backslash stands for itself.
@@ -56,7 +56,8 @@ pub(crate) enum Escapes {
 
 /// An invalid format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadFormat {
+#[non_exhaustive]
+pub enum BadFormat {
     /// A `%` followed by flags and then by another `%` or by the end.
     #[error("{directive}: invalid directive; write %% for a percent sign")]
     Invalid {
@@ -67,7 +68,7 @@ pub(crate) enum BadFormat {
 
 /// Subject of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subject {
+pub enum Subject {
     /// Files.
     File,
     /// The file systems that contain the files.
@@ -87,11 +88,10 @@ impl Subject {
 
 impl Format {
     /// Parses a format.
-    pub(crate) fn parse(
-        text: &[u8],
-        escapes: Escapes,
-        subject: Subject,
-    ) -> Result<Format, BadFormat> {
+    ///
+    /// # Errors
+    /// If a directive is invalid.
+    pub fn parse(text: &[u8], escapes: Escapes, subject: Subject) -> Result<Format, BadFormat> {
         let mut pieces = Vec::new();
         let mut literal = Vec::new();
         let mut rest = text;
@@ -111,24 +111,20 @@ impl Format {
 
     /// Returns the format with a line end after it.
     #[must_use]
-    pub(crate) fn line(mut self) -> Format {
+    pub fn line(mut self) -> Format {
         self.pieces.push(Piece::Text(b"\n".to_vec()));
         self
     }
 
     /// Returns true if the format has a directive with this letter.
-    pub(crate) fn has(&self, wanted: u8) -> bool {
+    pub fn has(&self, wanted: u8) -> bool {
         let mut pieces = self.pieces.iter();
         pieces.any(|piece| matches!(piece, Piece::Directive(_, _, letter) if *letter == wanted))
     }
 
     /// Appends the output of the format. `value` returns the value of a letter, or two values that
     /// are joined by an arrow.
-    pub(crate) fn render(
-        &self,
-        out: &mut Vec<u8>,
-        value: &dyn Fn(u8, Part) -> (Value, Option<Value>),
-    ) {
+    pub fn render(&self, out: &mut Vec<u8>, value: &dyn Fn(u8, Part) -> (Value, Option<Value>)) {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),

@@ -1,0 +1,287 @@
+//! Extended attributes of entries and of everything below directories.
+
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_find::regex::{Dialect, Regex};
+use trawl_find::resolve::{Follow, Resolved};
+use trawl_model::FileType;
+use trawl_model::path::{display, is_within, split};
+use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
+use trawl_session::{Depth, NotIndexed, Session};
+use trawl_text::glob::Case;
+use trawl_text::locale::Locale;
+
+use crate::error::AnswerError;
+
+/// Selection of attributes by name.
+pub enum Names {
+    /// This one.
+    One(Vec<u8>),
+    /// Those whose names match a regular expression.
+    Matching(Box<Regex>),
+    /// All.
+    All,
+}
+
+impl Names {
+    /// Selects the names in which `pattern`, an extended regular expression, matches any part; `-`
+    /// selects all. Returns `None` if the pattern is invalid.
+    pub fn matching(pattern: &[u8], locale: Locale) -> Option<Names> {
+        match pattern {
+            b"-" | b"" => Some(Names::All),
+            pattern => {
+                let extended = Dialect::PosixExtended;
+                // The pattern must be valid by itself, too.
+                Regex::new(pattern, extended, Case::Sensitive, locale).ok()?;
+                let anywhere = [b".*(", pattern, b").*"].concat();
+                let regex = Regex::new(&anywhere, extended, Case::Sensitive, locale).ok()?;
+                Some(Names::Matching(Box::new(regex)))
+            }
+        }
+    }
+
+    /// Returns true if the name is selected.
+    pub fn has(&self, name: &[u8]) -> bool {
+        match self {
+            Names::One(one) => one == name,
+            Names::Matching(regex) => regex.matches(name),
+            Names::All => true,
+        }
+    }
+}
+
+/// Returns the kernel's error for an attribute that an entry does not have.
+pub fn absent(name: &[u8]) -> &'static str {
+    let spaces: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
+    if spaces.contains(&name) {
+        return "Invalid argument";
+    }
+    let is_acl = name.starts_with(b"system.posix_acl_");
+    match is_acl || spaces.iter().any(|space| name.starts_with(space)) {
+        true => "No such attribute",
+        false => "Operation not supported",
+    }
+}
+
+/// Entries that are asked about besides an argument, and links that are followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// True to ask about everything below directories, too.
+    pub recursive: bool,
+    /// True for the attributes of links, not of their targets.
+    pub no_dereference: bool,
+    /// True to enter the directories that links below an argument lead to.
+    pub logical: bool,
+    /// True not to enter directories through links, not even from arguments.
+    pub physical: bool,
+}
+
+/// What is found at a path.
+pub enum Found<'a> {
+    /// The entry's attributes.
+    Attributes(&'a [Attribute]),
+    /// A link without a target.
+    Dangling(NoTarget),
+}
+
+/// Why a link has no target.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoTarget {
+    /// No source contains it.
+    #[error("{0}")]
+    NotIndexed(NotIndexed),
+    /// Links lead in a circle.
+    #[error("Too many levels of symbolic links")]
+    Loop,
+    /// It does not exist.
+    #[error("No such file or directory")]
+    Missing,
+}
+
+/// Passes the attributes of `given`, and of what the options ask for besides, to `visit`, with each
+/// path spelled from `given`.
+///
+/// # Errors
+/// If the index cannot be read, or the visitor's.
+pub fn attributes<E: From<AnswerError>>(
+    session: &mut Session<'_>,
+    given: &OsStr,
+    options: Options,
+    visit: impl FnMut(&[u8], Found<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    Walk { options, visit }.argument(session, given)
+}
+
+/// A walk over entries.
+struct Walk<F> {
+    options: Options,
+    visit: F,
+}
+
+impl<F> Walk<F> {
+    /// Returns the directory below which to continue, if the argument leads to one that must be
+    /// entered.
+    fn top(
+        &self,
+        session: &mut Session<'_>,
+        spelled: &[u8],
+        start: Start,
+    ) -> Result<Option<Start>, AnswerError> {
+        let may_follow =
+            self.options.logical || !(self.options.physical || self.options.no_dereference);
+        let own = match session.resolve(spelled, Follow::Never)? {
+            Some(Resolved::To(Located::Found(own), _)) => *own,
+            _ => return Ok(None),
+        };
+        if own.own_row().file_type() != FileType::Symlink {
+            return Ok(start.is_dir.then_some(start));
+        }
+        let target = match session.resolve(spelled, Follow::Last)? {
+            Some(Resolved::To(Located::Found(target), _)) => *target,
+            _ => return Ok(None),
+        };
+        Ok((may_follow && target.is_dir).then_some(target))
+    }
+}
+
+impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> {
+    fn argument(&mut self, session: &mut Session<'_>, given: &OsStr) -> Result<(), E> {
+        let follow = match self.options.no_dereference {
+            true => Follow::Never,
+            false => Follow::Last,
+        };
+        let Some(start) = session.locate(given, follow).map_err(AnswerError::from)? else {
+            return Ok(());
+        };
+        let spelled = given.as_bytes();
+        self.show(spelled, &own(session, &start)?)?;
+        if !self.options.recursive {
+            return Ok(session
+                .note(&start, Depth::Itself)
+                .map_err(AnswerError::from)?);
+        }
+        if let Some(top) = self.top(session, spelled, start)? {
+            session.note(&top, Depth::All).map_err(AnswerError::from)?;
+            self.below(session, spelled, &top, &[])?;
+        }
+        Ok(())
+    }
+
+    /// Shows everything below `top`, spelled from `spelled`, except the content of directories in
+    /// `around`, from which a link led here.
+    fn below(
+        &mut self,
+        session: &mut Session<'_>,
+        spelled: &[u8],
+        top: &Start,
+        around: &[Vec<u8>],
+    ) -> Result<(), E> {
+        let follows = !self.options.no_dereference || self.options.logical;
+        let request = AttributeRequest {
+            links: match follows {
+                true => Links::Always,
+                false => Links::LikeOthers,
+            },
+            ..AttributeRequest::default()
+        };
+        let mut done = Ok(());
+        // The target of a link may be added to the session's index meanwhile.
+        let index = session.share_index();
+        let whole = index.attributes_below(top, &request, |entry| {
+            let within = |dir: &Vec<u8>| is_within(&entry.path, dir) && entry.path != *dir;
+            if around
+                .iter()
+                .any(|dir| is_within(dir, &top.path) && within(dir))
+            {
+                return ControlFlow::Continue(());
+            }
+            let path = below(spelled, &top.path, &entry.path);
+            done = match entry.is_link && follows {
+                true => self.link(session, &path, &entry, &chain(around, top, &entry)),
+                false => self.show(&path, &entry.attributes),
+            };
+            match done {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        whole.map_err(AnswerError::from)?;
+        done
+    }
+
+    /// Shows the attributes of a link's target and, with `-L`, of everything below the target.
+    fn link(
+        &mut self,
+        session: &mut Session<'_>,
+        path: &[u8],
+        link: &Attributed,
+        around: &[Vec<u8>],
+    ) -> Result<(), E> {
+        let resolved = session.resolve(display(&link.path), Follow::Last);
+        let target = match resolved.map_err(AnswerError::from)? {
+            Some(Resolved::To(Located::Found(target), _)) => Some(*target),
+            Some(Resolved::To(Located::NotIndexed { nearest }, to)) => {
+                let outside = NotIndexed { path: to, nearest };
+                self.dangles(path, NoTarget::NotIndexed(outside))?;
+                None
+            }
+            Some(Resolved::Loop) => {
+                self.dangles(path, NoTarget::Loop)?;
+                None
+            }
+            _ => {
+                self.dangles(path, NoTarget::Missing)?;
+                None
+            }
+        };
+        if self.options.no_dereference {
+            self.show(path, &link.attributes)?;
+        } else if let Some(target) = &target {
+            self.show(path, &own(session, target)?)?;
+        }
+        match target {
+            Some(target)
+                if self.options.logical && target.is_dir && !around.contains(&target.path) =>
+            {
+                self.below(session, path, &target, around)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn show(&mut self, path: &[u8], attributes: &[Attribute]) -> Result<(), E> {
+        (self.visit)(path, Found::Attributes(attributes))
+    }
+
+    fn dangles(&mut self, path: &[u8], why: NoTarget) -> Result<(), E> {
+        match self.options.no_dereference {
+            true => Ok(()),
+            false => (self.visit)(path, Found::Dangling(why)),
+        }
+    }
+}
+
+/// Returns the attributes of an entry.
+fn own(session: &Session<'_>, start: &Start) -> Result<Vec<Attribute>, AnswerError> {
+    Ok(session.index().attributes(start)?)
+}
+
+/// Returns the path of an entry below `top`, which is spelled `spelled`. There is a slash between
+/// the two even if `spelled` ends in one, as in getfattr.
+fn below(spelled: &[u8], top: &[u8], path: &[u8]) -> Vec<u8> {
+    [spelled, path.strip_prefix(top).unwrap_or(path)].concat()
+}
+
+/// Returns `around` and the directories from `top` down to an entry.
+fn chain(around: &[Vec<u8>], top: &Start, entry: &Attributed) -> Vec<Vec<u8>> {
+    let mut chain = around.to_vec();
+    let mut at = &entry.path[..];
+    while let Some((dir, _)) = split(at).filter(|(dir, _)| is_within(dir, &top.path)) {
+        chain.push(dir.to_vec());
+        at = dir;
+    }
+    chain
+}
