@@ -8,6 +8,7 @@
 //! | [`Report`] | writes rows in a form, as they come |
 //! | `json`, [`csv`], `null` | the forms: JSON lines, comma-separated values, values that end with a NUL |
 //! | [`table`] | aligned columns for people |
+//! | [`bar`] | bars that show shares |
 //! | [`width`] | number of terminal columns that text takes |
 //! | [`controls`] | control characters in text for terminals |
 //! | [`listing`] | listings of directories as ls prints them |
@@ -19,6 +20,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bar;
 pub mod block_size;
 pub mod controls;
 pub mod csv;

@@ -29,7 +29,8 @@ use crate::scope::Session;
 use trawl_session::now;
 
 use self::kinds::KindsParser;
-use self::render::{Ink, Weight, section};
+use self::render::{Weight, section};
+use trawl_report::bar::Ink;
 
 const EXAMPLES: &str = "\
 Every name counts, including several names of the same file; the first line

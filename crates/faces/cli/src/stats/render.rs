@@ -2,33 +2,12 @@
 
 use trawl_answers::stats::Group;
 use trawl_query::Count;
-use trawl_text::locale::Locale;
+use trawl_report::bar::{Ink, bar, share};
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::index::progress::{counted, grouped};
 use crate::width::width;
-
-pub(crate) const BAR_WIDTH: usize = 20;
-
-/// Characters that bars are drawn with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ink {
-    /// Block characters, with a resolution of an eighth of a column.
-    Blocks,
-    /// Number signs, where text is not UTF-8.
-    Signs,
-}
-
-impl Ink {
-    /// Returns the characters that this locale can show.
-    pub(crate) fn of(locale: Locale) -> Ink {
-        match locale.is_utf8() {
-            true => Ink::Blocks,
-            false => Ink::Signs,
-        }
-    }
-}
 
 /// Quantity of which shares and bars are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -134,29 +113,6 @@ fn push_line(out: &mut Vec<u8>, cells: &[Vec<u8>; 4], widths: &[usize; 4]) {
     }
 }
 
-/// Returns a part as a fraction of the whole, from 0 to 1.
-pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
-}
-
-pub(crate) fn bar(share: f64, ink: Ink) -> String {
-    let eighths = (share.clamp(0.0, 1.0) * (BAR_WIDTH * 8) as f64).round() as usize;
-    match ink {
-        Ink::Signs => "#".repeat(eighths.div_ceil(8)),
-        Ink::Blocks => {
-            let mut out = "█".repeat(eighths / 8);
-            // U+2589 is seven eighths wide, U+258F one eighth.
-            let rest = u32::try_from(eighths % 8).unwrap_or(0);
-            out.extend((rest > 0).then(|| char::from_u32(0x2590 - rest)).flatten());
-            out
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,16 +171,5 @@ mod tests {
         assert!(head(&of_files, Weight::Entries).ends_with("  share of files"));
         assert!(head(&of_files, Weight::Disk).ends_with("  share of files' disk"));
         assert!(head(&row("d", 1, 0), Weight::Content).ends_with("  share of content"));
-    }
-
-    #[test]
-    fn bars_are_as_long_as_the_share() {
-        assert_eq!(bar(1.0, Ink::Blocks), "█".repeat(BAR_WIDTH));
-        assert_eq!(bar(0.5 / 160.0 + 1.0 / 160.0, Ink::Blocks), "▎");
-        assert_eq!(bar(7.0 / 160.0, Ink::Blocks), "▉");
-        assert_eq!(bar(0.0, Ink::Blocks), "");
-        assert_eq!(bar(share(1, 0), Ink::Signs), "");
-        assert_eq!(bar(0.001, Ink::Signs), "");
-        assert_eq!(bar(0.01, Ink::Signs), "#");
     }
 }

@@ -30,8 +30,8 @@ use crate::forms::{FormArgs, Offer, Rows};
 use crate::output::{Device, Output, cells};
 use crate::rows::{self, Form, Report};
 use crate::scope::Session;
-use crate::stats::render::Ink;
 use trawl_answers::listing::COLUMNS;
+use trawl_report::bar::Ink;
 use trawl_session::now;
 
 const EXAMPLES: &str = "\

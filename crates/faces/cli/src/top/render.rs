@@ -4,7 +4,7 @@ use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format};
 
 use crate::index::progress::grouped;
-use crate::stats::render::{BAR_WIDTH, Ink, bar, share};
+use trawl_report::bar::{BAR_WIDTH, Ink, bar, share};
 
 /// Format of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
