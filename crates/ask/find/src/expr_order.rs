@@ -93,6 +93,16 @@ fn place(part: &Expr, level: Level) -> PartGroup {
     }
 }
 
+/// Returns whether another part is at the end of a run once its groups have been moved to the
+/// front. GNU find turns the parts of a group around, except those that it leaves where they are.
+fn moves_last(run: impl DoubleEndedIterator<Item = PartGroup>) -> bool {
+    let mut from_the_end = run.rev();
+    let Some(last) = from_the_end.next() else {
+        return false;
+    };
+    from_the_end.any(|other| other > last || other == last && last < PartGroup::Rest)
+}
+
 /// Returns the most that a part needs; `None` if it has an effect.
 fn needs(part: &Expr) -> Option<Needs> {
     let mut most = Some(Needs::Nothing);
@@ -206,8 +216,7 @@ impl Joins {
         let mut is_last_moved = false;
         for run in parts.chunk_by_mut(|a, b| is_pure(a) && is_pure(b)) {
             let place = |(part, _): &(Part, f32)| place(&part.expr, level);
-            let last = run.last().map(place);
-            is_last_moved = run.iter().map(place).max() > last;
+            is_last_moved = moves_last(run.iter().map(place));
             run.sort_by_key(place);
         }
         let in_lists = parts.last().map_or(1.0, |(_, so_far)| *so_far);
