@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_format::schema::DirColumn;
-use trawl_model::{Dev, Gid, Meta, Timestamp, Uid, path};
+use trawl_model::{Dev, Gid, Timestamp, Uid, path};
 
 /// Sums over rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,29 @@ impl Sums {
     }
 }
 
+/// A directory's own attributes, recorded when it was listed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Inode number.
+    pub ino: u64,
+    /// Device number.
+    pub dev: Dev,
+    /// Type and permission bits.
+    pub mode: u32,
+    /// Hard links.
+    pub nlink: u32,
+    /// Owner.
+    pub uid: Uid,
+    /// Owning group.
+    pub gid: Gid,
+    /// Apparent size, bytes.
+    pub size: u64,
+    /// Allocated 512-byte units.
+    pub blocks: u64,
+    /// Last change of its entries.
+    pub mtime: Timestamp,
+}
+
 /// A listed directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
@@ -64,9 +87,8 @@ pub struct Directory {
     pub path: Vec<u8>,
     /// Depth below the start, which has depth 0.
     pub depth: usize,
-    /// Its own attributes, recorded when it was listed: those that [`Sums`] and questions about
-    /// directories need, with `mtime` as the only time.
-    pub own: Meta,
+    /// Its own attributes.
+    pub own: Own,
     /// Sums over its own rows, without those of its subdirectories. Each hard
     /// link counts.
     pub sums: Sums,
@@ -265,8 +287,8 @@ fn read_sums(segment: SegmentAt, number: &impl Fn(usize) -> u64) -> (Sums, RowPl
     (sums, place)
 }
 
-fn read_own(number: &impl Fn(usize) -> u64) -> Meta {
-    Meta {
+fn read_own(number: &impl Fn(usize) -> u64) -> Own {
+    Own {
         ino: number(11),
         dev: Dev::from_u64(number(12)),
         mode: number(13) as u32,
@@ -279,6 +301,5 @@ fn read_own(number: &impl Fn(usize) -> u64) -> Meta {
             secs: number(17) as i64,
             nanos: number(18) as u32,
         },
-        ..Meta::default()
     }
 }

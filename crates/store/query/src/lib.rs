@@ -72,7 +72,7 @@ mod xattrs;
 pub use as_of::AsOf;
 pub use asker::{Asker, asker};
 pub use blocks::{Block, BlockListing, Blocks};
-pub use directories::{DirRequest, Directory, Sums};
+pub use directories::{DirRequest, Directory, Own, Sums};
 pub use duplicates::{Alike, DuplicateRequest};
 pub use entries_at::Entry;
 pub use error::{QueryError, Result};
