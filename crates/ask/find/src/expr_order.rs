@@ -93,16 +93,6 @@ fn place(part: &Expr, level: Level) -> PartGroup {
     }
 }
 
-/// Returns whether another part is at the end of a run once its groups have been moved to the
-/// front. GNU find turns the parts of a group around, except those that it leaves where they are.
-fn moves_last(run: impl DoubleEndedIterator<Item = PartGroup>) -> bool {
-    let mut from_the_end = run.rev();
-    let Some(last) = from_the_end.next() else {
-        return false;
-    };
-    from_the_end.any(|other| other > last || other == last && last < PartGroup::Rest)
-}
-
 /// Returns the most that a part needs; `None` if it has an effect.
 fn needs(part: &Expr) -> Option<Needs> {
     let mut most = Some(Needs::Nothing);
@@ -125,22 +115,14 @@ pub(crate) struct Part {
     /// moved to the front. GNU find then uses the part that was left at the
     /// list's end, and the parts that stood before that one.
     in_lists: f32,
-    /// True if a part of it counts as one that has an effect.
-    has_effect: bool,
-    /// True if no test of a name, a number or a type is moved to the front across it. GNU find
-    /// notes the effect of a list at the part that stood at the list's end, and overlooks it once
-    /// that part has itself been moved to the front.
-    counts_in_lists: bool,
 }
 
 impl Part {
-    fn new(expr: Expr, likelihood: f32, has_effect: bool) -> Part {
+    fn new(expr: Expr, likelihood: f32) -> Part {
         Part {
             expr,
             likelihood,
             in_lists: likelihood,
-            has_effect,
-            counts_in_lists: has_effect,
         }
     }
 
@@ -149,27 +131,21 @@ impl Part {
         match expr {
             Expr::Leaf(node) => {
                 let likelihood = node.likelihood();
-                let has_effect = node.effect != Effect::None;
-                Part::new(Expr::Leaf(node), likelihood, has_effect)
+                Part::new(Expr::Leaf(node), likelihood)
             }
             Expr::Not(inner) => {
                 let inner = Part::of(*inner, level);
-                let (expr, likelihood) = (Box::new(inner.expr), 1.0 - inner.likelihood);
-                Part::new(Expr::Not(expr), likelihood, inner.has_effect)
+                Part::new(Expr::Not(Box::new(inner.expr)), 1.0 - inner.likelihood)
             }
             Expr::And(parts) => Joins::And.list(Joins::And.flatten(parts), level),
             Expr::Or(parts) => Joins::Or.list(Joins::Or.flatten(parts), level),
             Expr::Comma(parts) => {
-                let parts = parts.into_iter().map(|part| Part::of(part, level));
-                let parts: Vec<Part> = parts.collect();
-                let has_effect = parts.iter().any(|part| part.counts_in_lists);
-                let parts = parts.into_iter().map(|part| part.expr).collect();
-                Part::new(Expr::Comma(parts), 1.0, has_effect)
+                let parts = parts.into_iter().map(|part| Part::of(part, level).expr);
+                Part::new(Expr::Comma(parts.collect()), 1.0)
             }
             Expr::Sorted(node, inner) => {
                 let inner = Part::of(*inner, level);
-                let expr = Expr::Sorted(node, Box::new(inner.expr));
-                Part::new(expr, inner.likelihood, inner.has_effect)
+                Part::new(Expr::Sorted(node, Box::new(inner.expr)), inner.likelihood)
             }
         }
     }
@@ -211,13 +187,9 @@ impl Joins {
             (part, here)
         };
         let mut parts: Vec<(Part, f32)> = parts.into_iter().map(with_those_before).collect();
-        let has_effect = parts.iter().any(|(part, _)| part.counts_in_lists);
-        let is_pure = |part: &(Part, f32)| !part.0.counts_in_lists;
-        let mut is_last_moved = false;
+        let is_pure = |part: &(Part, f32)| needs(&part.0.expr).is_some();
         for run in parts.chunk_by_mut(|a, b| is_pure(a) && is_pure(b)) {
-            let place = |(part, _): &(Part, f32)| place(&part.expr, level);
-            is_last_moved = moves_last(run.iter().map(place));
-            run.sort_by_key(place);
+            run.sort_by_key(|(part, _)| place(&part.expr, level));
         }
         let in_lists = parts.last().map_or(1.0, |(_, so_far)| *so_far);
         for at in (1..parts.len()).rev() {
@@ -233,8 +205,6 @@ impl Joins {
             },
             likelihood: so_far.unwrap_or(1.0),
             in_lists,
-            has_effect,
-            counts_in_lists: has_effect && !is_last_moved,
         }
     }
 
@@ -328,11 +298,7 @@ pub(crate) mod tests {
 
     fn drawn(prng: &mut Prng, levels: u64) -> String {
         if levels == 0 || prng.once_in(3) {
-            // Nothing may move across a part that has an effect.
-            return match prng.once_in(8) {
-                true => "-print0".to_owned(),
-                false => prng.word(TESTS).to_owned(),
-            };
+            return prng.word(TESTS).to_owned();
         }
         let parts = (0..2 + prng.below(3)).map(|_| drawn(prng, levels - 1));
         let parts: Vec<String> = parts.collect();

@@ -1,7 +1,7 @@
 //! Known differences: command lines that the random part leaves out. Each has an example that must
 //! still differ, so that a row is removed once its difference is resolved.
 
-use trawl_testkit::finders::case::Word;
+use trawl_testkit::finders::case::{Expr, Operator, Word};
 use trawl_testkit::finders::environment::language;
 use trawl_testkit::finders::plan::{Kind, Node, Plan};
 use trawl_testkit::finders::{Case, Side, Vocabulary};
@@ -145,6 +145,34 @@ pub(crate) static KNOWN: &[Known] = &[
         language: None,
         place: Place::Usual,
         example: &["f", "f", "-delete"],
+    },
+    Known {
+        what: "find forgets an action in a list of -o when it moves tests behind that list ahead of it",
+        sides: BOTH,
+        is_in: |asked| {
+            let all = Expr::Join(Operator::And, Word::new(), asked.case.exprs.clone());
+            has_action_in_or(&all)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Usual,
+        example: &[
+            "(", "-print", "-o", "-type", "l", "-o", "-type", "d", ")", "-type", "b",
+        ],
+    },
+    Known {
+        what: "find forgets an action in a list when it puts the tests behind it in another order, and moves tests ahead of the list",
+        sides: BOTH,
+        is_in: |asked| {
+            let all = Expr::Join(Operator::And, Word::new(), asked.case.exprs.clone());
+            moves_ahead_of_action(&all)
+        },
+        asker: Asker::Ourselves,
+        language: None,
+        place: Place::Usual,
+        example: &[
+            ".", "-print", "-size", "1", "-type", "s", "-o", "-name", "f",
+        ],
     },
     Known {
         what: "find -O3 orders tests in another way, and puts some ahead of actions",
@@ -350,6 +378,66 @@ fn has_pattern_of(case: &Case, is_bytes: bool) -> bool {
     })
 }
 
+/// Returns true if the expression does more than test: it has an action.
+fn acts(expr: &Expr) -> bool {
+    let mut leaves = Vec::new();
+    expr.leaves(&mut leaves);
+    let is_action = |leaf: &&[Word]| {
+        leaf.first()
+            .is_some_and(|word| ACTIONS.iter().any(|name| word.starts_with(name)))
+    };
+    leaves.iter().any(is_action)
+}
+
+/// Returns true if a list has something after a list of `-a` in which an action precedes two or
+/// more tests.
+fn moves_ahead_of_action(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) => false,
+        Expr::Not(_, inner) | Expr::Group(inner) => moves_ahead_of_action(inner),
+        Expr::Join(_, _, parts) => {
+            let before = parts.split_last().map_or(&[][..], |(_, before)| before);
+            before.iter().any(acts_before_tests) || parts.iter().any(moves_ahead_of_action)
+        }
+    }
+}
+
+fn acts_before_tests(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) | Expr::Not(..) => false,
+        Expr::Group(inner) => acts_before_tests(inner),
+        Expr::Join(Operator::And, _, parts) => {
+            let early = parts.len().saturating_sub(2);
+            parts[..early].iter().any(acts) || parts.iter().any(acts_before_tests)
+        }
+        Expr::Join(_, _, parts) => parts.iter().any(acts_before_tests),
+    }
+}
+
+fn has_action_in_or(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) => false,
+        Expr::Not(_, inner) | Expr::Group(inner) => has_action_in_or(inner),
+        Expr::Join(Operator::And, _, parts) => {
+            let or = |part: &Expr| contains_or(part) && acts(part);
+            parts.len() > 1 && parts.iter().any(or) || parts.iter().any(has_action_in_or)
+        }
+        Expr::Join(_, _, parts) => parts.iter().any(has_action_in_or),
+    }
+}
+
+fn contains_or(expr: &Expr) -> bool {
+    match expr {
+        Expr::Leaf(_) => false,
+        Expr::Not(_, inner) | Expr::Group(inner) => contains_or(inner),
+        Expr::Join(Operator::Or, ..) => true,
+        Expr::Join(_, _, parts) => parts.iter().any(contains_or),
+    }
+}
+
+const ACTIONS: &[&[u8]] = &[
+    b"-print", b"-fprint", b"-exec", b"-ok", b"-ls", b"-fls", b"-quit", b"-prune",
+];
 fn starts(case: &Case) -> Vec<Word> {
     case.starts
         .iter()
