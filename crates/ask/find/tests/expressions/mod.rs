@@ -173,6 +173,16 @@ impl Words {
         made
     }
 
+    /// Returns true if GNU find may forget an action: it notes the effect of a list at the list's
+    /// last part, and moves later tests ahead of the action once that part has been moved itself.
+    pub(crate) fn may_be_forgotten(&self) -> bool {
+        let is = |names: &[&str], word: &[u8]| names.iter().any(|name| name.as_bytes() == word);
+        let actions = |word: &&Vec<u8>| is(&["-print0", "-printf", "-prune"], word);
+        let last = usize::from(!self.by_line);
+        let inner = self.words.iter().filter(actions).count() > last;
+        inner && self.words.iter().any(|word| is(&["-o"], word))
+    }
+
     fn push(&mut self, word: &str) {
         self.words.push(word.as_bytes().to_vec());
     }
