@@ -54,7 +54,7 @@ impl Ended {
         }
     }
 
-    /// Returns the error; that the visitor ended the answer is none.
+    /// Returns the error. It is no error that the visitor ended the answer.
     pub(crate) fn error(done: Result<(), Ended>) -> Result<(), AnswerError> {
         match done {
             Err(Ended::Failed(error)) => Err(error),

@@ -91,7 +91,7 @@ enum Last {
     Unknown,
 }
 
-/// What was seen in all snapshots together.
+/// The states of the path in all snapshots together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// True if the path exists in one of them.

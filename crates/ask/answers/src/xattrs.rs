@@ -78,7 +78,7 @@ pub struct Options {
     pub physical: bool,
 }
 
-/// What is found at a path.
+/// The result for a path.
 pub enum Found<'a> {
     /// The entry's attributes.
     Attributes(&'a [Attribute]),

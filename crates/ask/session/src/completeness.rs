@@ -1,6 +1,6 @@
 //! How complete an answer is.
 
-/// What is missing in an answer. The default is a complete answer.
+/// The gaps of an answer. By default there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completeness {
     /// Number of paths of the question that do not exist, or that cannot be looked up or listed.

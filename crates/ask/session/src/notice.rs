@@ -123,7 +123,7 @@ pub enum Missing {
     Unread(io::Error),
     /// It is empty, or a link leads to nothing.
     NotFound,
-    /// It asks for a directory, and is none.
+    /// It ends in a slash, but is not a directory.
     NotDirectory,
     /// The user may not look it up.
     Denied,

@@ -57,7 +57,7 @@ pub struct Interrupts<'a> {
 pub struct Options<'a> {
     /// The time that the question is about.
     pub when: When,
-    /// What is reported at the end.
+    /// The notices at the end.
     pub report: Report,
     /// How the question is ended early.
     pub interrupts: Interrupts<'a>,

@@ -11,7 +11,7 @@ use trawl_text::words::cause;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// What was asked for is invalid or impossible.
+    /// The request is invalid or impossible.
     #[error("{0}")]
     Usage(String),
     /// A file, directory or process could not be used.

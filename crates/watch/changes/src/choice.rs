@@ -83,7 +83,7 @@ pub struct Watched {
     pub begun: Begun<AnySource>,
 }
 
-/// What is known when it is the turn of a row.
+/// The facts by which a row decides whether its source is tried.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
     /// The kind of change source that the user wants.

@@ -44,7 +44,7 @@ pub enum Links {
     Targets,
 }
 
-/// What is summed up.
+/// Options of [`Du`]: the entries to sum up, and how.
 #[derive(Debug)]
 pub struct DuOptions {
     /// Kinds of entries that get a sum.
@@ -192,8 +192,9 @@ impl<'a> Du<'a> {
         self.total
     }
 
-    /// Sums up a path and passes the sums to `visit`, which may end the answer. What does not exist, or was counted as part
-    /// of an earlier path, gives no sum; the session reports what is missing.
+    /// Sums up a path and passes the sums to `visit`, which may end the answer. A path that does not
+    /// exist, or that was counted as part of an earlier one, gives no sum; the session reports what
+    /// is missing.
     ///
     /// # Errors
     /// If the index cannot be read.

@@ -23,10 +23,10 @@ pub enum Verify {
     Content,
 }
 
-/// What is looked for.
+/// Options of [`duplicates`].
 #[derive(Clone, Copy, Debug)]
 pub struct DuplicatesOptions {
-    /// What the files have in common.
+    /// The attributes that the files have in common.
     pub alike: Alike,
     /// Minimum size in bytes.
     pub least_bytes: u64,

@@ -32,7 +32,7 @@ pub fn expect<'i>(
 /// Returns the final target of the links that begin at `path`, and its path.
 ///
 /// # Errors
-/// Says why there is none.
+/// Returns the reason if there is none.
 pub fn target(session: &Session<'_>, path: &[u8]) -> Result<(Item, Vec<u8>), Missing> {
     match resolve(session.known(), b"", path, Follow::Last) {
         Ok(Resolved::To(Located::Found(start), end)) => {

@@ -18,7 +18,7 @@ pub use self::kinds::{By, Kinds};
 use crate::error::AnswerError;
 use crate::expression::Expression;
 
-/// What is counted.
+/// Options of [`stats`].
 pub struct StatsOptions<'a> {
     /// Kinds by which entries are counted.
     pub kinds: &'a [Kinds],

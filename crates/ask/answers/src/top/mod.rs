@@ -74,7 +74,7 @@ impl SizeKind {
     }
 }
 
-/// What is ranked.
+/// Options of [`top`].
 pub struct TopOptions<'a> {
     /// The subject.
     pub subject: Subject,

@@ -216,7 +216,7 @@ impl Threshold {
 /// All decisions about the answer and its output.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// What is summed up.
+    /// The entries to sum up, and how.
     pub(crate) options: DuOptions,
     pub(crate) measure: Measure,
     pub(crate) threshold: Threshold,

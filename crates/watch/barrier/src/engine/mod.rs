@@ -108,7 +108,7 @@ pub struct Opened {
 /// Opens the source again after a failure.
 pub type Opener = Box<dyn FnMut() -> std::result::Result<Opened, LiveError> + Send>;
 
-/// What is known of the source at the start.
+/// The state of the source at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// It was scanned after it was opened.
@@ -214,7 +214,7 @@ pub struct Parts {
     pub reopen: Opener,
     /// Applies the changes.
     pub applier: Box<dyn Applier>,
-    /// What is known of the source.
+    /// The state of the source.
     pub start: Start,
     /// The current snapshot.
     pub snapshot: Option<SnapshotId>,
