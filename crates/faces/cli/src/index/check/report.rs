@@ -176,7 +176,7 @@ pub(crate) static DIFFERENCE: Schema = Schema {
     samples: &[],
 };
 
-/// What was compared for a user.
+/// Rows about users whose views were compared.
 pub(crate) static USER: Schema = Schema {
     row: "a user whose view was compared",
     fields: &[
