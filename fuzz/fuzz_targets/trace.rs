@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 
 use libfuzzer_sys::fuzz_target;
 use trawl_writer::verify::{Scope, verify};
-use trawl_format::IndexDir;
 use trawl_writer::{DEFAULT_MEMORY_BYTES, SnapshotWriter, WriterOptions};
 use trawl_model::guard::Credentials;
 use trawl_model::Timestamp;
