@@ -60,7 +60,8 @@ pub struct Trouble {
     pub errno: i32,
 }
 
-/// The result of stat(2). Device numbers are encoded as by makedev(3).
+/// The result of stat(2). Device numbers are encoded as by makedev(3). Not [`Meta`], because packed
+/// records carry any 64-bit number of links, which [`Meta`] cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// `st_dev`

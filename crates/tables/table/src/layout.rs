@@ -150,7 +150,8 @@ pub struct Time {
     pub nanos: u32,
 }
 
-/// A result of statx(2) without following links.
+/// A result of statx(2) without following links. A struct of its own, because it is a record of the
+/// table file and this crate depends on nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of struct statx")]
 pub struct Stat {

@@ -42,7 +42,7 @@ pub(crate) enum Reachability {
     Twice,
 }
 
-/// [`Meta`] without the fields that a trace never has.
+/// [`Meta`] without the fields that a trace never has, so that a directory takes little memory.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     ino: u64,
