@@ -49,6 +49,9 @@ pub const fn field(column: Column) -> Field {
         (_, ColumnType::Text) => Field::text(info.name, info.doc),
         (_, ColumnType::Bytes) => Field::bytes(info.name, info.doc),
         _ if column.nanoseconds().is_some() => Field::time(info.name, info.doc),
+        (_, ColumnType::U64) => Field::integer(info.name, info.doc)
+            .in_units(info.unit)
+            .wide(),
         _ => Field::integer(info.name, info.doc).in_units(info.unit),
     };
     match info.report {

@@ -11,4 +11,6 @@ pub enum Form {
     Csv,
     /// Values that end with a NUL byte.
     Null,
+    /// An Arrow IPC stream.
+    Arrow,
 }

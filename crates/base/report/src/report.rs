@@ -34,11 +34,28 @@ impl<W: Write> Report<W> {
             schema,
             form,
             renderer: match form {
-                Form::Text => None,
+                // A form that this crate does not render: [`Report::with`].
+                Form::Text | Form::Arrow => None,
                 Form::Json => Some(Box::new(Json::default())),
                 Form::Null => Some(Box::new(Null::default())),
                 Form::Csv => Some(Box::new(Csv::new(cells))),
             },
+            has_begun: false,
+            output,
+        }
+    }
+
+    /// Returns a report in a form that another crate renders.
+    pub fn with(
+        schema: &'static Schema,
+        form: Form,
+        renderer: Box<dyn Renderer>,
+        output: W,
+    ) -> Report<W> {
+        Report {
+            schema,
+            form,
+            renderer: Some(renderer),
             has_begun: false,
             output,
         }
@@ -120,9 +137,34 @@ impl<W: Write> Report<W> {
     }
 
     /// Ends the report and returns the output, which the caller flushes.
-    pub fn into_output(self) -> W {
-        self.output
+    ///
+    /// # Errors
+    /// Fails if the output cannot be written.
+    pub fn into_output(mut self) -> Result<W, ReportError> {
+        // A form may have a beginning and an end without any row between them.
+        if self.form == Form::Arrow {
+            self.begin()?;
+        }
+        if let Some(renderer) = &mut self.renderer {
+            let finished = renderer.finish(&mut self.output);
+            finished.map_err(ReportError::Write)?;
+        }
+        Ok(self.output)
     }
+}
+
+/// Renders one row by itself, for a caller that keeps the renderer.
+///
+/// # Errors
+/// Fails if `out` cannot be written.
+pub fn render_row(
+    fields: &'static [Field],
+    renderer: &mut dyn Renderer,
+    out: &mut dyn Write,
+    fill: impl FnOnce(&mut Row<'_>),
+) -> io::Result<()> {
+    filled(fields, renderer, fill);
+    renderer.end(out)
 }
 
 /// Returns a row as a JSON object, without a line end.

@@ -42,6 +42,15 @@ pub trait Renderer {
     /// # Errors
     /// Fails if `out` cannot be written.
     fn end(&mut self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Writes what comes after the last row.
+    ///
+    /// # Errors
+    /// Fails if `out` cannot be written.
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let _ = out;
+        Ok(())
+    }
 }
 
 /// Kind of a value with parts.

@@ -8,8 +8,8 @@ use crate::form::Form;
 /// JSON is the only form.
 pub const OBJECTS: &[Form] = &[Form::Json];
 
-/// JSON and CSV.
-pub const ROWS: &[Form] = &[Form::Json, Form::Csv];
+/// JSON, CSV and Arrow.
+pub const ROWS: &[Form] = &[Form::Json, Form::Csv, Form::Arrow];
 
 /// The fields of a report's rows, in the order in which they are printed.
 #[derive(Debug)]
@@ -36,7 +36,9 @@ pub struct Field {
     pub unit: &'static str,
     /// Documentation.
     pub meaning: &'static str,
-    /// The forms in which the field appears.
+    /// Whether numbers take all of 64 bits: `UInt64` in Arrow.
+    pub is_wide: bool,
+    /// The forms in which the field appears; Arrow has the fields of JSON.
     pub forms: Forms,
 }
 
@@ -143,6 +145,7 @@ impl Field {
             kind,
             unit: "",
             meaning,
+            is_wide: false,
             forms,
         }
     }
@@ -209,6 +212,13 @@ impl Field {
     #[must_use]
     pub const fn in_units(mut self, unit: &'static str) -> Field {
         self.unit = unit;
+        self
+    }
+
+    /// Says that the numbers take all of 64 bits, as inode numbers do.
+    #[must_use]
+    pub const fn wide(mut self) -> Field {
+        self.is_wide = true;
         self
     }
 

@@ -6,9 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_answers::find::{ProgramSearch, Remarks, Searched};
+use trawl_arrow::Arrow;
 use trawl_find::context::Context;
 use trawl_find::driver::{RunOptions, Search, Streams};
 use trawl_find::expr::Node;
@@ -19,8 +21,9 @@ use trawl_find::reference::error_text;
 use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
+use trawl_model::sync::lock;
 use trawl_query::AsOf;
-use trawl_report::{Schema, csv_header, csv_line, schema};
+use trawl_report::{Renderer, ReportError, Schema, csv_header, csv_line, render_row, schema};
 use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
 use trawl_text::quote::Terminal;
 
@@ -32,6 +35,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::live;
 use crate::output::{Output, cells, say};
+use crate::rows;
 use crate::settings;
 use trawl_answers::listing::COLUMNS;
 
@@ -44,6 +48,8 @@ enum Writing {
     Json,
     /// CSV lines below a header.
     Csv,
+    /// An Arrow IPC stream.
+    Arrow,
     /// Paths that end with a NUL byte.
     Zero,
 }
@@ -74,7 +80,7 @@ const SOURCE_VARIABLE: &str = "TRAWL_FIND";
 /// Help text for trawl's own options, which come before find's words.
 const OURS: &str = "\nOptions of every question, before the paths:\n  \
     --live                         walk the file system instead of asking the index\n  \
-    --json, --csv, -0              print JSON objects, CSV or NUL-terminated paths\n  \
+    --json, --csv, --arrow, -0     print JSON objects, CSV, an Arrow stream or NUL-terminated paths\n  \
     --at TIME                      answer from the newest snapshot begun by TIME:\n                                 \
                                    a date as in date(1), a snapshot id, latest, -N\n  \
     --fresh[=TIME]                 wait up to TIME [10s] until the index includes\n                                 \
@@ -246,10 +252,11 @@ fn complain_of_output(error: &io::Error) {
 const EBADF: i32 = 9;
 
 /// Long options of trawl that come before find's words.
-const LONG_OPTIONS: [&str; 9] = [
+const LONG_OPTIONS: [&str; 10] = [
     "--live",
     "--json",
     "--csv",
+    "--arrow",
     "--status",
     "--no-wait",
     "--fresh",
@@ -292,6 +299,7 @@ impl Ours {
                 b"--live" => self.source = Source::Live,
                 b"--json" => self.writing = Writing::Json,
                 b"--csv" => self.writing = Writing::Csv,
+                b"--arrow" => self.writing = Writing::Arrow,
                 b"-0" => self.writing = Writing::Zero,
                 b"--status" => self.manner.status = true,
                 b"--spreadsheet" => self.manner.spreadsheet = true,
@@ -376,19 +384,28 @@ impl Ours {
 }
 
 fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, Failure> {
-    if let Some(node) = ours.writing.node()
+    let arrow = Arc::new(Mutex::new(Arrow::default()));
+    if let Some(node) = ours.writing.node(&arrow)
         && !program.print_with(node)
     {
-        let text =
-            "--json, --csv and -0 already print matches: leave out -print and similar actions";
+        let text = "--json, --csv, --arrow and -0 already print matches: leave out -print and similar actions";
         return Err(Failure::Usage(text.into()));
     }
     ours.check(&program)?;
     ours.manner.prepare();
     let session = ours.open(&program)?;
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
-    if ours.writing == Writing::Csv {
-        output.put(csv_header(&record::FIELDS))?;
+    match ours.writing {
+        Writing::Csv => output.put(csv_header(&record::FIELDS))?,
+        Writing::Arrow => {
+            rows::refuse_terminal()?;
+            let mut begin = Vec::new();
+            lock(&arrow)
+                .begin(&record::FIELDS, &mut begin)
+                .map_err(ReportError::Write)?;
+            output.put(begin)?;
+        }
+        Writing::Usual | Writing::Json | Writing::Zero => {}
     }
     let streams = Streams {
         out: &mut output,
@@ -413,6 +430,11 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         mut session,
         live,
     } = search.finish()?;
+    if ours.writing == Writing::Arrow {
+        let mut end = Vec::new();
+        lock(&arrow).finish(&mut end).map_err(ReportError::Write)?;
+        output.put(end)?;
+    }
     output.finish()?;
     let behind = session
         .as_mut()
@@ -458,11 +480,12 @@ fn time_of(word: &OsStr) -> Result<AsOf, String> {
 
 impl Writing {
     /// Returns the action that takes the place of `-print`.
-    fn node(self) -> Option<Node> {
+    fn node(self, arrow: &Arc<Mutex<Arrow>>) -> Option<Node> {
         let (predicate, leaf): (_, Box<dyn Leaf>) = match self {
             Writing::Usual => return None,
             Writing::Json => return Some(record::node()),
             Writing::Csv => (&CSV, Box::new(Written(Writing::Csv))),
+            Writing::Arrow => (&ARROW, Box::new(WrittenArrow(Arc::clone(arrow)))),
             Writing::Zero => (&ZERO, Box::new(Written(Writing::Zero))),
         };
         Some(Node::new(predicate, leaf))
@@ -484,6 +507,7 @@ const fn written(name: &'static str, help: &'static str) -> Predicate {
 }
 
 static CSV: Predicate = written("--csv", "print each match as comma-separated values");
+static ARROW: Predicate = written("--arrow", "write each match to an Arrow IPC stream");
 static ZERO: Predicate = written("-0", "print each path, terminated by a NUL byte");
 
 #[derive(Debug)]
@@ -501,6 +525,38 @@ impl Leaf for Written {
             record::fill(printed, &path, Some(&meta), target, &cx.world.owners);
         });
         cx.out.bytes.extend(line);
+        true
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Output
+    }
+}
+
+/// Writes matches to a stream whose beginning and end the caller writes.
+struct WrittenArrow(Arc<Mutex<Arrow>>);
+
+impl std::fmt::Debug for WrittenArrow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WrittenArrow")
+    }
+}
+
+impl Leaf for WrittenArrow {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        let path = cx.path(row).to_vec();
+        let (meta, target) = (row.meta(), row.link_target());
+        let mut arrow = lock(&self.0);
+        let fill = |printed: &mut trawl_report::Row<'_>| {
+            record::fill(printed, &path, Some(&meta), target, &cx.world.owners);
+        };
+        let mut made = Vec::new();
+        let done = render_row(&record::FIELDS, &mut *arrow, &mut made, fill);
+        drop(arrow);
+        cx.out.bytes.extend(made);
+        if let Err(error) = done {
+            cx.complain(&error.to_string());
+        }
         true
     }
 

@@ -1,10 +1,14 @@
-//! Options that choose the form of an answer. `--json` and `--csv` are defined here and nowhere
+//! Options that choose the form of an answer. `--json`, `--csv` and `--arrow` are defined here and nowhere
 //! else; a command says in its type of options which of them it offers.
 
+use std::io::IsTerminal;
 use std::marker::PhantomData;
 
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches};
 use trawl_report::Form;
+
+use crate::rows::NOT_FOR_TERMINALS;
 
 /// The forms that a command offers besides text, and the help of their options.
 pub(crate) trait Offer {
@@ -12,6 +16,8 @@ pub(crate) trait Offer {
     const JSON: &'static str = "Print one JSON object per line";
     /// Help of `--csv`; `None` if the command has no such form.
     const CSV: Option<&'static str> = None;
+    /// Help of `--arrow`; `None` if the command has no such form.
+    const ARROW: Option<&'static str> = None;
     /// Help of `-0`, `--null`, if that is a form of its own instead of another end of text lines.
     const NULL: Option<&'static str> = None;
 
@@ -27,12 +33,13 @@ pub(crate) struct Objects;
 
 impl Offer for Objects {}
 
-/// The command offers JSON and CSV.
+/// The command offers JSON, CSV and Arrow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rows;
 
 impl Offer for Rows {
     const CSV: Option<&'static str> = Some("Print comma-separated values with a header");
+    const ARROW: Option<&'static str> = Some("Write an Arrow IPC stream");
 }
 
 /// The options. The last one that was given counts.
@@ -57,6 +64,7 @@ impl<O> FormArgs<O> {
 const JSON: &str = "json";
 const CSV: &str = "csv";
 const NULL: &str = "null";
+const ARROW: &str = "arrow";
 
 impl<O: Offer> Args for FormArgs<O> {
     fn augment_args(command: clap::Command) -> clap::Command {
@@ -66,14 +74,16 @@ impl<O: Offer> Args for FormArgs<O> {
         };
         let json = O::restricted(option(JSON, O::JSON));
         let csv = O::CSV.map(|help| option(CSV, help).overrides_with(JSON));
+        let arrow = O::ARROW.map(|help| option(ARROW, help).overrides_with_all([JSON, CSV]));
         let null = O::NULL.map(|help| {
             let (first, more) = help.split_once("\n\n").unzip();
             let option = option(NULL, first.unwrap_or(help)).short('0');
             let option = option.long_help(more.map(|_| help));
             let others = [JSON].into_iter().chain(O::CSV.map(|_| CSV));
+            let others = others.chain(O::ARROW.map(|_| ARROW));
             option.overrides_with_all(others)
         });
-        command.arg(json).args(csv).args(null)
+        command.arg(json).args(csv).args(arrow).args(null)
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -84,10 +94,15 @@ impl<O: Offer> Args for FormArgs<O> {
 impl<O: Offer> FromArgMatches for FormArgs<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<FormArgs<O>, clap::Error> {
         let is_given = |name| matches!(matches.try_get_one::<bool>(name), Ok(Some(true)));
+        if is_given(ARROW) && std::io::stdout().is_terminal() {
+            let text = format!("{NOT_FOR_TERMINALS}\n");
+            return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
+        }
         Ok(FormArgs {
             form: match (is_given(JSON), is_given(CSV)) {
                 (true, _) => Form::Json,
                 (_, true) => Form::Csv,
+                _ if is_given(ARROW) => Form::Arrow,
                 _ if O::NULL.is_some() && is_given(NULL) => Form::Null,
                 _ => Form::Text,
             },
@@ -128,6 +143,8 @@ mod tests {
             ("x --csv --json", Form::Json),
             ("x --json --csv", Form::Csv),
             ("x --json --csv --json", Form::Json),
+            ("x --json --arrow", Form::Arrow),
+            ("x --arrow --csv", Form::Csv),
         ] {
             assert_eq!(form::<Rows>(line), Some(chosen), "{line}");
         }

@@ -49,6 +49,7 @@ pub fn samples(form: Form) -> Vec<String> {
         Form::Json => Some("--json"),
         Form::Csv => Some("--csv"),
         Form::Null => Some("-0"),
+        Form::Arrow => Some("--arrow"),
     };
     let mut lines: Vec<String> = Vec::new();
     let mut reports = all();
@@ -147,6 +148,7 @@ mod tests {
             };
             assert_eq!(has("json"), forms(Form::Json), "{}: json", entry.name);
             assert_eq!(has("csv"), forms(Form::Csv), "{}: csv", entry.name);
+            assert_eq!(has("arrow"), forms(Form::Arrow), "{}: arrow", entry.name);
         }
     }
 

@@ -1,5 +1,8 @@
 //! Rows for programs, on standard output.
 
+use std::io::IsTerminal;
+
+use trawl_arrow::Arrow;
 use trawl_find::record;
 use trawl_report::{Row, Schema};
 use trawl_text::owners::Owners;
@@ -9,6 +12,10 @@ use crate::output::{Output, cells};
 use trawl_report::listing::Item;
 
 pub use trawl_report::Form;
+
+/// Why an Arrow stream is not written to a terminal, and the remedy.
+pub(crate) const NOT_FOR_TERMINALS: &str =
+    "--arrow writes bytes that are not for terminals: send them to a file or a pipe";
 
 /// Fills a row with an item; `path` is spelled as the user would spell it.
 pub(crate) fn fill(row: &mut Row<'_>, path: &[u8], item: &Item, owners: &Owners) {
@@ -20,10 +27,26 @@ pub(crate) type Report = trawl_report::Report<Output>;
 
 /// Begins a report on standard output.
 pub(crate) fn report(schema: &'static Schema, form: Form) -> Report {
-    Report::new(schema, form, cells(), Output::stdout())
+    report_to(schema, form, Output::stdout())
+}
+
+/// Fails if standard output is a terminal, which an Arrow stream would garble.
+pub(crate) fn refuse_terminal() -> Result<(), Failure> {
+    match std::io::stdout().is_terminal() {
+        true => Err(Failure::Usage(NOT_FOR_TERMINALS.into())),
+        false => Ok(()),
+    }
+}
+
+/// Begins a report on an output.
+pub(crate) fn report_to(schema: &'static Schema, form: Form, output: Output) -> Report {
+    match form {
+        Form::Arrow => Report::with(schema, form, Box::new(Arrow::default()), output),
+        form => Report::new(schema, form, cells(), output),
+    }
 }
 
 /// Ends a report: writes what is still in its buffer.
 pub(crate) fn finish(report: Report) -> Result<(), Failure> {
-    report.into_output().finish()
+    report.into_output()?.finish()
 }

@@ -318,7 +318,7 @@ impl DiffArgs {
             return AttributeSet::of(&[Column::Uid, Column::Size, Column::Blocks]);
         }
         match self.form() {
-            Form::Json | Form::Csv => AttributeSet::all(),
+            Form::Json | Form::Csv | Form::Arrow => AttributeSet::all(),
             Form::Text | Form::Null => AttributeSet::EMPTY,
         }
     }

@@ -174,7 +174,7 @@ impl<'a> Writer<'a> {
     fn new(args: &'a DuplicatesArgs) -> Writer<'a> {
         let schema = match args.form.form() {
             Form::Csv | Form::Null => &FILE,
-            Form::Text | Form::Json => &SCHEMA,
+            Form::Text | Form::Json | Form::Arrow => &SCHEMA,
         };
         Writer {
             args,
@@ -204,7 +204,7 @@ impl<'a> Writer<'a> {
         let paths = set.paths;
         match self.report.form() {
             Form::Text => self.text(size, reclaimable, paths),
-            Form::Json => Ok(self.report.row(|row| {
+            Form::Json | Form::Arrow => Ok(self.report.row(|row| {
                 row.put(&fields::SIZE, size)
                     .put(&RECLAIMABLE_BYTES, reclaimable)
                     .put(&VERIFIED, self.args.verify)

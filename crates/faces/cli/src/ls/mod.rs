@@ -27,7 +27,7 @@ use crate::arguments::Manner;
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::output::{Device, Output, cells, say};
+use crate::output::{Device, Output, say};
 use crate::rows::{self, Form, Report};
 use crate::scope::{Denials, Depth, Follow, PATHS_AT_ONCE, Part, Session, join_printed, row_of};
 use trawl_session::now;
@@ -80,12 +80,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
         session: Session::open(index, manner, Exit::Fatal)?,
         plan: &plan,
         renderer: renderer(&plan, &get),
-        report: Report::new(
-            &SCHEMA,
-            plan.form,
-            cells(),
-            Output::stdout().with_own_controls(),
-        ),
+        report: rows::report_to(&SCHEMA, plan.form, Output::stdout().with_own_controls()),
         written: Written::Nothing,
     };
     lister.report.begin()?;

@@ -23,8 +23,8 @@ use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
-use crate::output::{Device, Output, cells};
-use crate::rows::{self, Form, Report};
+use crate::output::{Device, Output};
+use crate::rows::{self, Form};
 use crate::scope::Session;
 use trawl_session::now;
 
@@ -106,7 +106,7 @@ pub(crate) fn run(
     let expression = Expression::read(&args.expression)?;
     let owners = Owners::default();
     let output = Output::stdout().with_own_controls();
-    let mut report = Report::new(&SCHEMA, args.form.form(), cells(), output);
+    let mut report = rows::report_to(&SCHEMA, args.form.form(), output);
     report.begin()?;
     let options = StatsOptions {
         kinds,

@@ -27,8 +27,8 @@ use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer, Rows};
-use crate::output::{Device, Output, cells};
-use crate::rows::{self, Form, Report};
+use crate::output::{Device, Output};
+use crate::rows::{self, Form};
 use crate::scope::Session;
 use trawl_answers::listing::COLUMNS;
 use trawl_report::bar::Ink;
@@ -277,7 +277,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Res
     };
     let top = top(&mut session, paths, &ask.options, &ask.owners)?;
     let output = Output::stdout().with_own_controls();
-    let mut report = Report::new(schema(ask.options.subject), ask.form, cells(), output);
+    let mut report = rows::report_to(schema(ask.options.subject), ask.form, output);
     match &top.ranking {
         Ranking::Files(files) => entries::write(&ask, &top, files, &mut report)?,
         Ranking::Directories(found) => directories::write(&ask, &top, found, &mut report)?,

@@ -29,7 +29,7 @@ fn csv() -> Vec<String> {
 }
 
 /// Creates two snapshots of names of all kinds.
-fn odd(label: &str) -> Site {
+pub(crate) fn odd(label: &str) -> Site {
     let site = Site::empty(label);
     let write = |name: &[u8]| {
         let path = site.tree().join(OsStr::from_bytes(name));

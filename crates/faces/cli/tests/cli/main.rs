@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod arrow_streams;
 mod attributes;
 mod du;
 mod find_access;
