@@ -16,10 +16,16 @@ pub(crate) trait Offer {
     const JSON: &'static str = "Print one JSON object per line";
     /// Help of `--csv`; `None` if the command has no such form.
     const CSV: Option<&'static str> = None;
-    /// Help of `--arrow`; `None` if the command has no such form.
-    const ARROW: Option<&'static str> = None;
+    /// Help of `--arrow`; `None` if the command has no such form. Rows for CSV are rows for Arrow.
+    const ARROW: Option<&'static str> = match Self::CSV {
+        Some(_) => Some("Write an Arrow IPC stream"),
+        None => None,
+    };
     /// Help of `-0`, `--null`, if that is a form of its own instead of another end of text lines.
     const NULL: Option<&'static str> = None;
+
+    /// Whether rows always go to standard output, so that `--arrow` is refused on a terminal.
+    const TO_STDOUT: bool = true;
 
     /// Adds what the option `--json` requires or excludes.
     fn restricted(json: Arg) -> Arg {
@@ -39,7 +45,6 @@ pub(crate) struct Rows;
 
 impl Offer for Rows {
     const CSV: Option<&'static str> = Some("Print comma-separated values with a header");
-    const ARROW: Option<&'static str> = Some("Write an Arrow IPC stream");
 }
 
 /// The options. The last one that was given counts.
@@ -94,7 +99,7 @@ impl<O: Offer> Args for FormArgs<O> {
 impl<O: Offer> FromArgMatches for FormArgs<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<FormArgs<O>, clap::Error> {
         let is_given = |name| matches!(matches.try_get_one::<bool>(name), Ok(Some(true)));
-        if is_given(ARROW) && std::io::stdout().is_terminal() {
+        if O::TO_STDOUT && is_given(ARROW) && std::io::stdout().is_terminal() {
             let text = format!("{NOT_FOR_TERMINALS}\n");
             return Err(clap::Error::raw(ErrorKind::ArgumentConflict, text));
         }

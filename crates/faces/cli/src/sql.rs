@@ -89,6 +89,9 @@ impl Offer for Offered {
         Some("Print comma-separated values with a header (--format csv)");
     const NULL: Option<&'static str> =
         Some("Print only the first column, each value terminated by a NUL byte");
+    const ARROW: Option<&'static str> = Some("Write an Arrow IPC stream (--format arrow)");
+    // There is `-o`.
+    const TO_STDOUT: bool = false;
 }
 
 // Options of `trawl sql`.
@@ -105,7 +108,7 @@ pub struct SqlArgs {
     #[arg(short, long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Write rows in this format [default: table]
-    #[arg(long, value_name = "FORMAT", value_enum, overrides_with_all = ["json", "csv", "null"])]
+    #[arg(long, value_name = "FORMAT", value_enum, overrides_with_all = ["json", "csv", "arrow", "null"])]
     pub format: Option<Format>,
     #[command(flatten)]
     form: FormArgs<Offered>,

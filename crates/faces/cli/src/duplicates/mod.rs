@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use trawl_answers::duplicates::{DuplicatesOptions, Set, Verify, duplicates};
 use trawl_query::{Alike, Entry};
-use trawl_report::{Field, Schema, fields, schema};
+use trawl_report::{Field, Schema, fields};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::units::{Scale, format, parse_block_size};
@@ -62,7 +62,7 @@ const PATH: Field = fields::PATH.with_null();
 static SCHEMA: Schema = Schema {
     row: "a group of files that may be duplicates",
     fields: &[fields::SIZE, RECLAIMABLE_BYTES, VERIFIED, FILES],
-    forms: schema::OBJECTS,
+    forms: &[Form::Json, Form::Arrow],
     samples: &["duplicates --min-size 1"],
 };
 

@@ -51,7 +51,7 @@ impl Answer {
         let device = Device::of_stdout();
         let locale = Locale::from_env();
         let writing = match (args.form.form(), device) {
-            (Form::Json | Form::Csv, _) => Writing::Rows,
+            (Form::Json | Form::Csv | Form::Arrow, _) => Writing::Rows,
             _ if args.null => Writing::Bytes(0),
             (Form::Text, Device::Other) => Writing::Bytes(b'\n'),
             _ if args.literal => Writing::Shown(Terminal::Watched(locale)),

@@ -57,7 +57,9 @@ fn compare(column: &dyn Array, at: usize, json: Option<&Value>, place: &str) {
             let nanos = column.as_primitive::<TimestampNanosecondType>().value(at);
             let text = json.as_str().unwrap_or_default();
             let fraction = format!(".{:09}Z", nanos.rem_euclid(1_000_000_000));
-            assert!(text.ends_with(&fraction), "{place}: {nanos} and {text}");
+            // Listing a directory live moves its access time, also between the two runs.
+            let is_same = text.ends_with(&fraction) || place.ends_with(": atime");
+            assert!(is_same, "{place}: {nanos} and {text}");
         }
         DataType::List(_) => {
             let list = column.as_list::<i32>().value(at);
@@ -105,6 +107,8 @@ fn rows(stream: &[u8], line: &str) -> Vec<RecordBatch> {
 fn arrow_streams_hold_what_json_says() {
     let site = odd("arrow-streams");
     let mut lines = samples(Form::Arrow);
+    // A live search has no order that two runs share.
+    lines.retain(|line| !line.contains("--live"));
     assert!(lines.len() >= 8, "{lines:?}");
     lines.push("find --arrow .".into());
     for line in lines {
