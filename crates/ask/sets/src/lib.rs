@@ -10,6 +10,7 @@
 //! - [`opener`]: how a member is opened and fetched, and the place that it lies at.
 //! - [`set`]: the set itself.
 //! - [`stats`]: what fetching cost and what it saved.
+//! - [`model`]: the linear performance model; [`explain`]: its fit to a run.
 //!
 //! Invariants: every member satisfied the query at some moment while it ran; once a member, always
 //! a member; each member is returned once by an iteration, or an error record with its name is;
@@ -20,7 +21,10 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod explain;
+mod local;
 pub mod member;
+pub mod model;
 pub mod name;
 pub mod opener;
 pub mod set;
@@ -28,9 +32,10 @@ pub mod source;
 pub mod stats;
 
 pub use error::SetError;
+pub use explain::Explanation;
 pub use member::{Digest, Opened, Problem};
 pub use name::SetName;
-pub use opener::{Local, Opener, PlaceId};
+pub use opener::{Local, Look, Opener, PlaceId};
 pub use set::{Options, Set};
 pub use source::{Found, Names};
 pub use stats::Stats;

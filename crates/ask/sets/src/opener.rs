@@ -1,9 +1,9 @@
 //! How members are opened, and the places that they lie at.
 
 use std::fs::File;
-use std::io;
 
-use crate::member::{Op, Problem};
+pub use crate::local::Local;
+use crate::member::Problem;
 use crate::source::Found;
 
 /// A place: a block device, a mount or a server. Members at one place compete for the same disk or
@@ -34,6 +34,24 @@ pub struct Fetched {
 /// What is called when a member was fetched or failed, from any thread.
 pub type Done = Box<dyn FnOnce(Result<Fetched, Problem>) + Send>;
 
+/// What is known of a member before it is fetched; it decides on the order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expected {
+    /// The member's size in bytes.
+    pub bytes: Option<u64>,
+    /// Where the member lies on its place, if moving there takes time: a byte on a rotating disk.
+    pub extent: Option<u64>,
+}
+
+/// What a look at a member found, without waiting for a device or a network.
+#[derive(Debug)]
+pub enum Look {
+    /// The member is in memory, or it is known that it cannot be read.
+    Here(PlaceId, Result<Fetched, Problem>),
+    /// The member has to be fetched from this place.
+    Away(PlaceId, Expected),
+}
+
 /// Opens members of one kind: local files, objects of a server, links.
 pub trait Opener: Send + Sync {
     /// Returns the place of a member, or `None` if this opener does not open such names. May look
@@ -47,6 +65,23 @@ pub trait Opener: Send + Sync {
         None
     }
 
+    /// Looks at a member: its place, and the member itself if it is in memory; `None` if this
+    /// opener does not open such names. Openers that learn both in one go override this.
+    fn look(&self, found: &Found) -> Option<Look> {
+        let place = self.place(found)?;
+        let bytes = found.attributes.map(|known| known.size);
+        Some(match self.cached(found) {
+            Some(outcome) => Look::Here(place, outcome),
+            None => Look::Away(
+                place,
+                Expected {
+                    bytes,
+                    extent: None,
+                },
+            ),
+        })
+    }
+
     /// Fetches a member: opens it and waits for its first bytes, up to `ahead_bytes` of them. The
     /// set calls this from one of the place's threads.
     ///
@@ -56,36 +91,10 @@ pub trait Opener: Send + Sync {
 
     /// Starts to fetch a member, and returns `None` and calls `done` later; or returns `done` if
     /// the caller has to call [`Opener::fetch`] on a thread. Openers that send several requests on
-    /// one connection override this.
+    /// one connection override this; no thread is kept for such a request. `done` may be called
+    /// before this returns. A `done` that is dropped is a problem in the member's place.
     fn start(&self, found: &Found, ahead_bytes: u64, done: Done) -> Option<Done> {
         let _ = (found, ahead_bytes);
         Some(done)
-    }
-}
-
-/// Opens local files and files of mounted trees.
-#[derive(Debug, Default)]
-pub struct Local;
-
-impl Opener for Local {
-    fn place(&self, _: &Found) -> Option<PlaceId> {
-        Some(PlaceId::Mount(0))
-    }
-
-    fn fetch(&self, found: &Found, _: u64) -> Result<Fetched, Problem> {
-        use std::os::unix::ffi::OsStrExt;
-        let path = std::ffi::OsStr::from_bytes(&found.name);
-        let problem = |source: io::Error| Problem {
-            name: found.name.clone(),
-            op: Op::Open,
-            source,
-        };
-        let file = File::open(path).map_err(problem)?;
-        Ok(Fetched {
-            file,
-            is_stream: false,
-            ahead_bytes: 0,
-            was_cached: false,
-        })
     }
 }
