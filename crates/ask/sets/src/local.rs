@@ -227,14 +227,14 @@ impl Local {
             return Ok(Err(expected));
         };
         let kind = kind_of(found, &file)?;
-        if let Kind::Regular(size) = kind {
-            if !is_cached(&file, site, size) {
-                expected.bytes = Some(size);
-                if site.is_rotating {
-                    expected.extent = ahead::first_extent(&file).ok().flatten();
-                }
-                return Ok(Err(expected));
+        if let Kind::Regular(size) = kind
+            && !is_cached(&file, site, size)
+        {
+            expected.bytes = Some(size);
+            if site.is_rotating {
+                expected.extent = ahead::first_extent(&file).ok().flatten();
             }
+            return Ok(Err(expected));
         }
         let mut fetched = ready(found, file, &kind, 0)?;
         fetched.was_cached = true;
@@ -269,7 +269,7 @@ impl Opener for Local {
         let file = match ahead::open_without_blocking(&path) {
             // Another process holds a lease: opening it has to wait, as everybody does.
             Err(error) if error.errno == Errno::WOULDBLOCK => {
-                File::open(OsStr::from_bytes(&found.name)).map_err(io::Error::from)
+                File::open(OsStr::from_bytes(&found.name))
             }
             other => other.map_err(io::Error::from),
         };

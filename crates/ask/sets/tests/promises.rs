@@ -99,7 +99,7 @@ fn write_until(root: &Path, log: &Log, stop: &AtomicBool, spare: &Path) {
                 state.until.get_or_insert_with(Instant::now);
             }
         }
-        if count % 16 == 0 {
+        if count.is_multiple_of(16) {
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
     }

@@ -165,12 +165,12 @@ impl Core {
         }
         if flow.workers == 0 {
             self.need_worker(&mut flow);
-            if flow.workers == 0 {
-                if let Some(job) = flow.take_job(now) {
-                    drop(flow);
-                    self.run(job, false);
-                    return (Step::Again, lock(&self.flow));
-                }
+            if flow.workers == 0
+                && let Some(job) = flow.take_job(now)
+            {
+                drop(flow);
+                self.run(job, false);
+                return (Step::Again, lock(&self.flow));
             }
         }
         if flow.cursor >= found {

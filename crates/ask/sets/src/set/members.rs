@@ -131,7 +131,8 @@ fn broken(why: &str) -> Problem {
 }
 
 impl Members {
-    pub(crate) fn new(names: Box<dyn Names>, content_limit: u64) -> Use {
+    /// Returns a first claim on members that these names bring.
+    pub(crate) fn of(names: Box<dyn Names>, content_limit: u64) -> Use {
         let growth = Growth {
             table: Table::default(),
             names: Some(names),

@@ -122,7 +122,7 @@ impl Set {
         openers: Vec<Arc<dyn Opener>>,
         options: Options,
     ) -> Result<Set, SetError> {
-        let claim = Members::new(names, options.ahead_bytes);
+        let claim = Members::of(names, options.ahead_bytes);
         let core = Core::new(Arc::clone(claim.members()), openers, &options);
         Ok(Set(Arc::new(Handle {
             core,

@@ -94,7 +94,7 @@ impl Opener for Shared {
 
     fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
         let every = self.0.cached_every;
-        (every > 0 && number(&found.name) % every == 0).then(|| {
+        (every > 0 && number(&found.name).is_multiple_of(every)).then(|| {
             Ok(Fetched {
                 file: null(),
                 is_stream: false,
