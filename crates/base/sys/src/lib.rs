@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`directory`] | opening directories without following links, getdents64 |
 //! | [`far`] | entries at paths of any length |
+//! | [`ahead`] | opening and reading only what is in memory, reading ahead, first extents |
 //! | [`confined`] | paths that cannot lead out of a directory |
 //! | [`access`] | whether the caller may read, write or execute |
 //! | [`stat`] | statx of a name or a descriptor |
@@ -52,6 +53,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod access;
+pub mod ahead;
 pub mod become_user;
 pub mod bpf;
 pub mod btrfs;

@@ -1,0 +1,365 @@
+//! The opener of local files and of files in mounted trees.
+//!
+//! A look at a member opens it only if the path's directories and inodes are in memory
+//! (`RESOLVE_CACHED`), and only on file systems that no other machine serves, because elsewhere
+//! opening itself asks the server. Whether the first bytes are in memory is asked with
+//! `RWF_NOWAIT`. A fetch opens the file, has the kernel read ahead, and reads the first bytes.
+//!
+//! A place is a directory's: its block device, or its mount if it has none. A file that is itself a
+//! mount point counts to its directory's place, which costs time at most.
+
+use std::cell::RefCell;
+use std::ffi::{CString, OsStr};
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use trawl_sys::ahead::{self, Links};
+use trawl_sys::filesystem::{self, magic};
+use trawl_sys::stat::{Stat, stat_at_followed, stat_fd};
+use trawl_sys::{CWD, Errno, SysError};
+
+use crate::member::{Op, Problem};
+use crate::opener::{Expected, Fetched, Look, Opener, PlaceId};
+use crate::source::Found;
+
+/// How many bytes of a file a fetch waits for; the kernel goes on with the others.
+const FIRST_BYTES: u64 = 128 << 10;
+
+/// How long it is remembered where a directory lies.
+const MEMORY: Duration = Duration::from_secs(1);
+
+/// Opens local files and files of mounted trees.
+///
+/// A directory is a problem (`EISDIR`), as it is for cat(1). FIFOs and devices are opened without
+/// waiting for a writer and are delivered unread; a FIFO without a writer is empty.
+#[derive(Debug, Default)]
+pub struct Local;
+
+/// Where the files of a directory lie.
+#[derive(Clone, Debug)]
+struct Site {
+    place: PlaceId,
+    /// Whether looking at files may open them.
+    is_local: bool,
+    /// Whether all content is in memory always.
+    is_memory: bool,
+    is_rotating: bool,
+}
+
+struct Remembered {
+    directory: Vec<u8>,
+    site: Site,
+    until: Instant,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Remembered>> = const { RefCell::new(None) };
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+fn directory_of(name: &[u8]) -> &[u8] {
+    match name.iter().rposition(|byte| *byte == b'/') {
+        Some(0) => b"/",
+        Some(at) => &name[..at],
+        None => b".",
+    }
+}
+
+/// Returns where the files of this member's directory lie.
+fn site_of(name: &[u8]) -> Site {
+    let directory = directory_of(name);
+    let now = Instant::now();
+    LAST.with_borrow_mut(|last| match last {
+        Some(known) if known.directory == directory && now < known.until => known.site.clone(),
+        _ => {
+            let site = site(directory);
+            *last = Some(Remembered {
+                directory: directory.to_vec(),
+                site: site.clone(),
+                until: now + MEMORY,
+            });
+            site
+        }
+    })
+}
+
+fn site(directory: &[u8]) -> Site {
+    let unknown = Site {
+        place: PlaceId::Mount(0),
+        is_local: false,
+        is_memory: false,
+        is_rotating: false,
+    };
+    let Ok(path) = CString::new(directory) else {
+        return unknown;
+    };
+    let reached = ahead::reach_cached(&path).ok().flatten();
+    let stat = match &reached {
+        Some(file) => stat_fd(file),
+        None => stat_at_followed(CWD, &path),
+    };
+    let Ok(stat) = stat else { return unknown };
+    let kind = match &reached {
+        Some(file) => filesystem::of_fd(file).map(|system| system.magic),
+        None => {
+            let path = Path::new(OsStr::from_bytes(directory));
+            filesystem::of_path(path).map(|details| details.system.magic)
+        }
+    };
+    site_from(&stat, kind.unwrap_or(0))
+}
+
+fn site_from(stat: &Stat, kind: u64) -> Site {
+    let is_memory = matches!(kind, magic::TMPFS | magic::RAMFS);
+    let is_known =
+        filesystem::name(kind).is_some_and(|name| !filesystem::is_shared(name.as_bytes()));
+    let has_device = stat.dev.major != 0;
+    let is_local = has_device || is_memory || is_known && kind != magic::AUTOFS;
+    Site {
+        place: match has_device || is_memory || kind == magic::BTRFS {
+            true => PlaceId::Device(stat.dev.as_u64()),
+            false => PlaceId::Mount(stat.mnt_id),
+        },
+        is_local,
+        is_memory,
+        is_rotating: has_device && is_rotating(stat.dev.major, stat.dev.minor),
+    }
+}
+
+/// Returns whether a block device's heads have to move; for a partition, its disk's.
+///
+/// Source: <https://docs.kernel.org/block/queue-sysfs.html>
+fn is_rotating(major: u32, minor: u32) -> bool {
+    ["queue", "../queue"].iter().any(|queue| {
+        let path = format!("/sys/dev/block/{major}:{minor}/{queue}/rotational");
+        std::fs::read(path).is_ok_and(|text| text.starts_with(b"1"))
+    })
+}
+
+fn problem(found: &Found, op: Op, source: impl Into<io::Error>) -> Problem {
+    Problem {
+        name: found.name.clone(),
+        op,
+        source: source.into(),
+    }
+}
+
+fn c_path(found: &Found) -> Result<CString, Problem> {
+    let path = CString::new(found.name.as_slice());
+    path.map_err(|_| problem(found, Op::Open, io::ErrorKind::InvalidInput))
+}
+
+/// Opens the file if that needs no waiting; `None` if it does, or may.
+fn open_if_cached(path: &std::ffi::CStr) -> Result<Option<File>, SysError> {
+    match ahead::open_cached(path, Links::Refuse) {
+        Err(error) if error.errno == Errno::LOOP => {}
+        other => return other,
+    }
+    // A link may lead to another file system: see where, before it is opened there.
+    let Some(target) = ahead::reach_cached(path)? else {
+        return Ok(None);
+    };
+    let site = site_from(&stat_fd(&target)?, filesystem::of_fd(&target)?.magic);
+    match site.is_local {
+        true => ahead::open_cached(path, Links::Follow),
+        false => Ok(None),
+    }
+}
+
+/// What is known about an open file.
+enum Kind {
+    Regular(u64),
+    Stream,
+}
+
+fn kind_of(found: &Found, file: &File) -> Result<Kind, Problem> {
+    let stat = stat_fd(file).map_err(|error| problem(found, Op::Open, error))?;
+    match () {
+        () if stat.is_file() => Ok(Kind::Regular(stat.size)),
+        () if stat.is_directory() => {
+            let error = io::Error::from_raw_os_error(Errno::ISDIR.0);
+            Err(problem(found, Op::Fetch, error))
+        }
+        () => Ok(Kind::Stream),
+    }
+}
+
+fn ready(found: &Found, file: File, kind: &Kind, bytes: u64) -> Result<Fetched, Problem> {
+    ahead::let_it_block(&file).map_err(|error| problem(found, Op::Open, error))?;
+    Ok(Fetched {
+        file,
+        is_stream: matches!(kind, Kind::Stream),
+        ahead_bytes: bytes,
+        was_cached: false,
+    })
+}
+
+/// Returns whether the first bytes are in memory; unknown is no.
+fn is_cached(file: &File, site: &Site, size: u64) -> bool {
+    let mut first = [0; 1];
+    size == 0
+        || site.is_memory
+        || matches!(ahead::read_cached(file, &mut first, 0), Ok(Some(_)))
+            && (size > FIRST_BYTES
+                || matches!(ahead::read_cached(file, &mut first, size - 1), Ok(Some(_))))
+}
+
+impl Local {
+    /// Returns the member if it is in memory, and otherwise where it lies.
+    fn try_cached(found: &Found, site: &Site) -> Result<Result<Fetched, Expected>, Problem> {
+        let mut expected = Expected {
+            bytes: found.attributes.map(|known| known.size),
+            extent: None,
+        };
+        if !site.is_local {
+            return Ok(Err(expected));
+        }
+        let path = c_path(found)?;
+        let opened = open_if_cached(&path).map_err(|error| problem(found, Op::Open, error))?;
+        let Some(file) = opened else {
+            // The inode has to be read first: its number is the best guess of where it lies.
+            if site.is_rotating {
+                expected.extent = found.attributes.map(|known| known.ino);
+            }
+            return Ok(Err(expected));
+        };
+        let kind = kind_of(found, &file)?;
+        if let Kind::Regular(size) = kind
+            && !is_cached(&file, site, size)
+        {
+            expected.bytes = Some(size);
+            if site.is_rotating {
+                expected.extent = ahead::first_extent(&file).ok().flatten();
+            }
+            return Ok(Err(expected));
+        }
+        let mut fetched = ready(found, file, &kind, 0)?;
+        fetched.was_cached = true;
+        Ok(Ok(fetched))
+    }
+}
+
+impl Opener for Local {
+    fn place(&self, found: &Found) -> Option<PlaceId> {
+        Some(site_of(&found.name).place)
+    }
+
+    fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
+        match Local::try_cached(found, &site_of(&found.name)) {
+            Ok(Ok(fetched)) => Some(Ok(fetched)),
+            Ok(Err(_)) => None,
+            Err(problem) => Some(Err(problem)),
+        }
+    }
+
+    fn look(&self, found: &Found) -> Option<Look> {
+        let site = site_of(&found.name);
+        Some(match Local::try_cached(found, &site) {
+            Ok(Ok(fetched)) => Look::Here(site.place, Ok(fetched)),
+            Ok(Err(expected)) => Look::Away(site.place, expected),
+            Err(problem) => Look::Here(site.place, Err(problem)),
+        })
+    }
+
+    fn fetch(&self, found: &Found, ahead_bytes: u64) -> Result<Fetched, Problem> {
+        let path = c_path(found)?;
+        let file = match ahead::open_without_blocking(&path) {
+            // Another process holds a lease: opening it has to wait, as everybody does.
+            Err(error) if error.errno == Errno::WOULDBLOCK => {
+                File::open(OsStr::from_bytes(&found.name))
+            }
+            other => other.map_err(io::Error::from),
+        };
+        let file = file.map_err(|error| problem(found, Op::Open, error))?;
+        let kind = kind_of(found, &file)?;
+        let Kind::Regular(size) = kind else {
+            return ready(found, file, &kind, 0);
+        };
+        let bytes = size.min(ahead_bytes);
+        if bytes > FIRST_BYTES {
+            // Only a hint: some file systems do not take it.
+            let _ = ahead::will_need(&file, 0, bytes);
+        }
+        read_first(&file, bytes.min(FIRST_BYTES).max(u64::from(size > 0)))
+            .map_err(|error| problem(found, Op::Fetch, error))?;
+        ready(found, file, &kind, bytes)
+    }
+}
+
+/// Reads the first bytes, so that they are in memory.
+fn read_first(file: &File, bytes: u64) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    BUFFER.with_borrow_mut(|buffer| {
+        let bytes = bytes as usize;
+        if buffer.len() < bytes {
+            buffer.resize(bytes, 0);
+        }
+        let mut at = 0;
+        while at < bytes {
+            match file.read_at(&mut buffer[at..bytes], at as u64) {
+                Ok(0) => break,
+                Ok(count) => at += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::os::unix::fs::MetadataExt;
+
+    fn found(path: &std::path::Path) -> Found {
+        Found::named(path.as_os_str().as_bytes())
+    }
+
+    #[test]
+    fn a_file_just_written_is_cached_and_read_from_the_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, b"content").unwrap();
+        let place = PlaceId::Device(std::fs::metadata(&path).unwrap().dev());
+        match Local.look(&found(&path)) {
+            Some(Look::Here(here, Ok(mut fetched))) => {
+                let mut text = String::new();
+                fetched.file.read_to_string(&mut text).unwrap();
+                assert_eq!((text.as_str(), here), ("content", place));
+            }
+            other => eprintln!("skipped, because looking gives {other:?}"),
+        }
+        let mut fetched = Local.fetch(&found(&path), 4).unwrap();
+        let mut text = String::new();
+        fetched.file.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), fetched.ahead_bytes), ("content", 4));
+    }
+
+    #[test]
+    fn directories_vanished_files_and_fifos() {
+        let dir = tempfile::tempdir().unwrap();
+        let errno = |outcome: Result<Fetched, Problem>| outcome.unwrap_err().source.raw_os_error();
+        let is_directory = Local.fetch(&found(dir.path()), 1);
+        assert_eq!(errno(is_directory), Some(Errno::ISDIR.0));
+        let gone = Local.fetch(&found(&dir.path().join("gone")), 1);
+        assert_eq!(errno(gone), Some(Errno::NOENT.0));
+        let fifo = dir.path().join("fifo");
+        let made = trawl_testkit::oracle::command("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        let mut fetched = Local.fetch(&found(&fifo), 1).unwrap();
+        assert!(fetched.is_stream);
+        assert_eq!(fetched.file.read(&mut [0; 1]).unwrap(), 0);
+        assert!(Local.fetch(&Found::named(*b"a\0b"), 1).is_err());
+    }
+
+    #[test]
+    fn directories_of_names() {
+        let of = |name: &str| String::from_utf8_lossy(directory_of(name.as_bytes())).into_owned();
+        assert_eq!([of("/a/b"), of("/a"), of("a")], ["/a", "/", "."]);
+    }
+}

@@ -1,0 +1,252 @@
+//! Delivery: what a caller of `iterate` does and waits for.
+//!
+//! A caller takes what is ready. If nothing is, it looks at the next member itself, so that cached
+//! members need no thread; if that has to be fetched, threads do it, and the caller waits for
+//! whichever member arrives first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::time::Instant;
+
+use trawl_model::sync::{lock, wait, wait_for};
+
+use super::Options;
+use super::account;
+use super::flow::{Flow, Limits};
+use super::members::{Listener, Members, Progress, SLOW_PULL};
+use crate::explain::{Explanation, explain};
+use crate::member::{Op, Opened, Problem};
+use crate::opener::Opener;
+use crate::stats::Stats;
+
+/// What the handle and the threads of a set share.
+pub(crate) struct Core {
+    pub(crate) members: Arc<Members>,
+    pub(crate) openers: Vec<Arc<dyn Opener>>,
+    pub(crate) threads: usize,
+    pub(crate) flow: Mutex<Flow>,
+    /// An outcome is ready, a member was found, or the end is reached.
+    pub(crate) ready: Condvar,
+    /// There is work for a thread.
+    pub(crate) work: Condvar,
+    pub(crate) cancelled: AtomicBool,
+    process: u32,
+    has_told_child: AtomicBool,
+}
+
+impl Listener for Core {
+    fn grown(&self) {
+        let flow = lock(&self.flow);
+        self.ready.notify_all();
+        if flow.idle > 0 {
+            self.work.notify_one();
+        }
+    }
+}
+
+/// What a caller does next.
+enum Step {
+    Deliver(Result<Opened, Problem>),
+    End,
+    Again,
+}
+
+impl Core {
+    pub(crate) fn new(
+        members: Arc<Members>,
+        openers: Vec<Arc<dyn Opener>>,
+        options: &Options,
+    ) -> Arc<Core> {
+        let possible = trawl_sys::process::descriptor_limit() / 2;
+        let possible = usize::try_from(possible).unwrap_or(usize::MAX);
+        let limits = Limits {
+            bytes: options.ahead_bytes.max(1),
+            in_flight: options.in_flight.max(1),
+            is_ordered: options.ordered,
+        };
+        let descriptors = options.descriptors.min(possible).max(1);
+        let core = Arc::new(Core {
+            members: Arc::clone(&members),
+            openers,
+            threads: options.threads,
+            flow: Mutex::new(Flow::new(limits, descriptors)),
+            ready: Condvar::new(),
+            work: Condvar::new(),
+            cancelled: AtomicBool::new(false),
+            process: std::process::id(),
+            has_told_child: AtomicBool::new(false),
+        });
+        let listener: Weak<Core> = Arc::downgrade(&core);
+        members.listen(listener);
+        core
+    }
+
+    /// Returns whether this is a forked child of the process that opened the set: its threads are
+    /// not here, and its locks may be held by them.
+    pub(crate) fn is_foreign(&self) -> bool {
+        std::process::id() != self.process
+    }
+
+    /// Returns the problem that a forked child is told, once.
+    pub(crate) fn tell_child(&self) -> Option<Problem> {
+        let is_first = !self.has_told_child.swap(true, Ordering::Relaxed);
+        is_first.then(|| Problem {
+            name: Vec::new(),
+            op: Op::Expand,
+            source: std::io::Error::other("the set belongs to the process that opened it"),
+        })
+    }
+
+    pub(crate) fn iterate(self: &Arc<Self>) -> Option<Result<Opened, Problem>> {
+        if self.is_foreign() {
+            return self.tell_child().map(Err);
+        }
+        let asked = Instant::now();
+        let mut flow = lock(&self.flow);
+        flow.account.asked(asked);
+        loop {
+            if self.is_cancelled() {
+                return None;
+            }
+            let step;
+            (step, flow) = self.step(flow);
+            match step {
+                Step::Again => {}
+                Step::End => {
+                    flow.account.answered(asked, true);
+                    return None;
+                }
+                Step::Deliver(outcome) => {
+                    self.deliver(&mut flow, asked, &outcome);
+                    return Some(outcome);
+                }
+            }
+        }
+    }
+
+    fn deliver(
+        self: &Arc<Self>,
+        flow: &mut Flow,
+        asked: Instant,
+        outcome: &Result<Opened, Problem>,
+    ) {
+        match outcome {
+            Ok(opened) => {
+                flow.account.delivered += 1;
+                flow.account.cached += u64::from(opened.was_cached);
+            }
+            Err(_) => flow.account.problems += 1,
+        }
+        flow.delivered();
+        flow.account.answered(asked, false);
+        if flow.workers > 0 {
+            self.need_worker(flow);
+        }
+        // Other callers may have reached the end, or, in an ordered set, the next member.
+        if flow.limits.is_ordered || flow.is_drained() {
+            self.ready.notify_all();
+        }
+    }
+
+    fn step<'a>(
+        self: &'a Arc<Self>,
+        mut flow: MutexGuard<'a, Flow>,
+    ) -> (Step, MutexGuard<'a, Flow>) {
+        if let Some(outcome) = flow.pop() {
+            return (Step::Deliver(outcome), flow);
+        }
+        let now = Instant::now();
+        let found = self.members.length();
+        if flow.may_look(found, now) {
+            let ticket = flow.take_look();
+            drop(flow);
+            let step = self.look(ticket, true).map_or(Step::Again, Step::Deliver);
+            return (step, lock(&self.flow));
+        }
+        if flow.workers == 0 {
+            self.need_worker(&mut flow);
+            if flow.workers == 0
+                && let Some(job) = flow.take_job(now)
+            {
+                drop(flow);
+                self.run(job, false);
+                return (Step::Again, lock(&self.flow));
+            }
+        }
+        if flow.cursor >= found {
+            match self.members.progress(flow.cursor) {
+                Progress::Found => return (Step::Again, flow),
+                Progress::Ended if flow.is_drained() => return (Step::End, flow),
+                Progress::Idle => {
+                    drop(flow);
+                    self.pull();
+                    return (Step::Again, lock(&self.flow));
+                }
+                Progress::Ended | Progress::Pulling => {}
+            }
+        }
+        let flow = match flow.starved_for(now) {
+            Some(limit) => wait_for(&self.ready, flow, limit),
+            None => wait(&self.ready, flow),
+        };
+        (Step::Again, flow)
+    }
+
+    /// Pulls a name; if that takes long, a thread goes on with it.
+    fn pull(&self) {
+        if self.members.pull().is_some_and(|time| time > SLOW_PULL) {
+            self.members.expand_in_background();
+        }
+    }
+
+    pub(crate) fn rewind(self: &Arc<Self>) {
+        if self.is_foreign() {
+            return;
+        }
+        let mut flow = lock(&self.flow);
+        let dropped = flow.clear();
+        flow.cursor = 0;
+        self.ready.notify_all();
+        self.need_worker_if_any(&mut flow);
+        drop(flow);
+        drop(dropped);
+    }
+
+    fn need_worker_if_any(self: &Arc<Self>, flow: &mut Flow) {
+        if flow.workers > 0 {
+            self.need_worker(flow);
+        }
+    }
+
+    pub(crate) fn cancel(&self) {
+        let mut flow = lock(&self.flow);
+        self.cancelled.store(true, Ordering::Relaxed);
+        let dropped = flow.clear();
+        drop(flow);
+        self.ready.notify_all();
+        self.work.notify_all();
+        drop(dropped);
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        if self.is_foreign() {
+            return Stats::default();
+        }
+        let (members, expansion) = (self.members.members(), self.members.pull_time());
+        account::stats(&lock(&self.flow), members as u64, expansion)
+    }
+
+    pub(crate) fn explain(&self) -> Explanation {
+        let stats = self.stats();
+        if self.is_foreign() {
+            return Explanation::default();
+        }
+        let flow = lock(&self.flow);
+        explain(
+            &stats,
+            flow.places
+                .iter()
+                .map(|place| (&place.count.fit, place.window.limit())),
+        )
+    }
+}

@@ -1,0 +1,357 @@
+//! Expansion: pulling names into the table, by whoever needs the next one or by a thread.
+//!
+//! Members are shared by a set and the sets made of it. Expansion ends when the names end, or when
+//! no open set uses them any more. One thread pulls at a time; nothing is locked meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::time::{Duration, Instant};
+
+use trawl_call::request::Cancel;
+use trawl_model::sync::{lock, wait};
+
+use super::table::{ENTRIES_MAX, Table};
+use crate::member::{Op, Problem};
+use crate::source::{Found, Names};
+
+/// How many names the expanding thread goes ahead of those that were asked for.
+const AHEAD: usize = 65_536;
+
+/// A pull that takes longer is worth a thread that pulls in the background.
+pub(crate) const SLOW_PULL: Duration = Duration::from_micros(200);
+
+/// Told when a member was found or expansion has ended.
+pub(crate) trait Listener: Send + Sync {
+    /// The table has grown, or grows no more.
+    fn grown(&self);
+}
+
+/// What is at a position of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// A member or a problem.
+    Found,
+    /// Nothing: expansion has ended before.
+    Ended,
+    /// Nothing yet, and nobody is pulling.
+    Idle,
+    /// Nothing yet; somebody is pulling.
+    Pulling,
+}
+
+struct Growth {
+    table: Table,
+    names: Option<Box<dyn Names>>,
+    is_ended: bool,
+    has_expander: bool,
+    /// The last position that somebody asked for.
+    asked: usize,
+    /// Up to where the expanding thread goes.
+    wanted: usize,
+    content_limit: u64,
+    pull_time: Duration,
+    listeners: Vec<Weak<dyn Listener>>,
+}
+
+/// The members of a set, as far as they are found.
+pub(crate) struct Members {
+    growth: Mutex<Growth>,
+    grown: Condvar,
+    cancel: Cancel,
+    /// Number of claims.
+    uses: AtomicUsize,
+}
+
+/// An open set's claim on members: expansion is cancelled with the last one.
+pub(crate) struct Use(Arc<Members>);
+
+impl Use {
+    /// Returns a further claim on the same members.
+    pub(crate) fn again(&self) -> Use {
+        self.0.uses.fetch_add(1, Ordering::Relaxed);
+        Use(Arc::clone(&self.0))
+    }
+
+    pub(crate) fn members(&self) -> &Arc<Members> {
+        &self.0
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        if self.0.uses.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.cancel.cancel();
+            self.0.grown.notify_all();
+        }
+    }
+}
+
+/// Puts names back after a pull; after a panic, expansion has ended with a problem.
+struct Pull<'a> {
+    members: &'a Members,
+    names: Option<Box<dyn Names>>,
+    next: Option<Option<Result<Found, Problem>>>,
+    begin: Instant,
+}
+
+impl Drop for Pull<'_> {
+    fn drop(&mut self) {
+        let mut growth = lock(&self.members.growth);
+        growth.pull_time += self.begin.elapsed();
+        let limit = growth.content_limit;
+        match self.next.take() {
+            _ if growth.table.len() >= ENTRIES_MAX => growth.is_ended = true,
+            Some(Some(Ok(found))) => {
+                growth.table.insert(found, limit);
+            }
+            Some(Some(Err(problem))) => growth.table.problem(problem),
+            Some(None) => growth.is_ended = true,
+            None => {
+                growth.table.problem(broken("the source of names panicked"));
+                growth.is_ended = true;
+            }
+        }
+        if growth.table.len() == ENTRIES_MAX {
+            growth.is_ended = true;
+        }
+        if !growth.is_ended {
+            growth.names = self.names.take();
+        }
+        drop(growth);
+        self.members.tell();
+    }
+}
+
+fn broken(why: &str) -> Problem {
+    Problem {
+        name: Vec::new(),
+        op: Op::Expand,
+        source: std::io::Error::other(why.to_owned()),
+    }
+}
+
+impl Members {
+    /// Returns a first claim on members that these names bring.
+    pub(crate) fn of(names: Box<dyn Names>, content_limit: u64) -> Use {
+        let growth = Growth {
+            table: Table::default(),
+            names: Some(names),
+            is_ended: false,
+            has_expander: false,
+            asked: 0,
+            wanted: 0,
+            content_limit,
+            pull_time: Duration::ZERO,
+            listeners: Vec::new(),
+        };
+        Use(Arc::new(Members {
+            growth: Mutex::new(growth),
+            grown: Condvar::new(),
+            cancel: Cancel::default(),
+            uses: AtomicUsize::new(1),
+        }))
+    }
+
+    pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
+        lock(&self.growth).listeners.push(listener);
+    }
+
+    fn tell(&self) {
+        self.grown.notify_all();
+        let listeners = lock(&self.growth).listeners.clone();
+        for listener in listeners.iter().filter_map(Weak::upgrade) {
+            listener.grown();
+        }
+    }
+
+    /// Wakes every thread that waits for a member.
+    pub(crate) fn wake(&self) {
+        drop(lock(&self.growth));
+        self.grown.notify_all();
+    }
+
+    /// Returns the number of members, without problems.
+    pub(crate) fn members(&self) -> usize {
+        lock(&self.growth).table.members()
+    }
+
+    /// Returns how long pulling names took.
+    pub(crate) fn pull_time(&self) -> Duration {
+        lock(&self.growth).pull_time
+    }
+
+    /// Returns whether a member of this name is found already.
+    pub(crate) fn contains(&self, name: &[u8]) -> bool {
+        lock(&self.growth).table.contains(name)
+    }
+
+    /// Returns a copy of what is at this position, with its content if that is still kept.
+    pub(crate) fn get(&self, position: usize) -> Option<Result<Found, Arc<Problem>>> {
+        let mut growth = lock(&self.growth);
+        let mut entry = growth.table.get(position)?;
+        if let Ok(found) = &mut entry {
+            found.content = growth.table.take_content(position);
+        }
+        Some(entry)
+    }
+
+    /// Returns a copy of what is at this position, without its content.
+    pub(crate) fn describe(&self, position: usize) -> Option<Result<Found, Arc<Problem>>> {
+        lock(&self.growth).table.get(position)
+    }
+
+    /// Returns what is at this position, and has the expanding thread go on to it.
+    pub(crate) fn progress(&self, position: usize) -> Progress {
+        let mut growth = lock(&self.growth);
+        let asked = growth.asked;
+        growth.asked = asked.max(position);
+        if growth.has_expander && position > asked && growth.table.content_bytes() > 0 {
+            self.grown.notify_all();
+        }
+        if growth.has_expander && position + AHEAD / 2 > growth.wanted {
+            growth.wanted = position + AHEAD;
+            self.grown.notify_all();
+        }
+        growth.progress(position)
+    }
+
+    /// Returns how many entries there are.
+    pub(crate) fn length(&self) -> usize {
+        lock(&self.growth).table.len()
+    }
+
+    /// Returns how many entries there are, and has the expanding thread go on to this position.
+    pub(crate) fn progress_to(&self, position: usize) -> usize {
+        self.progress(position);
+        self.length()
+    }
+
+    /// Keeps a content that was taken and not used, if there is room.
+    pub(crate) fn put_content(&self, position: usize, content: Option<Vec<u8>>) {
+        if let Some(content) = content {
+            let mut growth = lock(&self.growth);
+            let limit = growth.content_limit;
+            growth.table.put_content(position, content, limit);
+        }
+    }
+
+    /// Pulls one name, if nobody else is pulling; returns how long that took.
+    pub(crate) fn pull(&self) -> Option<Duration> {
+        let names = lock(&self.growth).names.take()?;
+        Some(self.pull_with(names))
+    }
+
+    fn pull_with(&self, names: Box<dyn Names>) -> Duration {
+        let begin = Instant::now();
+        let mut pull = Pull {
+            members: self,
+            names: Some(names),
+            next: None,
+            begin,
+        };
+        if let Some(names) = &mut pull.names {
+            pull.next = Some(match self.cancel.is_cancelled() {
+                true => None,
+                false => names.next(&self.cancel),
+            });
+        }
+        drop(pull);
+        begin.elapsed()
+    }
+
+    /// Makes sure that there is something at this position; false if expansion ended before it or
+    /// `stop` is set.
+    pub(crate) fn await_at(self: &Arc<Self>, position: usize, stop: &AtomicBool) -> bool {
+        while !stop.load(Ordering::Relaxed) {
+            match self.progress(position) {
+                Progress::Found => return true,
+                Progress::Ended => return false,
+                Progress::Idle => {
+                    if self.pull().is_some_and(|time| time > SLOW_PULL) {
+                        self.expand_in_background();
+                    }
+                }
+                Progress::Pulling => {
+                    let growth = lock(&self.growth);
+                    let is_pulling = growth.progress(position) == Progress::Pulling;
+                    if is_pulling && !stop.load(Ordering::Relaxed) {
+                        drop(wait(&self.grown, growth));
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Waits until expansion has ended, or `stop` or `enough` says so.
+    pub(crate) fn await_end(
+        self: &Arc<Self>,
+        stop: &AtomicBool,
+        mut enough: impl FnMut(&Members) -> bool,
+    ) {
+        while !enough(self) {
+            let length = lock(&self.growth).table.len();
+            if !self.await_at(length, stop) {
+                return;
+            }
+        }
+    }
+
+    /// Starts a thread that pulls names, if there is none; without one, names are pulled by those
+    /// who need them.
+    pub(crate) fn expand_in_background(self: &Arc<Self>) {
+        {
+            let mut growth = lock(&self.growth);
+            if growth.is_ended || growth.has_expander || self.cancel.is_cancelled() {
+                return;
+            }
+            growth.has_expander = true;
+            growth.wanted = growth.wanted.max(growth.table.len() + AHEAD);
+        }
+        let members = Arc::clone(self);
+        if super::workers::spawn("trawl-expand", move || members.expand()).is_err() {
+            lock(&self.growth).has_expander = false;
+        }
+    }
+
+    fn expand(&self) {
+        let mut growth = lock(&self.growth);
+        while !growth.is_ended {
+            if self.cancel.is_cancelled() {
+                growth.is_ended = true;
+                growth.names = None;
+                break;
+            }
+            // Contents that came with names wait for their members to be asked for.
+            let has_contents = growth.content_limit > 0
+                && growth.table.content_bytes() > growth.content_limit / 4 * 3;
+            let is_ahead = growth.table.len() >= growth.wanted
+                || has_contents && growth.table.len() > growth.asked;
+            match if is_ahead { None } else { growth.names.take() } {
+                Some(names) => {
+                    drop(growth);
+                    self.pull_with(names);
+                    growth = lock(&self.growth);
+                }
+                // The cancel of the last user comes without the lock: look again now and then.
+                None => {
+                    let limit = Duration::from_millis(100);
+                    growth = trawl_model::sync::wait_for(&self.grown, growth, limit);
+                }
+            }
+        }
+        drop(growth);
+        self.tell();
+    }
+}
+
+impl Growth {
+    fn progress(&self, position: usize) -> Progress {
+        match () {
+            () if position < self.table.len() => Progress::Found,
+            () if self.is_ended => Progress::Ended,
+            () if self.has_expander || self.names.is_none() => Progress::Pulling,
+            () => Progress::Idle,
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The set and its operations.
+//!
+//! `members` finds names, `flow` decides what may be fetched, `workers` fetches, `core` delivers.
+
+mod account;
+mod both;
+mod core;
+mod flow;
+mod members;
+mod order;
+mod table;
+#[cfg(test)]
+mod tests;
+mod window;
+mod workers;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use trawl_model::sync::lock;
+
+use self::core::Core;
+use crate::error::SetError;
+use crate::explain::Explanation;
+use crate::member::{Digest, Opened, Problem};
+use crate::opener::{Opener, PlaceId};
+use crate::source::{Found, Names};
+use crate::stats::Stats;
+use both::{Both, Kind};
+use members::{Members, Use};
+
+/// Limits and wishes of a set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Maximum number of bytes fetched ahead and not yet delivered; at least one is assumed.
+    pub ahead_bytes: u64,
+    /// Maximum number of descriptors open ahead, counting those being opened; at least 1, and at
+    /// most half of what the process may open.
+    pub descriptors: usize,
+    /// Maximum number of requests in flight at one place.
+    pub in_flight: usize,
+    /// Maximum number of the set's threads that fetch; with 0, callers of `iterate` fetch.
+    pub threads: usize,
+    /// Whether members are delivered in the order in which they were found.
+    pub ordered: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            ahead_bytes: 64 << 20,
+            descriptors: 256,
+            in_flight: 32,
+            threads: 128,
+            ordered: false,
+        }
+    }
+}
+
+/// A dynamic set. It is shared: clones are the same set, and several threads may iterate it.
+///
+/// | the paper's Figure 1 | here |
+/// |---|---|
+/// | `setOpen` | [`Set::open`] |
+/// | `setClose` | [`Set::close`] |
+/// | `setIterate` | [`Set::iterate`] |
+/// | `setDigest` | [`Set::digest`] |
+/// | `setUnion` | [`Set::union`] |
+/// | `setIntersect` | [`Set::intersect`] |
+/// | `setRewindIterator` | [`Set::rewind_iterator`] |
+/// | `setRewindDigest` | [`Set::rewind_digest`] |
+/// | `setSize` | [`Set::size`] |
+/// | `setMember` | [`Set::member`] |
+/// | `setApply` | [`Set::apply`] |
+///
+/// The two promises: every member satisfied the query at some moment while it ran; once a member,
+/// always a member. A member that has vanished when it is opened, at first or after a rewind, is
+/// delivered as a problem with its name; one that was rewritten has the content of the moment at
+/// which it was opened.
+///
+/// A set belongs to the process that opened it. In a child made by fork(2), `iterate` and `digest`
+/// return one problem and then `None`, and nothing blocks. Every descriptor is closed by exec(2),
+/// delivered ones included, unless their owner clears the flag.
+#[derive(Clone)]
+pub struct Set(Arc<Handle>);
+
+/// What the clones of a set share; the set is cancelled when the last one is dropped.
+struct Handle {
+    core: Arc<Core>,
+    claim: Mutex<Option<Use>>,
+    digested: AtomicUsize,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.cancel();
+    }
+}
+
+impl Handle {
+    fn cancel(&self) {
+        if self.core.is_foreign() {
+            return;
+        }
+        self.core.cancel();
+        drop(lock(&self.claim).take());
+        self.core.members.wake();
+    }
+}
+
+impl Set {
+    /// Opens a set (`setOpen`): returns at once. Names are found and members fetched from the
+    /// first use on; expansion, fetching and processing overlap. The first opener that knows the
+    /// place of a name opens it.
+    ///
+    /// No thread is started before a member has to be fetched, or a name has to be waited for.
+    ///
+    /// # Errors
+    /// None today: if the system refuses threads, callers of `iterate` fetch.
+    pub fn open(
+        names: Box<dyn Names>,
+        openers: Vec<Arc<dyn Opener>>,
+        options: Options,
+    ) -> Result<Set, SetError> {
+        let claim = Members::of(names, options.ahead_bytes);
+        let core = Core::new(Arc::clone(claim.members()), openers, &options);
+        Ok(Set(Arc::new(Handle {
+            core,
+            claim: Mutex::new(Some(claim)),
+            digested: AtomicUsize::new(0),
+        })))
+    }
+
+    /// Returns the next member that no call of `iterate` has returned since the last rewind
+    /// (`setIterate`), or the problem in its place; `None` at the end or after a cancel. Blocks
+    /// until a member's first bytes are there.
+    pub fn iterate(&self) -> Option<Result<Opened, Problem>> {
+        self.0.core.iterate()
+    }
+
+    /// Returns the description of the next member (`setDigest`) or a problem; `None` at the end or
+    /// after a cancel. Nothing is fetched.
+    pub fn digest(&self) -> Option<Result<Digest, Problem>> {
+        let core = &self.0.core;
+        if core.is_foreign() {
+            return core.tell_child().map(Err);
+        }
+        let at = self.0.digested.fetch_add(1, Ordering::Relaxed);
+        if !core.members.await_at(at, &core.cancelled) {
+            // The next call looks here again; a rewind in between stays one.
+            let (begin, end) = (at + 1, Ordering::Relaxed);
+            let _ = self.0.digested.compare_exchange(begin, at, end, end);
+            return None;
+        }
+        Some(match core.members.describe(at)? {
+            Ok(found) => Ok(Digest {
+                name: found.name,
+                attributes: found.attributes,
+            }),
+            Err(problem) => Err(again(&problem)),
+        })
+    }
+
+    /// Returns a set of the members of both (`setUnion`), each once. It has its own iterator and
+    /// digest, works while the operands are still found, and stays valid after they are closed or
+    /// cancelled. Problems of expansion come from both.
+    ///
+    /// # Errors
+    /// [`SetError::Cancelled`] if an operand is closed or cancelled already.
+    pub fn union(&self, other: &Set, options: Options) -> Result<Set, SetError> {
+        self.with(other, Kind::Union, options)
+    }
+
+    /// Returns a set of the members that both have (`setIntersect`), by name; otherwise as
+    /// [`Set::union`].
+    ///
+    /// # Errors
+    /// As [`Set::union`].
+    pub fn intersect(&self, other: &Set, options: Options) -> Result<Set, SetError> {
+        self.with(other, Kind::Intersection, options)
+    }
+
+    fn with(&self, other: &Set, kind: Kind, options: Options) -> Result<Set, SetError> {
+        let (left, right) = (self.claim()?, other.claim()?);
+        let mut openers = self.0.core.openers.clone();
+        for opener in &other.0.core.openers {
+            if !openers.iter().any(|known| Arc::ptr_eq(known, opener)) {
+                openers.push(Arc::clone(opener));
+            }
+        }
+        Set::open(Box::new(Both::new(kind, left, right)), openers, options)
+    }
+
+    /// Returns a further claim on the members.
+    fn claim(&self) -> Result<Use, SetError> {
+        if self.0.core.is_foreign() {
+            return Err(SetError::Cancelled);
+        }
+        let claim = lock(&self.0.claim);
+        claim.as_ref().map(Use::again).ok_or(SetError::Cancelled)
+    }
+
+    /// Makes the next `iterate` begin again with the first member (`setRewindIterator`). Members
+    /// stay members: one that has vanished is delivered as a problem, one that was rewritten with
+    /// its new content. What was fetched and not delivered is dropped.
+    pub fn rewind_iterator(&self) {
+        self.0.core.rewind();
+    }
+
+    /// Makes the next `digest` begin again (`setRewindDigest`).
+    pub fn rewind_digest(&self) {
+        self.0.digested.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the number of members (`setSize`), without problems, once expansion has ended.
+    /// After a cancel, and in a forked child, the number found so far or 0.
+    pub fn size(&self) -> u64 {
+        let core = &self.0.core;
+        if core.is_foreign() {
+            return 0;
+        }
+        core.members.await_end(&core.cancelled, |_| false);
+        core.members.members() as u64
+    }
+
+    /// Returns whether this name is a member (`setMember`): as soon as it is found, or once
+    /// expansion has ended.
+    pub fn member(&self, name: &[u8]) -> bool {
+        let core = &self.0.core;
+        if core.is_foreign() {
+            return false;
+        }
+        let mut is_member = false;
+        core.members.await_end(&core.cancelled, |members| {
+            is_member = members.contains(name);
+            is_member
+        });
+        is_member
+    }
+
+    /// Calls a function for each member or problem that is left to iterate (`setApply`).
+    pub fn apply(&self, mut each: impl FnMut(Result<Opened, Problem>)) {
+        while let Some(member) = self.iterate() {
+            each(member);
+        }
+    }
+
+    /// Ends expansion and fetching soon; blocked calls return `None`. Sets made of this one by
+    /// `union` or `intersect` go on.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+
+    /// Returns counts and times so far.
+    pub fn stats(&self) -> Stats {
+        self.0.core.stats()
+    }
+
+    /// Returns the performance model's parameters as this run fits them, what it predicts, and
+    /// what was measured.
+    pub fn explain(&self) -> Explanation {
+        self.0.core.explain()
+    }
+
+    /// Ends the use of the set (`setClose`): cancels what is in flight, frees everything, and
+    /// returns the final counts. A request that does not return is not waited for: its thread and
+    /// its descriptor are freed when it does. Other clones are cancelled too.
+    pub fn close(self) -> Stats {
+        self.cancel();
+        self.stats()
+    }
+
+    /// Returns the place of this member.
+    pub fn place(&self, found: &Found) -> Option<PlaceId> {
+        let openers = &self.0.core.openers;
+        openers.iter().find_map(|opener| opener.place(found))
+    }
+}
+
+/// Returns a copy of a problem.
+pub(crate) fn again(problem: &Problem) -> Problem {
+    let source = match problem.source.raw_os_error() {
+        Some(errno) => std::io::Error::from_raw_os_error(errno),
+        None => std::io::Error::new(problem.source.kind(), problem.source.to_string()),
+    };
+    Problem {
+        name: problem.name.clone(),
+        op: problem.op,
+        source,
+    }
+}
