@@ -121,6 +121,8 @@ impl Expander {
             },
             next: None,
             stack: Vec::new(),
+            sorted: None,
+            is_sorting: false,
         }
     }
 }
@@ -172,6 +174,10 @@ pub struct Expansion {
     /// A word that was taken but not expanded yet.
     next: Option<Word>,
     stack: Vec<Frame>,
+    /// The ordered rest of a word.
+    sorted: Option<std::vec::IntoIter<Result<Found, Problem>>>,
+    /// Whether the word that is being expanded has to be ordered as a whole.
+    is_sorting: bool,
 }
 
 impl std::fmt::Debug for Expansion {
@@ -182,31 +188,62 @@ impl std::fmt::Debug for Expansion {
 
 impl Names for Expansion {
     fn next(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
-        while !cancel.is_cancelled() {
-            let result = match self.stack.last_mut() {
-                Some(frame) => match frame.names.next(cancel) {
-                    None => {
-                        self.stack.pop();
-                        continue;
-                    }
-                    Some(Err(problem)) => return Some(Err(problem)),
-                    Some(Ok(found)) => {
-                        let found = joined(frame.base.as_deref(), found);
-                        let (pieces, next) = (Arc::clone(&frame.pieces), frame.next);
-                        let is_checked = !is_url(&found.name);
-                        self.append(found, &pieces, next, is_checked, cancel)
-                    }
-                },
-                None => match self.next.take().or_else(|| self.words.next()) {
-                    None => return None,
-                    Some(word) => self.begin(word, cancel),
-                },
-            };
-            if let Some(result) = result.transpose() {
-                return Some(result);
+        loop {
+            if let Some(next) = self.sorted.as_mut().and_then(Iterator::next) {
+                return Some(next);
+            }
+            self.sorted = None;
+            let first = self.pull(cancel)?;
+            if !self.is_sorting {
+                return Some(first);
+            }
+            let mut items = vec![first];
+            while !self.stack.is_empty() {
+                items.extend(self.step(cancel).flatten());
+            }
+            items.sort_by_cached_key(|item| match item {
+                Ok(found) => found.name.clone(),
+                Err(problem) => problem.name.clone(),
+            });
+            self.sorted = Some(items.into_iter());
+        }
+    }
+}
+
+impl Expansion {
+    /// Returns the next name or problem in the order in which they are found.
+    fn pull(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
+        loop {
+            if let Some(item) = self.step(cancel)? {
+                return Some(item);
             }
         }
-        None
+    }
+
+    /// Expands a little; `None` at the end.
+    fn step(&mut self, cancel: &Cancel) -> Option<Option<Result<Found, Problem>>> {
+        if cancel.is_cancelled() {
+            self.stack.clear();
+            return None;
+        }
+        let Some(frame) = self.stack.last_mut() else {
+            let word = self.next.take().or_else(|| self.words.next())?;
+            return Some(self.begin(word, cancel).transpose());
+        };
+        Some(match frame.names.next(cancel) {
+            None => {
+                self.stack.pop();
+                None
+            }
+            Some(Err(problem)) => Some(Err(problem)),
+            Some(Ok(found)) => {
+                let found = joined(frame.base.as_deref(), found);
+                let (pieces, next) = (Arc::clone(&frame.pieces), frame.next);
+                let is_checked = !is_url(&found.name);
+                self.append(found, &pieces, next, is_checked, cancel)
+                    .transpose()
+            }
+        })
     }
 }
 
@@ -216,12 +253,18 @@ impl Expansion {
     fn begin(&mut self, word: Word, cancel: &Cancel) -> Result<Option<Found>, Problem> {
         let is_checked = word.is_checked;
         let pieces = self.with_home(word)?;
+        self.is_sorting = false;
         let Some((root, rest)) = split(&pieces) else {
             let start = Found::named(Vec::new());
             return self.append(start, &pieces.into(), 0, is_checked, cancel);
         };
+        let is_plain = |piece: &Piece| matches!(piece, Piece::Text(_) | Piece::Run(_));
+        // One run orders its names itself; what follows it can change their order.
+        let has_order = self.expander.order == Order::Csh && rest.len() > 1;
+        self.is_sorting = has_order && rest.iter().all(is_plain);
         let mut roots = vec![root];
-        while roots.len() < ROOTS_MAX
+        while !has_order
+            && roots.len() < ROOTS_MAX
             && let Some(word) = self.words.next()
         {
             let same = match word.home {
