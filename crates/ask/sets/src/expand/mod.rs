@@ -529,10 +529,11 @@ fn has_long_component(name: &[u8]) -> bool {
 }
 
 /// Returns whether an error says that there is no such object, or that a component is none to go
-/// through.
+/// through: a link that leads back to itself leads nowhere.
 fn is_absent(error: &io::Error) -> bool {
     use io::ErrorKind::{NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory)
+    let is_loop = error.raw_os_error() == Some(trawl_sys::Errno::LOOP.0);
+    is_loop || matches!(error.kind(), NotFound | NotADirectory)
 }
 
 fn problem(name: Vec<u8>, source: io::Error) -> Problem {

@@ -131,6 +131,9 @@ fn compare(words: &[&str], prelude: &str, cases: u32, order: Order) {
         let folder = top.path().join("x/y/z");
         std::fs::create_dir_all(&folder).unwrap();
         make(&folder, &objects);
+        // bash leaves braces around a single text as they are.
+        let is_usable = |pattern: &String| words[0] != "bash" || !pattern.contains("{a}");
+        let patterns: Vec<String> = patterns.into_iter().filter(is_usable).collect();
         let answers = shell(&folder, words, prelude, &patterns);
         for (pattern, mut expected) in patterns.iter().zip(answers) {
             let mut found = expanded(&folder, pattern, order);
