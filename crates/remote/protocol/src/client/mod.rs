@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+pub mod pipeline;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use crate::messages::attributes::items::ExtendedAttributes;
 pub use crate::messages::fetch::Fetched;
 pub use crate::messages::watch::asking::Watch;
 pub use address::Address;
+pub use pipeline::Pipeline;
 pub(crate) use connection::Connection;
 
 /// Number of bytes of an answer that may be in flight: enough that even a distant server never
@@ -84,6 +86,11 @@ impl Remote {
             idle,
             features: Mutex::default(),
         }))
+    }
+
+    /// Returns the address of the server.
+    pub fn address(&self) -> &Address {
+        &self.0.address
     }
 
     /// Sends a request, if the server knows it, and returns its answer.
