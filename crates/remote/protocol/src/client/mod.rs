@@ -21,8 +21,8 @@ pub use crate::messages::attributes::items::ExtendedAttributes;
 pub use crate::messages::fetch::Fetched;
 pub use crate::messages::watch::asking::Watch;
 pub use address::Address;
-pub use pipeline::Pipeline;
 pub(crate) use connection::Connection;
+pub use pipeline::Pipeline;
 
 /// Number of bytes of an answer that may be in flight: enough that even a distant server never
 /// waits for more credit.
