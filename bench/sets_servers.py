@@ -55,8 +55,11 @@ VARIED: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Model:
-    """The linear model: a fetch takes `fixed_s` and a time for each byte, an object `each_s` of the client beside."""
+    """The linear model: a fetch takes `fixed_s` and a time for each byte, an object `each_s` of the client beside, and
+    the connections to the servers, which are made at the same time, `start_s`.
+    """
 
+    start_s: float
     fixed_s: float
     byte_s: float
     each_s: float
@@ -72,13 +75,13 @@ class Model:
 
     def loop_s(self, cell: Cell) -> float:
         """Returns the time of the plain loop."""
-        return cell.objects * (self.fetch_s(cell, 1) + self.process_s(cell))
+        return cell.servers * self.start_s + cell.objects * (self.fetch_s(cell, 1) + self.process_s(cell))
 
     def set_s(self, cell: Cell, window: int) -> float:
         """Returns the time of a set: whichever takes longer, the fetches at the servers, or processing at the client."""
         fetch, process = self.fetch_s(cell, window), self.process_s(cell)
         rounds = math.ceil(cell.objects / (cell.servers * window))
-        return max(rounds * fetch + process, self.fetch_s(cell, 1) + cell.objects * process)
+        return self.start_s + max(rounds * fetch + process, self.fetch_s(cell, 1) + cell.objects * process)
 
 
 class Site:
@@ -154,16 +157,19 @@ class Client:
 
 def fitted(site: Site, client: Client, cell: Cell) -> Model:
     """Measures the model's parameters for the cell's distance and bandwidth, at single points far from most cells."""
-    small, large = replace(cell, servers=1, objects=24, size_bytes=1, ns_per_byte=0), 256 << 10
+    small, large = replace(cell, servers=1, objects=48, size_bytes=1, ns_per_byte=0), 256 << 10
     with site.names(small) as names:
-        fixed = client.wall_s(names, 0, None) / len(names)
+        whole = client.wall_s(names, 0, None)
+        half = client.wall_s(names[: len(names) // 2], 0, None)
+    fixed = (whole - half) / (len(names) - len(names) // 2)
+    start = max(whole - fixed * len(names), 0.0)
     with site.names(replace(small, size_bytes=large)) as names:
-        slope = (client.wall_s(names, 0, None) / len(names) - fixed) / large
+        slope = (client.wall_s(names, 0, None) - start) / len(names) - fixed
     near = replace(small, delay_ms=0.0, mib_per_s=0.0)
     with site.names(near) as names:
         # What a sleep takes beyond its time, and reading a member.
         busy = client.wall_s(names, 100_000, None) - client.wall_s(names, 0, None)
-    return Model(fixed_s=fixed, byte_s=slope, each_s=max(busy / len(names) - 1e-4, 0.0))
+    return Model(start_s=start, fixed_s=fixed, byte_s=max(slope, 0.0) / large, each_s=max(busy / len(names) - 1e-4, 0.0))
 
 
 def cells(is_small: bool) -> Iterator[tuple[str, Cell]]:
