@@ -89,3 +89,55 @@ fn is_openable(path: &[u8]) -> bool {
         openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
     opened.is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt;
+    use trawl_remote::Address;
+    use trawl_testkit::Scratch;
+
+    #[test]
+    fn only_paths_without_links_are_asked_of_the_server() {
+        let scratch = Scratch::new("below");
+        let top = std::fs::canonicalize(scratch.path()).unwrap();
+        let bytes = |path: &str| top.join(path).as_os_str().as_bytes().to_vec();
+        for directory in ["m/d", "m/other/d", "beside"] {
+            std::fs::create_dir_all(top.join(directory)).unwrap();
+        }
+        for file in ["m/d/f", "m/other/d/f", "beside/f"] {
+            std::fs::write(top.join(file), "f").unwrap();
+        }
+        std::os::unix::fs::symlink("d", top.join("m/link")).unwrap();
+        std::os::unix::fs::symlink("f", top.join("m/d/l")).unwrap();
+        let server = (Address::Unix("/s".into()), b"/srv/x".to_vec());
+        let mount = |point, server| Mounted { point, server };
+        let below = Below {
+            mounts: vec![
+                mount(bytes("m"), Some(server)),
+                mount(bytes("m/other"), None),
+            ],
+            plain: Mutex::default(),
+        };
+        let find = |path: &str, is_plain| {
+            let found = below.find(&bytes(path), is_plain);
+            found.map(|found| String::from_utf8(found.path).unwrap())
+        };
+        let served = Some("/srv/x/d/f".to_owned());
+        assert_eq!(find("m/d/f", false), served);
+        assert_eq!(find("m/d/f", true), served);
+        assert_eq!(find("m//d/./f", false), served);
+        for path in [
+            "m/link/f",
+            "m/d/l",
+            "m/d/../d/f",
+            "m/other/d/f",
+            "beside/f",
+            "m/gone/f",
+            "m2/f",
+        ] {
+            assert_eq!(find(path, false), None, "{path}");
+        }
+        assert!(below.find(b"m/d/f", false).is_none());
+    }
+}

@@ -7,12 +7,16 @@ use std::time::{Duration, Instant};
 
 use trawl_call::options::{Flags, Options, RootForm};
 use trawl_call::{Outcome as Record, Pattern, Request, Search};
-use trawl_remote::{Limits, Serving};
+use trawl_remote::transport::Transport;
+use trawl_remote::{Limits, Serving, serve};
 use trawl_sets::opener::{Opener, PlaceId};
 use trawl_sets::{Found, Names, Set};
+use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::Scratch;
 
-use crate::support::{LONG, content, error, fetch_all, name, proxy, server, servers, serving};
+use crate::support::{
+    LONG, content, error, fetch_all, listen, name, proxy, server, servers, serving,
+};
 
 /// Writes files of these sizes, each with bytes of its own.
 fn files(scratch: &Scratch, sizes: &[usize]) -> Vec<(PathBuf, Vec<u8>)> {
@@ -128,18 +132,36 @@ fn what_cannot_be_read_is_a_problem_with_its_errno() {
 /// Whoever may not read a file at the server, as the server's user, gets EACCES.
 #[test]
 fn the_user_of_the_server_decides() {
-    let scratch = Scratch::new("fetch");
-    let socket = scratch.join("s");
-    let secret = scratch.join("secret");
-    std::fs::write(&secret, "x").unwrap();
-    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).unwrap();
-    if std::fs::read(&secret).is_ok() {
-        println!("skipped, because root can read everything");
+    if !trawl_testkit::skip::is_root() {
+        println!("the_user_of_the_server_decides: skipped, because only root can serve as another");
         return;
     }
-    server(&socket, serving());
-    let outcome = fetch_all(&servers(LONG), &[name(&socket, &secret)], 0).remove(0);
-    assert_eq!(error(outcome).kind(), std::io::ErrorKind::PermissionDenied);
+    let scratch = Scratch::new("fetch");
+    let socket = scratch.join("s");
+    let modes = [("open", 0o644), ("own", 0o600), ("none", 0o000)];
+    let names = modes.map(|(file, mode)| {
+        let path = scratch.join(file);
+        std::fs::write(&path, file).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        name(&socket, &path)
+    });
+    for directory in scratch.path().ancestors().take(1) {
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    listen(&socket, |_, client| {
+        let nobody = User {
+            uid: 65_534,
+            gid: 65_534,
+            groups: Vec::new(),
+        };
+        let transport = Transport::over_socket(client.into()).unwrap();
+        std::thread::spawn(move || as_user(&nobody, || serve(transport, &serving()).is_ok()));
+    });
+    let mut outcomes = fetch_all(&servers(LONG), &names, 0).into_iter();
+    assert_eq!(content(outcomes.next().unwrap().unwrap()).unwrap(), b"open");
+    for outcome in outcomes {
+        assert_eq!(error(outcome).kind(), std::io::ErrorKind::PermissionDenied);
+    }
 }
 
 #[test]
