@@ -4,6 +4,7 @@
 //! - [`servers`]: [`Servers`], which opens such members and finds the executor for such names.
 //! - `member`: fetches one member into memory.
 //! - `stream`: hands on a member that is too large for that.
+//! - `arrived`: small files that arrive with the answer to a search.
 //! - `below`: which server is behind a path on a mount.
 //!
 //! Invariants: the bytes of a member are those of one version of the file, or the member is a
@@ -15,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrived;
 mod below;
 mod error;
 mod member;

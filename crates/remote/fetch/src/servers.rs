@@ -12,6 +12,7 @@ use trawl_sets::member::{Op, Problem};
 use trawl_sets::opener::{Done, Fetched, Opener, PlaceId};
 use trawl_sets::source::Found;
 
+use crate::arrived::Arrived;
 use crate::below::Below;
 use crate::error::FetchError;
 use crate::member::Member;
@@ -29,6 +30,7 @@ pub struct Servers {
     certificates: Certificates,
     patience: Patience,
     below: Below,
+    arrived: Arc<Arrived>,
     servers: Mutex<HashMap<String, Server>>,
 }
 
@@ -97,6 +99,7 @@ impl Servers {
             certificates,
             patience,
             below: Below::now(),
+            arrived: Arc::default(),
             servers: Mutex::default(),
         }
     }
@@ -121,7 +124,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Returns where a name at a server is searched, with one call however deep its pattern is;
+    /// Returns where a name at a server is searched (small files arrive with the answer), with one call however deep its pattern is;
     /// `None` if the name is not one of a server. Names below mounts are searched by
     /// [`trawl_remote::mounts::with_servers`].
     ///
@@ -133,7 +136,7 @@ impl Servers {
             Err(error) => return Some(Err(error)),
         };
         Some(Ok(ServerRoot {
-            executor: Arc::new(self.server_at(&place.address).remote),
+            executor: self.arrived.executor(self.server_at(&place.address).remote),
             path: place.path,
             shown: name.to_vec(),
         }))
@@ -207,6 +210,18 @@ impl Opener for Servers {
             Ok(place) => place.address.to_string(),
             // Opening it says what is wrong.
             Err(_) => String::new(),
+        }))
+    }
+
+    /// Returns a member that arrived with the search.
+    fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
+        let bytes = self.arrived.take(&found.name)?;
+        let file = trawl_sys::file::sealed(c"trawl-member", &bytes).ok()?;
+        Some(Ok(Fetched {
+            file,
+            is_stream: false,
+            ahead_bytes: bytes.len() as u64,
+            was_cached: true,
         }))
     }
 

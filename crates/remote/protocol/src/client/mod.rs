@@ -12,14 +12,18 @@ use trawl_call::{CallError, Executor, Record, Request, Stream};
 use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
-use crate::messages::{Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question};
+use crate::messages::contents::Wanted;
+use crate::messages::fetch::version::Version;
+use crate::messages::{
+    Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question, SearchContents,
+};
 use crate::wire::BadFrame;
 
-pub use crate::messages::Target;
 pub use crate::messages::attributes::AttributesBelow;
 pub use crate::messages::attributes::items::ExtendedAttributes;
 pub use crate::messages::fetch::Fetched;
 pub use crate::messages::watch::asking::Watch;
+pub use crate::messages::{ContentsWish, Target};
 pub use address::Address;
 pub(crate) use connection::Connection;
 pub use pipeline::Pipeline;
@@ -255,6 +259,31 @@ impl Inner {
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }
+    }
+}
+
+/// Asks a server for small files together with the records of a search. Servers without this ability
+/// answer without files.
+#[derive(Clone)]
+pub struct WithContents {
+    /// The server.
+    pub remote: Remote,
+    /// Which files are taken of one search.
+    pub wish: ContentsWish,
+    /// Gets each file before the record of its name arrives: the name (the root as it is shown, and
+    /// the path below it), the file's version and all of its bytes.
+    pub sink: Arc<dyn Fn(Vec<u8>, Version, Vec<u8>) + Send + Sync>,
+}
+
+impl Executor for WithContents {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        let wanted = Wanted {
+            request,
+            wish: self.wish,
+            sink: Arc::clone(&self.sink),
+        };
+        let stream = SearchContents::open(&self.remote, wanted)?;
+        Ok(Box::new(stream))
     }
 }
 
