@@ -13,7 +13,6 @@ use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
 use crate::messages::contents::Wanted;
-use crate::messages::fetch::version::Version;
 use crate::messages::{
     Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question, SearchContents,
 };
@@ -21,6 +20,7 @@ use crate::wire::BadFrame;
 
 pub use crate::messages::attributes::AttributesBelow;
 pub use crate::messages::attributes::items::ExtendedAttributes;
+pub use crate::messages::contents::Sink;
 pub use crate::messages::fetch::Fetched;
 pub use crate::messages::watch::asking::Watch;
 pub use crate::messages::{ContentsWish, Target};
@@ -270,9 +270,8 @@ pub struct WithContents {
     pub remote: Remote,
     /// Which files are taken of one search.
     pub wish: ContentsWish,
-    /// Gets each file before the record of its name arrives: the name (the root as it is shown, and
-    /// the path below it), the file's version and all of its bytes.
-    pub sink: Arc<dyn Fn(Vec<u8>, Version, Vec<u8>) + Send + Sync>,
+    /// Gets the files.
+    pub sink: Sink,
 }
 
 impl Executor for WithContents {

@@ -91,8 +91,9 @@ pub(crate) struct Wanted {
     pub(crate) sink: Sink,
 }
 
-/// What is called with each content: the path that includes the root, and the bytes.
-pub(crate) type Sink = std::sync::Arc<dyn Fn(Vec<u8>, Version, Vec<u8>) + Send + Sync>;
+/// What is called with each file before the record of its name arrives: the name (the root as it is
+/// shown, and the path below it), the file's version and all of its bytes.
+pub type Sink = std::sync::Arc<dyn Fn(Vec<u8>, Version, Vec<u8>) + Send + Sync>;
 
 impl Open for SearchContents {
     type About = Wanted;
