@@ -86,7 +86,8 @@ lint: ## rustfmt, clippy, cargo-deny, dependency allow-list, generated files
 bench: build ## measure times, memory and sizes against the peers (ONLY=parts ROWS=n RUNS=n)
 	@scripts/need.sh bench
 	$(CARGO) build --release --locked --package trawl-bench
-	@TRAWL='$(RELEASE)' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
+	$(CARGO) build --release --locked --package trawl-fetch --example experiment
+	@TRAWL='$(RELEASE)' EXPERIMENT='$(CARGO_TARGET_DIR)/release/examples/experiment' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
 
 generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build

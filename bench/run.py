@@ -3,6 +3,7 @@
 
 usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
               [--also DIR] [--generator FILE] [--trees DIR] [--python FILE]
+              [--experiment FILE]
               [--rows N] [--gufi-rows N] [--gufi-sample N] [--huge-rows N]
               [--runs N] [--only PART,…] [--out FILE]
 
@@ -10,7 +11,8 @@ TRAWL is the release binary, TREE a directory tree, WORK a directory for
 indexes. `--trace` is a GUFI text trace, `--forest` a tree of a million
 entries or more, `--also` another tree for live finders, `--closed` a trace
 of which a stranger sees little; parts without their input are left out.
-`--generator` writes traces; from it indexes of the given numbers of rows are
+`--experiment` is
+the example of that name in `crates/remote/fetch`. `--generator` writes traces; from it indexes of the given numbers of rows are
 made and kept in `--trees`. `--python` has the module duckdb. Peers that are
 not installed are left out and named. Figures are medians of paired runs; a
 ratio is ours divided by the peer's, so less than 1 means that we are cheaper.
@@ -57,6 +59,7 @@ class Bench:
         self.tree = str(args.tree.resolve())
         self.work: Path = args.work.resolve()
         self.trace: Path | None = args.trace
+        self.experiment: Path | None = args.experiment
         self.forest: Path | None = args.forest
         self.closed: Path | None = args.closed
         self.also: Path | None = args.also
@@ -266,6 +269,20 @@ class Bench:
         setting.save = save
         paper.paper(setting)
 
+    def sets(self) -> None:
+        """Repeats the experiment of the paper on dynamic sets; the cells are written beside the report."""
+        if self.experiment is None:
+            print("  without --experiment there are no sets", file=sys.stderr)
+            return
+        cells = (self.out.parent if self.out else self.work) / "sets-servers.csv"
+        script = Path(__file__).with_name("sets_servers.py")
+        command = [sys.executable, str(script), self.trawl, str(self.experiment), "--out", str(cells), "--runs", str(min(3, self.runs))]
+        gains = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        self.sections["Dynamic sets at servers"] = (
+            f"{self.machine()} `ONLY=sets make bench`. The gain of a set with four requests in flight at each server over a plain "
+            f"loop; all figures, and the model's, are in `{cells.name}`.\n\n```\n{gains}```"
+        )
+
     def machine(self) -> str:
         """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -280,7 +297,7 @@ class Bench:
             "questions": self.questions, "live": self.live, "million": self.million,
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
-            "fresh": self.fresh, "call": self.call, "paper": self.paper,
+            "fresh": self.fresh, "call": self.call, "paper": self.paper, "sets": self.sets,
         }
 
 
@@ -295,7 +312,7 @@ def main() -> None:
     parser.add_argument("trawl", type=Path)
     parser.add_argument("tree", type=Path)
     parser.add_argument("work", type=Path)
-    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees"):
+    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees", "--experiment"):
         parser.add_argument(tree, type=Path)
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
     for option, rows in (("--rows", 10_000_000), ("--gufi-rows", 2_200_000), ("--gufi-sample", 100_000), ("--huge-rows", 100_000_000)):

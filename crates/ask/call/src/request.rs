@@ -322,7 +322,7 @@ impl Request {
     }
 
     /// Returns the path below the root for a path in a record; the inverse of [`Request::spell`].
-    pub(crate) fn unspell<'p>(&self, root: &Root, path: &'p [u8]) -> &'p [u8] {
+    pub fn unspell<'p>(&self, root: &Root, path: &'p [u8]) -> &'p [u8] {
         let mut rest = path;
         if self.options.root_form == RootForm::Included {
             rest = rest.strip_prefix(&root.shown[..]).unwrap_or(rest);

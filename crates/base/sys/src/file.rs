@@ -31,6 +31,28 @@ pub fn nowhere(name: &CStr) -> Result<std::fs::File, SysError> {
     fd.map(std::fs::File::from).named(Op::MemfdCreate)
 }
 
+/// Creates an anonymous in-memory file with these bytes, at offset 0, that nobody can change any
+/// more.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/memfd_create.2.html>,
+/// <https://man7.org/linux/man-pages/man2/F_ADD_SEALS.2const.html>
+///
+/// # Errors
+/// Fails if there are too many descriptors or too little memory.
+pub fn sealed(name: &CStr, bytes: &[u8]) -> Result<std::fs::File, SysError> {
+    use rustix::fs::{MemfdFlags, SealFlags};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create(name, flags).named(Op::MemfdCreate)?;
+    let mut written = 0;
+    while written < bytes.len() {
+        let count = rustix::io::pwrite(&file, &bytes[written..], written as u64);
+        written += count.named(Op::Write)?;
+    }
+    let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals).named(Op::Fcntl)?;
+    Ok(file.into())
+}
+
 /// Opens a file for reading. No component of the path may be a symbolic link; opening a FIFO or a
 /// device does not block.
 ///
@@ -116,6 +138,19 @@ mod tests {
     use super::*;
     use crate::error::Errno;
     use std::fs::File;
+
+    #[test]
+    fn sealed_bytes_stay() {
+        use std::io::{Read, Write};
+        for size in [0, 1, 3 << 20] {
+            let bytes = vec![7; size];
+            let mut file = sealed(c"test", &bytes).unwrap();
+            let mut read = Vec::new();
+            file.read_to_end(&mut read).unwrap();
+            assert!(read == bytes);
+            assert!(file.write(b"x").is_err() && file.set_len(0).is_err());
+        }
+    }
 
     #[test]
     fn names_come_and_go() {

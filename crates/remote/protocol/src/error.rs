@@ -97,6 +97,12 @@ pub enum RemoteError {
         /// The subject of the request.
         what: &'static str,
     },
+    /// The caller has no use for the answer any more.
+    #[error("the request to {server} was cancelled")]
+    Cancelled {
+        /// Address of the server.
+        server: String,
+    },
     /// The request is too long for one frame.
     #[error("the question has {bytes} bytes: at most {most} can be sent; ask in parts")]
     TooLong {

@@ -20,6 +20,39 @@ use crate::client::{Address, Remote};
 /// File system type of Trawl's mounts.
 const KIND: &[u8] = b"fuse.trawl";
 
+/// A mount of a server's tree.
+#[derive(Clone, Debug)]
+pub struct Mounted {
+    /// Mount point: an absolute, normalized path.
+    pub point: Vec<u8>,
+    /// The server and the path of the mounted tree there; `None` for another file system that is
+    /// mounted below such a mount.
+    pub server: Option<(Address, Vec<u8>)>,
+}
+
+/// Returns the mounts whose servers can be asked, and other mounts below those, in the order of the
+/// mount table: later ones cover earlier ones.
+pub fn served() -> Vec<Mounted> {
+    let Some(table) = table() else {
+        return Vec::new();
+    };
+    let of_own = |mount: &Mount| mount.kind == KIND && is_own(mount, effective_uid());
+    let mut all: Vec<Mounted> = Vec::new();
+    for mount in mount_table::parse(&table) {
+        let Some(point) = path::normalize(&mount.point) else {
+            continue;
+        };
+        let server = of_own(&mount).then(|| place(&mount.source)).flatten();
+        let is_below = all.iter().any(|above| {
+            path::is_within(&point, &above.point) || path::is_within(&above.point, &point)
+        });
+        if server.is_some() || is_below {
+            all.push(Mounted { point, server });
+        }
+    }
+    all
+}
+
 /// Wraps an executor so that servers answer about their mounts.
 pub fn with_servers(here: Box<dyn Executor>) -> Box<dyn Executor> {
     // If the table cannot be read, the mounts are walked like any other directories.

@@ -1,7 +1,10 @@
-//! A connection to a server, which answers one request after the other.
+//! A connection to a server. Its owner receives; requests can also be sent from other threads.
 
 use std::process::Child;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use trawl_model::sync::lock;
 
 use super::Address;
 use crate::error::RemoteError;
@@ -18,19 +21,67 @@ const STALL: Duration = Duration::from_secs(60);
 /// Maximum time to wait for the exit status of a server process that has closed its end.
 const FAREWELL: Duration = Duration::from_millis(500);
 
+/// The sending half of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Sender(Arc<Mutex<Box<dyn Transmit>>>);
+
+impl Sender {
+    /// Sends whole frames.
+    pub(crate) fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
+        send(&mut **lock(&self.0), bytes, STALL)
+    }
+}
+
+/// What arrived on a connection with several requests.
+pub(crate) enum Event {
+    /// Nothing, in the time given.
+    Nothing,
+    /// The server's hello, or a sign that it works.
+    Sign,
+    /// Part of the answer to this request.
+    Answer(u32, Message),
+    /// This request was refused.
+    Refused(u32, RemoteError),
+}
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
     server: String,
     reader: FrameReader,
-    transmit: Box<dyn Transmit>,
+    sender: Sender,
     child: Option<Child>,
     /// Number of the last request.
     id: u32,
     /// Whether the server's hello was received.
     is_greeted: bool,
+    /// Maximum number of concurrent requests, once known.
+    requests: Option<u32>,
     /// The server's feature bits, once known.
     features: Option<u64>,
+}
+
+/// Returns the frame with which a client begins a connection.
+pub(crate) fn greeting() -> Vec<u8> {
+    let hello = Hello {
+        lowest: VERSION,
+        highest: VERSION,
+        requests: 0,
+        features: feature::ALL,
+    };
+    encode(&hello, 0)
+}
+
+/// Encodes a request, which must fit into one frame.
+pub(crate) fn framed<M: Body>(request: &M, id: u32) -> Result<Vec<u8>, RemoteError> {
+    let frame = encode(request, id);
+    match frame.len() > REQUEST_MAX_BYTES + 4 {
+        true => Err(RemoteError::TooLong {
+            bytes: frame.len() - 4 - HEAD_BYTES,
+            most: REQUEST_MAX_BYTES - HEAD_BYTES,
+        }),
+        false => Ok(frame),
+    }
 }
 
 impl Drop for Connection {
@@ -49,10 +100,11 @@ impl Connection {
         Ok(Connection {
             server,
             reader: FrameReader::new(transport.receive, ANSWER_MAX_BYTES, STALL),
-            transmit: transport.transmit,
+            sender: Sender(Arc::new(Mutex::new(transport.transmit))),
             child,
             id: 0,
             is_greeted: false,
+            requests: None,
             features: None,
         })
     }
@@ -60,6 +112,17 @@ impl Connection {
     /// Returns the server's feature bits, once known.
     pub(crate) fn features(&self) -> Option<u64> {
         self.features
+    }
+
+    /// Returns the maximum number of concurrent requests, once known.
+    pub(crate) fn requests(&self) -> Option<u32> {
+        self.requests
+    }
+
+    /// Returns the sending half. Frames that are sent through it begin with [`greeting`], and
+    /// number the requests.
+    pub(crate) fn sender(&self) -> Sender {
+        self.sender.clone()
     }
 
     /// Returns whether no request was sent on it.
@@ -75,25 +138,12 @@ impl Connection {
 
     /// Sends a request, preceded by a hello if it is the first, and returns its number.
     pub(crate) fn request<M: Body>(&mut self, request: &M) -> Result<u32, RemoteError> {
-        let hello = Hello {
-            lowest: VERSION,
-            highest: VERSION,
-            requests: 0,
-            features: feature::ALL,
-        };
         let mut bytes = match self.is_new() {
-            true => encode(&hello, 0),
+            true => greeting(),
             false => Vec::new(),
         };
         self.id = self.id.checked_add(1).unwrap_or(1);
-        let frame = encode(request, self.id);
-        if frame.len() > REQUEST_MAX_BYTES + 4 {
-            return Err(RemoteError::TooLong {
-                bytes: frame.len() - 4 - HEAD_BYTES,
-                most: REQUEST_MAX_BYTES - HEAD_BYTES,
-            });
-        }
-        bytes.extend_from_slice(&frame);
+        bytes.extend_from_slice(&framed(request, self.id)?);
         self.send(&bytes)?;
         Ok(self.id)
     }
@@ -104,7 +154,7 @@ impl Connection {
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), RemoteError> {
-        match send(&mut *self.transmit, bytes, STALL) {
+        match self.sender.send(bytes) {
             Ok(()) => Ok(()),
             // The server may have sent the reason before it closed the connection.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -155,6 +205,20 @@ impl Connection {
         }
     }
 
+    /// Returns what arrives next, for a connection with several requests.
+    pub(crate) fn event(&mut self, wait: Duration) -> Result<Event, RemoteError> {
+        let Some((of, message)) = self.came(wait)? else {
+            return Ok(Event::Nothing);
+        };
+        let is_refusal = of != 0 && matches!(message, Message::Error(_));
+        match self.admit(of, of, message) {
+            Ok(Some(message)) => Ok(Event::Answer(of, message)),
+            Ok(None) => Ok(Event::Sign),
+            Err(error) if is_refusal => Ok(Event::Refused(of, error)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the next message, and the number of the request that it belongs to.
     fn came(&mut self, wait: Duration) -> Result<Option<(u32, Message)>, RemoteError> {
         match self.reader.next(wait) {
@@ -200,6 +264,7 @@ impl Connection {
             Message::Hello(hello) if of == 0 && !self.is_greeted => {
                 self.is_greeted = true;
                 self.features = Some(hello.features);
+                self.requests = Some(hello.requests);
                 if !(hello.lowest..=hello.highest).contains(&VERSION) {
                     let (lowest, highest) = (hello.lowest, hello.highest);
                     return Err(RemoteError::Refused {

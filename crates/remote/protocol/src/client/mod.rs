@@ -2,6 +2,7 @@
 
 mod address;
 mod connection;
+pub mod pipeline;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,16 +12,21 @@ use trawl_call::{CallError, Executor, Record, Request, Stream};
 use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
-use crate::messages::{Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question};
+use crate::messages::contents::Wanted;
+use crate::messages::{
+    Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question, SearchContents,
+};
 use crate::wire::BadFrame;
 
-pub use crate::messages::Target;
 pub use crate::messages::attributes::AttributesBelow;
 pub use crate::messages::attributes::items::ExtendedAttributes;
+pub use crate::messages::contents::Sink;
 pub use crate::messages::fetch::Fetched;
 pub use crate::messages::watch::asking::Watch;
+pub use crate::messages::{ContentsWish, Target};
 pub use address::Address;
 pub(crate) use connection::Connection;
+pub use pipeline::Pipeline;
 
 /// Number of bytes of an answer that may be in flight: enough that even a distant server never
 /// waits for more credit.
@@ -84,6 +90,11 @@ impl Remote {
             idle,
             features: Mutex::default(),
         }))
+    }
+
+    /// Returns the address of the server.
+    pub fn address(&self) -> &Address {
+        &self.0.address
     }
 
     /// Sends a request, if the server knows it, and returns its answer.
@@ -248,6 +259,30 @@ impl Inner {
         if idle.len() < IDLE_MAX {
             idle.push(connection);
         }
+    }
+}
+
+/// Asks a server for small files together with the records of a search. Servers without this ability
+/// answer without files.
+#[derive(Clone)]
+pub struct WithContents {
+    /// The server.
+    pub remote: Remote,
+    /// Which files are taken of one search.
+    pub wish: ContentsWish,
+    /// Gets the files.
+    pub sink: Sink,
+}
+
+impl Executor for WithContents {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        let wanted = Wanted {
+            request,
+            wish: self.wish,
+            sink: Arc::clone(&self.sink),
+        };
+        let stream = SearchContents::open(&self.remote, wanted)?;
+        Ok(Box::new(stream))
     }
 }
 

@@ -41,7 +41,7 @@ impl Serve for ListRequest {
 
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
         let flags = Flags(Flags::METADATA | Flags::NOFOLLOW);
-        search(job, of_one(&self.path, b"/*", flags, job.exports())?)
+        search(job, of_one(&self.path, b"/*", flags, job.exports())?, None)
     }
 }
 

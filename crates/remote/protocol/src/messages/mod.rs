@@ -21,6 +21,7 @@ mod alive;
 pub(crate) mod attributes;
 mod block;
 mod byte_range;
+pub(crate) mod contents;
 mod credit;
 mod data;
 mod end;
@@ -51,6 +52,7 @@ pub use alive::Alive;
 pub use attributes::AttributesRequest;
 pub use block::Block;
 pub use byte_range::ByteRange;
+pub use contents::{Content, Contents, ContentsWish, SearchContents};
 pub use credit::Credit;
 pub use data::Data;
 pub use end::{End, Ending};
@@ -137,4 +139,12 @@ messages! {
     /// Offset (8), length (4), path (bytes). The answer is data: the [`version`](crate::wire::version)
     /// of the file, then its bytes in that version.
     18 Fetch(FetchRequest), "fetch", request, FETCH = 7;
+
+    /// Maximum number of bytes of a file (4), of all files (8), then as `search`. The answer is that
+    /// of `search`, with contents before the blocks of their records.
+    19 SearchContents(SearchContents), "search with contents", stream, CONTENTS = 8;
+
+    /// Number of files (4), for each file: number of its record's root (4), path as in the record
+    /// (bytes), its [`version`](crate::wire::version) and then all of its bytes (bytes).
+    20 Contents(Contents), "contents", answer;
 }

@@ -58,11 +58,16 @@ pub(super) fn open(exports: &Exports, range: &ByteRange) -> Result<File, Refusal
     if range.length > READ_MAX_BYTES {
         return Err(Refusal::bad("too many bytes are requested at once"));
     }
-    let opened = match PathTranslator::new(exports).find(&range.path) {
+    open_path(&mut PathTranslator::new(exports), &range.path).map_err(of_system)
+}
+
+/// Opens a regular file.
+pub(super) fn open_path(places: &mut PathTranslator<'_>, path: &[u8]) -> Result<File, SysError> {
+    let opened = match places.find(path) {
         ExportedPath::Anywhere(path) => open_file_anywhere(&path),
         ExportedPath::Confined(confined) => confined.open_file(),
     };
-    opened.map(File::from).map_err(of_system)
+    opened.map(File::from)
 }
 
 pub(super) fn of_system(error: SysError) -> Refusal {

@@ -49,18 +49,10 @@ impl Serve for FetchRequest {
         let mut buffer = vec![0; range.length as usize];
         let mut tries = TRIES;
         let (version, count) = loop {
-            let began = SystemTime::now();
-            let before = stat_fd(&file).map_err(of_system)?;
-            let count = fill(&file, &mut buffer, range.offset).map_err(of_file)?;
-            let is_whole = changes(&before) == changes(&stat_fd(&file).map_err(of_system)?);
             tries -= 1;
-            if is_whole || tries == 0 {
-                let version = Version {
-                    attributes: Attributes::of(&before),
-                    born: before.btime.unwrap_or_default(),
-                    is_settled: is_whole && is_settled(before.ctime, began),
-                };
-                break (version, count);
+            let read = read_version(&file, &mut buffer, range.offset)?;
+            if read.is_whole || tries == 0 {
+                break (read.version, read.count);
             }
         };
         let mut bytes = Vec::new();
@@ -71,6 +63,38 @@ impl Serve for FetchRequest {
         }
         Ok(End::whole(bytes.len() as u64))
     }
+}
+
+/// What was read of a file.
+pub(super) struct VersionRead {
+    /// The version before reading.
+    pub(super) version: Version,
+    /// Number of bytes read.
+    pub(super) count: usize,
+    /// Whether the file was the same after reading.
+    pub(super) is_whole: bool,
+}
+
+/// Reads bytes of a file and their version.
+pub(super) fn read_version(
+    file: &std::fs::File,
+    buffer: &mut [u8],
+    offset: u64,
+) -> Result<VersionRead, Refusal> {
+    let began = SystemTime::now();
+    let before = stat_fd(file).map_err(of_system)?;
+    let count = fill(file, buffer, offset).map_err(of_file)?;
+    let is_whole = changes(&before) == changes(&stat_fd(file).map_err(of_system)?);
+    let version = Version {
+        attributes: Attributes::of(&before),
+        born: before.btime.unwrap_or_default(),
+        is_settled: is_whole && is_settled(before.ctime, began),
+    };
+    Ok(VersionRead {
+        version,
+        count,
+        is_whole,
+    })
 }
 
 /// Bytes of a file, and the version that they belong to.

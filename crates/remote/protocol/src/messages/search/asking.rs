@@ -5,11 +5,17 @@ use std::sync::Arc;
 use trawl_call::options::Flags;
 use trawl_call::packed::decode;
 use trawl_call::{Block, CallError, Cookie, Request, ServedBy, Stream};
+use trawl_model::relative_path::join;
 
 use super::{Question, QuestionRoot};
 use crate::client::{Connection, Inner};
 use crate::error::RemoteError;
-use crate::messages::{Answerer, Block as Records, Credit, End, Ending, Interrupt, Message};
+use crate::messages::contents::Sink;
+use crate::messages::fetch::version::Version;
+use crate::messages::{
+    Answerer, Block as Records, Code, Content, Contents, ContentsWish, Credit, End, Ending,
+    Interrupt, Message, SearchContents, feature,
+};
 use crate::wire::BadFrame;
 
 /// The answer to a search.
@@ -30,6 +36,8 @@ pub(crate) struct RemoteStream {
     taken: u32,
     /// The source of the records, as reported by the server.
     served_by: ServedBy,
+    /// Which contents are taken, and where they go; `None` once none are.
+    contents: Option<(ContentsWish, Sink)>,
 }
 
 impl From<RemoteError> for CallError {
@@ -39,7 +47,11 @@ impl From<RemoteError> for CallError {
 }
 
 impl RemoteStream {
-    pub(super) fn begin(remote: Arc<Inner>, request: Request) -> Result<RemoteStream, RemoteError> {
+    pub(in crate::messages) fn begin(
+        remote: Arc<Inner>,
+        request: Request,
+        contents: Option<(ContentsWish, Sink)>,
+    ) -> Result<RemoteStream, RemoteError> {
         let place = match request.resume() {
             Some(cookie) => cookie.clone(),
             None => Cookie::begin(&request),
@@ -54,6 +66,7 @@ impl RemoteStream {
             is_new: true,
             taken: 0,
             served_by: ServedBy::Remote,
+            contents,
         };
         let connection = stream.remote.connection()?;
         stream.ask(connection)?;
@@ -67,7 +80,14 @@ impl RemoteStream {
         self.taken = 0;
         self.served_by = ServedBy::Remote;
         let question = self.question();
-        self.id = connection.request(&question)?;
+        let is_known = connection.features().is_none() || connection.can(feature::CONTENTS);
+        self.id = match &self.contents {
+            Some((wish, _)) if is_known => connection.request(&SearchContents {
+                wish: *wish,
+                question,
+            })?,
+            _ => connection.request(&question)?,
+        };
         self.connection = Some(connection);
         Ok(())
     }
@@ -157,6 +177,62 @@ impl RemoteStream {
         }
     }
 
+    /// Checks contents, and gives them to whoever wants them.
+    fn take_contents(&mut self, items: Vec<Content>) -> Result<usize, BadFrame> {
+        let bad = BadFrame::Field("content");
+        let (wish, sink) = self.contents.as_mut().ok_or(bad)?;
+        let mut taken = 0;
+        for item in items {
+            let root = self.request.root(item.root).ok_or(bad)?;
+            let size = item.content.len();
+            taken += size + item.path.len();
+            let (version, start) = Version::decode(&item.content)?;
+            let bytes = item.content[start..].to_vec();
+            if bytes.len() as u64 != version.attributes.size
+                || bytes.len() > wish.file_bytes as usize
+                || bytes.len() as u64 > wish.all_bytes
+            {
+                return Err(bad);
+            }
+            wish.all_bytes = wish.all_bytes.saturating_sub(size as u64);
+            let below = join(root.prefix(), self.request.unspell(root, &item.path));
+            let slash: &[u8] = match below.is_empty() || root.shown().ends_with(b"/") {
+                true => b"",
+                false => b"/",
+            };
+            sink([root.shown(), slash, &below].concat(), version, bytes);
+        }
+        Ok(taken)
+    }
+
+    /// Searches without contents, at a server that knows no contents. Returns the error if that is
+    /// not the reason.
+    fn do_without(&mut self, error: CallError) -> Result<(), CallError> {
+        let is_reason = |error: &RemoteError| {
+            matches!(
+                error,
+                RemoteError::Refused {
+                    code: Code::Unsupported,
+                    ..
+                }
+            )
+        };
+        let is_unknown = match &error {
+            CallError::Remote(error) => error.downcast_ref().is_some_and(is_reason),
+            _ => false,
+        };
+        match (is_unknown, self.contents.is_some(), self.connection.take()) {
+            (true, true, Some(connection)) => {
+                self.contents = None;
+                Ok(self.ask(connection)?)
+            }
+            (_, _, connection) => {
+                self.connection = connection;
+                Err(error)
+            }
+        }
+    }
+
     /// Grants more credit once half of the bytes in flight have been received.
     fn allow_more(&mut self, bytes: usize) {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -203,13 +279,22 @@ impl Stream for RemoteStream {
                 Ok(Some(message)) => message,
                 Ok(None) => return Ok(None),
                 Err(error) => {
-                    self.go_on(error)?;
+                    if let Err(error) = self.do_without(error) {
+                        self.go_on(error)?;
+                    }
                     continue;
                 }
             };
             match message {
                 Message::ServedBy(Answerer::Live) => self.served_by = ServedBy::RemoteLive,
                 Message::ServedBy(Answerer::Index) => self.served_by = ServedBy::RemoteIndex,
+                Message::Contents(Contents(items)) => match self.take_contents(items) {
+                    Ok(bytes) => self.allow_more(bytes),
+                    Err(bad) => {
+                        self.connection = None;
+                        return Err(self.nonsense(bad));
+                    }
+                },
                 Message::Block(Records(packed)) => {
                     if let Err(bad) = self.take(&packed) {
                         self.connection = None;

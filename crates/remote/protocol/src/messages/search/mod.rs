@@ -107,7 +107,7 @@ impl Serve for Question {
     }
 
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
-        serving::search(job, serving::request(&self, job.exports())?)
+        serving::search(job, serving::request(&self, job.exports())?, None)
     }
 }
 
@@ -116,7 +116,7 @@ impl Open for Question {
     type Asker = RemoteStream;
 
     fn open(remote: &Remote, about: Self::About) -> Result<RemoteStream, RemoteError> {
-        RemoteStream::begin(std::sync::Arc::clone(&remote.0), about)
+        RemoteStream::begin(std::sync::Arc::clone(&remote.0), about, None)
     }
 }
 

@@ -6,6 +6,7 @@ use trawl_call::{CallError, Cookie, Pattern, Request, Root, RootParts, Search, S
 
 use super::Question;
 use crate::exports::{ExportedPath, Exports, PathTranslator};
+use crate::messages::contents::Ahead;
 use crate::messages::{Answerer, Block, End, Ending, Refusal, feature};
 use crate::server::{BLOCK_BYTES, Job, Leave, PATH_MAX_BYTES};
 
@@ -13,7 +14,11 @@ use crate::server::{BLOCK_BYTES, Job, Leave, PATH_MAX_BYTES};
 const PATTERNS_MAX: usize = 1024;
 
 /// Sends records as they are found.
-pub(crate) fn search(job: &Job<'_>, request: Request) -> Result<End, Refusal> {
+pub(crate) fn search(
+    job: &Job<'_>,
+    request: Request,
+    ahead: Option<Ahead<'_>>,
+) -> Result<End, Refusal> {
     let request = request.cancelled_by(job.task.cancel.clone());
     let mut search = Search::open(&*job.serving.executor, request).map_err(Refusal::of_call)?;
     let mut blocks = Blocks {
@@ -23,6 +28,7 @@ pub(crate) fn search(job: &Job<'_>, request: Request) -> Result<End, Refusal> {
         sent: 0,
         who: None,
         place: search.cookie(),
+        ahead,
     };
     loop {
         let is_more = search.advance().map_err(Refusal::of_call)?;
@@ -47,7 +53,7 @@ pub(crate) fn search(job: &Job<'_>, request: Request) -> Result<End, Refusal> {
 }
 
 /// Records that wait to be sent.
-struct Blocks<'a> {
+struct Blocks<'a, 'e> {
     job: &'a Job<'a>,
     packed: Vec<u8>,
     /// Number of records in `packed`.
@@ -58,9 +64,11 @@ struct Blocks<'a> {
     who: Option<ServedBy>,
     /// Position after the last record sent.
     place: Cookie,
+    /// Reads small files, if the client takes any.
+    ahead: Option<Ahead<'e>>,
 }
 
-impl Blocks<'_> {
+impl Blocks<'_, '_> {
     /// Tells clients that understand it which executor gives the records that follow.
     fn tell(&mut self, who: Option<ServedBy>) {
         if who == self.who || who.is_none() {
@@ -78,7 +86,15 @@ impl Blocks<'_> {
 
     /// Sends the waiting records. Returns the final message if the answer has to pause.
     fn send(&mut self) -> Result<Option<End>, Refusal> {
-        match self.job.leave(self.packed.len()) {
+        let leave = match &mut self.ahead {
+            Some(ahead) => ahead.send(self.job, &self.packed),
+            None => Leave::Granted,
+        };
+        let leave = match leave {
+            Leave::Granted => self.job.leave(self.packed.len()),
+            other => other,
+        };
+        match leave {
             Leave::Granted => {}
             Leave::Interrupted => return Err(Refusal::of_call(CallError::Cancelled)),
             Leave::Late => {
@@ -97,7 +113,10 @@ impl Blocks<'_> {
 }
 
 /// Decodes a search request.
-pub(super) fn request(question: &Question, exports: &Exports) -> Result<Request, Refusal> {
+pub(in crate::messages) fn request(
+    question: &Question,
+    exports: &Exports,
+) -> Result<Request, Refusal> {
     let (language, options) = Flags(question.flags).read().map_err(Refusal::of_call)?;
     let options = Options {
         max_depth: question.max_depth as usize,

@@ -1,0 +1,29 @@
+//! Members of dynamic sets that lie at Trawl servers, or below mounts of servers' trees.
+//!
+//! - [`name`]: how a set pathname spells an object of a server.
+//! - [`servers`]: [`Servers`], which opens such members and finds the executor for such names.
+//! - `member`: fetches one member into memory.
+//! - `stream`: hands on a member that is too large for that.
+//! - `arrived`: small files that arrive with the answer to a search.
+//! - `below`: which server is behind a path on a mount.
+//!
+//! Invariants: the bytes of a member are those of one version of the file, or the member is a
+//! problem; a stream whose rest cannot be fetched ends with an error, never like the end of the
+//! file; requests of all members at a server share one connection; the server decides what its
+//! user may read.
+//!
+//! This crate knows nothing of the index, of the grammar of set pathnames, or of output.
+
+#![forbid(unsafe_code)]
+
+mod arrived;
+mod below;
+mod error;
+mod member;
+pub mod name;
+pub mod servers;
+mod stream;
+
+pub use error::FetchError;
+pub use name::{ServerPath, prefix_length};
+pub use servers::{ServerRoot, Servers};
