@@ -1,4 +1,4 @@
-//! Fetches from Python's HTTP server and from servers that break off, redirect or stall.
+//! Fetches from servers that answer, break off, redirect or stall.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
