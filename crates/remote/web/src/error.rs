@@ -149,19 +149,21 @@ impl WebError {
         if let Some(tls) = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
             return WebError::Tls(tls.to_string());
         }
-        if inner.is_some_and(|inner| inner.is::<ureq::Error>())
-            && let Some(inner) = error.into_inner()
-        {
-            return match inner.downcast::<ureq::Error>() {
-                // `From` must not come back here.
-                Ok(error) => match *error {
-                    ureq::Error::Io(error) => WebError::Connection(error),
-                    other => WebError::from(other),
-                },
-                Err(other) => WebError::Protocol(other.to_string()),
-            };
+        if !inner.is_some_and(|inner| inner.is::<ureq::Error>()) {
+            return WebError::Connection(error);
         }
-        WebError::Protocol(String::new())
+        match error
+            .into_inner()
+            .map(|inner| inner.downcast::<ureq::Error>())
+        {
+            // `From` must not come back here.
+            Some(Ok(error)) => match *error {
+                ureq::Error::Io(error) => WebError::Connection(error),
+                other => WebError::from(other),
+            },
+            Some(Err(other)) => WebError::Protocol(other.to_string()),
+            None => WebError::Protocol("unknown error".into()),
+        }
     }
 }
 
