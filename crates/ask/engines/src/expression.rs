@@ -250,8 +250,7 @@ impl Write for Records<'_> {
         self.rest.extend_from_slice(bytes);
         let all = std::mem::take(&mut self.rest);
         let mut left = &all[..];
-        while let Some((found, rest)) = take(left) {
-            let (path, attributes) = found;
+        while let Some((path, attributes, rest)) = take(left) {
             left = rest;
             let found = Found {
                 name: self.name(path),
@@ -271,7 +270,7 @@ impl Write for Records<'_> {
 }
 
 /// Takes a whole record off the front.
-fn take(bytes: &[u8]) -> Option<((&[u8], Attributes), &[u8])> {
+fn take(bytes: &[u8]) -> Option<(&[u8], Attributes, &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<8>()?;
     let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
     let (path, mut rest) = rest.split_at_checked(length)?;
@@ -280,7 +279,7 @@ fn take(bytes: &[u8]) -> Option<((&[u8], Attributes), &[u8])> {
         let (bytes, next) = rest.split_first_chunk::<8>()?;
         (*word, rest) = (u64::from_le_bytes(*bytes), next);
     }
-    Some(((path, unpacked(words)), rest))
+    Some((path, unpacked(words), rest))
 }
 
 /// Maximum number of bytes of messages that are kept.
