@@ -1,0 +1,52 @@
+//! Queries on directories: find expressions, and SQL.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use trawl_call::request::Cancel;
+use trawl_sets::expand::Engine;
+use trawl_sets::{Names, Problem};
+
+use crate::Settings;
+use crate::error::EngineError;
+use crate::relay::Relay;
+use crate::{expression, sql};
+
+/// Answers queries on directories. A query that begins with the word `select` or `with` is SQL, any
+/// other one is a find expression.
+#[derive(Clone, Debug)]
+pub struct Directory {
+    settings: Settings,
+}
+
+impl Directory {
+    /// Returns the engine.
+    pub fn new(settings: Settings) -> Directory {
+        Directory { settings }
+    }
+}
+
+impl Engine for Directory {
+    fn accepts(&self, prefix: &[u8]) -> bool {
+        Path::new(OsStr::from_bytes(prefix)).is_dir()
+    }
+
+    fn run(&self, prefix: &[u8], query: &[u8], _: &Cancel) -> Result<Box<dyn Names>, Problem> {
+        let (path, settings) = (prefix.to_vec(), self.settings.clone());
+        let relay = if sql::is_sql(query) {
+            let query = String::from_utf8(query.to_vec());
+            let query = query.map_err(|_| EngineError::Text.at(prefix))?;
+            Relay::start(prefix, move |sender| {
+                sql::ask(&settings, &path, &query, sender)
+            })
+        } else {
+            let words = expression::words(query).map_err(|error| error.at(prefix))?;
+            Relay::start(prefix, move |sender| {
+                expression::ask(&settings, &path, &words, sender)
+            })
+        };
+        let relay = relay.map_err(|error| EngineError::System(error).at(prefix))?;
+        Ok(Box::new(relay))
+    }
+}
