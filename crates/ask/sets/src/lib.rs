@@ -5,6 +5,7 @@
 //! (1995) and has all eleven operations of its Figure 1; [`Set`] documents which method is which.
 //!
 //! - [`name`]: set pathnames: csh wildcards, queries in `\…\`, commands in `%…%`.
+//! - [`expand`]: from a set pathname to names, and the engines that evaluate queries.
 //! - [`source`]: where the names of members come from, as a stream.
 //! - [`member`]: members as `digest` and `iterate` return them, and the errors in their place.
 //! - [`opener`]: how a member is opened and fetched, and the place that it lies at.
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod expand;
 pub mod member;
 pub mod name;
 pub mod opener;

@@ -184,6 +184,16 @@ pub fn send_signal(process: impl std::os::fd::AsFd, signal: i32) -> io::Result<(
     Ok(rustix::process::pidfd_send_signal(process, signal)?)
 }
 
+/// Kills a child that leads its own process group, with everything in the group. The child must not
+/// have been waited for: its number could belong to another process by then.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/kill.2.html>
+pub fn kill_group(child: &std::process::Child) {
+    let group = rustix::process::Pid::from_child(child);
+    // It fails if all processes of the group have ended.
+    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+}
+
 /// Makes the command the leader of a new session, so that no terminal sends it signals.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/setsid.2.html>

@@ -63,6 +63,26 @@ pub fn uid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
     Ok(found.map(|f| f.record.pw_uid))
 }
 
+/// Returns the home directory of the user `name`; `None` if the user does not exist.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/getpwnam_r.3.html>
+///
+/// # Errors
+/// Fails if the database of users cannot be read.
+pub fn home_of(name: &[u8]) -> Result<Option<Vec<u8>>, SysError> {
+    let Ok(name) = CString::new(name) else {
+        return Ok(None);
+    };
+    let found = look_up(Op::Getpwnam, |record: *mut libc::passwd, bytes, result| {
+        // SAFETY: as in `uid_of`.
+        unsafe {
+            let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+            libc::getpwnam_r(name.as_ptr(), record, start, length, result)
+        }
+    })?;
+    Ok(found.and_then(|found| found.name(|record| record.pw_dir)))
+}
+
 /// A user account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
