@@ -34,6 +34,7 @@ mod recovery;
 mod remote;
 mod revoked;
 mod search;
+mod set;
 mod shared;
 mod site;
 mod stat;
