@@ -169,10 +169,11 @@ impl Child {
     pub fn signal(&self, group: Group, signal: i32) -> io::Result<()> {
         let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
         let pid = self.pid()?;
-        Ok(match group {
+        match group {
             Group::Own => rustix::process::kill_process_group(pid, signal)?,
             Group::Shared => rustix::process::kill_process(pid, signal)?,
-        })
+        }
+        Ok(())
     }
 
     fn pid(&self) -> io::Result<Pid> {

@@ -17,7 +17,7 @@ use crate::again;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
-use crate::index::progress::{Style, counted};
+use crate::index::progress::{ProgressWhen, Style, counted};
 use crate::output::{Device, say};
 
 /// Number of failing members that are named.
@@ -52,7 +52,7 @@ pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Res
         failed: AtomicU64::new(0),
     };
     let mut output = io::stdout();
-    let applied = showing(args.progress.style(), &counts, || {
+    let applied = showing(args.progress, &counts, || {
         apply(
             &set,
             &command,
@@ -141,9 +141,15 @@ impl Listener for Teller {
 }
 
 /// Shows progress while `work` runs.
-fn showing<T>(style: Style, counts: &Counts, work: impl FnOnce() -> T) -> T {
-    let is_hidden = style != Style::Line || Device::of_stdout() == Device::Terminal;
-    if is_hidden && style != Style::Plain || style == Style::Plain && !is_wished(style) {
+fn showing<T>(when: ProgressWhen, counts: &Counts, work: impl FnOnce() -> T) -> T {
+    let (style, is_wished) = (when.style(), when == ProgressWhen::Plain);
+    // Commands may write to a terminal themselves. Plain lines are only for those who ask.
+    let is_shown = match style {
+        Style::Line => Device::of_stdout() != Device::Terminal,
+        Style::Plain => is_wished,
+        Style::Json | Style::Silent => false,
+    };
+    if !is_shown {
         return work();
     }
     let (done, ended) = channel::<()>();
@@ -166,11 +172,6 @@ fn showing<T>(style: Style, counts: &Counts, work: impl FnOnce() -> T) -> T {
         drop(done);
         result
     })
-}
-
-/// Plain lines are shown every 5 s, as for scans.
-fn is_wished(style: Style) -> bool {
-    style == Style::Plain
 }
 
 /// Reports what fetching cost and saved.
