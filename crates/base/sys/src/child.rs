@@ -221,7 +221,11 @@ mod tests {
         let number = file.as_raw_fd();
         let kept = [file.as_fd()];
         let other = File::open("/dev/full").unwrap();
-        let words = words(&["sh", "-c", "for f in /proc/self/fd/*; do readlink $f; done"]);
+        let words = words(&[
+            "sh",
+            "-c",
+            "for f in /proc/self/fd/*; do readlink $f; done; :",
+        ]);
         let all = output_of(start(&words, &kept));
         assert!(all.contains("/dev/zero"), "{all}");
         assert!(!all.contains("/dev/full"), "{all}");
