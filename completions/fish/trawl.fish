@@ -47,6 +47,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove snapshots and files that are no longer kept (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by name, as plocate does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "search" -d 'Search directories for a pattern, live or from an up-to-date index'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "set" -d 'List the members of a set, or run a command on each'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "ls" -d 'List directories, as ls does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show attributes of files, as stat does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up disk usage, as du does'
@@ -242,6 +243,36 @@ complete -c trawl -n "__fish_trawl_using_subcommand search" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand set" -s j -l jobs -d 'Run up to N commands at once; 0 stands for the number of processors' -r
+complete -c trawl -n "__fish_trawl_using_subcommand set" -s n -l max-args -d 'Pass at most N members to a command with {} +' -r
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l progress -d 'Report the progress of commands in this way' -r -f -a "auto\t'A line that is rewritten on a terminal, plain lines otherwise'
+json\t'One JSON object per line'
+plain\t'A line every few seconds'
+none\t'Nothing'"
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l union -d 'Combine several NAMEs: members of any (the default)'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l intersect -d 'Combine several NAMEs: members that all of them have'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l digest -d 'Show what is known of each member without fetching it'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l size -d 'Print the number of members'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l sort -d 'List or process members in order of their names'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l ordered -d 'Write outputs of commands in the order in which members were found'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l allow-commands -d 'Run commands in names: %command%'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l stdin -d 'Pass each member on standard input instead of by its path'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -s q -l quiet -d 'Do not name members for which the command fails'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l stats -d 'Report what fetching cost and what it saved'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l json -d 'Print one JSON object per member'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -s 0 -l null -d 'End each name with a NUL byte'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand set" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l index -d 'Use the index in DIR, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Use this format' -r -f -a "long\t''
 single-column\t''

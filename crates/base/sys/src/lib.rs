@@ -33,6 +33,7 @@
 //! | [`xfs`] | all inodes of a file system in order of their numbers |
 //! | [`ring`] | statx of many files with few calls |
 //! | [`become_user`] | work done as another user |
+//! | [`child`] | starting commands beside this process, signalling and awaiting them |
 //! | [`command`] | running commands and waiting for them |
 //! | [`enclosure`] | commands in a mount namespace of their own |
 //! | [`process`] | limits, resource use, the clock |
@@ -57,6 +58,7 @@ pub mod ahead;
 pub mod become_user;
 pub mod bpf;
 pub mod btrfs;
+pub mod child;
 pub mod command;
 pub mod confined;
 pub mod device;

@@ -56,6 +56,22 @@ impl StopSignals {
         descriptor_of(&STOPPING).map(StopSignals)
     }
 
+    /// Does the same, except for signals that this process was started to ignore, as by `nohup`:
+    /// these stay ignored.
+    ///
+    /// # Errors
+    /// Fails if there are too many descriptors.
+    pub fn take_unless_ignored() -> Result<Self, SysError> {
+        let mut signals = STOPPING.to_vec();
+        signals.retain(|signal| kernel_handler(*signal) != Some(libc::SIG_IGN));
+        descriptor_of(&signals).map(StopSignals)
+    }
+
+    /// Returns the next signal if one has arrived.
+    pub fn next(&self) -> Option<Passed> {
+        next_of(&self.0)
+    }
+
     /// Sets the flag of [`interrupted`], and lets the next signal end the process as usual.
     pub fn stop(&self) {
         INTERRUPTED.store(true, Ordering::Relaxed);
@@ -153,17 +169,22 @@ impl PassedOn {
 
     /// Returns the next signal if one has arrived.
     pub fn next(&self) -> Option<Passed> {
-        let mut taken = [0; 128];
-        let length = rustix::io::read(&self.descriptor, &mut taken).ok()?;
-        let number = |at: usize| {
-            let bytes = [taken[at], taken[at + 1], taken[at + 2], taken[at + 3]];
-            i32::from_ne_bytes(bytes)
-        };
-        (length == taken.len()).then(|| Passed {
-            signal: number(0),
-            is_from_kernel: number(8) == libc::SI_KERNEL,
-        })
+        next_of(&self.descriptor)
     }
+}
+
+/// Reads a signal from a descriptor of signals, if one has arrived.
+fn next_of(descriptor: &OwnedFd) -> Option<Passed> {
+    let mut taken = [0; 128];
+    let length = rustix::io::read(descriptor, &mut taken).ok()?;
+    let number = |at: usize| {
+        let bytes = [taken[at], taken[at + 1], taken[at + 2], taken[at + 3]];
+        i32::from_ne_bytes(bytes)
+    };
+    (length == taken.len()).then(|| Passed {
+        signal: number(0),
+        is_from_kernel: number(8) == libc::SI_KERNEL,
+    })
 }
 
 impl AsFd for PassedOn {

@@ -32,6 +32,25 @@ pub(crate) fn run(words: &[OsString], input: Input) -> io::Result<ExitStatus> {
     run_with(words, input, &signals_to_reset())
 }
 
+/// What a command gets besides its words.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// Whether its standard input is `/dev/null`.
+    pub(crate) has_null_input: bool,
+    /// Descriptors and the numbers that they get. One that keeps its number is left open.
+    pub(crate) moved: Vec<(i32, i32)>,
+    /// Whether it leads a process group of its own.
+    pub(crate) leads_group: bool,
+    /// The signals that it blocks; those of this thread if `None`.
+    pub(crate) mask: Option<libc::sigset_t>,
+}
+
+/// Starts a command in the working directory of this process, and returns its process id, which
+/// [`wait`] must be called with. Fails as [`run`] does.
+pub(crate) fn start(words: &[OsString], plan: &Plan) -> io::Result<libc::pid_t> {
+    start_with(words, plan, &signals_to_reset())
+}
+
 /// Returns the signals that must have their default action in a command: SIGPIPE, which the Rust
 /// runtime ignores, and those that posix_spawn(3) ignores, except for signals that were ignored
 /// when this process began.
@@ -43,14 +62,22 @@ fn signals_to_reset() -> Vec<libc::c_int> {
 }
 
 fn run_with(words: &[OsString], input: Input, reset: &[libc::c_int]) -> io::Result<ExitStatus> {
+    let plan = Plan {
+        has_null_input: input == Input::Nothing,
+        ..Plan::default()
+    };
+    wait(start_with(words, &plan, reset)?)
+}
+
+fn start_with(words: &[OsString], plan: &Plan, reset: &[libc::c_int]) -> io::Result<libc::pid_t> {
     let words: Result<Vec<CString>, _> = words.iter().map(|w| CString::new(w.as_bytes())).collect();
     let words = words?;
     let mut pointers: Vec<*mut libc::c_char> =
         words.iter().map(|w| w.as_ptr().cast_mut()).collect();
     pointers.push(std::ptr::null_mut());
     let program = words.first().map_or(c"", |word| word.as_c_str());
-    let attributes = Attributes::new(reset)?;
-    let actions = Actions::new(input)?;
+    let attributes = Attributes::new(reset, plan)?;
+    let actions = Actions::new(plan)?;
     let mut pid = 0;
     // SAFETY: `program` and the strings in `pointers` are NUL-terminated and live until the call
     // returns; `pointers` ends with a null pointer; both objects are initialised; nothing in the
@@ -66,10 +93,11 @@ fn run_with(words: &[OsString], input: Input, reset: &[libc::c_int]) -> io::Resu
         )
     };
     done(code)?;
-    wait(pid)
+    Ok(pid)
 }
 
-fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {
+/// Waits for a command and takes its result.
+pub(crate) fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {
     let mut status = 0;
     loop {
         // SAFETY: `status` is valid for writes; the child belongs to this function alone.
@@ -94,20 +122,29 @@ fn done(code: libc::c_int) -> io::Result<()> {
 struct Attributes(libc::posix_spawnattr_t);
 
 impl Attributes {
-    fn new(reset: &[libc::c_int]) -> io::Result<Attributes> {
+    fn new(reset: &[libc::c_int], plan: &Plan) -> io::Result<Attributes> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: `raw` is valid for writes.
         done(unsafe { libc::posix_spawnattr_init(raw.as_mut_ptr()) })?;
         // SAFETY: the call has initialised it.
         let mut attributes = Attributes(unsafe { raw.assume_init() });
         let set = set_of(reset);
-        let flags = libc::POSIX_SPAWN_SETSIGDEF as libc::c_short;
+        let mut flags = libc::POSIX_SPAWN_SETSIGDEF;
         let raw = &raw mut attributes.0;
         // SAFETY: `raw` is initialised; `set` is a valid set, which is copied.
-        unsafe {
-            done(libc::posix_spawnattr_setsigdefault(raw, &raw const set))?;
-            done(libc::posix_spawnattr_setflags(raw, flags))?;
+        done(unsafe { libc::posix_spawnattr_setsigdefault(raw, &raw const set) })?;
+        if let Some(mask) = &plan.mask {
+            flags |= libc::POSIX_SPAWN_SETSIGMASK;
+            // SAFETY: as above.
+            done(unsafe { libc::posix_spawnattr_setsigmask(raw, &raw const *mask) })?;
         }
+        if plan.leads_group {
+            flags |= libc::POSIX_SPAWN_SETPGROUP;
+            // SAFETY: `raw` is initialised; group 0 is one that the command leads.
+            done(unsafe { libc::posix_spawnattr_setpgroup(raw, 0) })?;
+        }
+        // SAFETY: `raw` is initialised; the flags are those of posix_spawn(3).
+        done(unsafe { libc::posix_spawnattr_setflags(raw, flags as libc::c_short) })?;
         Ok(attributes)
     }
 }
@@ -122,18 +159,24 @@ impl Drop for Attributes {
 struct Actions(libc::posix_spawn_file_actions_t);
 
 impl Actions {
-    fn new(input: Input) -> io::Result<Actions> {
+    fn new(plan: &Plan) -> io::Result<Actions> {
         let mut raw = MaybeUninit::uninit();
         // SAFETY: `raw` is valid for writes.
         done(unsafe { libc::posix_spawn_file_actions_init(raw.as_mut_ptr()) })?;
         // SAFETY: the call has initialised it.
         let mut actions = Actions(unsafe { raw.assume_init() });
-        if input == Input::Nothing {
+        if plan.has_null_input {
             let (raw, null) = (&raw mut actions.0, c"/dev/null".as_ptr());
             // SAFETY: `raw` is initialised; the path is copied.
             done(unsafe {
                 libc::posix_spawn_file_actions_addopen(raw, 0, null, libc::O_RDONLY, 0)
             })?;
+        }
+        for (from, to) in &plan.moved {
+            let raw = &raw mut actions.0;
+            // SAFETY: `raw` is initialised; the numbers are copied. The C library leaves a
+            // descriptor open on exec that is moved onto itself.
+            done(unsafe { libc::posix_spawn_file_actions_adddup2(raw, *from, *to) })?;
         }
         Ok(actions)
     }

@@ -15,6 +15,7 @@
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
+//! | `set` | sets: their members, and a command for each |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
@@ -53,6 +54,7 @@ mod run;
 mod scope;
 mod search;
 mod serve;
+mod set;
 mod snapshots;
 mod sources;
 pub mod sql;
@@ -86,6 +88,7 @@ commands::commands! {
     "find" Find find::FindArgs;
     "locate" Locate locate::LocateArgs;
     "search" Search search::SearchArgs;
+    "set" Set set::SetArgs;
     "ls" Ls ls::LsArgs;
     "stat" Stat stat::StatArgs;
     "du" Du du::DuArgs;

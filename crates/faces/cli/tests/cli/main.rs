@@ -35,6 +35,7 @@ mod recovery;
 mod remote;
 mod revoked;
 mod search;
+mod set;
 mod shared;
 mod site;
 mod stat;

@@ -1,0 +1,24 @@
+//! Runs a command on each member of a set as soon as the member has been fetched.
+//!
+//! - [`command`]: the words of a command, and the members filled into them.
+//! - [`pool`]: the workers, each of which takes members and runs commands.
+//! - `children`: the commands that run now, and signals to them.
+//! - `output`: output that is written whole, in order of ends or of members.
+//!
+//! Invariants: every delivered member goes to exactly one command, or the run ends with an error or
+//! an interrupt; no command has a descriptor of a member other than its own; with several commands
+//! at once, the output of each is written without a gap.
+//!
+//! This crate knows nothing of names, and prints nothing: problems and failures go to a listener.
+
+#![forbid(unsafe_code)]
+
+mod children;
+pub mod command;
+mod error;
+mod output;
+pub mod pool;
+
+pub use command::Command;
+pub use error::ApplyError;
+pub use pool::{Applied, Counts, Feeding, Listener, Options, Signals, apply};

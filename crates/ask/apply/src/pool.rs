@@ -1,0 +1,449 @@
+//! The workers: each takes members and runs commands, until the set ends or a signal arrives.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use trawl_model::sync::lock;
+use trawl_sets::{Opened, PlaceId, Problem, Set};
+use trawl_sys::child::{Group, SignalMask, Start, Stdin};
+use trawl_sys::command::Ended;
+use trawl_sys::signal::StopSignals;
+use trawl_sys::wait::{Waker, readable};
+
+use crate::children::Children;
+use crate::command::{Command, Way, argument};
+use crate::error::ApplyError;
+use crate::output::{self, Writer};
+
+/// Time that commands have to end after a signal before they are killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// Maximum number of descriptors that a command for many members gets.
+const DESCRIPTORS_MAX: usize = 64;
+/// errno(3) of a command line that is too long.
+const E2BIG: i32 = 7;
+/// errno(3) of a process that cannot be made now.
+const EAGAIN: i32 = 11;
+/// signal(7).
+const SIGKILL: i32 = 9;
+/// signal(7).
+const SIGTERM: i32 = 15;
+/// signal(7).
+const SIGCONT: i32 = 18;
+
+/// How a command gets its member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Feeding {
+    /// By its path; a member without one as `/dev/fd/N`, an inherited descriptor.
+    #[default]
+    Name,
+    /// On standard input; the path is filled in where there are braces.
+    Input,
+}
+
+/// How commands are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Number of commands at once. A single one writes to standard output itself; the output of
+    /// several is written whole.
+    pub jobs: NonZeroUsize,
+    /// Whether outputs are written in the order in which the set delivers members.
+    pub is_ordered: bool,
+    /// How commands get their members.
+    pub feeding: Feeding,
+    /// Maximum number of members of one command with `{} +`.
+    pub batch_members: usize,
+}
+
+/// Hears of problems and failures, from any thread.
+pub trait Listener: Sync {
+    /// A member cannot be read, or a part of the set cannot be expanded.
+    fn problem(&self, problem: &Problem);
+    /// The command failed for these members.
+    fn failed(&self, members: &[Vec<u8>], how: &Failed);
+}
+
+/// How a command failed.
+#[derive(Debug)]
+pub enum Failed {
+    /// It exited with a code other than 0, or a signal terminated it.
+    Ended(Ended),
+    /// It could not be started for this member.
+    Start(io::Error),
+}
+
+/// Counts of a run, for progress.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Number of members that commands have processed.
+    pub members: AtomicU64,
+    /// Number of commands that have ended.
+    pub commands: AtomicU64,
+    /// Number of members for which the command failed.
+    pub failed: AtomicU64,
+    /// Number of problems.
+    pub problems: AtomicU64,
+    /// Time that commands took, summed, in nanoseconds.
+    pub command_ns: AtomicU64,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Number of members that commands have processed.
+    pub members: u64,
+    /// Number of commands.
+    pub commands: u64,
+    /// Number of members for which the command failed.
+    pub failed: u64,
+    /// Number of problems.
+    pub problems: u64,
+    /// Time that commands took, summed.
+    pub command_time: Duration,
+    /// Time that the run took.
+    pub elapsed: Duration,
+}
+
+/// The signals that stop a run.
+#[derive(Debug)]
+pub struct Signals {
+    stop: StopSignals,
+    before: SignalMask,
+}
+
+impl Signals {
+    /// Blocks SIGINT, SIGTERM and SIGHUP in this thread and in the threads that it starts later,
+    /// which must include those of the set. Commands do not have them blocked.
+    ///
+    /// # Errors
+    /// Fails if there are too many descriptors.
+    pub fn take() -> Result<Signals, ApplyError> {
+        let before = SignalMask::current();
+        let stop = StopSignals::take_unless_ignored()
+            .map_err(|error| ApplyError::System(io::Error::from_raw_os_error(error.errno.0)))?;
+        Ok(Signals { stop, before })
+    }
+}
+
+/// Runs the command on all members of a set that are left to iterate, writing what several commands
+/// at once print to `sink`.
+///
+/// # Errors
+/// Fails if the command cannot be started, if the output cannot be written, or at a signal; then
+/// the commands have ended.
+pub fn apply(
+    set: &Set,
+    command: &Command,
+    options: Options,
+    counts: &Counts,
+    sink: &mut (dyn Write + Send),
+    listener: &dyn Listener,
+    signals: &Signals,
+) -> Result<Applied, ApplyError> {
+    let began = Instant::now();
+    let is_alone = options.jobs.get() == 1;
+    let waker = Waker::new()
+        .map_err(|error| ApplyError::System(io::Error::from_raw_os_error(error.errno.0)))?;
+    let run = Run {
+        set,
+        command,
+        options,
+        listener,
+        counts,
+        mask: signals.before,
+        children: Children::new(match is_alone {
+            true => Group::Shared,
+            false => Group::Own,
+        }),
+        writer: (!is_alone).then(|| Writer::new(sink, options.is_ordered)),
+        source: Mutex::default(),
+        fatal: Mutex::default(),
+        has_ended: AtomicBool::new(false),
+        waker,
+    };
+    run.all(signals)?;
+    let count = |value: &AtomicU64| value.load(Ordering::Relaxed);
+    Ok(Applied {
+        members: count(&counts.members),
+        commands: count(&counts.commands),
+        failed: count(&counts.failed),
+        problems: count(&counts.problems),
+        command_time: Duration::from_nanos(count(&counts.command_ns)),
+        elapsed: began.elapsed(),
+    })
+}
+
+/// A run.
+struct Run<'r> {
+    set: &'r Set,
+    command: &'r Command,
+    options: Options,
+    listener: &'r dyn Listener,
+    counts: &'r Counts,
+    mask: SignalMask,
+    children: Children,
+    writer: Option<Writer<'r>>,
+    source: Mutex<Source>,
+    fatal: Mutex<Option<ApplyError>>,
+    has_ended: AtomicBool,
+    waker: Waker,
+}
+
+/// Where workers take members.
+#[derive(Default)]
+struct Source {
+    /// Number of the next command.
+    next: u64,
+    /// A member that did not fit into the last batch.
+    carried: Option<Load>,
+}
+
+/// What one command gets.
+#[derive(Debug)]
+struct Load {
+    number: u64,
+    names: Vec<Vec<u8>>,
+    arguments: Vec<Vec<u8>>,
+    bytes: usize,
+    /// Descriptors that the command has.
+    files: Vec<File>,
+}
+
+impl Load {
+    fn of(opened: Opened, feeding: Feeding) -> Load {
+        let number = opened.file.as_raw_fd();
+        let is_remote = matches!(opened.place, PlaceId::Server(_)) || opened.is_stream;
+        let (word, is_kept) = match feeding {
+            Feeding::Input => (argument(&opened.name), true),
+            Feeding::Name if is_remote => (format!("/dev/fd/{number}").into_bytes(), true),
+            // Its bytes are cached by now; the command opens it again.
+            Feeding::Name => (argument(&opened.name), false),
+        };
+        Load {
+            number: 0,
+            bytes: word.len() + 1,
+            names: vec![opened.name],
+            arguments: vec![word],
+            files: is_kept.then_some(opened.file).into_iter().collect(),
+        }
+    }
+
+    fn add(&mut self, other: Load) {
+        self.bytes += other.bytes;
+        self.names.extend(other.names);
+        self.arguments.extend(other.arguments);
+        self.files.extend(other.files);
+    }
+}
+
+impl Run<'_> {
+    /// Runs the workers, and waits for them and for signals.
+    fn all(&self, signals: &Signals) -> Result<(), ApplyError> {
+        let interrupted = std::thread::scope(|scope| {
+            let mut workers = Vec::new();
+            for _ in 0..self.options.jobs.get() {
+                let worker = std::thread::Builder::new().name("apply".into());
+                match worker.spawn_scoped(scope, || self.work()) {
+                    Ok(worker) => workers.push(worker),
+                    Err(error) if workers.is_empty() => {
+                        self.end(ApplyError::System(error));
+                        break;
+                    }
+                    // Fewer workers do it, too.
+                    Err(_) => break,
+                }
+            }
+            self.supervise(signals, || workers.iter().all(|one| one.is_finished()))
+        });
+        match lock(&self.fatal).take() {
+            Some(error) => Err(error),
+            None if interrupted => Err(ApplyError::Interrupted),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until all workers have ended. Returns whether a signal arrived.
+    fn supervise(&self, signals: &Signals, have_ended: impl Fn() -> bool) -> bool {
+        let mut killed_at: Option<Instant> = None;
+        let mut is_interrupted = false;
+        while !have_ended() {
+            let timeout = match (killed_at, self.has_ended.load(Ordering::Relaxed)) {
+                (None, false) => Duration::from_secs(1),
+                _ => Duration::from_millis(10),
+            };
+            let ready = [signals.stop.as_fd(), self.waker.as_fd()];
+            if readable(ready, Some(timeout)).is_err() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            self.waker.reset();
+            if let Some(passed) = signals.stop.next() {
+                let is_second = std::mem::replace(&mut is_interrupted, true);
+                self.stop();
+                // A key press has reached a command of our own group already.
+                let is_told = passed.is_from_kernel && self.children.group() == Group::Shared;
+                match is_second {
+                    true => self.children.signal(SIGKILL),
+                    false if is_told => {}
+                    false => {
+                        self.children.signal(passed.signal);
+                        self.children.signal(SIGCONT);
+                        killed_at = Some(Instant::now() + GRACE);
+                    }
+                }
+            }
+            if killed_at.is_some_and(|at| Instant::now() >= at) {
+                self.children.signal(SIGKILL);
+            }
+            if killed_at.is_none() && lock(&self.fatal).is_some() {
+                self.children.signal(SIGTERM);
+                self.children.signal(SIGCONT);
+                killed_at = Some(Instant::now() + GRACE);
+            }
+        }
+        is_interrupted
+    }
+
+    /// Takes members and runs commands.
+    fn work(&self) {
+        while let Some(load) = self.take() {
+            self.run(load);
+        }
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// Takes what the next command gets.
+    fn take(&self) -> Option<Load> {
+        let mut source = lock(&self.source);
+        if self.children.are_stopped() {
+            return None;
+        }
+        let mut load = match source.carried.take() {
+            Some(load) => load,
+            None => self.next()?,
+        };
+        if self.command.way() == Way::Batch {
+            while load.names.len() < self.options.batch_members
+                && load.files.len() < DESCRIPTORS_MAX
+            {
+                let Some(more) = self.next() else { break };
+                if load.bytes + more.bytes > self.command.room_bytes() {
+                    source.carried = Some(more);
+                    break;
+                }
+                load.add(more);
+            }
+        }
+        load.number = source.next;
+        source.next += 1;
+        Some(load)
+    }
+
+    /// Returns the next member that can be read.
+    fn next(&self) -> Option<Load> {
+        loop {
+            match self.set.iterate()? {
+                Ok(opened) => return Some(Load::of(opened, self.options.feeding)),
+                Err(problem) => {
+                    self.counts.problems.fetch_add(1, Ordering::Relaxed);
+                    self.listener.problem(&problem);
+                }
+            }
+        }
+    }
+
+    /// Runs the command for these members.
+    fn run(&self, load: Load) {
+        let output = match self.writer.as_ref().map(|_| output::file()).transpose() {
+            Ok(output) => output,
+            Err(error) => return self.end(ApplyError::System(error)),
+        };
+        let words = self.command.filled(&load.arguments);
+        let began = Instant::now();
+        let started = {
+            let kept: Vec<BorrowedFd<'_>> = load.files.iter().map(AsFd::as_fd).collect();
+            let (stdin, inherited) = match (self.options.feeding, &kept[..]) {
+                (Feeding::Input, [file]) => (Stdin::From(*file), &[][..]),
+                (_, kept) if self.writer.is_none() => (Stdin::Inherited, kept),
+                (_, kept) => (Stdin::Nothing, kept),
+            };
+            self.start(&Start {
+                words: &words,
+                stdin,
+                stdout: output.as_ref().map(AsFd::as_fd),
+                inherited,
+                group: self.children.group(),
+                mask: Some(self.mask),
+            })
+        };
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.counts.command_ns.fetch_add(took, Ordering::Relaxed);
+        let count = load.names.len() as u64;
+        match started {
+            Ok(None) => return,
+            Ok(Some(Ended::Code(0))) => {}
+            _ if self.children.are_stopped() => return,
+            Ok(Some(ended)) => self.fail(&load.names, &Failed::Ended(ended)),
+            Err(error) if error.raw_os_error() == Some(E2BIG) => {
+                self.fail(&load.names, &Failed::Start(error));
+            }
+            Err(source) => {
+                let program = self.command.program().to_vec();
+                return self.end(ApplyError::Start { program, source });
+            }
+        }
+        self.counts.members.fetch_add(count, Ordering::Relaxed);
+        self.counts.commands.fetch_add(1, Ordering::Relaxed);
+        self.write(load.number, output);
+    }
+
+    /// Starts a command; waits if there are too many processes.
+    fn start(&self, start: &Start<'_>) -> io::Result<Option<Ended>> {
+        let mut tries = 0;
+        loop {
+            match self.children.run(start) {
+                Err(error) if error.raw_os_error() == Some(EAGAIN) && tries < 100 => {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn write(&self, number: u64, output: Option<File>) {
+        if let Some(writer) = &self.writer {
+            if let Err(error) = writer.put(number, output) {
+                self.end(ApplyError::Output(error));
+            }
+        } else if trawl_sys::wait::is_hung_up(io::stdout()) {
+            self.end(ApplyError::Output(io::ErrorKind::BrokenPipe.into()));
+        }
+    }
+
+    fn fail(&self, members: &[Vec<u8>], how: &Failed) {
+        let count = members.len() as u64;
+        self.counts.failed.fetch_add(count, Ordering::Relaxed);
+        self.listener.failed(members, how);
+    }
+
+    /// Ends the run with an error; the first one counts.
+    fn end(&self, error: ApplyError) {
+        lock(&self.fatal).get_or_insert(error);
+        self.stop();
+        self.waker.wake();
+    }
+
+    /// Takes no more members and starts no more commands.
+    fn stop(&self) {
+        self.children.stop();
+        self.set.cancel();
+        if let Some(writer) = &self.writer {
+            writer.close();
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Lists the members of a set without fetching them.
+
+use std::path::PathBuf;
+
+use trawl_call::Attributes;
+use trawl_find::record;
+use trawl_model::Column;
+use trawl_report::{Field, Form, Row, fields};
+use trawl_sets::Digest;
+use trawl_text::json::decimal;
+use trawl_text::locale::Locale;
+use trawl_text::quote::Quoting;
+
+use super::{SCHEMA, SetArgs, Use};
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Device, say};
+use crate::rows::{self, Report};
+
+pub(super) const PATH: Field = fields::PATH;
+pub(super) const SIZE: Field = record::field(Column::Size);
+pub(super) const MODE: Field = record::field(Column::Mode);
+pub(super) const UID: Field = record::field(Column::Uid);
+pub(super) const GID: Field = record::field(Column::Gid);
+pub(super) const MTIME: Field = record::field(Column::Mtime);
+
+/// Lists the members.
+pub(super) fn list(
+    args: &SetArgs,
+    index: Option<PathBuf>,
+    manner: Manner,
+) -> Result<Exit, Failure> {
+    let wants_attributes = args.digest || matches!(args.form.form(), Form::Json | Form::Csv);
+    let set = args.open(
+        index,
+        manner,
+        match wants_attributes {
+            true => Use::Attributes,
+            false => Use::Names,
+        },
+    )?;
+    let form = match args.form.form() {
+        Form::Null => Form::Text,
+        form => form,
+    };
+    let mut report = rows::report(&SCHEMA, form);
+    let ending = Ending::of(args);
+    let (mut problems, mut count, mut all) = (0, 0u64, Vec::new());
+    while let Some(member) = set.digest() {
+        match member {
+            Ok(_) if args.size => count += 1,
+            Ok(member) if args.sort => all.push(member),
+            Ok(member) => put(&mut report, &member, args, ending)?,
+            Err(problem) => {
+                problems += 1;
+                say(&problem);
+            }
+        }
+    }
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    for member in &all {
+        put(&mut report, member, args, ending)?;
+    }
+    match args.size {
+        true => report.put(format!("{count}\n"))?,
+        false => report.begin()?,
+    }
+    rows::finish(report)?;
+    set.close();
+    Ok(Exit::from_issues(problems))
+}
+
+/// What follows a name, and how it is written.
+#[derive(Clone, Copy)]
+enum Ending {
+    Null,
+    Line,
+    /// Quoted as a word of a shell.
+    Quoted,
+}
+
+impl Ending {
+    fn of(args: &SetArgs) -> Ending {
+        match Device::of_stdout() {
+            _ if args.form.form() == Form::Null => Ending::Null,
+            Device::Terminal => Ending::Quoted,
+            Device::Other => Ending::Line,
+        }
+    }
+}
+
+fn put(
+    report: &mut Report,
+    member: &Digest,
+    args: &SetArgs,
+    ending: Ending,
+) -> Result<(), Failure> {
+    Ok(report.line(|| text(member, args, ending), |row| fill(row, member))?)
+}
+
+fn text(member: &Digest, args: &SetArgs, ending: Ending) -> Vec<u8> {
+    let mut line = match (args.digest, &member.attributes) {
+        (false, _) => Vec::new(),
+        (true, None) => b"? ? ? ".to_vec(),
+        (true, Some(of)) => {
+            let letter = letter(of);
+            format!("{letter} {} {} ", of.size, decimal(of.mtime)).into_bytes()
+        }
+    };
+    match ending {
+        Ending::Null => line.extend([&member.name[..], b"\0"].concat()),
+        Ending::Line => line.extend([&member.name[..], b"\n"].concat()),
+        Ending::Quoted => {
+            let quoted = Quoting::ShellEscape.quote(&member.name, Locale::from_env());
+            line.extend_from_slice(quoted.as_ref());
+            line.push(b'\n');
+        }
+    }
+    line
+}
+
+fn letter(of: &Attributes) -> char {
+    match of.mode & 0o170_000 {
+        0o100_000 => 'f',
+        0o040_000 => 'd',
+        0o120_000 => 'l',
+        0o010_000 => 'p',
+        0o140_000 => 's',
+        0o060_000 => 'b',
+        0o020_000 => 'c',
+        _ => 'U',
+    }
+}
+
+fn fill(row: &mut Row<'_>, member: &Digest) {
+    row.put(&PATH, &member.name);
+    if let Some(of) = &member.attributes {
+        row.put(&super::TYPE, letter(of))
+            .put(&SIZE, of.size)
+            .put(&MODE, of.mode)
+            .put(&fields::PERMISSIONS, &record::permissions(of.mode))
+            .put(&UID, of.uid)
+            .put(&GID, of.gid)
+            .put(&MTIME, of.mtime);
+    }
+}

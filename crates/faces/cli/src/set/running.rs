@@ -1,0 +1,210 @@
+//! Runs a command on the members of a set.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use trawl_apply::pool::Failed;
+use trawl_apply::{Applied, ApplyError, Command, Counts, Feeding, Listener, Signals, apply};
+use trawl_sets::{Problem, Stats};
+use trawl_sys::command::Ended;
+
+use super::{SetArgs, Use, usage};
+use crate::again;
+use crate::arguments::Manner;
+use crate::exit::Exit;
+use crate::failure::{Failure, cause, quoted, shown};
+use crate::index::progress::{ProgressWhen, Style, counted};
+use crate::output::{Device, say};
+
+/// Number of failing members that are named.
+const NAMED_MAX: u64 = 10;
+/// errno(3) of a missing program.
+const ENOENT: i32 = 2;
+
+/// Runs the command.
+pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Result<Exit, Failure> {
+    if args.digest || args.size || args.form.form() != trawl_report::Form::Text {
+        return Err(usage(
+            "a command prints its own output: leave out the options of lists",
+        ));
+    }
+    let command = Command::parse(&args.command, args.stdin).map_err(usage)?;
+    again::note_begun();
+    trawl_sys::signal::ignore_broken_pipe().map_err(usage)?;
+    let signals = Signals::take().map_err(usage)?;
+    let set = args.open(index, manner, Use::Names)?;
+    let options = trawl_apply::Options {
+        jobs: jobs(args.jobs),
+        is_ordered: args.ordered || args.sort,
+        feeding: match args.stdin {
+            true => Feeding::Input,
+            false => Feeding::Name,
+        },
+        batch_members: args.max_args.map_or(usize::MAX, NonZeroUsize::get),
+    };
+    let counts = Counts::default();
+    let teller = Teller {
+        is_quiet: args.quiet,
+        failed: AtomicU64::new(0),
+    };
+    let mut output = io::stdout();
+    let applied = showing(args.progress, &counts, || {
+        apply(
+            &set,
+            &command,
+            options,
+            &counts,
+            &mut output,
+            &teller,
+            &signals,
+        )
+    });
+    let stats = set.close();
+    let applied = match applied {
+        Ok(applied) => applied,
+        Err(error) => return failed(error),
+    };
+    teller.finish();
+    if args.stats {
+        tell(&stats, &applied);
+    }
+    Ok(Exit::from_issues(applied.failed + applied.problems))
+}
+
+fn jobs(wished: usize) -> NonZeroUsize {
+    NonZeroUsize::new(wished)
+        .or_else(|| std::thread::available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN)
+}
+
+fn failed(error: ApplyError) -> Result<Exit, Failure> {
+    match error {
+        ApplyError::Interrupted => Err(Failure::Interrupted),
+        ApplyError::Output(error) => Err(Failure::Write(error)),
+        ApplyError::Start { program, source } => {
+            let (program, why) = (quoted(&program), cause(&source));
+            say(format_args!("cannot run {program}: {why}"));
+            Ok(Exit::Command(match source.raw_os_error() {
+                Some(ENOENT) => 127,
+                _ => 126,
+            }))
+        }
+        error => Err(usage(error)),
+    }
+}
+
+/// Names problems and failures.
+struct Teller {
+    is_quiet: bool,
+    failed: AtomicU64,
+}
+
+impl Teller {
+    fn finish(&self) {
+        let failed = self.failed.load(Ordering::Relaxed);
+        if !self.is_quiet && failed > NAMED_MAX {
+            let more = counted(failed - NAMED_MAX, "more member");
+            say(format_args!("the command failed for {more}"));
+        }
+    }
+}
+
+impl Listener for Teller {
+    fn problem(&self, problem: &Problem) {
+        say(problem);
+    }
+
+    fn failed(&self, members: &[Vec<u8>], how: &Failed) {
+        let how = match how {
+            Failed::Ended(Ended::Code(code)) => format!("the command ended with code {code}"),
+            Failed::Ended(Ended::Signal(signal)) => format!("signal {signal} ended the command"),
+            Failed::Start(error) => format!("the command cannot be started: {}", cause(error)),
+        };
+        match members {
+            [one] => {
+                let before = self.failed.fetch_add(1, Ordering::Relaxed);
+                if !self.is_quiet && before < NAMED_MAX {
+                    say(format_args!("{}: {how}", shown(one)));
+                }
+            }
+            [first, ..] if !self.is_quiet => {
+                let more = counted(members.len() as u64 - 1, "more member");
+                say(format_args!("{} and {more}: {how}", shown(first)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Shows progress while `work` runs.
+fn showing<T>(when: ProgressWhen, counts: &Counts, work: impl FnOnce() -> T) -> T {
+    let (style, is_wished) = (when.style(), when == ProgressWhen::Plain);
+    // Commands may write to a terminal themselves. Plain lines are only for those who ask.
+    let is_shown = match style {
+        Style::Line => Device::of_stdout() != Device::Terminal,
+        Style::Plain => is_wished,
+        Style::Json | Style::Silent => false,
+    };
+    if !is_shown {
+        return work();
+    }
+    let (done, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let every = Duration::from_millis(if style == Style::Line { 100 } else { 5000 });
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let members = counted(counts.members.load(Ordering::Relaxed), "member");
+                let failed = counts.failed.load(Ordering::Relaxed);
+                match style {
+                    Style::Line => eprint!("\r\x1b[K{members} done, {failed} failed"),
+                    _ => eprintln!("trawl: {members} done, {failed} failed"),
+                }
+            }
+            if style == Style::Line {
+                eprint!("\r\x1b[K");
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+/// Reports what fetching cost and saved.
+fn tell(stats: &Stats, applied: &Applied) {
+    let seconds = |time: Duration| format!("{:.3} s", time.as_secs_f64());
+    let (members, commands) = (applied.members, applied.commands);
+    say(format_args!(
+        "{} in {}, {} failed, {}",
+        counted(members, "member"),
+        counted(commands, "command"),
+        applied.failed,
+        counted(applied.problems, "problem"),
+    ));
+    say(format_args!(
+        "fetching {}, waiting {}, commands {}, all {}",
+        seconds(stats.fetch_time),
+        seconds(stats.wait_time),
+        seconds(applied.command_time),
+        seconds(applied.elapsed),
+    ));
+    say(format_args!(
+        "fetched {} bytes ahead, {} of them unused",
+        stats.fetched_bytes, stats.unused_bytes
+    ));
+    for place in &stats.places {
+        say(format_args!(
+            "{}: {}, at most {} in flight",
+            shown(place.place.as_bytes()),
+            counted(place.fetched, "member"),
+            place.in_flight_max
+        ));
+    }
+    let alone = stats.fetch_time + applied.command_time;
+    let saved = alone.saturating_sub(applied.elapsed);
+    say(format_args!("saved {} against a loop", seconds(saved)));
+}

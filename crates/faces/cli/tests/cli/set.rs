@@ -1,0 +1,176 @@
+//! `trawl set`: lists of members, and commands on them. Oracles are the shell and xargs.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use trawl_testkit::oracle;
+
+use crate::site::{Site, objects};
+
+/// Returns a tree with files of odd names, each with its name as content.
+fn odd(label: &str) -> Site {
+    let site = Site::empty(label);
+    for name in [
+        &b"a.c"[..],
+        b"b.c",
+        b"-rf.c",
+        b"with space.c",
+        b"new\nline.c",
+        b"\xff.c",
+    ] {
+        std::fs::write(site.tree().join(OsStr::from_bytes(name)), name).unwrap();
+    }
+    site
+}
+
+fn sorted(bytes: &[u8], end: u8) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = bytes.split(|b| *b == end).map(<[u8]>::to_vec).collect();
+    all.sort();
+    all
+}
+
+fn bash(site: &Site, line: &str) -> Vec<u8> {
+    let mut command = oracle::command("bash");
+    command.args(["-c", line]).current_dir(site.tree());
+    oracle::run(&mut command).stdout
+}
+
+#[test]
+fn lists_are_what_the_shell_expands() {
+    let site = odd("set-lists");
+    let theirs = bash(&site, r"printf '%s\0' *.c");
+    let ours = site.trawl(&["set", "-0", "*.c"]);
+    assert_eq!(ours.code, Some(0), "{ours}");
+    assert_eq!(sorted(&ours.stdout, 0), sorted(&theirs, 0));
+    let ran = site.trawl(&["set", "--size", "*.c", "a.c"]);
+    assert_eq!(ran.text(), "6\n", "{ran}");
+    let ran = site.trawl(&["set", "--sort", "b.c", "a.c"]);
+    assert_eq!(ran.text(), "a.c\nb.c\n", "{ran}");
+    assert_eq!(objects(&site.trawl(&["set", "--json", "*.c"])).len(), 6);
+    let empty = site.trawl(&["set", "no*"]);
+    assert_eq!((empty.code, empty.stdout.len()), (Some(0), 0), "{empty}");
+    let digest = site.trawl(&["set", "--digest", "[a]*"]).text();
+    assert!(
+        digest.starts_with("f 3 ") && digest.ends_with(" a.c\n"),
+        "{digest}"
+    );
+}
+
+#[test]
+fn commands_get_every_member_once() {
+    let site = odd("set-commands");
+    let theirs = bash(&site, r#"for f in ./*.c; do cat "$f"; echo; done"#);
+    let theirs = sorted(&theirs, b'\n');
+    let script = "cat \"$1\"; echo";
+    for jobs in ["1", "4"] {
+        let ran = site.trawl(&[
+            "set", "-j", jobs, "*.c", "--", "sh", "-c", script, "x", "{}",
+        ]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+        assert_eq!(sorted(&ran.stdout, b'\n'), theirs, "{ran}");
+    }
+    let ran = site.trawl(&[
+        "set",
+        "*.c",
+        "--stdin",
+        "-j3",
+        "--",
+        "sh",
+        "-c",
+        "cat; echo",
+    ]);
+    assert_eq!(sorted(&ran.stdout, b'\n'), theirs, "{ran}");
+    let ran = site.trawl(&[
+        "set", "*.c", "-n", "4", "--", "sh", "-c", "echo $#", "x", "{}", "+",
+    ]);
+    assert_eq!(ran.text(), "4\n2\n", "{ran}");
+}
+
+#[test]
+fn outputs_are_whole_and_in_order() {
+    let site = Site::empty("set-whole");
+    for at in 0..300 {
+        std::fs::write(site.tree().join(format!("f{at:03}")), "").unwrap();
+    }
+    let script = "for i in 1 2 3 4; do echo $1 $i; done";
+    let line = ["set", "-j8", "f*", "--", "sh", "-c", script, "x", "{}"];
+    let whole = site.trawl(&line).text();
+    let blocks: Vec<&str> = whole.lines().collect();
+    assert_eq!(blocks.len(), 1200);
+    for block in blocks.chunks(4) {
+        let name = &block[0][..4];
+        assert!(block.iter().all(|line| line.starts_with(name)), "{block:?}");
+    }
+    let mut ordered = vec!["set", "--ordered"];
+    ordered.extend(&line[1..]);
+    let theirs = bash(&site, &format!("ls | xargs -n1 sh -c '{script}' x"));
+    assert_eq!(site.trawl(&ordered).stdout, theirs);
+    let ran = site.trawl(&[
+        "set",
+        "-j2",
+        "f00[12]",
+        "--",
+        "sh",
+        "-c",
+        "yes | head -c 100000000",
+    ]);
+    assert_eq!(ran.stdout.len(), 200_000_000);
+}
+
+#[test]
+fn failures_are_named() {
+    let site = odd("set-failures");
+    let ran = site.trawl(&["set", "[ab].c", "--", "grep", "-q", "a", "{}"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(
+        ran.errors().contains("b.c: the command ended with code 1"),
+        "{ran}"
+    );
+    assert!(!ran.errors().contains("a.c:"), "{ran}");
+    let ran = site.trawl(&["set", "[ab].c", "--", "nosuch"]);
+    assert_eq!(
+        (ran.code, ran.errors().lines().count()),
+        (Some(127), 1),
+        "{ran}"
+    );
+    let ran = site.trawl(&["set", "a.c", "--", "./a.c"]);
+    assert_eq!(ran.code, Some(126), "{ran}");
+    let ran = site.trawl(&["set", "%echo a.c%"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    let ran = site.trawl(&["set", "--allow-commands", "%echo a.c%"]);
+    assert_eq!((ran.code, ran.text()), (Some(0), "a.c\n".into()), "{ran}");
+}
+
+#[test]
+fn commands_have_no_descriptors_of_ours() {
+    let site = odd("set-descriptors");
+    let script = "for f in /proc/self/fd/*; do readlink $f; done | grep -c .c$ ; :";
+    for jobs in ["-j1", "-j4"] {
+        let ran = site.trawl(&["set", jobs, "*.c", "--", "sh", "-c", script, "x", "{}"]);
+        assert!(ran.text().lines().all(|line| line == "0"), "{ran}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_hanging_commands() {
+    let site = odd("set-interrupt");
+    for (jobs, script) in [("-j4", "sleep 1000; :"), ("-j1", "exec sleep 1000")] {
+        let mut command = site.command();
+        command.args(["set", jobs, "*.c", "--", "sh", "-c", script]);
+        let mut child = command
+            .process_group(0)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(700));
+        let pid = child.id().to_string();
+        let mut kill = oracle::command("kill");
+        assert!(kill.args(["-TERM", &pid]).status().unwrap().success());
+        let began = Instant::now();
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{jobs}");
+        assert!(began.elapsed() < Duration::from_secs(5), "{jobs}");
+    }
+}
