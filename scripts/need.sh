@@ -15,6 +15,7 @@ test|find|findutils
 test|setfacl|acl
 test|setfattr|attr
 test|bfs|bfs
+test|rg|ripgrep
 test|mkfs.ext4|e2fsprogs
 test|mkfs.xfs|xfsprogs
 test|mkfs.btrfs|btrfs-progs

@@ -39,6 +39,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-walk", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-open", may_use: &["trawl-model", "trawl-sys", "trawl-format", "trawl-query", "trawl-barrier", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-sets", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-call"], may_use_in_tests: &[] },
+    Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-capi", may_use: &["trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
@@ -59,7 +60,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-sets", "trawl-grep", "trawl-remote", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run"],
         may_use_in_tests: &[],
     },
     Rule {

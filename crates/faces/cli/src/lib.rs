@@ -14,7 +14,7 @@
 //! | `serve` | answering searches from other machines |
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
-//! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
+//! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
@@ -39,6 +39,7 @@ mod find;
 mod forms;
 pub mod generate;
 mod getfattr;
+mod grep;
 mod growth;
 mod history;
 mod index;
@@ -85,6 +86,7 @@ commands::commands! {
     "gc" Gc index::upkeep::GcArgs;
     "find" Find find::FindArgs;
     "locate" Locate locate::LocateArgs;
+    "grep" Grep grep::GrepArgs;
     "search" Search search::SearchArgs;
     "ls" Ls ls::LsArgs;
     "stat" Stat stat::StatArgs;
