@@ -39,7 +39,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-walk", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-open", may_use: &["trawl-model", "trawl-sys", "trawl-format", "trawl-query", "trawl-barrier", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-sets", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-call"], may_use_in_tests: &[] },
-    Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
+    Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-capi", may_use: &["trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },

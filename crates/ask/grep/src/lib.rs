@@ -20,7 +20,7 @@ mod printer;
 pub mod search;
 pub mod walk;
 
-pub use candidates::{Candidates, Everything, Literals};
+pub use candidates::{Candidates, Everything, Filtered, Literals};
 pub use error::GrepError;
 pub use options::Options;
 pub use search::{Order, Summary, Target, search};
