@@ -16,6 +16,7 @@ test|setfacl|acl
 test|setfattr|attr
 test|bfs|bfs
 test|tcsh|tcsh
+test|rg|ripgrep
 test|mkfs.ext4|e2fsprogs
 test|mkfs.xfs|xfsprogs
 test|mkfs.btrfs|btrfs-progs

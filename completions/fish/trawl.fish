@@ -46,6 +46,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "unmount" -d 'Unmount di
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove snapshots and files that are no longer kept (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by name, as plocate does'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "grep" -d 'Search the contents of files, as ripgrep and grep do'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "search" -d 'Search directories for a pattern, live or from an up-to-date index'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "set" -d 'List the members of a set, or run a command on each'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "ls" -d 'List directories, as ls does'
@@ -209,6 +210,60 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s e -l regexp -d 'Search for PATTERN; may be given several times' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s f -l file -d 'Search for the patterns in FILE, one a line' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s m -l max-count -d 'Stop reading a file after N selected lines' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s A -l after-context -d 'Print N lines after each selected line' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s B -l before-context -d 'Print N lines before each selected line' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s C -l context -d 'Print N lines before and after each selected line' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l encoding -d 'Decode files from this encoding, such as latin1' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l include -d 'Search only files whose names match GLOB' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l exclude -d 'Leave out files whose names match GLOB' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l exclude-dir -d 'Leave out directories whose names match GLOB' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s j -l threads -d 'Use N threads [default: one for each processor]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l sort -d 'Print files in this order' -r -f -a "path\t'By path'
+none\t'As files are done'"
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s F -l fixed-strings -d 'Read patterns as fixed strings'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s E -l extended-regexp -d 'Accepted: patterns are always extended'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s P -l perl-regexp -d 'Refused, with the remedy'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s i -l ignore-case -d 'Ignore the case of letters'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s S -l smart-case -d 'Ignore case unless the pattern has an upper-case letter'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s w -l word-regexp -d 'Match only whole words'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s x -l line-regexp -d 'Match only whole lines'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s v -l invert-match -d 'Select the lines that do not match'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s c -l count -d 'Print the number of selected lines of each file'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s l -l files-with-matches -d 'Print the names of files with a selected line'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s L -l files-without-match -d 'Print the names of files without a selected line'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s o -l only-matching -d 'Print only the matching parts of lines'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s q -l quiet -l silent -d 'Print nothing and stop at the first selected line'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s s -l no-messages -d 'Print no messages about files that cannot be read'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s n -l line-number -d 'Print line numbers; default on a terminal'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s N -l no-line-number -d 'Print no line numbers'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l column -d 'Print the column of the first match'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s b -l byte-offset -d 'Print the byte offset of each line'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s H -l with-filename -d 'Print file names'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s h -l no-filename -d 'Print no file names'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l heading -d 'Print file names above lines; default on a terminal'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l no-heading -d 'Print file names before each line'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s 0 -l null -d 'Print a NUL byte after file names'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s z -l null-data -d 'Lines end with a NUL byte instead of a newline'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l trim -d 'Remove white space at the beginning of lines'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s a -l text -d 'Search binary files as if they were text'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s I -l no-binary -d 'Treat binary files as files without a match'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -s r -l recursive -d 'Accepted: directories are always searched'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l stats -d 'Print counts and times at the end'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l json -d 'Print JSON messages, as ripgrep does'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-depth -d 'Enter at most NUMBER levels below PATH, and report deeper ones' -r
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Ask this source: auto, live, or index' -r -f -a "auto\t''

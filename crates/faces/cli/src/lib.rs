@@ -16,6 +16,7 @@
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `set` | sets: their members, and a command for each |
+//! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
@@ -40,6 +41,7 @@ mod find;
 mod forms;
 pub mod generate;
 mod getfattr;
+mod grep;
 mod growth;
 mod history;
 mod index;
@@ -87,6 +89,7 @@ commands::commands! {
     "gc" Gc index::upkeep::GcArgs;
     "find" Find find::FindArgs;
     "locate" Locate locate::LocateArgs;
+    "grep" Grep grep::GrepArgs;
     "search" Search search::SearchArgs;
     "set" Set set::SetArgs;
     "ls" Ls ls::LsArgs;

@@ -20,6 +20,7 @@ mod check;
 mod checkpoints;
 mod completions;
 mod golden;
+mod grep;
 mod handing_over;
 mod id_map;
 mod index;

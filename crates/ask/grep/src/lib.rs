@@ -1,0 +1,26 @@
+//! Searches the contents of the members of a set, with ripgrep's engine.
+//!
+//! - [`options`]: what is searched for, and what is printed.
+//! - [`search`]: the search on several threads that iterate one set.
+//! - [`walk`]: the files below directories, as names of a set.
+//! - [`candidates`]: the seam for a content index.
+//!
+//! Invariants: the output of a member is written whole; a member that cannot be read is reported
+//! with its name, and the others are searched; files are read, never mapped, because they may be
+//! truncated meanwhile.
+//!
+//! Does not know where names come from, and parses no command line.
+
+#![forbid(unsafe_code)]
+
+pub mod candidates;
+mod error;
+pub mod options;
+mod printer;
+pub mod search;
+pub mod walk;
+
+pub use candidates::{Candidates, Everything, Filtered, Literals};
+pub use error::GrepError;
+pub use options::Options;
+pub use search::{Order, Summary, Target, search};

@@ -1,0 +1,117 @@
+//! The printers of `grep-printer`, one of them for each thread.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use grep_printer::{
+    ColorSpecs, JSON, JSONBuilder, Standard, StandardBuilder, Stats, Summary, SummaryBuilder,
+    SummaryKind,
+};
+use grep_regex::RegexMatcher;
+use grep_searcher::Searcher;
+use termcolor::Buffer;
+
+use crate::options::{Options, Print};
+
+pub(crate) enum Printer {
+    Lines(Standard<Buffer>),
+    Summary(Summary<Buffer>),
+    Json(JSON<Buffer>),
+}
+
+/// What the search of one member found.
+pub(crate) struct Looked {
+    pub(crate) has_match: bool,
+    pub(crate) is_binary: bool,
+    pub(crate) stats: Option<Stats>,
+}
+
+impl Printer {
+    pub(crate) fn new(options: &Options, counts: bool) -> Printer {
+        let buffer = match options.colours.is_yes() {
+            true => Buffer::ansi(),
+            false => Buffer::no_color(),
+        };
+        let kind = match options.print {
+            Print::Lines | Print::Parts => return Printer::lines(options, counts, buffer),
+            Print::Json => return Printer::Json(JSONBuilder::new().build(buffer)),
+            Print::Count => SummaryKind::Count,
+            Print::NamesWith => SummaryKind::PathWithMatch,
+            Print::NamesWithout => SummaryKind::PathWithoutMatch,
+            Print::Nothing => SummaryKind::QuietWithMatch,
+        };
+        let mut builder = SummaryBuilder::new();
+        builder
+            .kind(kind)
+            .color_specs(ColorSpecs::default_with_color())
+            .stats(counts)
+            .path(options.names.is_yes())
+            .exclude_zero(false)
+            .path_terminator(options.nul_names.is_yes().then_some(0));
+        Printer::Summary(builder.build(buffer))
+    }
+
+    fn lines(options: &Options, counts: bool, buffer: Buffer) -> Printer {
+        let mut builder = StandardBuilder::new();
+        builder
+            .color_specs(ColorSpecs::default_with_color())
+            .stats(counts)
+            .heading(options.heading.is_yes())
+            .path(options.names.is_yes())
+            .only_matching(options.print == Print::Parts)
+            .column(options.columns.is_yes())
+            .byte_offset(options.offsets.is_yes())
+            .trim_ascii(options.trimmed.is_yes())
+            .separator_context(Some(b"--".to_vec()))
+            .path_terminator(options.nul_names.is_yes().then_some(0));
+        Printer::Lines(builder.build(buffer))
+    }
+
+    pub(crate) fn buffer(&mut self) -> &mut Buffer {
+        match self {
+            Printer::Lines(printer) => printer.get_mut(),
+            Printer::Summary(printer) => printer.get_mut(),
+            Printer::Json(printer) => printer.get_mut(),
+        }
+    }
+
+    pub(crate) fn search(
+        &mut self,
+        matcher: &RegexMatcher,
+        searcher: &mut Searcher,
+        path: &Path,
+        reader: impl Read,
+    ) -> io::Result<Looked> {
+        macro_rules! look {
+            ($printer:expr, $stats:expr) => {{
+                let mut sink = $printer.sink_with_path(matcher, path);
+                searcher.search_reader(matcher, reader, &mut sink)?;
+                Ok(Looked {
+                    has_match: sink.has_match(),
+                    is_binary: sink.binary_byte_offset().is_some(),
+                    stats: $stats(&sink),
+                })
+            }};
+        }
+        match self {
+            Printer::Lines(printer) => {
+                look!(printer, |sink: &grep_printer::StandardSink<
+                    '_,
+                    '_,
+                    _,
+                    _,
+                >| { sink.stats().cloned() })
+            }
+            Printer::Summary(printer) => {
+                look!(printer, |sink: &grep_printer::SummarySink<'_, '_, _, _>| {
+                    sink.stats().cloned()
+                })
+            }
+            Printer::Json(printer) => {
+                look!(printer, |sink: &grep_printer::JSONSink<'_, '_, _, _>| Some(
+                    sink.stats().clone()
+                ))
+            }
+        }
+    }
+}

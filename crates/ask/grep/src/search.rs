@@ -1,0 +1,277 @@
+//! The search: several threads iterate one set, each with a searcher and a printer of its own.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use grep_matcher::LineTerminator;
+use grep_printer::Stats;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Encoding, MmapChoice, Searcher, SearcherBuilder};
+use trawl_model::sync::lock;
+use trawl_sets::{Opened, Problem, Set};
+
+use crate::error::GrepError;
+use crate::options::{Binary, Case, Ending, Extent, Options, Print, Select, Syntax};
+use crate::printer::{Looked, Printer};
+
+/// Order of the members' output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As members are done.
+    #[default]
+    AsDone,
+    /// As members were found.
+    AsFound,
+}
+
+/// Where results and problems go.
+pub struct Target<'t> {
+    /// Receives the output of one member at a time.
+    pub out: &'t mut (dyn Write + Send),
+    /// Receives problems of members.
+    pub problem: &'t (dyn Fn(&Problem) + Sync),
+    /// Order of the output.
+    pub order: Order,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Whether a line was selected; with [`Print::NamesWithout`], whether a name was printed.
+    pub has_match: bool,
+    /// Number of members that could not be read.
+    pub problems: u64,
+    /// Counts, if they were asked for or JSON was printed.
+    pub stats: Stats,
+}
+
+struct Shared<'s, 't> {
+    set: &'s Set,
+    options: &'s Options,
+    target: Mutex<Progress<'t>>,
+}
+
+struct Progress<'t> {
+    target: Target<'t>,
+    summary: Summary,
+    /// Output that waits for members before it, if the order matters.
+    waiting: BTreeMap<u64, Vec<u8>>,
+    /// Position of the member that is written next.
+    due: u64,
+    has_written: bool,
+    failed: Option<io::Error>,
+}
+
+/// Searches the members of a set. `counts` says whether statistics are wanted.
+///
+/// With [`Order::AsFound`], the set must be ordered, too, and each of its positions delivered.
+///
+/// # Errors
+/// Fails if a pattern or the encoding is invalid, or if the output cannot be written.
+pub fn search(
+    set: &Set,
+    options: &Options,
+    counts: bool,
+    target: Target<'_>,
+) -> Result<Summary, GrepError> {
+    let begun = Instant::now();
+    let matcher = matcher(options)?;
+    let searcher = searcher(options)?;
+    let shared = Shared {
+        set,
+        options,
+        target: Mutex::new(Progress {
+            target,
+            summary: Summary::default(),
+            waiting: BTreeMap::new(),
+            due: 0,
+            has_written: false,
+            failed: None,
+        }),
+    };
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    };
+    std::thread::scope(|scope| {
+        let work = || shared.work(&matcher, searcher.build(), Printer::new(options, counts));
+        for _ in 1..threads {
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, work);
+            // Fewer threads do the same work.
+            if spawned.is_err() {
+                break;
+            }
+        }
+        work();
+    });
+    let progress = shared
+        .target
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    progress.finish(begun, options)
+}
+
+/// Returns the matcher of the patterns.
+fn matcher(options: &Options) -> Result<RegexMatcher, GrepError> {
+    let patterns = &options.patterns;
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .multi_line(true)
+        .case_insensitive(patterns.case == Case::Insensitive)
+        .case_smart(patterns.case == Case::Smart)
+        .word(patterns.extent == Extent::Word)
+        .whole_line(patterns.extent == Extent::Line)
+        .fixed_strings(patterns.syntax == Syntax::Fixed)
+        .line_terminator(Some(match options.ending {
+            Ending::Newline => b'\n',
+            Ending::Nul => 0,
+        }));
+    if options.binary != Binary::Text && options.ending == Ending::Newline {
+        builder.ban_byte(Some(0));
+    }
+    Ok(builder.build_many(&patterns.texts)?)
+}
+
+fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> {
+    let shows_lines = matches!(options.print, Print::Lines | Print::Parts | Print::Json);
+    let mut builder = SearcherBuilder::new();
+    builder
+        .memory_map(MmapChoice::never())
+        .invert_match(options.select == Select::Others)
+        .line_number(options.line_numbers.is_yes())
+        .before_context(if shows_lines { options.before } else { 0 })
+        .after_context(if shows_lines { options.after } else { 0 })
+        .max_matches(options.max_count)
+        .binary_detection(match (options.ending, options.binary) {
+            (Ending::Nul, _) | (_, Binary::Text) => BinaryDetection::none(),
+            (_, Binary::Message) => BinaryDetection::convert(0),
+            (_, Binary::Skip) => BinaryDetection::quit(0),
+        })
+        .line_terminator(match options.ending {
+            Ending::Newline => LineTerminator::byte(b'\n'),
+            Ending::Nul => LineTerminator::byte(0),
+        });
+    if let Some(label) = &options.encoding {
+        builder.encoding(Some(Encoding::new(label)?));
+    }
+    Ok(builder)
+}
+
+impl Shared<'_, '_> {
+    /// Searches members until none is left.
+    fn work(&self, matcher: &RegexMatcher, mut searcher: Searcher, mut printer: Printer) {
+        while let Some(member) = self.set.iterate() {
+            let goes_on = match member {
+                Ok(member) => self.member(matcher, &mut searcher, &mut printer, &member),
+                Err(problem) => lock(&self.target).problem(&problem),
+            };
+            if !goes_on {
+                self.set.cancel();
+                return;
+            }
+        }
+    }
+
+    fn member(
+        &self,
+        matcher: &RegexMatcher,
+        searcher: &mut Searcher,
+        printer: &mut Printer,
+        member: &Opened,
+    ) -> bool {
+        let path = Path::new(OsStr::from_bytes(&member.name));
+        printer.buffer().clear();
+        let looked = printer.search(matcher, searcher, path, &member.file);
+        lock(&self.target).member(member, looked, printer, self.options)
+    }
+}
+
+impl Progress<'_> {
+    /// Returns whether the search goes on.
+    fn problem(&mut self, problem: &Problem) -> bool {
+        self.summary.problems += 1;
+        (self.target.problem)(problem);
+        true
+    }
+
+    fn member(
+        &mut self,
+        member: &Opened,
+        looked: io::Result<Looked>,
+        printer: &mut Printer,
+        options: &Options,
+    ) -> bool {
+        match looked {
+            Ok(looked) => {
+                let is_skipped = looked.is_binary && options.binary == Binary::Skip;
+                let has_match = looked.has_match && !is_skipped;
+                self.summary.has_match |= match options.print {
+                    Print::NamesWithout => !has_match,
+                    _ => has_match,
+                };
+                if let Some(stats) = &looked.stats {
+                    self.summary.stats += stats;
+                }
+                if is_skipped && options.print != Print::NamesWithout {
+                    printer.buffer().clear();
+                }
+            }
+            Err(source) => {
+                let name = member.name.clone();
+                let op = trawl_sets::member::Op::Fetch;
+                self.problem(&Problem { name, op, source });
+            }
+        }
+        let written = self.put(member.position, printer.buffer().as_slice(), options);
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+        let is_done = options.print == Print::Nothing && self.summary.has_match;
+        self.failed.is_none() && !is_done
+    }
+
+    fn put(&mut self, position: u64, bytes: &[u8], options: &Options) -> io::Result<()> {
+        if self.target.order == Order::AsDone {
+            return self.write(bytes, options);
+        }
+        self.waiting.insert(position, bytes.to_vec());
+        while let Some(bytes) = self.waiting.remove(&self.due) {
+            self.due += 1;
+            self.write(&bytes, options)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, bytes: &[u8], options: &Options) -> io::Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let is_lines = matches!(options.print, Print::Lines | Print::Parts);
+        if self.has_written && is_lines {
+            if options.heading.is_yes() && options.names.is_yes() {
+                self.target.out.write_all(b"\n")?;
+            } else if options.before + options.after > 0 {
+                self.target.out.write_all(b"--\n")?;
+            }
+        }
+        self.has_written = true;
+        self.target.out.write_all(bytes)
+    }
+
+    fn finish(mut self, begun: Instant, options: &Options) -> Result<Summary, GrepError> {
+        // A problem leaves a gap between positions.
+        for bytes in std::mem::take(&mut self.waiting).into_values() {
+            self.write(&bytes, options).map_err(GrepError::Write)?;
+        }
+        if let Some(error) = self.failed {
+            return Err(GrepError::Write(error));
+        }
+        self.summary.stats.add_elapsed(begun.elapsed());
+        Ok(self.summary)
+    }
+}

@@ -1,0 +1,247 @@
+//! `trawl grep`: searches the contents of files ([`trawl_grep`]), named by words or selected by a
+//! find expression.
+
+mod options;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use trawl_answers::expression::Expression;
+use trawl_answers::find::{FindOptions, find};
+use trawl_grep::walk::{Kind, Walk};
+use trawl_grep::{GrepError, Order, Summary, Target};
+use trawl_model::{Column, ColumnSet, FileType};
+use trawl_sets::member::Op;
+use trawl_sets::opener::Fetched;
+use trawl_sets::{Found, Local, Names, Opener, PlaceId, Problem, Set};
+use trawl_text::glob::{Case, Glob};
+
+use crate::commands::{IndexOption, Setting, Spec};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::say;
+use crate::scope::Session;
+
+pub(crate) use options::GrepArgs;
+use options::Sort;
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl grep TODO                          search below the working directory
+  trawl grep -n 'fn \\w+' src lib.rs        print line numbers
+  trawl grep -e TODO -- /srv -name '*.c'   search what find would find
+
+Exit codes: 0 a line was selected, 1 none was, 2 an error; with -q, 0 if a line
+was selected before the error.";
+
+/// Name of standard input among the names.
+const STANDARD_INPUT: &[u8] = b"-";
+
+impl Spec for GrepArgs {
+    const ABOUT: &'static str = "Search the contents of files, as ripgrep and grep do";
+    const INDEX: IndexOption = IndexOption::Long;
+    const HAS_OWN_HELP: bool = true;
+    const TAKES_EXPRESSION: bool = true;
+    const SEE_ALSO: &'static [&'static str] = &["grep(1)", "rg(1)", "trawl-find(1)"];
+
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        let (pattern, names) = self.split()?;
+        let is_single = self.expression.is_empty() && is_single(&names);
+        let options = self.options(pattern, is_single)?;
+        let members = self.members(setting, names)?;
+        // Its output is not held back.
+        crate::again::note_begun();
+        let mut out = io::stdout();
+        let target = Target {
+            out: &mut out,
+            problem: &|problem| {
+                if self.tells() {
+                    say(problem);
+                }
+            },
+            order: match self.sort {
+                Some(Sort::Path) => Order::AsFound,
+                _ => Order::AsDone,
+            },
+        };
+        let searched = trawl_grep::search(&members, &options, self.stats, target);
+        let flushed = out.flush();
+        let summary = searched.map_err(failure)?;
+        flushed.map_err(Failure::Write)?;
+        if self.stats {
+            print_stats(&summary).map_err(Failure::Write)?;
+        }
+        Ok(match (summary.has_match, summary.problems) {
+            (true, problems) if problems == 0 || self.is_quiet() => Exit::Complete,
+            (_, 1..) => Exit::Fatal,
+            _ => Exit::Unmatched,
+        })
+    }
+}
+
+fn failure(error: GrepError) -> Failure {
+    match error {
+        GrepError::Write(error) => Failure::Write(error),
+        other => Failure::Usage(other.to_string()),
+    }
+}
+
+/// Returns whether one file is searched, so that its name need not be printed.
+fn is_single(names: &[Vec<u8>]) -> bool {
+    match names {
+        [name] if name == STANDARD_INPUT => true,
+        [name] => !name.is_empty() && !Path::new(OsStr::from_bytes(name)).is_dir(),
+        _ => false,
+    }
+}
+
+impl GrepArgs {
+    /// Splits the words into the pattern and the names.
+    fn split(&self) -> Result<(Option<&OsString>, Vec<Vec<u8>>), Failure> {
+        let (pattern, names) = match self.has_patterns() {
+            true => (None, &self.words[..]),
+            false => match self.words.split_first() {
+                Some((pattern, names)) => (Some(pattern), names),
+                None => {
+                    let text = "the pattern is missing: give it first, or with -e; words after -- \
+                                are a find expression";
+                    return Err(Failure::Usage(text.into()));
+                }
+            },
+        };
+        let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Ok(match (names.is_empty(), self.expression.is_empty()) {
+            (true, true) if input_has_text() => (pattern, vec![STANDARD_INPUT.to_vec()]),
+            (true, true) => (pattern, vec![Vec::new()]),
+            _ => (pattern, names),
+        })
+    }
+
+    /// Returns the set of the files to search: the single place that knows where names come from.
+    fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
+        let source: Box<dyn Names> = match self.expression.is_empty() {
+            true => Box::new(Walk::new(names, self.admits())),
+            false => Box::new(self.found(setting, names)?.into_iter()),
+        };
+        let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input), Arc::new(Local)];
+        let options = trawl_sets::Options {
+            ordered: self.sort == Some(Sort::Path),
+            ..trawl_sets::Options::default()
+        };
+        Set::open(source, openers, options).map_err(|why| Failure::Usage(why.to_string()))
+    }
+
+    /// Returns the regular files that the find expression selects. `starts` are further start
+    /// points, before those of the expression.
+    fn found(&self, setting: Setting<'_>, starts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
+        let is_word = |word: &OsString| {
+            let word = word.as_bytes();
+            word.starts_with(b"-") || matches!(word, b"(" | b"!")
+        };
+        let at = self.expression.iter().position(is_word);
+        let (paths, tests) = self
+            .expression
+            .split_at(at.unwrap_or(self.expression.len()));
+        let expression = Expression::read(tests)?;
+        let mut starts: Vec<OsString> = starts.into_iter().map(OsString::from_vec).collect();
+        starts.extend(paths.iter().cloned());
+        if starts.is_empty() {
+            starts.push(".".into());
+        }
+        let manner = setting.manner.then(self.manner);
+        let mut session = Session::open(setting.index, manner, Exit::Fatal)?;
+        let options = FindOptions {
+            expression: &expression,
+            columns: ColumnSet::of(&[Column::Mode]),
+        };
+        let admits = self.admits();
+        let mut names = Vec::new();
+        for start in &starts {
+            find(&mut session, start, &options, &mut |found| {
+                let is_file = found.entry.row().file_type() == FileType::Regular;
+                let last = found.path.rsplit(|byte| *byte == b'/').next();
+                if is_file && admits(last.unwrap_or_default(), Kind::File) {
+                    names.push(found.path.to_vec());
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        session.finish()?;
+        Ok(names)
+    }
+
+    /// Returns the test of --include, --exclude and --exclude-dir.
+    fn admits(&self) -> trawl_grep::walk::Admits {
+        let globs = |words: &[OsString]| -> Vec<Glob> {
+            let glob = |word: &OsString| Glob::of_environment(word.as_bytes(), Case::Sensitive);
+            words.iter().map(glob).collect()
+        };
+        let (include, exclude) = (globs(&self.include), globs(&self.exclude));
+        let exclude_dir = globs(&self.exclude_dir);
+        Box::new(move |name, kind| {
+            let is_in = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(name));
+            match kind {
+                Kind::File => (include.is_empty() || is_in(&include)) && !is_in(&exclude),
+                Kind::Directory => !is_in(&exclude_dir),
+            }
+        })
+    }
+}
+
+/// Returns whether standard input is a pipe or a file, which is then searched by default.
+fn input_has_text() -> bool {
+    let Ok(input) = input() else {
+        return false;
+    };
+    let kind = input.metadata().map(|meta| meta.file_type());
+    kind.is_ok_and(|kind| kind.is_fifo() || kind.is_file())
+}
+
+fn input() -> io::Result<File> {
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
+}
+
+/// Opens standard input.
+struct Input;
+
+impl Opener for Input {
+    fn place(&self, found: &Found) -> Option<PlaceId> {
+        (found.name == STANDARD_INPUT).then_some(PlaceId::Mount(u64::MAX))
+    }
+
+    fn fetch(&self, found: &Found, _: u64) -> Result<Fetched, Problem> {
+        let file = input().map_err(|source| Problem {
+            name: found.name.clone(),
+            op: Op::Open,
+            source,
+        })?;
+        Ok(Fetched {
+            file,
+            is_stream: true,
+            ahead_bytes: 0,
+            was_cached: false,
+        })
+    }
+}
+
+fn print_stats(summary: &Summary) -> io::Result<()> {
+    let stats = &summary.stats;
+    writeln!(
+        io::stdout(),
+        "\n{} matches\n{} matched lines\n{} files contained matches\n{} files searched\n{} bytes \
+         searched\n{:.6} seconds",
+        stats.matches(),
+        stats.matched_lines(),
+        stats.searches_with_match(),
+        stats.searches(),
+        stats.bytes_searched(),
+        stats.elapsed().as_secs_f64()
+    )
+}

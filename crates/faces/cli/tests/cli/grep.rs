@@ -1,0 +1,169 @@
+//! `trawl grep` against GNU grep and ripgrep.
+
+use trawl_testkit::oracle::{self, Ran};
+use trawl_testkit::skip::without_program;
+
+use crate::site::Site;
+
+/// Creates a tree with files of many kinds.
+fn site(label: &str) -> Site {
+    use std::os::unix::ffi::OsStrExt;
+    let site = Site::empty(label);
+    let put = |name: &[u8], content: &[u8]| {
+        let path = site.tree().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    };
+    let lines: String = (1..200)
+        .map(|n| format!("line {n} foo{}\n", n % 7))
+        .collect();
+    put(
+        b"a.c",
+        b"one foo\ntwo\nthree Foo foo\nfour\nfive\n\nfoobar\n",
+    );
+    put(b"sub/b.c", lines.as_bytes());
+    put(b"sub/.hidden", b"foo hidden\n");
+    put(b"sub/empty", b"");
+    put(b"sub/no-newline", b"x\nfoo");
+    put(b"sub/crlf.txt", b"foo\r\nbar\r\n");
+    put(b"sub/latin\xff", b"na\xefve foo\n");
+    put(b"nul/data", b"foo\nline\0two\nfoo\n");
+    put(
+        b"long",
+        &[&b"y".repeat(300_000)[..], b" foo\nshort\n"].concat(),
+    );
+    std::os::unix::fs::symlink("..", site.tree().join("sub/loop")).unwrap();
+    std::os::unix::fs::symlink("a.c", site.tree().join("link")).unwrap();
+    let fifo = oracle::command("mkfifo")
+        .arg(site.tree().join("fifo"))
+        .status();
+    assert!(fifo.unwrap().success());
+    site
+}
+
+fn ran(site: &Site, program: &str, words: &str) -> Ran {
+    let mut command = oracle::command(program);
+    // In UTF-8, GNU grep takes lines that are not valid for binary; ripgrep and trawl do not.
+    command.env("LC_ALL", "C");
+    oracle::run(command.current_dir(site.tree()).args(words.split(' ')))
+}
+
+fn sorted(bytes: &[u8]) -> Vec<String> {
+    let lines = bytes.split(|b| *b == b'\n');
+    let mut lines: Vec<String> = lines.map(|line| line.escape_ascii().to_string()).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn lines_are_those_of_gnu_grep() {
+    let site = site("grep-gnu");
+    for words in [
+        "foo .",
+        "-n foo .",
+        "-c foo a.c sub",
+        "-l foo .",
+        "-L foo .",
+        "-i -w foo a.c sub",
+        "-v foo a.c",
+        "-x foobar a.c",
+        "-o foo a.c sub/b.c",
+        "-h foo sub",
+        "-H foo a.c",
+        "-m 3 foo sub/b.c",
+        "-b foo a.c",
+        "-F -e foo1 -e foo2 sub",
+        "-q foo .",
+        "-q nothing .",
+        "nothing .",
+        "-A 1 foo a.c",
+        "-B 1 -n foo a.c",
+        "-C 2 foo sub/b.c",
+        "-a foo nul",
+        "-z foo nul/data",
+        "-lZ foo a.c sub",
+        "--include *.c foo .",
+        "--exclude *.c foo .",
+        "--exclude-dir sub foo .",
+        "-s foo missing a.c",
+        "foo a.c link",
+        "-l foo",
+        "-c foo long",
+    ] {
+        let syntax = if words.contains("-F") { "-r" } else { "-rE" };
+        // Its long line is read by one case alone.
+        let without = if words.contains("long") {
+            ""
+        } else {
+            " --exclude=long"
+        };
+        let own = site.run(&format!("grep{without} {words}"));
+        let gnu = ran(&site, "grep", &format!("{syntax}{without} {words}"));
+        let (ours, theirs) = (sorted(&own.stdout), sorted(&gnu.stdout));
+        let is_binary = |line: &String| {
+            let text = line;
+            text.contains("binary file matches")
+                || text.starts_with("nul/")
+                || text.starts_with("./nul/")
+        };
+        let left = |lines: Vec<String>| -> Vec<String> {
+            lines.into_iter().filter(|line| !is_binary(line)).collect()
+        };
+        assert_eq!(left(ours), left(theirs), "{words}\n{own}\n{gnu}");
+        assert_eq!(own.code, gnu.code, "{words}\n{own}\n{gnu}");
+    }
+}
+
+#[test]
+fn json_is_that_of_ripgrep() {
+    if let Some(skip) = without_program("JSON of ripgrep", "rg") {
+        return skip.say();
+    }
+    let site = site("grep-json");
+    let messages = |bytes: &[u8]| -> Vec<serde_json::Value> {
+        let lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+        let all = lines.map(|line| serde_json::from_slice(line).expect("JSON"));
+        let wanted = |value: &serde_json::Value| value["type"] == "match";
+        all.filter(wanted).collect()
+    };
+    let own = site.run("grep --json --sort path foo sub a.c");
+    let rg = ran(&site, "rg", "-uu --sort path --json foo sub a.c");
+    assert_eq!(messages(&own.stdout), messages(&rg.stdout));
+    assert!(!messages(&own.stdout).is_empty());
+}
+
+#[test]
+fn sorted_output_does_not_depend_on_the_threads() {
+    let site = site("grep-threads");
+    let one = site.run("grep -n --sort path -j 1 foo .");
+    assert!(one.stdout.len() > 1000, "{one}");
+    for threads in [2, 7] {
+        let many = site.run(&format!("grep -n --sort path -j {threads} foo ."));
+        assert_eq!(many.stdout, one.stdout);
+    }
+}
+
+#[test]
+fn a_find_expression_names_the_files() {
+    let site = site("grep-find");
+    site.index();
+    let own = site.run("grep -c -e foo -- . -name *.c");
+    assert_eq!(sorted(&own.stdout), sorted(b"./a.c:3\n./sub/b.c:199\n"));
+    let own = site.run("grep -c foo sub -- -name *.c");
+    assert_eq!(own.stdout, b"sub/b.c:199\n", "{own}");
+}
+
+#[test]
+fn mistakes_name_the_remedy() {
+    let site = site("grep-mistakes");
+    for (line, says) in [
+        ("grep", "the pattern is missing"),
+        ("grep -P x .", "-P is not supported"),
+        ("grep [ .", "cannot read the pattern"),
+        ("grep --encoding nonsense x .", "cannot use the encoding"),
+    ] {
+        let ran = site.run(line);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(String::from_utf8_lossy(&ran.stderr).contains(says), "{ran}");
+    }
+}
