@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-web", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
-    Rule { name: "trawl-capi", may_use: &["trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-capi", may_use: &["trawl-model", "trawl-fetch", "trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-table-service", may_use: &["trawl-model", "trawl-sys", "trawl-table"], may_use_in_tests: &[] },
@@ -65,9 +65,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run"],
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply"],
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-sets", "trawl-grep", "trawl-remote", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web"],
         may_use_in_tests: &[],
     },
     Rule {

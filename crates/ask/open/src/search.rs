@@ -2,14 +2,15 @@
 //! file system elsewhere.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_call::auto::IsFresh;
 use trawl_call::index::IndexRead;
-use trawl_call::{Auto, Executor, LiveWalk, Pattern};
+use trawl_call::{Auto, CallError, Executor, LiveWalk, Pattern, Request, Stream};
 use trawl_format::IndexDir;
 use trawl_model::guard::Credentials;
+use trawl_model::sync::lock;
 use trawl_query::{AsOf, Index, IndexPlaces, Promises, QueryError};
 
 use crate::barrier::{self, DaemonAnswer, Daemons};
@@ -65,6 +66,59 @@ impl Choice {
             }
             AskedSource::Auto => Ok(with_servers(Box::new(LiveWalk::default()))),
             AskedSource::Live => Ok(Box::new(LiveWalk::default())),
+        }
+    }
+}
+
+/// An executor that is chosen when the first search needs one: a program that only names files asks
+/// no daemon.
+pub struct Deferred {
+    choice: Choice,
+    with_servers: fn(Box<dyn Executor>) -> Box<dyn Executor>,
+    chosen: Mutex<Option<Arc<dyn Executor>>>,
+}
+
+impl Deferred {
+    /// Creates an executor for this choice; see [`Choice::executor`].
+    pub fn new(
+        choice: Choice,
+        with_servers: fn(Box<dyn Executor>) -> Box<dyn Executor>,
+    ) -> Deferred {
+        Deferred {
+            choice,
+            with_servers,
+            chosen: Mutex::default(),
+        }
+    }
+
+    fn chosen(&self, pattern: &Pattern) -> Result<Arc<dyn Executor>, CallError> {
+        let mut chosen = lock(&self.chosen);
+        if let Some(executor) = &*chosen {
+            return Ok(Arc::clone(executor));
+        }
+        let executor = self.choice.clone().executor(pattern, self.with_servers);
+        let executor = executor.map_err(|error| CallError::NotServed {
+            path: String::from("the search"),
+            why: error.to_string(),
+        })?;
+        let executor: Arc<dyn Executor> = Arc::from(executor);
+        // The file system alone was chosen because this pattern is quick; the next may not be.
+        if self.choice.who != AskedSource::Auto || !is_quick(pattern) {
+            *chosen = Some(Arc::clone(&executor));
+        }
+        Ok(executor)
+    }
+}
+
+impl Executor for Deferred {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        let slow = request
+            .roots()
+            .iter()
+            .find(|root| !is_quick(root.pattern()));
+        match slow.or_else(|| request.roots().first()) {
+            Some(root) => self.chosen(root.pattern())?.begin(request),
+            None => LiveWalk::default().begin(request),
         }
     }
 }

@@ -22,9 +22,9 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod expand;
 pub mod explain;
 mod local;
-pub mod expand;
 pub mod member;
 pub mod model;
 pub mod name;

@@ -22,13 +22,74 @@ use crate::layout::{
 /// The options of a search, besides pattern and flags.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wishes {
-    served_by: c_int,
+    asking: Asking,
     max_depth: usize,
-    index: Option<PathBuf>,
     pub(crate) cookie: Option<Vec<u8>>,
+    remote: Option<Address>,
+}
+
+/// The source that is asked, and how.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asking {
+    served_by: c_int,
+    index: Option<PathBuf>,
     /// How long to wait for daemons.
     wait: Wait,
-    remote: Option<Address>,
+}
+
+impl Asking {
+    /// Reads the members that say it.
+    pub(crate) fn new(
+        served_by: c_int,
+        index: Option<PathBuf>,
+        wait_ms: c_int,
+    ) -> Result<Asking, Failure> {
+        if !(TRAWL_AUTO..=TRAWL_INDEX).contains(&served_by) {
+            return Err(Failure::invalid(
+                "served_by is not TRAWL_AUTO, TRAWL_LIVE or TRAWL_INDEX",
+            ));
+        }
+        let wait = match wait_ms {
+            0 => Wait::default(),
+            -1 => Wait(None),
+            wait => {
+                let wait = u64::try_from(wait)
+                    .map_err(|_| Failure::invalid("wait_ms is negative, and not -1"))?;
+                Wait(Some(Duration::from_millis(wait)))
+            }
+        };
+        Ok(Asking {
+            served_by,
+            index,
+            wait,
+        })
+    }
+
+    /// Returns the choice of executor. A program with more rights than its user must not obey that
+    /// user's environment.
+    ///
+    /// # Errors
+    /// Fails if such a program asks an index that it does not name.
+    pub(crate) fn choice(self) -> Result<Choice, Failure> {
+        let ignores_settings = is_secure() && self.index.is_none();
+        let who = match self.served_by {
+            TRAWL_LIVE => AskedSource::Live,
+            TRAWL_INDEX if ignores_settings => {
+                return Err(Failure::new(
+                    libc::EPERM,
+                    "a program with more rights than its user has to name the index",
+                ));
+            }
+            TRAWL_INDEX => AskedSource::Index,
+            _ if ignores_settings => AskedSource::Live,
+            _ => AskedSource::Auto,
+        };
+        Ok(Choice {
+            who,
+            index: self.index,
+            wait: self.wait.0,
+        })
+    }
 }
 
 /// Maximum time to wait for a daemon; `None` to ask no daemons.
@@ -125,8 +186,35 @@ pub(crate) unsafe fn bytes_mut<'a>(
     }
 }
 
-/// Reads the options of any version of the structure: members that the caller does not know count
-/// as zero, and members that this version does not know must be zero.
+/// Reads a structure of any version, whose first member is its size: members that the caller does
+/// not know count as zero, and members that this version does not know must be zero.
+///
+/// # Safety
+/// `T` begins with its size in a `usize` and consists of numbers and pointers, for which zero is a
+/// valid value; the structure has as many bytes as that member says.
+pub(crate) unsafe fn structure<T: Copy>(given: *const T, name: &str) -> Result<T, Failure> {
+    // SAFETY: the caller promises at least the first member.
+    let size = unsafe { given.cast::<usize>().read() };
+    if size < size_of::<usize>() {
+        return Err(Failure::invalid(format_args!(
+            "the size of the options is not set: write sizeof(struct {name})"
+        )));
+    }
+    // SAFETY: the caller promises `size` bytes.
+    let theirs = unsafe { bytes(given.cast(), size, "the options") }?;
+    let known = size.min(size_of::<T>());
+    if theirs[known..].iter().any(|byte| *byte != 0) {
+        let text = "options that this version of the library does not know";
+        return Err(Failure::new(libc::E2BIG, text));
+    }
+    // SAFETY: the caller promises that zero is a valid value.
+    let mut ours: T = unsafe { std::mem::zeroed() };
+    // SAFETY: both structures have at least `known` bytes, and only this function uses `ours`.
+    unsafe { std::ptr::copy_nonoverlapping(theirs.as_ptr(), (&raw mut ours).cast(), known) };
+    Ok(ours)
+}
+
+/// Reads the options of a search.
 ///
 /// # Safety
 /// The pointer is NULL, or the structure has as many bytes as its first member says, and its
@@ -135,26 +223,8 @@ pub(crate) unsafe fn wishes(given: *const trawl_search_options) -> Result<Wishes
     if given.is_null() {
         return Ok(Wishes::default());
     }
-    // SAFETY: the caller promises at least the first member.
-    let size = unsafe { (&raw const (*given).size).read() };
-    if size < size_of::<usize>() {
-        return Err(Failure::invalid(
-            "the size of the options is not set: write sizeof(struct trawl_search_options)",
-        ));
-    }
-    // SAFETY: the caller promises `size` bytes.
-    let theirs = unsafe { bytes(given.cast(), size, "the options") }?;
-    let known = size.min(size_of::<trawl_search_options>());
-    if theirs[known..].iter().any(|byte| *byte != 0) {
-        let text = "options that this version of the library does not know";
-        return Err(Failure::new(libc::E2BIG, text));
-    }
-    // SAFETY: the structure consists of numbers and pointers, for which zero is a valid value.
-    let mut ours: trawl_search_options = unsafe { std::mem::zeroed() };
-    // SAFETY: both structures have at least `known` bytes, and only this function uses `ours`.
-    unsafe { std::ptr::copy_nonoverlapping(theirs.as_ptr(), (&raw mut ours).cast(), known) };
-    // SAFETY: the caller promises that the pointers are valid.
-    unsafe { read(&ours) }
+    // SAFETY: the caller promises it.
+    unsafe { read(&structure(given, "trawl_search_options")?) }
 }
 
 /// # Safety
@@ -192,19 +262,16 @@ unsafe fn read(given: &trawl_search_options) -> Result<Wishes, Failure> {
     };
     // SAFETY: the caller promises it.
     let cookie = unsafe { bytes(given.cookie, given.cookie_bytes, "the cookie") }?;
-    let wait = match given.wait_ms {
-        0 => Wait::default(),
-        -1 => Wait(None),
-        wait => Wait(Some(Duration::from_millis(
-            u64::try_from(wait).map_err(|_| Failure::invalid("wait_ms is negative, and not -1"))?,
-        ))),
+    // A server answers itself.
+    let served_by = match given.served_by {
+        TRAWL_REMOTE => TRAWL_AUTO,
+        served_by => served_by,
     };
+    let index = index.map(|index| OsStr::from_bytes(index).into());
     Ok(Wishes {
-        served_by: given.served_by,
+        asking: Asking::new(served_by, index, given.wait_ms)?,
         max_depth: given.max_depth as usize,
-        index: index.map(|index| OsStr::from_bytes(index).into()),
         cookie: (given.cookie_bytes > 0).then(|| cookie.to_vec()),
-        wait,
         remote,
     })
 }
@@ -259,32 +326,13 @@ fn executor(wishes: Wishes, pattern: &Pattern) -> Result<Box<dyn Executor>, Fail
         }
         return Ok(Box::new(Remote::new(address)));
     }
-    // A program with more rights than its user must not obey that user's environment.
-    let ignores_settings = is_secure() && wishes.index.is_none();
-    let who = match wishes.served_by {
-        TRAWL_LIVE => AskedSource::Live,
-        TRAWL_INDEX if ignores_settings => {
-            return Err(Failure::new(
-                libc::EPERM,
-                "a program with more rights than its user has to name the index",
-            ));
-        }
-        TRAWL_INDEX => AskedSource::Index,
-        _ if ignores_settings => AskedSource::Live,
-        _ => AskedSource::Auto,
-    };
-    let choice = Choice {
-        who,
-        index: wishes.index,
-        wait: wishes.wait.0,
-    };
-    Ok(choice.executor(pattern, with_servers)?)
+    Ok(wishes.asking.choice()?.executor(pattern, with_servers)?)
 }
 
 /// Returns whether the kernel says that the environment is untrusted.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/secure_getenv.3.html>
-fn is_secure() -> bool {
+pub(crate) fn is_secure() -> bool {
     // SAFETY: this reads a number that the kernel gave the process.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

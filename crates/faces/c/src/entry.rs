@@ -67,14 +67,14 @@ impl Entry {
     }
 }
 
-fn nothing() -> libc::stat {
+pub(crate) fn nothing() -> libc::stat {
     // SAFETY: the structure consists of numbers, for which zero is a valid value.
     unsafe { std::mem::zeroed() }
 }
 
 /// Returns the structure that stat(2) would fill.
 #[allow(clippy::unnecessary_cast)] // Types differ between processors.
-fn stat(of: &Attributes) -> libc::stat {
+pub(crate) fn stat(of: &Attributes) -> libc::stat {
     let mut stat = nothing();
     stat.st_dev = of.dev;
     stat.st_ino = of.ino;

@@ -22,7 +22,7 @@ use crate::layout::{
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
 
 /// Runs `body`. If it fails or panics, sets `errno` and returns `failed`.
-fn border<T>(failed: T, body: impl FnOnce() -> Result<T, c_int>) -> T {
+pub(crate) fn border<T>(failed: T, body: impl FnOnce() -> Result<T, c_int>) -> T {
     let before = errno();
     let (result, errno) = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(result)) => (result, before),
@@ -38,7 +38,7 @@ fn border<T>(failed: T, body: impl FnOnce() -> Result<T, c_int>) -> T {
 }
 
 /// Keeps the text of a failure that has no handle, and returns its errno.
-fn kept_failure(failure: Failure) -> c_int {
+pub(crate) fn kept_failure(failure: Failure) -> c_int {
     keep(failure.text);
     failure.errno
 }

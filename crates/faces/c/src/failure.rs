@@ -6,6 +6,7 @@ use std::fmt::Display;
 
 use trawl_call::CallError;
 use trawl_open::{AskError, errno as numbers};
+use trawl_sets::SetError;
 use trawl_sys::SysError;
 
 /// Why a call failed.
@@ -44,6 +45,18 @@ impl From<CallError> for Failure {
 impl From<AskError> for Failure {
     fn from(error: AskError) -> Failure {
         Failure::new(numbers::of_ask(&error), error)
+    }
+}
+
+impl From<SetError> for Failure {
+    fn from(error: SetError) -> Failure {
+        let errno = match &error {
+            SetError::Name { .. } => libc::EINVAL,
+            SetError::Thread(source) => source.raw_os_error().unwrap_or(libc::EAGAIN),
+            SetError::Cancelled => libc::ECANCELED,
+            _ => libc::EIO,
+        };
+        Failure::new(errno, error)
     }
 }
 

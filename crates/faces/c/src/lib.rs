@@ -1,4 +1,4 @@
-//! `libtrawl`: the search call for C. `include/trawl.h` is the interface and documents each
+//! `libtrawl`: the search call and dynamic sets for C. `include/trawl.h` is the interface and documents each
 //! function; this crate implements it.
 //!
 //! - `exports`: the functions of the header.
@@ -7,6 +7,7 @@
 //! - `handle`: a running search, and which calls on it may overlap.
 //! - `entry`: a record in the form that C reads.
 //! - `failure`: errors as errno numbers and texts.
+//! - `sets`: dynamic sets, `include/trawl/sets.h`.
 //! - `fork`: distinguishes a process from its forked children.
 //!
 //! Invariants: a panic ends at the C boundary, as `EIO`, and its handle answers nothing more;
@@ -26,6 +27,7 @@ mod failure;
 mod fork;
 mod handle;
 pub mod layout;
+pub mod sets;
 
 pub use exports::*;
 pub use handle::Handle;

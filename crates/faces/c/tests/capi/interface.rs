@@ -7,6 +7,7 @@ use trawl::layout::{
     TRAWL_AUTO, TRAWL_DEPTH16, TRAWL_INDEX, TRAWL_INTR, TRAWL_LIVE, TRAWL_REMOTE,
     trawl_search_options, trawl_search_place, trawl_searchent,
 };
+use trawl::sets::layout::{self as sets, trawl_set_options, trawl_set_stats, trawl_setent};
 use trawl_call::Source;
 use trawl_call::options::Flags;
 use trawl_testkit::{oracle, skip};
@@ -37,7 +38,7 @@ macro_rules! layout {
 }
 
 fn assertions() -> String {
-    let mut all = Assertions("#include <trawl.h>\n#include <trawl/searchcall.h>\n".into());
+    let mut all = Assertions("#include <trawl/setcall.h>\n#include <trawl/searchcall.h>\n".into());
     layout!(
         all,
         trawl_searchent,
@@ -71,6 +72,53 @@ fn assertions() -> String {
         needed,
         next_bytes
     );
+    layout!(
+        all,
+        trawl_setent,
+        name,
+        name_length,
+        info,
+        fd,
+        is_stream,
+        errsource,
+        err
+    );
+    layout!(
+        all,
+        trawl_set_options,
+        size,
+        served_by,
+        wait_ms,
+        index,
+        ahead_bytes,
+        descriptors,
+        in_flight
+    );
+    layout!(
+        all,
+        trawl_set_stats,
+        size,
+        members,
+        delivered,
+        problems,
+        cached,
+        fetched_bytes,
+        unused_bytes,
+        fetch_ns,
+        wait_ns,
+        processing_ns
+    );
+    for (name, number) in [
+        ("ORDERED", sets::TRAWL_SET_ORDERED),
+        ("COMMANDS", sets::TRAWL_SET_COMMANDS),
+        ("METADATA", sets::TRAWL_SET_METADATA),
+        ("CALLER_CLOSES", sets::TRAWL_SET_CALLER_CLOSES),
+        ("ERR_EXPAND", sets::TRAWL_SET_ERR_EXPAND),
+        ("ERR_OPEN", sets::TRAWL_SET_ERR_OPEN),
+        ("ERR_FETCH", sets::TRAWL_SET_ERR_FETCH),
+    ] {
+        all.that(&format!("TRAWL_SET_{name}"), number);
+    }
     all.that("sizeof(struct stat)", size_of::<libc::stat>());
     for (name, flag) in [
         ("STOPATFIRST", Flags::STOPATFIRST),
@@ -151,6 +199,7 @@ fn the_header_is_also_one_for_other_languages() {
     let mut gcc = compiler("g++");
     gcc.args(["-std=c++17", "-pedantic", "-fsyntax-only", "-x", "c++"]);
     gcc.arg(format!("{HERE}/include/trawl/search.h"));
+    gcc.arg(format!("{HERE}/include/trawl/setcall.h"));
     oracle::run(&mut gcc).expect_code(0);
 }
 
@@ -168,7 +217,13 @@ fn the_headers_are_clean_in_every_c() {
         "-std=gnu89",
         "-std=gnu17",
     ] {
-        for header in ["trawl.h", "trawl/searchcall.h", "trawl/search.h"] {
+        for header in [
+            "trawl.h",
+            "trawl/searchcall.h",
+            "trawl/search.h",
+            "trawl/sets.h",
+            "trawl/setcall.h",
+        ] {
             let mut gcc = compiler("gcc");
             gcc.args([standard, "-pedantic", "-fsyntax-only", "-x", "c"]);
             gcc.arg(format!("{HERE}/include/{header}"));
@@ -201,12 +256,15 @@ fn the_library_has_the_symbols_that_it_always_had() {
     let rest = expected.lines().filter(|line| !line.starts_with('#'));
     // A new symbol is added to the list; a removed symbol needs another soname.
     assert_eq!(symbols, rest.collect::<Vec<_>>());
-    let header = std::fs::read_to_string(format!("{HERE}/include/trawl.h")).unwrap();
+    let headers = ["trawl.h", "trawl/sets.h"]
+        .map(|header| std::fs::read_to_string(format!("{HERE}/include/{header}")).unwrap());
     for symbol in &symbols {
         let name = symbol.split(' ').next().unwrap();
         assert!(
-            header.contains(&format!("{name}(")),
-            "the header has no {name}"
+            headers
+                .iter()
+                .any(|header| header.contains(&format!("{name}("))),
+            "no header has {name}"
         );
     }
 }
@@ -235,7 +293,13 @@ fn what_pkg_config_says_makes_programs() {
         std::fs::create_dir_all(prefix.join(dir)).unwrap();
     }
     let copy = |from: &str, to: &str| std::fs::copy(from, prefix.join(to)).unwrap();
-    for header in ["trawl.h", "trawl/searchcall.h", "trawl/search.h"] {
+    for header in [
+        "trawl.h",
+        "trawl/searchcall.h",
+        "trawl/search.h",
+        "trawl/sets.h",
+        "trawl/setcall.h",
+    ] {
         copy(
             &format!("{HERE}/include/{header}"),
             &format!("include/{header}"),

@@ -5,4 +5,5 @@ mod behaviour;
 mod examples;
 mod interface;
 mod paper;
+mod sets;
 mod site;

@@ -39,6 +39,10 @@ impl Site {
         std::fs::copy(shared_object(), site.path("libtrawl.so.0")).unwrap();
         std::os::unix::fs::symlink("libtrawl.so.0", site.path("libtrawl.so")).unwrap();
         site.compile("paper", "paper", &["-std=c11"]).unwrap();
+        site.compile("sets_paper", "sets_paper", &["-std=c11"])
+            .unwrap();
+        site.compile("sets", "sets", &["-std=gnu11", "-pthread"])
+            .unwrap();
         site.compile("behaviour", "behaviour", &["-std=gnu11", "-pthread"])
             .unwrap();
         site
