@@ -6,13 +6,14 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use trawl_call::request::Cancel;
 use trawl_sets::member::Op;
 use trawl_sets::{Found, Names, Problem};
 
 /// Decides by its last component whether a file is a member, or a directory is entered.
-pub type Admits = Box<dyn Fn(&[u8], Kind) -> bool + Send>;
+pub type Admits = Arc<dyn Fn(&[u8], Kind) -> bool + Send + Sync>;
 
 /// Kind of an entry below a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +140,7 @@ mod tests {
         std::os::unix::fs::symlink("..", top.join("b/loop")).unwrap();
         let start = top.as_os_str().as_bytes().to_vec();
         let admits = |name: &[u8], _: Kind| !name.ends_with(b".skip");
-        let mut walk = Walk::new([start.clone()], Box::new(admits));
+        let mut walk = Walk::new([start.clone()], Arc::new(admits));
         let mut names = Vec::new();
         while let Some(found) = Names::next(&mut walk, &Cancel::default()) {
             names.push(found.unwrap().name[start.len() + 1..].to_vec());

@@ -24,7 +24,7 @@ mod words;
 
 use std::sync::Arc;
 
-pub(crate) use parse::is_url;
+pub use parse::is_url;
 pub(crate) use words::{Piece, Step, Word};
 
 use crate::error::SetError;
@@ -86,6 +86,17 @@ impl SetName {
             }
         }
         text
+    }
+
+    /// Returns whether this is *a normal Unix name*, which *is just a special case of a set pathname
+    /// that refers to only one object* (the paper, section 3.2), without any specification or escape.
+    pub fn is_plain(&self) -> bool {
+        if self.word_count() != 1 || is_url(&self.text) {
+            return false;
+        }
+        let word = self.word(0);
+        let is_text = |piece: &Piece| matches!(piece, Piece::Text(text) if *text == self.text);
+        word.home.is_none() && word.pieces.iter().all(is_text)
     }
 
     /// Returns the name as it was given.

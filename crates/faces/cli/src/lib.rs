@@ -49,6 +49,7 @@ mod live;
 mod locate;
 mod ls;
 mod manual;
+mod members;
 mod output;
 pub mod reports;
 mod rows;

@@ -350,7 +350,7 @@ pub(crate) fn hand_over(words: &[OsString]) -> Failure {
 }
 
 /// Returns the places where the program may be, the most likely first.
-fn candidates() -> Vec<PathBuf> {
+pub(crate) fn candidates() -> Vec<PathBuf> {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent);
     let mut places: Vec<PathBuf> = Vec::new();

@@ -37,7 +37,7 @@ pub(super) struct Sequence {
 }
 
 /// Returns whether a name is a URL: its `//`, `?` and `%` are ordinary then.
-pub(crate) fn is_url(text: &[u8]) -> bool {
+pub fn is_url(text: &[u8]) -> bool {
     let Some(end) = text.windows(3).position(|three| three == b"://") else {
         return false;
     };

@@ -3,6 +3,7 @@
 
 mod options;
 
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,17 +16,20 @@ use std::sync::Arc;
 
 use trawl_answers::expression::Expression;
 use trawl_answers::find::{FindOptions, find};
-use trawl_grep::walk::{Kind, Walk};
+use trawl_call::Cancel;
+use trawl_grep::walk::{Admits, Kind, Walk};
 use trawl_grep::{GrepError, Order, Summary, Target};
 use trawl_model::{Column, ColumnSet, FileType};
+use trawl_sets::expand::Expander;
 use trawl_sets::member::Op;
 use trawl_sets::opener::Fetched;
-use trawl_sets::{Found, Local, Names, Opener, PlaceId, Problem, Set};
+use trawl_sets::{Found, Names, Opener, PlaceId, Problem, Set, SetName};
 use trawl_text::glob::{Case, Glob};
 
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::members;
 use crate::output::say;
 use crate::scope::Session;
 
@@ -126,16 +130,50 @@ impl GrepArgs {
 
     /// Returns the set of the files to search: the single place that knows where names come from.
     fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
+        let index = setting.index.clone();
+        let (mut expander, rest) = members::sources(index, setting.manner.then(self.manner));
+        if self.sort.is_some() {
+            expander.order = trawl_sets::expand::Order::Csh;
+        }
+        let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input)];
+        openers.extend(rest);
         let source: Box<dyn Names> = match self.expression.is_empty() {
-            true => Box::new(Walk::new(names, self.admits())),
+            true => Box::new(self.named(names, &expander)?),
             false => Box::new(self.found(setting, names)?.into_iter()),
         };
-        let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input), Arc::new(Local)];
         let options = trawl_sets::Options {
             ordered: self.sort == Some(Sort::Path),
             ..trawl_sets::Options::default()
         };
         Set::open(source, openers, options).map_err(|why| Failure::Usage(why.to_string()))
+    }
+
+    /// Returns the files that the names stand for. A name of something that exists is that file or
+    /// directory, whatever characters are in it; others are names of sets.
+    fn named(&self, names: Vec<Vec<u8>>, expander: &Expander) -> Result<Below, Failure> {
+        let is_there = |name: &Vec<u8>| {
+            let path = Path::new(OsStr::from_bytes(name));
+            name.is_empty() || name == STANDARD_INPUT || path.symlink_metadata().is_ok()
+        };
+        let mut starts: VecDeque<Start> = VecDeque::new();
+        for name in names {
+            starts.push_back(match is_there(&name) {
+                true => Start::Path(name),
+                false => {
+                    let set = SetName::parse(&name);
+                    let set = set.map_err(|why| Failure::Usage(why.to_string()))?;
+                    match set.is_plain() {
+                        true => Start::Path(name),
+                        false => Start::Set(Box::new(expander.expand(vec![set]))),
+                    }
+                }
+            });
+        }
+        Ok(Below {
+            starts,
+            admits: self.admits(),
+            walk: None,
+        })
     }
 
     /// Returns the regular files that the find expression selects. `starts` are further start
@@ -178,20 +216,66 @@ impl GrepArgs {
     }
 
     /// Returns the test of --include, --exclude and --exclude-dir.
-    fn admits(&self) -> trawl_grep::walk::Admits {
+    fn admits(&self) -> Admits {
         let globs = |words: &[OsString]| -> Vec<Glob> {
             let glob = |word: &OsString| Glob::of_environment(word.as_bytes(), Case::Sensitive);
             words.iter().map(glob).collect()
         };
         let (include, exclude) = (globs(&self.include), globs(&self.exclude));
         let exclude_dir = globs(&self.exclude_dir);
-        Box::new(move |name, kind| {
+        Arc::new(move |name, kind| {
             let is_in = |globs: &[Glob]| globs.iter().any(|glob| glob.matches(name));
             match kind {
                 Kind::File => (include.is_empty() || is_in(&include)) && !is_in(&exclude),
                 Kind::Directory => !is_in(&exclude_dir),
             }
         })
+    }
+}
+
+/// A start of the search.
+enum Start {
+    Path(Vec<u8>),
+    Set(Box<dyn Names>),
+}
+
+/// The files at and below the starts, in their order.
+struct Below {
+    starts: VecDeque<Start>,
+    admits: Admits,
+    walk: Option<Walk>,
+}
+
+impl Below {
+    fn walk(&mut self, name: Vec<u8>) {
+        self.walk = Some(Walk::new([name], Arc::clone(&self.admits)));
+    }
+}
+
+impl Names for Below {
+    fn next(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
+        loop {
+            if let Some(next) = self.walk.as_mut().and_then(|walk| walk.next(cancel)) {
+                return Some(next);
+            }
+            match self.starts.front_mut()? {
+                Start::Path(name) => {
+                    let name = std::mem::take(name);
+                    self.starts.pop_front();
+                    self.walk(name);
+                }
+                Start::Set(names) => match names.next(cancel) {
+                    None => {
+                        self.starts.pop_front();
+                    }
+                    Some(Ok(found)) if trawl_sets::name::is_url(&found.name) => {
+                        return Some(Ok(found));
+                    }
+                    Some(Ok(found)) => self.walk(found.name),
+                    Some(problem) => return Some(problem),
+                },
+            }
+        }
     }
 }
 

@@ -7,11 +7,10 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use trawl_report::{Field, Schema, fields, schema};
-use trawl_sets::expand::{Attribute, Commands, Expander, Order, Records};
-use trawl_sets::{Local, Set, SetName};
+use trawl_sets::expand::{Attribute, Commands, Order, Records};
+use trawl_sets::{Set, SetName};
 
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
@@ -19,6 +18,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
 use crate::index::progress::ProgressWhen;
+use crate::members;
 
 const EXAMPLES: &str = "\
 NAME is a path. Any component may have csh wildcards (*, ?, [...], {a,b}, ~user),
@@ -118,6 +118,12 @@ pub(crate) struct SetArgs {
     /// Report what fetching cost and what it saved
     #[arg(long)]
     stats: bool,
+    /// Report the linear performance model of this run, and its prediction
+    ///
+    /// Shows the latency and bandwidth of each place as fitted, the times that the model predicts
+    /// for a plain loop and for this set, and the time measured.
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     form: FormArgs<Offered>,
     #[command(flatten)]
@@ -156,8 +162,7 @@ impl SetArgs {
         for name in &self.names {
             names.push(SetName::parse(name.as_bytes()).map_err(usage)?);
         }
-        let executor = crate::search::executor(index, crate::search::Who::Auto, manner)?;
-        let mut expander = Expander::new(Arc::from(executor.0));
+        let (mut expander, openers) = members::sources(index, manner);
         if self.allow_commands {
             expander.commands = Commands::Run(Records::Lines);
         }
@@ -173,7 +178,7 @@ impl SetArgs {
         };
         let open = |names| {
             let names = Box::new(expander.expand(names));
-            Set::open(names, vec![Arc::new(Local)], options.clone()).map_err(usage)
+            Set::open(names, openers.clone(), options.clone()).map_err(usage)
         };
         if !self.intersect {
             return open(names);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use trawl_apply::pool::Failed;
 use trawl_apply::{Applied, ApplyError, Command, Counts, Feeding, Listener, Signals, apply};
-use trawl_sets::{Problem, Stats};
+use trawl_sets::{Explanation, Problem, Stats};
 use trawl_sys::command::Ended;
 
 use super::{SetArgs, Use, usage};
@@ -63,6 +63,7 @@ pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Res
             &signals,
         )
     });
+    let explanation = args.explain.then(|| set.explain());
     let stats = set.close();
     let applied = match applied {
         Ok(applied) => applied,
@@ -71,6 +72,9 @@ pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Res
     teller.finish();
     if args.stats {
         tell(&stats, &applied);
+    }
+    if let Some(explanation) = &explanation {
+        explain(explanation);
     }
     Ok(Exit::from_issues(applied.failed + applied.problems))
 }
@@ -95,6 +99,32 @@ fn failed(error: ApplyError) -> Result<Exit, Failure> {
         }
         error => Err(usage(error)),
     }
+}
+
+/// Prints the performance model of the run on standard error.
+fn explain(explanation: &Explanation) {
+    for place in &explanation.places {
+        let bandwidth = match place.load.bandwidth.is_finite() {
+            true => format!(", {:.1} MB/s", place.load.bandwidth / 1e6),
+            false => String::new(),
+        };
+        say(format_args!(
+            "{}: {} fetched, {:.3} ms latency{bandwidth}, {} in flight",
+            place.place,
+            counted(place.load.objects as u64, "member"),
+            place.load.latency * 1e3,
+            place.load.window
+        ));
+    }
+    let processing = explanation.processing_per_member.as_secs_f64() * 1e3;
+    say(format_args!("processing: {processing:.3} ms a member"));
+    say(format_args!(
+        "predicted: {:.3} s for a plain loop, {:.3} s for the set; measured: {:.3} s; saved: {:.3} s",
+        explanation.predicted_plain.as_secs_f64(),
+        explanation.predicted_set.as_secs_f64(),
+        explanation.measured.as_secs_f64(),
+        explanation.saved.as_secs_f64()
+    ));
 }
 
 /// Names problems and failures.

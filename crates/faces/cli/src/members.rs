@@ -1,0 +1,40 @@
+//! What `trawl set` and `trawl grep` open sets with: executors and engines that expand names, and
+//! openers of local files, files at servers, and links.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use trawl_fetch::Servers;
+use trawl_open::search::{AskedSource, Choice, Deferred};
+use trawl_remote::mounts::with_servers;
+use trawl_sets::expand::Expander;
+use trawl_sets::{Local, Opener};
+use trawl_web::{Client, Limits, Pages, Web};
+
+use crate::arguments::Manner;
+use crate::fresh::DEADLINE;
+
+/// Returns what expands names, and what opens members, in the order in which openers are asked.
+/// Nothing is asked before a name needs it.
+pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<Arc<dyn Opener>>) {
+    let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
+    let choice = Choice {
+        who: AskedSource::Auto,
+        index: index.clone(),
+        wait: (!manner.fresh.no_wait).then_some(wait),
+    };
+    let mut expander = Expander::new(Arc::new(Deferred::new(choice, with_servers)));
+    let client = Client::new(Limits::default());
+    let settings = trawl_engines::Settings {
+        index,
+        sql_programs: crate::sql::candidates(),
+    };
+    expander.engines = trawl_engines::engines(&settings);
+    expander.engines.push(Arc::new(Pages::new(client.clone())));
+    let openers: Vec<Arc<dyn Opener>> = vec![
+        Arc::new(Web::new(client)),
+        Arc::new(Servers::default()),
+        Arc::new(Local),
+    ];
+    (expander, openers)
+}
