@@ -241,7 +241,7 @@ mod tests {
             );
             filled.unwrap();
         }
-        String::from_utf8_lossy(&report.into_output()).into_owned()
+        String::from_utf8_lossy(&report.into_output().unwrap()).into_owned()
     }
 
     #[test]
