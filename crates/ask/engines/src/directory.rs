@@ -25,6 +25,21 @@ impl Directory {
     pub fn new(settings: Settings) -> Directory {
         Directory { settings }
     }
+
+    /// Returns the entries of a directory that a find expression selects, given as words; as paths
+    /// relative to the directory.
+    ///
+    /// # Errors
+    /// Fails if a word is an action, or no thread can be started.
+    pub fn select(&self, directory: &[u8], words: &[Vec<u8>]) -> Result<Box<dyn Names>, Problem> {
+        let words = expression::checked(words.to_vec()).map_err(|error| error.at(directory))?;
+        let (path, settings) = (directory.to_vec(), self.settings.clone());
+        let relay = Relay::start(directory, move |sender| {
+            expression::ask(&settings, &path, &words, sender)
+        });
+        let relay = relay.map_err(|error| EngineError::System(error).at(directory))?;
+        Ok(Box::new(relay))
+    }
 }
 
 impl Engine for Directory {

@@ -24,13 +24,20 @@ use crate::words::split;
 /// Actions without an effect outside of the search.
 const HARMLESS: [&str; 2] = ["-prune", "-quit"];
 
-/// Splits a query into the words of an expression, and refuses those that do more than select.
+/// Splits a query into the words of an expression; see [`checked`].
 ///
 /// # Errors
-/// If a quotation does not end, the first word is no test, or a word is an action. This happens
-/// before the words are parsed: parsing `-fprint` makes a file.
+/// As [`checked`], and if a quotation does not end.
 pub(crate) fn words(query: &[u8]) -> Result<Vec<Vec<u8>>, EngineError> {
-    let words = split(query)?;
+    checked(split(query)?)
+}
+
+/// Refuses words of an expression that do more than select.
+///
+/// # Errors
+/// If the first word is no test, or a word is an action. This happens before the words are parsed:
+/// parsing `-fprint` makes a file.
+pub(crate) fn checked(words: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, EngineError> {
     let shown = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
     if let Some(first) = words.first()
         && !(first.starts_with(b"-") || matches!(&first[..], b"(" | b"!" | b","))

@@ -54,7 +54,7 @@ mod tests {
         ] {
             // `set -f` takes the meaning of wildcards away.
             let script = format!("set -f; printf '%s\\0' {}", text.replace('\n', " "));
-            let mut shell = std::process::Command::new("sh");
+            let mut shell = trawl_testkit::oracle::command("sh");
             shell.arg("-c").arg(script);
             let mut shell = shell.output().unwrap().stdout;
             shell.pop();

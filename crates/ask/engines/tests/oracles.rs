@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 use trawl_call::request::Cancel;
 use trawl_engines::{Settings, engines};
+use trawl_testkit::oracle::command;
 use trawl_testkit::scratch::Scratch;
 
 /// Returns the names that the first engine that accepts the object gives, and the problems.
@@ -42,7 +42,7 @@ fn find_expressions_select_what_find_selects() {
     }
     for query in ["", "-name '*.c'", "-type f -size +0 ! -name \"x y\""] {
         let script = format!("find . {query} -printf '%P\\n'");
-        let mut find = Command::new("sh");
+        let mut find = command("sh");
         let find = find.current_dir(scratch.path()).arg("-c").arg(script);
         let expected = String::from_utf8(find.output().unwrap().stdout).unwrap();
         let line = |line: &str| if line.is_empty() { "." } else { line }.to_owned();
@@ -65,11 +65,7 @@ fn sqlite_files_answer_and_are_not_changed() {
                   c.execute('create table staff(name, home)')\n\
                   c.executemany('insert into staff values(?,?)',\
                   [('david','/h/d'),('eve','/h/e'),('adavidb','r')])\nc.commit()";
-    let made = Command::new("python3")
-        .arg("-c")
-        .arg(script)
-        .arg(&path)
-        .status();
+    let made = command("python3").arg("-c").arg(script).arg(&path).status();
     if !made.is_ok_and(|status| status.success()) {
         eprintln!("sqlite: skipped, because Python has no sqlite3");
         return;

@@ -25,11 +25,7 @@ pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<
     };
     let mut expander = Expander::new(Arc::new(Deferred::new(choice, with_servers)));
     let client = Client::new(Limits::default());
-    let settings = trawl_engines::Settings {
-        index,
-        sql_programs: crate::sql::candidates(),
-    };
-    expander.engines = trawl_engines::engines(&settings);
+    expander.engines = trawl_engines::engines(&settings(index));
     expander.engines.push(Arc::new(Pages::new(client.clone())));
     let openers: Vec<Arc<dyn Opener>> = vec![
         Arc::new(Web::new(client)),
@@ -37,4 +33,12 @@ pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<
         Arc::new(Local),
     ];
     (expander, openers)
+}
+
+/// Returns what the query engines need to know.
+pub(crate) fn settings(index: Option<PathBuf>) -> trawl_engines::Settings {
+    trawl_engines::Settings {
+        index,
+        sql_programs: crate::sql::candidates(),
+    }
 }

@@ -16,7 +16,7 @@ use crate::name::{SetName, is_url};
 use crate::source::{Found, Names};
 
 /// Runs `program arguments… NAME` for each query, where NAME is the set pathname of the query. The
-/// program prints the names, each followed by a NUL byte: `trawl set --names -0`.
+/// program prints the names, each followed by a NUL byte: `trawl set -0`.
 #[derive(Clone, Debug)]
 pub struct Program {
     path: PathBuf,

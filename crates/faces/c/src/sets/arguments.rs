@@ -93,7 +93,7 @@ pub(crate) fn open(names: &[Vec<u8>], wishes: Wishes) -> Result<Set, Failure> {
     let executor = Deferred::new(wishes.asking.choice()?, with_servers);
     let mut expander = Expander::new(Arc::new(executor));
     if let Some(program) = program() {
-        let arguments = ["set", "--names", "-0", "--"].map(OsString::from);
+        let arguments = ["set", "-0"].map(OsString::from);
         let engine = Program::new(program, arguments.into());
         expander
             .engines

@@ -7,19 +7,17 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_answers::expression::Expression;
-use trawl_answers::find::{FindOptions, find};
 use trawl_call::Cancel;
+use trawl_engines::Directory;
 use trawl_grep::walk::{Admits, Kind, Walk};
 use trawl_grep::{GrepError, Order, Summary, Target};
-use trawl_model::{Column, ColumnSet, FileType};
 use trawl_sets::expand::Expander;
 use trawl_sets::member::Op;
 use trawl_sets::opener::Fetched;
@@ -31,7 +29,6 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::members;
 use crate::output::say;
-use crate::scope::Session;
 
 pub(crate) use options::GrepArgs;
 use options::Sort;
@@ -45,6 +42,9 @@ Examples:
 Exit codes: 0 a line was selected, 1 none was, 2 an error; with -q, 0 if a line
 was selected before the error.";
 
+/// Bits of a mode that tell the type, and those of a regular file: inode(7).
+const TYPE_BITS: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
 /// Name of standard input among the names.
 const STANDARD_INPUT: &[u8] = b"-";
 
@@ -131,7 +131,8 @@ impl GrepArgs {
     /// Returns the set of the files to search: the single place that knows where names come from.
     fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
         let index = setting.index.clone();
-        let (mut expander, rest) = members::sources(index, setting.manner.then(self.manner));
+        let (mut expander, rest) =
+            members::sources(index.clone(), setting.manner.then(self.manner));
         if self.sort.is_some() {
             expander.order = trawl_sets::expand::Order::Csh;
         }
@@ -139,7 +140,7 @@ impl GrepArgs {
         openers.extend(rest);
         let source: Box<dyn Names> = match self.expression.is_empty() {
             true => Box::new(self.named(names, &expander)?),
-            false => Box::new(self.found(setting, names)?.into_iter()),
+            false => Box::new(self.found(index, names)?),
         };
         let options = trawl_sets::Options {
             ordered: self.sort == Some(Sort::Path),
@@ -176,9 +177,9 @@ impl GrepArgs {
         })
     }
 
-    /// Returns the regular files that the find expression selects. `starts` are further start
-    /// points, before those of the expression.
-    fn found(&self, setting: Setting<'_>, starts: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Failure> {
+    /// Returns the regular files that the find expression selects, by the index or live as `trawl
+    /// find` does. `starts` are further start points, before those of the expression.
+    fn found(&self, index: Option<PathBuf>, starts: Vec<Vec<u8>>) -> Result<Below, Failure> {
         let is_word = |word: &OsString| {
             let word = word.as_bytes();
             word.starts_with(b"-") || matches!(word, b"(" | b"!")
@@ -187,32 +188,26 @@ impl GrepArgs {
         let (paths, tests) = self
             .expression
             .split_at(at.unwrap_or(self.expression.len()));
-        let expression = Expression::read(tests)?;
-        let mut starts: Vec<OsString> = starts.into_iter().map(OsString::from_vec).collect();
-        starts.extend(paths.iter().cloned());
-        if starts.is_empty() {
-            starts.push(".".into());
+        // Mistakes in the expression are told before anything is searched.
+        Expression::read(tests)?;
+        let tests: Vec<Vec<u8>> = tests.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let mut all = starts;
+        all.extend(paths.iter().map(|path| path.as_bytes().to_vec()));
+        if all.is_empty() {
+            all.push(b".".to_vec());
         }
-        let manner = setting.manner.then(self.manner);
-        let mut session = Session::open(setting.index, manner, Exit::Fatal)?;
-        let options = FindOptions {
-            expression: &expression,
-            columns: ColumnSet::of(&[Column::Mode]),
-        };
-        let admits = self.admits();
-        let mut names = Vec::new();
-        for start in &starts {
-            find(&mut session, start, &options, &mut |found| {
-                let is_file = found.entry.row().file_type() == FileType::Regular;
-                let last = found.path.rsplit(|byte| *byte == b'/').next();
-                if is_file && admits(last.unwrap_or_default(), Kind::File) {
-                    names.push(found.path.to_vec());
-                }
-                ControlFlow::Continue(())
-            })?;
+        let directory = Directory::new(members::settings(index));
+        let mut starts = VecDeque::new();
+        for start in all {
+            let names = directory.select(&start, &tests);
+            let names = names.map_err(|problem| Failure::Usage(problem.to_string()))?;
+            starts.push_back(Start::Selected { start, names });
         }
-        session.finish()?;
-        Ok(names)
+        Ok(Below {
+            starts,
+            admits: self.admits(),
+            walk: None,
+        })
     }
 
     /// Returns the test of --include, --exclude and --exclude-dir.
@@ -237,6 +232,11 @@ impl GrepArgs {
 enum Start {
     Path(Vec<u8>),
     Set(Box<dyn Names>),
+    /// The entries of a directory that a find expression selects.
+    Selected {
+        start: Vec<u8>,
+        names: Box<dyn Names>,
+    },
 }
 
 /// The files at and below the starts, in their order.
@@ -264,6 +264,17 @@ impl Names for Below {
                     self.starts.pop_front();
                     self.walk(name);
                 }
+                Start::Selected { start, names } => match names.next(cancel) {
+                    None => {
+                        self.starts.pop_front();
+                    }
+                    Some(Ok(found)) => {
+                        if let Some(found) = selected(start, found, &self.admits) {
+                            return Some(Ok(found));
+                        }
+                    }
+                    Some(problem) => return Some(problem),
+                },
                 Start::Set(names) => match names.next(cancel) {
                     None => {
                         self.starts.pop_front();
@@ -277,6 +288,22 @@ impl Names for Below {
             }
         }
     }
+}
+
+/// Returns a selected entry under its name below the start, if it is a regular file to be searched.
+fn selected(start: &[u8], mut found: Found, admits: &Admits) -> Option<Found> {
+    let is_file = found
+        .attributes
+        .is_none_or(|of| of.mode & TYPE_BITS == REGULAR);
+    let last = found.name.rsplit(|byte| *byte == b'/').next();
+    if !is_file || !admits(last.unwrap_or_default(), Kind::File) {
+        return None;
+    }
+    if !found.name.starts_with(b"/") {
+        let slash: &[u8] = if start.ends_with(b"/") { b"" } else { b"/" };
+        found.name = [start, slash, &found.name].concat();
+    }
+    Some(found)
 }
 
 /// Returns whether standard input is a pipe or a file, which is then searched by default.

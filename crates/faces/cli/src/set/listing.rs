@@ -31,7 +31,8 @@ pub(super) fn list(
     index: Option<PathBuf>,
     manner: Manner,
 ) -> Result<Exit, Failure> {
-    let wants_attributes = args.digest || matches!(args.form.form(), Form::Json | Form::Csv);
+    let wants_attributes =
+        args.digest || matches!(args.form.form(), Form::Json | Form::Csv | Form::Arrow);
     let set = args.open(
         index,
         manner,
