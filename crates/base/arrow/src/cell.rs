@@ -21,7 +21,7 @@ impl Cell {
     pub(crate) fn of(value: Value<'_>) -> Cell {
         match value {
             Value::Null => Cell::Null,
-            Value::Text(text) => Cell::Text(text.into()),
+            Value::Text(text) | Value::Written(text) => Cell::Text(text.into()),
             Value::Letter(letter) => Cell::Text(letter.into()),
             Value::Bytes(bytes) => Cell::Bytes(bytes.into()),
             Value::Integer(number) => Cell::Integer(number),

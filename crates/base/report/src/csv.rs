@@ -39,6 +39,7 @@ impl Cells {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Csv {
     cells: Cells,
+    tells_null: bool,
     line: Vec<u8>,
     fields: usize,
     /// Whether the list that is open has elements.
@@ -55,7 +56,17 @@ impl Csv {
         }
     }
 
+    /// Returns a renderer in which an empty text is quoted, so that it differs from no value.
+    pub(crate) fn telling_null(mut self) -> Csv {
+        self.tells_null = true;
+        self
+    }
+
     fn text(&mut self, text: &str) {
+        if self.tells_null && text.is_empty() {
+            self.separate();
+            return self.line.extend_from_slice(b"\"\"");
+        }
         match self.cells {
             Cells::Protected => self.push(protected(text).as_bytes()),
             Cells::AsTheyAre => self.push(text.as_bytes()),
@@ -109,16 +120,15 @@ impl Csv {
 
 impl Renderer for Csv {
     fn begin(&mut self, fields: &[Field], out: &mut dyn Write) -> io::Result<()> {
-        let mut names: Vec<String> = Vec::new();
         for field in fields {
-            let raw = || format!("{}_raw", field.name);
-            match field.forms.csv {
-                Columns::None => {}
-                Columns::One => names.push(field.name.to_owned()),
-                Columns::WithRaw => names.extend([field.name.to_owned(), raw()]),
+            if field.forms.csv != Columns::None {
+                self.text(field.name);
+            }
+            if field.forms.csv == Columns::WithRaw {
+                self.push(format!("{}_raw", field.name).as_bytes());
             }
         }
-        writeln!(out, "{}", names.join(","))
+        self.end(out)
     }
 
     fn wants(&self, field: &Field) -> bool {
@@ -131,6 +141,7 @@ impl Renderer for Csv {
             Value::Text(text) => self.text(text),
             Value::Letter(letter) => self.text(letter.encode_utf8(&mut [0; 4])),
             Value::Bytes(bytes) => self.bytes(bytes, field.forms.csv),
+            Value::Written(written) => self.push(written.as_bytes()),
             Value::Integer(number) => self.number(number),
             Value::Rounded(number) => self.number(format_args!("{number:.0}")),
             Value::Flag(flag) => self.number(flag),

@@ -59,6 +59,7 @@ fn push_value(text: &mut String, value: Value<'_>) {
         Value::Text(value) => push_string(text, value),
         Value::Letter(letter) => push_string(text, letter.encode_utf8(&mut [0; 4])),
         Value::Bytes(bytes) => push_string(text, &escape(bytes)),
+        Value::Written(written) => text.push_str(written),
         Value::Integer(number) => push_integer(text, number),
         Value::Rounded(number) => push_integer(text, number.round() as i128),
         Value::Flag(true) => text.push_str("true"),

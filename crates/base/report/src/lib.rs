@@ -40,7 +40,7 @@ pub mod width;
 pub mod xattr_text;
 
 pub use form::Form;
-pub use report::{Report, ReportError, csv_header, csv_line, json_object, render_row};
+pub use report::{Report, ReportError, csv_header, csv_line, json_object, render_row, renderer};
 pub use row::{Nest, Renderer, Row};
 pub use schema::{Field, Schema};
 pub use value::Value;

@@ -24,7 +24,9 @@ impl Renderer for Null {
     fn value(&mut self, _: &Field, value: Value<'_>) {
         match value {
             Value::Bytes(bytes) => self.bytes.extend_from_slice(bytes),
-            Value::Text(text) => self.bytes.extend_from_slice(text.as_bytes()),
+            Value::Text(text) | Value::Written(text) => {
+                self.bytes.extend_from_slice(text.as_bytes())
+            }
             _ => return,
         }
         self.bytes.push(0);

@@ -153,6 +153,18 @@ impl<W: Write> Report<W> {
     }
 }
 
+/// Returns the renderer of a form, for a caller whose fields are known only when it runs: the
+/// result of a query. In CSV an empty text is quoted, so that it differs from null. `None` for
+/// forms that this crate does not render.
+pub fn renderer(form: Form, cells: Cells) -> Option<Box<dyn Renderer>> {
+    match form {
+        Form::Json => Some(Box::new(Json::default())),
+        Form::Csv => Some(Box::new(Csv::new(cells).telling_null())),
+        Form::Null => Some(Box::new(Null::default())),
+        Form::Text | Form::Arrow => None,
+    }
+}
+
 /// Renders one row by itself, for a caller that keeps the renderer.
 ///
 /// # Errors

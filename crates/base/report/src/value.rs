@@ -16,6 +16,8 @@ pub enum Value<'a> {
     Letter(char),
     /// Any bytes.
     Bytes(&'a [u8]),
+    /// A value that the caller has written in the form: JSON, or the text of a number.
+    Written(&'a str),
     /// A whole number.
     Integer(i128),
     /// A number that is rounded: to the even neighbour of a half in CSV, away from 0 in JSON.
@@ -30,7 +32,7 @@ impl Value<'_> {
     /// Returns true if a field of this type may have the value.
     pub fn is_of(&self, kind: Kind) -> bool {
         match self {
-            Value::Null => true,
+            Value::Null | Value::Written(_) => true,
             Value::Text(_) | Value::Letter(_) => matches!(kind, Kind::Text),
             Value::Bytes(_) => matches!(kind, Kind::Bytes),
             Value::Integer(_) | Value::Rounded(_) => matches!(kind, Kind::Integer),

@@ -89,7 +89,8 @@ impl Offer for Offered {
         Some("Print comma-separated values with a header (--format csv)");
     const NULL: Option<&'static str> =
         Some("Print only the first column, each value terminated by a NUL byte");
-    const ARROW: Option<&'static str> = Some("Write an Arrow IPC stream (--format arrow)");
+    const ARROW: Option<&'static str> =
+        Some("Write an Arrow IPC stream (--format arrow: an Arrow IPC file)");
     // There is `-o`.
     const TO_STDOUT: bool = false;
 }

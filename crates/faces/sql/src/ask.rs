@@ -91,7 +91,7 @@ fn form(args: &SqlArgs) -> Form {
         Chosen::Null => Form::Null,
         Chosen::Json => Form::Named(Format::Json),
         Chosen::Csv => Form::Named(Format::Csv),
-        Chosen::Arrow => Form::Named(Format::Arrow),
+        Chosen::Arrow => Form::Stream,
         Chosen::Text => Form::Named(args.format.unwrap_or(Format::Table)),
     }
 }

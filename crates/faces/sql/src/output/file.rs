@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use arrow::ipc::writer::FileWriter;
+use arrow::ipc::writer::{FileWriter, StreamWriter};
 use datafusion::error::DataFusionError;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -202,6 +202,27 @@ impl Arrow {
         self.writer.write(batch).map_err(arrow_error)
     }
 
+    pub(super) fn finish(self) -> Result<Sink> {
+        self.writer.into_inner().map_err(arrow_error)
+    }
+}
+
+/// An Arrow IPC stream.
+pub(super) struct Stream {
+    writer: StreamWriter<Sink>,
+}
+
+impl Stream {
+    pub(super) fn new(schema: &SchemaRef, sink: Sink) -> Result<Stream> {
+        let writer = StreamWriter::try_new(sink, schema).map_err(arrow_error)?;
+        Ok(Stream { writer })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(arrow_error)
+    }
+
+    /// Writes the end mark.
     pub(super) fn finish(self) -> Result<Sink> {
         self.writer.into_inner().map_err(arrow_error)
     }

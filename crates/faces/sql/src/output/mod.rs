@@ -6,6 +6,7 @@
 mod cells;
 mod file;
 mod lines;
+mod rows;
 mod table;
 
 use std::fmt::Display;
@@ -16,11 +17,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 pub(crate) use trawl_cli::sql::Cells;
 use trawl_cli::sql::Format;
+use trawl_report::Form as Shared;
 
 use crate::error::{Result, SqlError};
 
 pub(crate) use file::Sink;
-use lines::{Delimited, JsonLines, NulEnded};
+use lines::Tabs;
+use rows::Rows;
 use table::Table;
 
 /// The output form.
@@ -30,6 +33,8 @@ pub(crate) enum Form {
     Named(Format),
     /// The first column, each value followed by a NUL.
     Null,
+    /// An Arrow IPC stream, as of all commands with `--arrow`.
+    Stream,
 }
 
 /// The kind of reader of the output.
@@ -48,11 +53,11 @@ pub(crate) struct Writer {
 
 enum Encoder {
     Table(Table),
-    Delimited(Delimited),
-    Json(JsonLines),
-    Null(NulEnded),
+    Tabs(Tabs),
+    Rows(Box<Rows>),
     Parquet(Box<file::Parquet>),
     Arrow(Box<file::Arrow>),
+    Stream(Box<file::Stream>),
 }
 
 /// Prints a message on standard error.
@@ -62,7 +67,10 @@ pub(crate) fn say(message: impl Display) {
 
 /// Refuses requests that can only be mistakes, before anything is done.
 pub(crate) fn check(form: Form, output: Option<&Path>) -> Result<()> {
-    let is_binary = matches!(form, Form::Named(Format::Parquet | Format::Arrow));
+    let is_binary = matches!(
+        form,
+        Form::Stream | Form::Named(Format::Parquet | Format::Arrow)
+    );
     if is_binary && output.is_none() && io::stdout().is_terminal() {
         return Err(SqlError::Usage(
             "this format is not for terminals: say where to write it with -o FILE".into(),
@@ -95,14 +103,17 @@ impl Writer {
         sink: Sink,
     ) -> Result<Writer> {
         let reader = sink.reader();
+        let rows = |form: Shared, sink: Sink| {
+            let rows = Rows::new((form, cells), schema, sink, reader)?;
+            Ok::<Encoder, SqlError>(Encoder::Rows(Box::new(rows)))
+        };
         let form = match form {
-            Form::Null => Encoder::Null(NulEnded::new(sink)),
+            Form::Null => rows(Shared::Null, sink)?,
+            Form::Stream => Encoder::Stream(Box::new(file::Stream::new(schema, sink)?)),
             Form::Named(Format::Table) => Encoder::Table(Table::new(schema, sink, reader)),
-            Form::Named(Format::Csv) => {
-                Encoder::Delimited(Delimited::csv(schema, sink, reader, cells)?)
-            }
-            Form::Named(Format::Tsv) => Encoder::Delimited(Delimited::tsv(schema, sink, reader)?),
-            Form::Named(Format::Json) => Encoder::Json(JsonLines::new(sink, reader)),
+            Form::Named(Format::Csv) => rows(Shared::Csv, sink)?,
+            Form::Named(Format::Tsv) => Encoder::Tabs(Tabs::new(schema, sink, reader)?),
+            Form::Named(Format::Json) => rows(Shared::Json, sink)?,
             Form::Named(Format::Parquet) => {
                 Encoder::Parquet(Box::new(file::Parquet::new(schema, sink)?))
             }
@@ -115,9 +126,9 @@ impl Writer {
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         match &mut self.form {
             Encoder::Table(out) => out.write(batch),
-            Encoder::Delimited(out) => out.write(batch),
-            Encoder::Json(out) => out.write(batch),
-            Encoder::Null(out) => out.write(batch),
+            Encoder::Tabs(out) => out.write(batch),
+            Encoder::Rows(out) => out.write(batch),
+            Encoder::Stream(out) => out.write(batch),
             Encoder::Parquet(out) => out.write(batch),
             Encoder::Arrow(out) => out.write(batch),
         }
@@ -127,9 +138,9 @@ impl Writer {
     pub(crate) fn finish(self) -> Result<()> {
         let sink = match self.form {
             Encoder::Table(out) => out.finish()?,
-            Encoder::Delimited(out) => out.finish(),
-            Encoder::Json(out) => out.finish(),
-            Encoder::Null(out) => out.finish(),
+            Encoder::Tabs(out) => out.finish(),
+            Encoder::Rows(out) => out.finish(),
+            Encoder::Stream(out) => out.finish()?,
             Encoder::Parquet(out) => out.finish()?,
             Encoder::Arrow(out) => out.finish()?,
         };

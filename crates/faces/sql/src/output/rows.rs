@@ -1,0 +1,292 @@
+//! Rows of a result in the forms of all commands ([`trawl_report`]): JSON, comma-separated values,
+//! and values that end with a NUL.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, FieldRef, Int64Type, SchemaRef, UInt64Type};
+use arrow::error::ArrowError;
+use arrow::json::writer::{NullableEncoder, make_encoder};
+use arrow::json::{Encoder, EncoderFactory, EncoderOptions};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use trawl_model::sync::lock;
+use trawl_report::{Field, Form, Renderer, Value};
+use trawl_text::json::push_integer;
+
+use super::cells::{TIME, UTC_TIME, is_control, without_controls};
+use super::file::{Sink, arrow_error};
+use super::{Cells, Reader};
+use crate::error::{Result, SqlError};
+
+/// A writer of rows in one form.
+pub(super) struct Rows {
+    sink: Sink,
+    reader: Reader,
+    form: Form,
+    renderer: Box<dyn Renderer>,
+    fields: Vec<Field>,
+    /// Bytes of the rows that are being written.
+    made: Vec<u8>,
+}
+
+impl Rows {
+    /// Begins to write rows with these columns.
+    pub(super) fn new(
+        (form, cells): (Form, Cells),
+        schema: &SchemaRef,
+        sink: Sink,
+        reader: Reader,
+    ) -> Result<Rows> {
+        let fields = schema.fields().iter().enumerate();
+        let mut rows = Rows {
+            fields: fields
+                .map(|(at, column)| field(at, column, reader))
+                .collect(),
+            renderer: trawl_report::renderer(form, cells).ok_or_else(unknown)?,
+            sink,
+            reader,
+            form,
+            made: Vec::new(),
+        };
+        let begun = rows.renderer.begin(&rows.fields, &mut rows.made);
+        begun.map_err(SqlError::Write)?;
+        rows.flush()?;
+        Ok(rows)
+    }
+
+    /// Writes the rows of a batch.
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let schema = batch.schema();
+        let columns = schema.fields().iter().zip(batch.columns());
+        let wanted = columns.take(match self.form {
+            Form::Null => 1,
+            _ => usize::MAX,
+        });
+        let columns: Result<Vec<Column<'_>>> = match self.form {
+            Form::Json => wanted
+                .map(|(field, array)| Column::json(field, array))
+                .collect(),
+            _ => wanted.map(|(_, array)| Column::text(array)).collect(),
+        };
+        let mut columns = columns?;
+        let mut text = String::new();
+        for at in 0..batch.num_rows() {
+            for (column, field) in columns.iter_mut().zip(&self.fields) {
+                column.put(at, field, self.reader, &mut text, &mut *self.renderer)?;
+            }
+            let ended = self.renderer.end(&mut self.made);
+            ended.map_err(SqlError::Write)?;
+        }
+        self.flush()
+    }
+
+    pub(super) fn finish(self) -> Sink {
+        self.sink
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let is_json = self.form == Form::Json;
+        let done = match (self.reader, is_json) {
+            (Reader::Terminal, true) => self.sink.put(as_ascii_controls(&self.made).as_bytes()),
+            (Reader::Terminal | Reader::Program, _) => self.sink.put(&self.made),
+        };
+        self.made.clear();
+        done
+    }
+}
+
+fn unknown() -> SqlError {
+    SqlError::Usage("this form has no rows".into())
+}
+
+/// Returns the field of a column. Only the first one is printed before a NUL.
+fn field(at: usize, column: &FieldRef, reader: Reader) -> Field {
+    let name = match reader {
+        Reader::Terminal => kept(&without_controls(column.name())),
+        Reader::Program => kept(column.name()),
+    };
+    let field = Field::text(name, "a column of the result");
+    match at {
+        0 => field.with_null(),
+        _ => field,
+    }
+}
+
+/// Returns a copy of a name that stays valid: schemas are made of names that outlive them. Each name
+/// is kept once, however many results have it.
+fn kept(name: &str) -> &'static str {
+    static KEPT: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    let mut kept = lock(&KEPT);
+    let kept = kept.get_or_insert_default();
+    if let Some(name) = kept.get(name) {
+        return name;
+    }
+    let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    kept.insert(name);
+    name
+}
+
+/// How a column's values are written.
+enum Column<'a> {
+    /// As JSON.
+    Json(NullableEncoder<'a>, Vec<u8>),
+    /// As text, which a spreadsheet may take for a formula.
+    Text(&'a dyn Array, ArrayFormatter<'a>),
+    /// As numbers and times.
+    Number(&'a dyn Array, ArrayFormatter<'a>),
+    /// As they are.
+    Bytes(&'a dyn Array),
+}
+
+impl<'a> Column<'a> {
+    fn json(field: &'a FieldRef, array: &'a ArrayRef) -> Result<Column<'a>> {
+        let encoder = make_encoder(field, array, json_options()).map_err(arrow_error)?;
+        Ok(Column::Json(encoder, Vec::new()))
+    }
+
+    fn text(array: &'a ArrayRef) -> Result<Column<'a>> {
+        let kind = array.data_type();
+        if kind == &DataType::BinaryView {
+            return Ok(Column::Bytes(array));
+        }
+        let formatter = ArrayFormatter::try_new(array, text_options()).map_err(arrow_error)?;
+        Ok(match kind.is_numeric() || kind.is_temporal() {
+            true => Column::Number(array, formatter),
+            false => Column::Text(array, formatter),
+        })
+    }
+
+    /// Passes the value of a row to the renderer.
+    fn put(
+        &mut self,
+        at: usize,
+        field: &Field,
+        reader: Reader,
+        text: &mut String,
+        renderer: &mut dyn Renderer,
+    ) -> Result<()> {
+        let formatted = |formatter: &ArrayFormatter<'_>, text: &mut String| {
+            text.clear();
+            formatter.value(at).write(text).map_err(arrow_error)?;
+            if reader == Reader::Terminal {
+                *text = without_controls(text);
+            }
+            Ok::<(), SqlError>(())
+        };
+        match self {
+            Column::Json(encoder, bytes) => {
+                bytes.clear();
+                match encoder.is_null(at) {
+                    true => bytes.extend_from_slice(b"null"),
+                    false => encoder.encode(at, bytes),
+                }
+                renderer.value(field, Value::Written(&String::from_utf8_lossy(bytes)));
+            }
+            Column::Text(array, _) | Column::Number(array, _) | Column::Bytes(array)
+                if array.is_null(at) =>
+            {
+                renderer.value(field, Value::Null);
+            }
+            Column::Text(_, formatter) => {
+                formatted(formatter, text)?;
+                renderer.value(field, Value::Text(text));
+            }
+            Column::Number(_, formatter) => {
+                formatted(formatter, text)?;
+                renderer.value(field, Value::Written(text));
+            }
+            Column::Bytes(array) => {
+                let bytes = array.as_binary_view().value(at);
+                renderer.value(field, Value::Bytes(bytes));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns how JSON is written: nulls are printed, times as in `docs/json.md`, whole numbers exactly.
+fn json_options() -> &'static EncoderOptions {
+    static OPTIONS: OnceLock<EncoderOptions> = OnceLock::new();
+    OPTIONS.get_or_init(|| {
+        EncoderOptions::default()
+            .with_explicit_nulls(true)
+            .with_timestamp_tz_format(UTC_TIME.to_owned())
+            .with_timestamp_format(TIME.to_owned())
+            .with_encoder_factory(Arc::new(Exact))
+    })
+}
+
+fn text_options() -> &'static FormatOptions<'static> {
+    static OPTIONS: OnceLock<FormatOptions<'static>> = OnceLock::new();
+    OPTIONS.get_or_init(|| {
+        FormatOptions::default()
+            .with_timestamp_tz_format(Some(UTC_TIME))
+            .with_timestamp_format(Some(TIME))
+    })
+}
+
+/// Encodes whole numbers so that every JSON reader keeps them exactly
+/// ([`trawl_text::json::push_integer`]).
+#[derive(Debug)]
+struct Exact;
+
+impl EncoderFactory for Exact {
+    fn make_default_encoder<'a>(
+        &self,
+        _: &'a FieldRef,
+        array: &'a dyn Array,
+        _: &'a EncoderOptions,
+    ) -> std::result::Result<Option<NullableEncoder<'a>>, ArrowError> {
+        let signed = array.as_primitive_opt::<Int64Type>();
+        let unsigned = array.as_primitive_opt::<UInt64Type>();
+        let encoder: Box<dyn Encoder + 'a> = match (signed, unsigned) {
+            (Some(numbers), _) => Box::new(Whole(|at| i128::from(numbers.value(at)))),
+            (_, Some(numbers)) => Box::new(Whole(|at| i128::from(numbers.value(at)))),
+            _ => return Ok(None),
+        };
+        Ok(Some(NullableEncoder::new(encoder, array.nulls().cloned())))
+    }
+}
+
+/// A column of whole numbers, by row.
+struct Whole<N>(N);
+
+impl<N: Fn(usize) -> i128> Encoder for Whole<N> {
+    fn encode(&mut self, at: usize, out: &mut Vec<u8>) {
+        let mut text = String::new();
+        push_integer(&mut text, (self.0)(at));
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Escapes control characters that JSON permits unescaped.
+fn as_ascii_controls(json: &[u8]) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in String::from_utf8_lossy(json).chars() {
+        match is_control(c) && c != '\n' {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_for_a_terminal_has_no_controls() {
+        assert_eq!(
+            as_ascii_controls("{\"a\":\"\u{9b}ü\"}\n".as_bytes()),
+            "{\"a\":\"\\u009bü\"}\n"
+        );
+    }
+
+    #[test]
+    fn a_name_is_kept_once() {
+        assert!(std::ptr::eq(kept("a column"), kept("a column")));
+        assert_eq!(kept("another"), "another");
+    }
+}
