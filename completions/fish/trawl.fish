@@ -560,7 +560,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand sql" -l fresh -d 'Wait up to
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'Print one JSON object per line (--format json)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Print comma-separated values with a header (--format csv)'
-complete -c trawl -n "__fish_trawl_using_subcommand sql" -l arrow -d 'Write an Arrow IPC stream (--format arrow)'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l arrow -d 'Write an Arrow IPC stream (--format arrow: an Arrow IPC file)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'Print only the first column, each value terminated by a NUL byte'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Report how fresh the answer is and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
