@@ -3,17 +3,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use memchr::memmem;
-use trawl_sys::command::argument_limit_bytes;
+use trawl_sys::command::{BRACES, Limits, fill_in};
 
 use crate::error::ApplyError;
-
-/// The placeholder for a member.
-const BRACES: &[u8] = b"{}";
-/// Maximum bytes of arguments of a command for many members, as for xargs and find.
-const SENSIBLE_BYTES: usize = 128 << 10;
-/// Bytes reserved for additions of the command to its environment.
-const HEADROOM_BYTES: usize = 2048;
 
 /// How many members one command gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +21,7 @@ pub enum Way {
 pub struct Command {
     words: Vec<Vec<u8>>,
     way: Way,
-    room_bytes: usize,
+    room: Limits,
 }
 
 impl Command {
@@ -50,9 +42,7 @@ impl Command {
             }
             false => Way::Each,
         };
-        let has_braces = words
-            .iter()
-            .any(|word| memmem::find(word, BRACES).is_some());
+        let has_braces = words.iter().any(|word| has_braces(word));
         match way {
             _ if words.is_empty() => return Err(ApplyError::Words("name a command after --")),
             Way::Batch if has_braces => {
@@ -65,15 +55,17 @@ impl Command {
             Way::Each if !has_braces && !takes_input => words.push(BRACES.to_vec()),
             _ => {}
         }
-        let environment: usize = std::env::vars_os()
-            .map(|(name, value)| name.len() + value.len() + 2)
-            .sum();
-        let system = argument_limit_bytes().saturating_sub(environment + HEADROOM_BYTES);
+        let limits = Limits::of_process().ok_or(ApplyError::Words(
+            "the environment is too large to start a command: unset variables",
+        ))?;
         let own: usize = words.iter().map(|word| word.len() + 1).sum();
         Ok(Command {
+            room: Limits {
+                bytes: limits.bytes.saturating_sub(own),
+                words: limits.words.saturating_sub(words.len()),
+            },
             words,
             way,
-            room_bytes: SENSIBLE_BYTES.min(system).saturating_sub(own),
         })
     }
 
@@ -87,9 +79,14 @@ impl Command {
         self.way
     }
 
-    /// Returns the space in bytes for the arguments of a batch, each with a NUL.
-    pub(crate) fn room_bytes(&self) -> usize {
-        self.room_bytes
+    /// Returns the space for the arguments of a batch.
+    pub(crate) fn room(&self) -> Limits {
+        self.room
+    }
+
+    /// Returns whether the program itself depends on the member.
+    pub(crate) fn has_filled_program(&self) -> bool {
+        self.words.first().is_some_and(|word| has_braces(word))
     }
 
     /// Returns the command's words for these arguments.
@@ -106,25 +103,16 @@ impl Command {
     }
 }
 
+fn has_braces(word: &[u8]) -> bool {
+    word.windows(BRACES.len()).any(|two| two == BRACES)
+}
+
 /// Returns a name as an argument that no command takes for an option.
 pub(crate) fn argument(name: &[u8]) -> Vec<u8> {
     match name.first() {
         Some(b'-') => [b"./", name].concat(),
         _ => name.to_vec(),
     }
-}
-
-/// Returns a word with each pair of braces replaced.
-fn fill_in(word: &[u8], member: &[u8]) -> OsString {
-    let mut filled = Vec::with_capacity(word.len() + member.len());
-    let mut rest = word;
-    while let Some(at) = memmem::find(rest, BRACES) {
-        filled.extend_from_slice(&rest[..at]);
-        filled.extend_from_slice(member);
-        rest = &rest[at + BRACES.len()..];
-    }
-    filled.extend_from_slice(rest);
-    OsString::from_vec(filled)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Errors of a run as a whole. What is wrong with one member goes to the listener.
+//! Errors of a run as a whole. The listener hears of problems of single members.
 
 use std::io;
 

@@ -3,18 +3,25 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Seek, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
+use std::time::Duration;
 
-use trawl_model::sync::{lock, wait};
+use trawl_model::sync::{lock, wait_for};
 
 /// Number of outputs that may wait for their turn, each with a descriptor.
 const WAITING_MAX: usize = 128;
+
+/// Time after which a waiting command looks whether it should go on waiting.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Where whole outputs go.
 pub(crate) struct Writer<'w> {
     is_ordered: bool,
     state: Mutex<State<'w>>,
     written: Condvar,
+    /// Not in the state: whoever writes holds its lock, and may wait for the reader of the output.
+    is_closed: AtomicBool,
 }
 
 struct State<'w> {
@@ -22,7 +29,6 @@ struct State<'w> {
     next: u64,
     /// `None` for a command without output.
     waiting: BTreeMap<u64, Option<File>>,
-    is_closed: bool,
 }
 
 impl<'w> Writer<'w> {
@@ -33,9 +39,9 @@ impl<'w> Writer<'w> {
                 sink,
                 next: 0,
                 waiting: BTreeMap::new(),
-                is_closed: false,
             }),
             written: Condvar::new(),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -46,8 +52,12 @@ impl<'w> Writer<'w> {
         if !self.is_ordered {
             return state.copy(output);
         }
-        while !state.is_closed && number != state.next && state.waiting.len() >= WAITING_MAX {
-            state = wait(&self.written, state);
+        while !self.is_closed.load(Ordering::Acquire)
+            && number != state.next
+            && state.waiting.len() >= WAITING_MAX
+        {
+            // `close` does not take the lock, so it may come between the test and the wait.
+            state = wait_for(&self.written, state, LOOK_AGAIN);
         }
         state.waiting.insert(number, output);
         loop {
@@ -64,7 +74,7 @@ impl<'w> Writer<'w> {
 
     /// Lets nobody wait any more.
     pub(crate) fn close(&self) {
-        lock(&self.state).is_closed = true;
+        self.is_closed.store(true, Ordering::Release);
         self.written.notify_all();
     }
 }

@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use trawl_model::sync::lock;
-use trawl_sets::{Opened, PlaceId, Problem, Set};
+use trawl_sets::{Opened, Problem, Set};
 use trawl_sys::child::{Group, SignalMask, Start, Stdin};
 use trawl_sys::command::Ended;
 use trawl_sys::signal::StopSignals;
@@ -30,6 +30,8 @@ const E2BIG: i32 = 7;
 const EAGAIN: i32 = 11;
 /// signal(7).
 const SIGKILL: i32 = 9;
+/// signal(7).
+const SIGPIPE: i32 = 13;
 /// signal(7).
 const SIGTERM: i32 = 15;
 /// signal(7).
@@ -162,7 +164,7 @@ pub fn apply(
         writer: (!is_alone).then(|| Writer::new(sink, options.is_ordered)),
         source: Mutex::default(),
         fatal: Mutex::default(),
-        has_ended: AtomicBool::new(false),
+        working: AtomicUsize::new(0),
         waker,
     };
     run.all(signals)?;
@@ -189,8 +191,24 @@ struct Run<'r> {
     writer: Option<Writer<'r>>,
     source: Mutex<Source>,
     fatal: Mutex<Option<ApplyError>>,
-    has_ended: AtomicBool,
+    /// Number of workers that have not ended.
+    working: AtomicUsize,
     waker: Waker,
+}
+
+/// A worker that has not ended.
+struct Working<'w, 'r>(&'w Run<'r>);
+
+impl Drop for Working<'_, '_> {
+    fn drop(&mut self) {
+        self.0.working.fetch_sub(1, Ordering::AcqRel);
+        self.0.waker.wake();
+    }
+}
+
+/// Returns whether nobody reads standard output any more.
+fn has_no_reader() -> bool {
+    trawl_sys::wait::is_hung_up(io::stdout())
 }
 
 /// Where workers take members.
@@ -216,7 +234,8 @@ struct Load {
 impl Load {
     fn of(opened: Opened, feeding: Feeding) -> Load {
         let number = opened.file.as_raw_fd();
-        let is_remote = matches!(opened.place, PlaceId::Server(_)) || opened.is_stream;
+        // A file below the mount of a server has a path.
+        let is_remote = opened.is_stream || trawl_sets::name::is_url(&opened.name);
         let (word, is_kept) = match feeding {
             Feeding::Input => (argument(&opened.name), true),
             Feeding::Name if is_remote => (format!("/dev/fd/{number}").into_bytes(), true),
@@ -244,20 +263,19 @@ impl Run<'_> {
     /// Runs the workers, and waits for them and for signals.
     fn all(&self, signals: &Signals) -> Result<(), ApplyError> {
         let interrupted = std::thread::scope(|scope| {
-            let mut workers = Vec::new();
-            for _ in 0..self.options.jobs.get() {
+            for number in 0..self.options.jobs.get() {
+                self.working.fetch_add(1, Ordering::AcqRel);
                 let worker = std::thread::Builder::new().name("apply".into());
-                match worker.spawn_scoped(scope, || self.work()) {
-                    Ok(worker) => workers.push(worker),
-                    Err(error) if workers.is_empty() => {
-                        self.end(ApplyError::System(error));
-                        break;
-                    }
+                if let Err(error) = worker.spawn_scoped(scope, || self.work()) {
+                    self.working.fetch_sub(1, Ordering::AcqRel);
                     // Fewer workers do it, too.
-                    Err(_) => break,
+                    if number == 0 {
+                        self.end(ApplyError::System(error));
+                    }
+                    break;
                 }
             }
-            self.supervise(signals, || workers.iter().all(|one| one.is_finished()))
+            self.supervise(signals)
         });
         match lock(&self.fatal).take() {
             Some(error) => Err(error),
@@ -267,13 +285,13 @@ impl Run<'_> {
     }
 
     /// Waits until all workers have ended. Returns whether a signal arrived.
-    fn supervise(&self, signals: &Signals, have_ended: impl Fn() -> bool) -> bool {
+    fn supervise(&self, signals: &Signals) -> bool {
         let mut killed_at: Option<Instant> = None;
         let mut is_interrupted = false;
-        while !have_ended() {
-            let timeout = match (killed_at, self.has_ended.load(Ordering::Relaxed)) {
-                (None, false) => Duration::from_secs(1),
-                _ => Duration::from_millis(10),
+        while self.working.load(Ordering::Acquire) > 0 {
+            let timeout = match killed_at {
+                None => Duration::from_secs(1),
+                Some(_) => Duration::from_millis(10),
             };
             let ready = [signals.stop.as_fd(), self.waker.as_fd()];
             if readable(ready, Some(timeout)).is_err() {
@@ -286,7 +304,11 @@ impl Run<'_> {
                 // A key press has reached a command of our own group already.
                 let is_told = passed.is_from_kernel && self.children.group() == Group::Shared;
                 match is_second {
-                    true => self.children.signal(SIGKILL),
+                    true => {
+                        self.children.signal(SIGKILL);
+                        // A third signal ends this process, whatever it waits for.
+                        signals.stop.stop();
+                    }
                     false if is_told => {}
                     false => {
                         self.children.signal(passed.signal);
@@ -309,11 +331,11 @@ impl Run<'_> {
 
     /// Takes members and runs commands.
     fn work(&self) {
+        // Also when a panic ends the worker.
+        let _ended = Working(self);
         while let Some(load) = self.take() {
             self.run(load);
         }
-        self.has_ended.store(true, Ordering::Relaxed);
-        self.waker.wake();
     }
 
     /// Takes what the next command gets.
@@ -328,10 +350,11 @@ impl Run<'_> {
         };
         if self.command.way() == Way::Batch {
             while load.names.len() < self.options.batch_members
+                && load.names.len() < self.command.room().words
                 && load.files.len() < DESCRIPTORS_MAX
             {
                 let Some(more) = self.next() else { break };
-                if load.bytes + more.bytes > self.command.room_bytes() {
+                if load.bytes + more.bytes > self.command.room().bytes {
                     source.carried = Some(more);
                     break;
                 }
@@ -387,8 +410,14 @@ impl Run<'_> {
             Ok(None) => return,
             Ok(Some(Ended::Code(0))) => {}
             _ if self.children.are_stopped() => return,
+            // The reader of the output is gone, as in `… | head`: that is no failure.
+            Ok(Some(Ended::Signal(SIGPIPE))) if self.writer.is_none() && has_no_reader() => {
+                return self.end(ApplyError::Output(io::ErrorKind::BrokenPipe.into()));
+            }
             Ok(Some(ended)) => self.fail(&load.names, &Failed::Ended(ended)),
-            Err(error) if error.raw_os_error() == Some(E2BIG) => {
+            Err(error)
+                if error.raw_os_error() == Some(E2BIG) || self.command.has_filled_program() =>
+            {
                 self.fail(&load.names, &Failed::Start(error));
             }
             Err(source) => {
@@ -420,7 +449,7 @@ impl Run<'_> {
             if let Err(error) = writer.put(number, output) {
                 self.end(ApplyError::Output(error));
             }
-        } else if trawl_sys::wait::is_hung_up(io::stdout()) {
+        } else if has_no_reader() {
             self.end(ApplyError::Output(io::ErrorKind::BrokenPipe.into()));
         }
     }

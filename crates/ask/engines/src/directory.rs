@@ -11,6 +11,7 @@ use trawl_sets::{Names, Problem};
 use crate::Settings;
 use crate::error::EngineError;
 use crate::relay::Relay;
+use crate::words::split;
 use crate::{expression, sql};
 
 /// Answers queries on directories. A query that begins with the word `select` or `with` is SQL, any
@@ -48,20 +49,12 @@ impl Engine for Directory {
     }
 
     fn run(&self, prefix: &[u8], query: &[u8], _: &Cancel) -> Result<Box<dyn Names>, Problem> {
-        let (path, settings) = (prefix.to_vec(), self.settings.clone());
-        let relay = if sql::is_sql(query) {
-            let query = String::from_utf8(query.to_vec());
-            let query = query.map_err(|_| EngineError::Text.at(prefix))?;
-            Relay::start(prefix, move |sender| {
-                sql::ask(&settings, &path, &query, sender)
-            })
-        } else {
-            let words = expression::words(query).map_err(|error| error.at(prefix))?;
-            Relay::start(prefix, move |sender| {
-                expression::ask(&settings, &path, &words, sender)
-            })
-        };
-        let relay = relay.map_err(|error| EngineError::System(error).at(prefix))?;
-        Ok(Box::new(relay))
+        if !sql::is_sql(query) {
+            let words = split(query).map_err(|error| error.at(prefix))?;
+            return self.select(prefix, &words);
+        }
+        let query = std::str::from_utf8(query).map_err(|_| EngineError::Text.at(prefix))?;
+        let paths = sql::Paths::ask(&self.settings, prefix, query);
+        Ok(Box::new(paths.map_err(|error| error.at(prefix))?))
     }
 }

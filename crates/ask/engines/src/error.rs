@@ -37,8 +37,8 @@ pub enum EngineError {
     /// The database cannot be opened or read.
     #[error("SQLite: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// A row's first column is not a path.
-    #[error("the first column of a row is not text: select the paths first")]
+    /// The path of a row is not text.
+    #[error("the path of a row is not text: select the path first, or name the column path")]
     NoPath,
     /// The program that runs SQL cannot be started.
     #[error(
@@ -52,7 +52,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// Returns the problem that stands in the place of an object's names.
+    /// Returns the problem that is delivered instead of the names.
     pub(crate) fn at(self, prefix: &[u8]) -> Problem {
         let kind = match &self {
             EngineError::System(error) | EngineError::Program(error) => error.kind(),

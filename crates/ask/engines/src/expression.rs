@@ -5,7 +5,8 @@ use std::io::{self, Write};
 
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
-use trawl_call::Attributes;
+use trawl_call::packed::{BadRecord, decode, encode};
+use trawl_call::{Attributes, Outcome, RecordRef};
 use trawl_find::context::Context;
 use trawl_find::driver::{RunOptions, Search, Streams};
 use trawl_find::expr::Node;
@@ -19,18 +20,9 @@ use trawl_sets::Found;
 use crate::Settings;
 use crate::error::EngineError;
 use crate::relay::Sender;
-use crate::words::split;
 
 /// Actions without an effect outside of the search.
 const HARMLESS: [&str; 2] = ["-prune", "-quit"];
-
-/// Splits a query into the words of an expression; see [`checked`].
-///
-/// # Errors
-/// As [`checked`], and if a quotation does not end.
-pub(crate) fn words(query: &[u8]) -> Result<Vec<Vec<u8>>, EngineError> {
-    checked(split(query)?)
-}
 
 /// Refuses words of an expression that do more than select.
 ///
@@ -89,7 +81,11 @@ pub(crate) fn ask(
         Ok(points) => search.visit_all(points)?,
         Err(why) => search.tell(&why)?,
     }
-    search.finish()?;
+    if let Some(mut session) = search.finish()?.session {
+        session.say_if_behind(&|notice| {
+            let _ = sender.send(Err(EngineError::Incomplete(notice.to_string()).at(&prefix)));
+        });
+    }
     for line in String::from_utf8_lossy(&err.0).lines() {
         let line = line.strip_prefix("find: ").unwrap_or(line).to_owned();
         let _ = sender.send(Err(EngineError::Incomplete(line).at(&prefix)));
@@ -108,7 +104,8 @@ fn start_of(prefix: &[u8]) -> Vec<u8> {
 
 fn program(prefix: &[u8], words: &[Vec<u8>], env: &Environment) -> Result<Program, EngineError> {
     let wrong = |why: String| EngineError::Expression(why);
-    let all = [&[start_of(prefix)], words].concat();
+    // A link that is the directory itself is followed, as by `accepts`.
+    let all = [&[b"-H".to_vec(), start_of(prefix)][..], words].concat();
     let mut program = match trawl_find::parse(&all, env) {
         Ok(Parsed::Search(program)) => *program,
         Ok(_) => return Err(wrong("-help and -version are no tests".into())),
@@ -122,7 +119,7 @@ fn program(prefix: &[u8], words: &[Vec<u8>], env: &Environment) -> Result<Progra
     Ok(program)
 }
 
-/// Opens the index; `None` if there is none and the user named none.
+/// Opens the index; `None` if the default index does not exist.
 fn session<'a>(asked: &Settings, options: Options<'a>) -> Result<Option<Session<'a>>, EngineError> {
     use trawl_format::IndexError::NoIndex;
     use trawl_query::QueryError;
@@ -152,72 +149,24 @@ static HAND_OVER: Predicate = Predicate {
     parse: Parse::Option(|_| Ok(())),
 };
 
-/// Number of 64-bit words of a record's attributes.
-const FIELDS: usize = 16;
-
-/// Writes each match as a record: the length of its path, the path, the attributes.
+/// Writes each match as a record of the search call.
 #[derive(Debug)]
 struct HandOver;
 
 impl Leaf for HandOver {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         let path = cx.path(row).to_vec();
-        let bytes = &mut cx.out.bytes;
-        bytes.extend((path.len() as u64).to_le_bytes());
-        bytes.extend(path);
-        for word in packed(&Attributes::of(&row.meta())) {
-            bytes.extend(word.to_le_bytes());
-        }
+        let record = RecordRef {
+            root: 0,
+            path: &path,
+            outcome: Outcome::Match(Some(Attributes::of(&row.meta()))),
+        };
+        encode(&record, &mut cx.out.bytes);
         true
     }
 
     fn effect(&self) -> Effect {
         Effect::Output
-    }
-}
-
-fn packed(of: &Attributes) -> [u64; FIELDS] {
-    let secs = |secs: i64| secs.cast_unsigned();
-    [
-        of.dev,
-        of.ino,
-        of.nlink,
-        of.rdev,
-        of.size,
-        of.blocks,
-        u64::from(of.mode),
-        u64::from(of.uid),
-        u64::from(of.gid),
-        u64::from(of.blksize),
-        secs(of.atime.secs),
-        u64::from(of.atime.nanos),
-        secs(of.mtime.secs),
-        u64::from(of.mtime.nanos),
-        secs(of.ctime.secs),
-        u64::from(of.ctime.nanos),
-    ]
-}
-
-fn unpacked(words: [u64; FIELDS]) -> Attributes {
-    let small = |at: usize| u32::try_from(words[at]).unwrap_or_default();
-    let time = |at: usize| trawl_sys::stat::Time {
-        secs: words[at].cast_signed(),
-        nanos: small(at + 1),
-    };
-    Attributes {
-        dev: words[0],
-        ino: words[1],
-        nlink: words[2],
-        rdev: words[3],
-        size: words[4],
-        blocks: words[5],
-        mode: small(6),
-        uid: small(7),
-        gid: small(8),
-        blksize: small(9),
-        atime: time(10),
-        mtime: time(12),
-        ctime: time(14),
     }
 }
 
@@ -257,11 +206,19 @@ impl Write for Records<'_> {
         self.rest.extend_from_slice(bytes);
         let all = std::mem::take(&mut self.rest);
         let mut left = &all[..];
-        while let Some((path, attributes, rest)) = take(left) {
-            left = rest;
+        loop {
+            let (record, length) = match decode(left) {
+                Ok(decoded) => decoded,
+                Err(BadRecord::Short { .. }) => break,
+                Err(error) => return Err(io::Error::other(error)),
+            };
+            left = &left[length..];
             let found = Found {
-                name: self.name(path),
-                attributes: Some(attributes),
+                name: self.name(record.path),
+                attributes: match record.outcome {
+                    Outcome::Match(attributes) => attributes,
+                    Outcome::Error(_) => None,
+                },
                 content: None,
             };
             let sent = self.sender.send(Ok(found));
@@ -274,19 +231,6 @@ impl Write for Records<'_> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Takes a whole record off the front.
-fn take(bytes: &[u8]) -> Option<(&[u8], Attributes, &[u8])> {
-    let (length, rest) = bytes.split_first_chunk::<8>()?;
-    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
-    let (path, mut rest) = rest.split_at_checked(length)?;
-    let mut words = [0; FIELDS];
-    for word in &mut words {
-        let (bytes, next) = rest.split_first_chunk::<8>()?;
-        (*word, rest) = (u64::from_le_bytes(*bytes), next);
-    }
-    Some((path, unpacked(words), rest))
 }
 
 /// Maximum number of bytes of messages that are kept.

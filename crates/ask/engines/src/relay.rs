@@ -1,6 +1,7 @@
 //! Names that a thread finds while others are already used.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -68,7 +69,9 @@ impl Relay {
         };
         let prefix = prefix.to_vec();
         let work = move || {
-            if let Err(error) = find(&sender) {
+            let found = catch_unwind(AssertUnwindSafe(|| find(&sender)));
+            let failed = |_| Err(EngineError::Incomplete("the search failed".into()));
+            if let Err(error) = found.unwrap_or_else(failed) {
                 let _ = sender.send(Err(error.at(&prefix)));
             }
         };

@@ -1,25 +1,17 @@
 //! SQL on directories, answered by the program `trawl-sql`, with the asking user's permissions.
 
 use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::process::Command;
 
-use trawl_model::sync::lock;
-use trawl_sets::Found;
+use trawl_call::Cancel;
+use trawl_sets::expand::Records;
+use trawl_sets::expand::process::Process;
+use trawl_sets::{Found, Names, Problem};
 
 use crate::Settings;
 use crate::error::EngineError;
-use crate::relay::Sender;
-
-/// Interval at which it is checked whether the program must end.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// Maximum size of a path, and of the program's message.
-const MESSAGE_BYTES: u64 = 64 << 10;
 
 /// Returns whether a query is SQL: its first word is `select` or `with`.
 pub(crate) fn is_sql(query: &[u8]) -> bool {
@@ -94,90 +86,66 @@ fn texts(query: &str) -> String {
     out + rest
 }
 
-/// Runs the query and passes on the paths in its first column that lie in the directory.
-pub(crate) fn ask(
-    settings: &Settings,
-    prefix: &[u8],
-    query: &str,
-    sender: &Sender,
-) -> Result<(), EngineError> {
-    let root = std::fs::canonicalize(OsStr::from_bytes(prefix))?;
-    let root = root.into_os_string().into_vec();
-    let mut child = start(settings, &completed(query))?;
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let (child, is_done) = (Mutex::new(child), AtomicBool::new(false));
-    std::thread::scope(|scope| {
-        scope.spawn(|| end_on_stop(&child, &is_done, sender));
-        let message = scope.spawn(|| err.map(message_of).unwrap_or_default());
-        let passed = out.map_or(Ok(()), |out| pass_on(out, &root, sender));
-        is_done.store(true, Ordering::Relaxed);
-        let message = message.join().unwrap_or_default();
-        let status = lock(&child).wait()?;
-        passed?;
-        let is_wanted = !sender.stop().load(Ordering::Relaxed);
-        match is_wanted && !status.success() {
-            true => Err(EngineError::Sql(message)),
-            false => Ok(()),
-        }
-    })
+/// The paths in the first column of a result that lie in a directory.
+pub(crate) struct Paths {
+    process: Process,
+    prefix: Vec<u8>,
+    /// The directory, without links.
+    root: Vec<u8>,
 }
 
-fn start(settings: &Settings, query: &str) -> Result<Child, EngineError> {
+impl Paths {
+    /// Runs a query about a directory.
+    ///
+    /// # Errors
+    /// If the directory cannot be found, or the program cannot be started.
+    pub(crate) fn ask(
+        settings: &Settings,
+        prefix: &[u8],
+        query: &str,
+    ) -> Result<Paths, EngineError> {
+        let root = std::fs::canonicalize(OsStr::from_bytes(prefix))?;
+        Ok(Paths {
+            process: start(settings, &completed(query))?,
+            prefix: prefix.to_vec(),
+            root: root.into_os_string().into_vec(),
+        })
+    }
+}
+
+impl Names for Paths {
+    fn next(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
+        loop {
+            match self.process.next_name(cancel)? {
+                Ok(path) => {
+                    if let Some(name) = name_in(&self.root, &path) {
+                        return Some(Ok(Found::named(name)));
+                    }
+                }
+                Err(error) => {
+                    let error = EngineError::Sql(error.to_string());
+                    return Some(Err(error.at(&self.prefix)));
+                }
+            }
+        }
+    }
+}
+
+fn start(settings: &Settings, query: &str) -> Result<Process, EngineError> {
     let mut missing = io::Error::from(io::ErrorKind::NotFound);
     for program in &settings.sql_programs {
         let mut command = Command::new(program);
         if let Some(index) = &settings.index {
             command.arg("--index").arg(index);
         }
-        let command = command.args(["sql", "-0", "--", query]);
-        let command = command.stdin(Stdio::null());
-        match command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-        {
-            Ok(child) => return Ok(child),
+        command.args(["sql", "-0", "--", query]);
+        match Process::start(command, Records::Nul) {
+            Ok(process) => return Ok(process),
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing = error,
             Err(error) => return Err(EngineError::Program(error)),
         }
     }
     Err(EngineError::Program(missing))
-}
-
-/// Ends the program when nobody wants its answer any more.
-fn end_on_stop(child: &Mutex<Child>, is_done: &AtomicBool, sender: &Sender) {
-    while !is_done.load(Ordering::Relaxed) {
-        if sender.stop().load(Ordering::Relaxed) {
-            let _ = lock(child).kill();
-            return;
-        }
-        std::thread::sleep(LOOK);
-    }
-}
-
-/// Reads what the program says; what is beyond the limit is read and dropped.
-fn message_of(mut err: impl Read) -> String {
-    let mut bytes = Vec::new();
-    let _ = err.by_ref().take(MESSAGE_BYTES).read_to_end(&mut bytes);
-    let _ = io::copy(&mut err, &mut io::sink());
-    String::from_utf8_lossy(&bytes).trim().to_owned()
-}
-
-fn pass_on(out: impl Read, root: &[u8], sender: &Sender) -> Result<(), EngineError> {
-    let mut out = BufReader::new(out);
-    let mut path = Vec::new();
-    while out.by_ref().take(MESSAGE_BYTES).read_until(0, &mut path)? > 0 {
-        if path.pop() != Some(0) {
-            return Err(EngineError::NoPath);
-        }
-        if let Some(name) = name_in(root, &path)
-            && sender.send(Ok(Found::named(name))).is_err()
-        {
-            break;
-        }
-        path.clear();
-    }
-    Ok(())
 }
 
 /// Returns a path relative to the directory; `None` if it does not lie in it.

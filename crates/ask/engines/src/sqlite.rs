@@ -1,10 +1,9 @@
 //! SQL on SQLite files.
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -33,12 +32,7 @@ pub struct Sqlite;
 
 impl Engine for Sqlite {
     fn accepts(&self, prefix: &[u8]) -> bool {
-        let path = Path::new(OsStr::from_bytes(prefix));
-        // Anything but a regular file could block.
-        let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-        let mut head = [0; 16];
-        let read = || File::open(path)?.read_exact(&mut head);
-        is_file && { read }().is_ok() && head == *MAGIC
+        head(prefix).is_some_and(|head| head.starts_with(MAGIC))
     }
 
     fn run(&self, prefix: &[u8], query: &[u8], _: &Cancel) -> Result<Box<dyn Names>, Problem> {
@@ -50,14 +44,51 @@ impl Engine for Sqlite {
     }
 }
 
+/// Returns the first bytes of a regular file, up to the numbers of the formats for writing and
+/// reading (SQLite's file format, section 1.3.3).
+fn head(path: &[u8]) -> Option<[u8; 20]> {
+    let path = CString::new(path).ok()?;
+    // Anything but a regular file could block.
+    let file = trawl_sys::confined::open_file_anywhere(&path).ok()?;
+    let mut head = [0; 20];
+    File::from(file).read_exact(&mut head).ok()?;
+    Some(head)
+}
+
+/// Returns whether a database in write-ahead mode has no changes beside it. Opened as usual, it
+/// would get two files beside it that stay.
+fn is_settled(path: &[u8]) -> bool {
+    let is_wal = head(path).is_some_and(|head| head[18..] == [2, 2]);
+    let beside = [path, b"-wal"].concat();
+    let log = std::fs::metadata(OsStr::from_bytes(&beside));
+    is_wal && log.map_or(true, |log| log.len() == 0)
+}
+
+/// Returns a path as a URI in which SQLite finds no option but ours.
+fn unchanging(path: &[u8]) -> OsString {
+    let mut uri = b"file:".to_vec();
+    for byte in path {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => uri.push(*byte),
+            byte if byte.is_ascii_alphanumeric() => uri.push(*byte),
+            byte => uri.extend(format!("%{byte:02X}").bytes()),
+        }
+    }
+    uri.extend(b"?immutable=1");
+    OsString::from_vec(uri)
+}
+
 /// Opens a database so that no statement can change anything or leave the file.
 fn open(path: &[u8], sender: &Sender) -> Result<Connection, EngineError> {
-    // `SQLITE_OPEN_URI` is not set: a name with `file:` is a plain path.
+    // Without `SQLITE_OPEN_URI` a name with `file:` is a plain path.
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut database = Connection::open_with_flags(OsStr::from_bytes(path), flags)?;
+    let mut database = match is_settled(path) {
+        true => Connection::open_with_flags(unchanging(path), flags | OpenFlags::SQLITE_OPEN_URI)?,
+        false => Connection::open_with_flags(OsStr::from_bytes(path), flags)?,
+    };
     database.pragma_update(None, "query_only", true)?;
     database.pragma_update(None, "trusted_schema", false)?;
-    // Damaged files are errors; a file cannot bring code that runs.
+    // Damaged files are errors. Triggers and the schema of a file cannot run unsafe functions.
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     database.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     for (limit, most) in [
@@ -84,6 +115,16 @@ fn only_reads(context: AuthContext<'_>) -> Authorization {
         | AuthAction::Read { .. }
         | AuthAction::Recursive
         | AuthAction::Function { .. } => Authorization::Allow,
+        // Connecting a virtual table, such as json_each or a full-text index, prepares this
+        // statement and never runs it: the database is open for reading only.
+        AuthAction::Update {
+            table_name: "sqlite_master",
+            ..
+        } => Authorization::Allow,
+        AuthAction::Pragma {
+            pragma_name: "data_version",
+            pragma_value: None,
+        } => Authorization::Allow,
         _ => Authorization::Deny,
     }
 }

@@ -1,10 +1,12 @@
 //! Compares the engines with find(1) and with Python's sqlite3.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use trawl_call::request::Cancel;
-use trawl_engines::{Settings, engines};
+use trawl_engines::{Settings, Sqlite, engines};
+use trawl_sets::expand::Engine;
 use trawl_testkit::oracle::command;
 use trawl_testkit::scratch::Scratch;
 
@@ -88,4 +90,29 @@ fn sqlite_files_answer_and_are_not_changed() {
         );
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_database_in_write_ahead_mode_gets_no_files_beside_it() {
+    let scratch = Scratch::new("engines-wal");
+    let path = scratch.join("50% of=it?.db");
+    let script = "import sqlite3,sys\nc=sqlite3.connect(sys.argv[1])\n\
+                  c.execute('pragma journal_mode=wal')\nc.execute('create table t(path)')\n\
+                  c.execute(\"insert into t values('a')\")\nc.commit()\nc.close()";
+    let made = command("python3").arg("-c").arg(script).arg(&path).status();
+    assert!(made.unwrap().success());
+    let query = "select t.path from t, json_each('[1]')";
+    let names = Sqlite.run(
+        path.as_os_str().as_bytes(),
+        query.as_bytes(),
+        &Cancel::default(),
+    );
+    let mut names = names.unwrap();
+    let all: Vec<_> = std::iter::from_fn(|| names.next(&Cancel::default())).collect();
+    assert!(
+        matches!(&all[..], [Ok(found)] if found.name == b"a"),
+        "{all:?}"
+    );
+    let files = std::fs::read_dir(scratch.path()).unwrap().count();
+    assert_eq!(files, 1);
 }

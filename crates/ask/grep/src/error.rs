@@ -1,6 +1,6 @@
 //! Why a search of contents cannot begin or go on.
 
-/// An error that ends the search. What is wrong with one member is reported, and the others are
+/// An error that ends the search. Problems of single members are reported, and the others are
 /// searched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

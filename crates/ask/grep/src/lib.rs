@@ -1,9 +1,8 @@
 //! Searches the contents of the members of a set, with ripgrep's engine.
 //!
-//! - [`options`]: what is searched for, and what is printed.
+//! - [`options`]: patterns, and the form of the output.
 //! - [`search`]: the search on several threads that iterate one set.
 //! - [`walk`]: the files below directories, as names of a set.
-//! - [`candidates`]: the seam for a content index.
 //!
 //! Invariants: the output of a member is written whole; a member that cannot be read is reported
 //! with its name, and the others are searched; files are read, never mapped, because they may be
@@ -13,14 +12,12 @@
 
 #![forbid(unsafe_code)]
 
-pub mod candidates;
 mod error;
 pub mod options;
 mod printer;
 pub mod search;
 pub mod walk;
 
-pub use candidates::{Candidates, Everything, Filtered, Literals};
 pub use error::GrepError;
 pub use options::Options;
 pub use search::{Order, Summary, Target, search};

@@ -1,4 +1,4 @@
-//! What is searched for, and what is printed.
+//! Options of a search: patterns, and the form of the output.
 
 /// How letters are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub enum Binary {
     Skip,
 }
 
-/// What is printed of a member.
+/// Part of a member that is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Print {
     /// Its selected lines.
@@ -120,7 +120,7 @@ impl Shown {
     }
 }
 
-/// What is searched for, and what is printed.
+/// Patterns, and the form of the output.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The patterns.
@@ -133,7 +133,7 @@ pub struct Options {
     pub binary: Binary,
     /// Encoding of all members; `None` means that a byte order mark decides.
     pub encoding: Option<String>,
-    /// What is printed.
+    /// Part of a member that is printed.
     pub print: Print,
     /// Number of lines printed before a selected line.
     pub before: usize,

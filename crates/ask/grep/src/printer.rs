@@ -15,7 +15,11 @@ use crate::options::{Options, Print};
 
 pub(crate) enum Printer {
     Lines(Standard<Buffer>),
-    Summary(Summary<Buffer>),
+    Summary {
+        printer: Summary<Buffer>,
+        /// Whether names of members without a selected line are printed.
+        is_without: bool,
+    },
     Json(JSON<Buffer>),
 }
 
@@ -48,7 +52,10 @@ impl Printer {
             .path(options.names.is_yes())
             .exclude_zero(false)
             .path_terminator(options.nul_names.is_yes().then_some(0));
-        Printer::Summary(builder.build(buffer))
+        Printer::Summary {
+            printer: builder.build(buffer),
+            is_without: options.print == Print::NamesWithout,
+        }
     }
 
     fn lines(options: &Options, counts: bool, buffer: Buffer) -> Printer {
@@ -70,7 +77,7 @@ impl Printer {
     pub(crate) fn buffer(&mut self) -> &mut Buffer {
         match self {
             Printer::Lines(printer) => printer.get_mut(),
-            Printer::Summary(printer) => printer.get_mut(),
+            Printer::Summary { printer, .. } => printer.get_mut(),
             Printer::Json(printer) => printer.get_mut(),
         }
     }
@@ -82,12 +89,20 @@ impl Printer {
         path: &Path,
         reader: impl Read,
     ) -> io::Result<Looked> {
+        let is_without = matches!(
+            self,
+            Printer::Summary {
+                is_without: true,
+                ..
+            }
+        );
         macro_rules! look {
             ($printer:expr, $stats:expr) => {{
                 let mut sink = $printer.sink_with_path(matcher, path);
                 searcher.search_reader(matcher, reader, &mut sink)?;
                 Ok(Looked {
-                    has_match: sink.has_match(),
+                    // This sink says whether the name was printed.
+                    has_match: sink.has_match() != is_without,
                     is_binary: sink.binary_byte_offset().is_some(),
                     stats: $stats(&sink),
                 })
@@ -102,7 +117,7 @@ impl Printer {
                     _,
                 >| { sink.stats().cloned() })
             }
-            Printer::Summary(printer) => {
+            Printer::Summary { printer, .. } => {
                 look!(printer, |sink: &grep_printer::SummarySink<'_, '_, _, _>| {
                     sink.stats().cloned()
                 })

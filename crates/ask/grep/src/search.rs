@@ -5,19 +5,22 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 
 use grep_matcher::LineTerminator;
 use grep_printer::Stats;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Encoding, MmapChoice, Searcher, SearcherBuilder};
-use trawl_model::sync::lock;
+use trawl_model::sync::{lock, wait_while};
 use trawl_sets::{Opened, Problem, Set};
 
 use crate::error::GrepError;
 use crate::options::{Binary, Case, Ending, Extent, Options, Print, Select, Syntax};
 use crate::printer::{Looked, Printer};
+
+/// Number of members whose output may wait for its turn.
+const WAITING_MAX: usize = 1024;
 
 /// Order of the members' output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub struct Target<'t> {
 /// What a search found.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
-    /// Whether a line was selected; with [`Print::NamesWithout`], whether a name was printed.
+    /// Whether a line was selected.
     pub has_match: bool,
     /// Number of members that could not be read.
     pub problems: u64,
@@ -53,7 +56,11 @@ pub struct Summary {
 struct Shared<'s, 't> {
     set: &'s Set,
     options: &'s Options,
+    /// Number of the next member or problem, in the order in which the set delivers them.
+    next: Mutex<u64>,
     target: Mutex<Progress<'t>>,
+    /// Notified when output that others wait for was written.
+    written: Condvar,
 }
 
 struct Progress<'t> {
@@ -61,7 +68,7 @@ struct Progress<'t> {
     summary: Summary,
     /// Output that waits for members before it, if the order matters.
     waiting: BTreeMap<u64, Vec<u8>>,
-    /// Position of the member that is written next.
+    /// Number of the member that is written next.
     due: u64,
     has_written: bool,
     failed: Option<io::Error>,
@@ -69,7 +76,7 @@ struct Progress<'t> {
 
 /// Searches the members of a set. `counts` says whether statistics are wanted.
 ///
-/// With [`Order::AsFound`], the set must be ordered, too, and each of its positions delivered.
+/// With [`Order::AsFound`], the set must be ordered, too.
 ///
 /// # Errors
 /// Fails if a pattern or the encoding is invalid, or if the output cannot be written.
@@ -85,6 +92,8 @@ pub fn search(
     let shared = Shared {
         set,
         options,
+        next: Mutex::new(0),
+        written: Condvar::new(),
         target: Mutex::new(Progress {
             target,
             summary: Summary::default(),
@@ -113,7 +122,7 @@ pub fn search(
         .target
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    progress.finish(begun, options)
+    progress.finish(begun)
 }
 
 /// Returns the matcher of the patterns.
@@ -165,11 +174,17 @@ fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> {
 impl Shared<'_, '_> {
     /// Searches members until none is left.
     fn work(&self, matcher: &RegexMatcher, mut searcher: Searcher, mut printer: Printer) {
-        while let Some(member) = self.set.iterate() {
+        while let Some((number, member)) = self.take() {
+            self.room(number);
             let goes_on = match member {
-                Ok(member) => self.member(matcher, &mut searcher, &mut printer, &member),
-                Err(problem) => lock(&self.target).problem(&problem),
+                Ok(member) => self.member(matcher, &mut searcher, &mut printer, (number, &member)),
+                Err(problem) => {
+                    let mut target = lock(&self.target);
+                    target.problem(&problem);
+                    target.put(number, b"", self.options)
+                }
             };
+            self.written.notify_all();
             if !goes_on {
                 self.set.cancel();
                 return;
@@ -177,31 +192,53 @@ impl Shared<'_, '_> {
         }
     }
 
+    /// Returns the next member or problem with its number.
+    fn take(&self) -> Option<(u64, Result<Opened, Problem>)> {
+        // In order, the lock is held while the set is iterated, so that numbers follow its order.
+        let is_ordered = lock(&self.target).target.order == Order::AsFound;
+        if !is_ordered {
+            return Some((0, self.set.iterate()?));
+        }
+        let mut next = lock(&self.next);
+        let member = self.set.iterate()?;
+        *next += 1;
+        Some((*next - 1, member))
+    }
+
+    /// Waits while too much output waits for members before this one.
+    fn room(&self, number: u64) {
+        let target = lock(&self.target);
+        drop(wait_while(&self.written, target, |target| {
+            target.target.order == Order::AsFound
+                && number > target.due
+                && target.waiting.len() >= WAITING_MAX
+                && target.failed.is_none()
+        }));
+    }
+
     fn member(
         &self,
         matcher: &RegexMatcher,
         searcher: &mut Searcher,
         printer: &mut Printer,
-        member: &Opened,
+        (number, member): (u64, &Opened),
     ) -> bool {
         let path = Path::new(OsStr::from_bytes(&member.name));
         printer.buffer().clear();
         let looked = printer.search(matcher, searcher, path, &member.file);
-        lock(&self.target).member(member, looked, printer, self.options)
+        lock(&self.target).member((number, member), looked, printer, self.options)
     }
 }
 
 impl Progress<'_> {
-    /// Returns whether the search goes on.
-    fn problem(&mut self, problem: &Problem) -> bool {
+    fn problem(&mut self, problem: &Problem) {
         self.summary.problems += 1;
         (self.target.problem)(problem);
-        true
     }
 
     fn member(
         &mut self,
-        member: &Opened,
+        (number, member): (u64, &Opened),
         looked: io::Result<Looked>,
         printer: &mut Printer,
         options: &Options,
@@ -209,16 +246,23 @@ impl Progress<'_> {
         match looked {
             Ok(looked) => {
                 let is_skipped = looked.is_binary && options.binary == Binary::Skip;
-                let has_match = looked.has_match && !is_skipped;
-                self.summary.has_match |= match options.print {
-                    Print::NamesWithout => !has_match,
-                    _ => has_match,
-                };
+                self.summary.has_match |= looked.has_match && !is_skipped;
                 if let Some(stats) = &looked.stats {
                     self.summary.stats += stats;
                 }
-                if is_skipped && options.print != Print::NamesWithout {
+                if is_skipped {
                     printer.buffer().clear();
+                }
+                // No line of it was selected, whatever the printer has seen.
+                if is_skipped && options.print == Print::NamesWithout {
+                    let end = if options.nul_names.is_yes() {
+                        b'\0'
+                    } else {
+                        b'\n'
+                    };
+                    let name = [&member.name[..], &[end]].concat();
+                    // The buffer is memory.
+                    let _ = printer.buffer().write_all(&name);
                 }
             }
             Err(source) => {
@@ -227,19 +271,25 @@ impl Progress<'_> {
                 self.problem(&Problem { name, op, source });
             }
         }
-        let written = self.put(member.position, printer.buffer().as_slice(), options);
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
-        }
+        let goes_on = self.put(number, printer.buffer().as_slice(), options);
         let is_done = options.print == Print::Nothing && self.summary.has_match;
-        self.failed.is_none() && !is_done
+        goes_on && !is_done
     }
 
-    fn put(&mut self, position: u64, bytes: &[u8], options: &Options) -> io::Result<()> {
+    /// Writes the output of a member, or keeps it until its turn. Returns whether the search goes
+    /// on.
+    fn put(&mut self, number: u64, bytes: &[u8], options: &Options) -> bool {
+        if let Err(error) = self.try_put(number, bytes, options) {
+            self.failed.get_or_insert(error);
+        }
+        self.failed.is_none()
+    }
+
+    fn try_put(&mut self, number: u64, bytes: &[u8], options: &Options) -> io::Result<()> {
         if self.target.order == Order::AsDone {
             return self.write(bytes, options);
         }
-        self.waiting.insert(position, bytes.to_vec());
+        self.waiting.insert(number, bytes.to_vec());
         while let Some(bytes) = self.waiting.remove(&self.due) {
             self.due += 1;
             self.write(&bytes, options)?;
@@ -255,7 +305,7 @@ impl Progress<'_> {
         if self.has_written && is_lines {
             if options.heading.is_yes() && options.names.is_yes() {
                 self.target.out.write_all(b"\n")?;
-            } else if options.before + options.after > 0 {
+            } else if options.before.max(options.after) > 0 {
                 self.target.out.write_all(b"--\n")?;
             }
         }
@@ -263,11 +313,7 @@ impl Progress<'_> {
         self.target.out.write_all(bytes)
     }
 
-    fn finish(mut self, begun: Instant, options: &Options) -> Result<Summary, GrepError> {
-        // A problem leaves a gap between positions.
-        for bytes in std::mem::take(&mut self.waiting).into_values() {
-            self.write(&bytes, options).map_err(GrepError::Write)?;
-        }
+    fn finish(mut self, begun: Instant) -> Result<Summary, GrepError> {
         if let Some(error) = self.failed {
             return Err(GrepError::Write(error));
         }

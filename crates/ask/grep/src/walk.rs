@@ -89,6 +89,8 @@ impl Walk {
 
 fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     match directory {
+        // `-` alone means standard input.
+        b"" if name == b"-" => b"./-".to_vec(),
         b"" => name.to_vec(),
         _ if directory.ends_with(b"/") => [directory, name].concat(),
         _ => [directory, b"/", name].concat(),

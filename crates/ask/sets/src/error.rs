@@ -1,4 +1,4 @@
-//! Errors of a set as a whole. What is wrong with one member is a [`crate::Problem`].
+//! Errors of a set as a whole. An error of one member is a [`crate::Problem`].
 
 /// Why a set cannot be opened, or ended early.
 #[derive(Debug, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum SetError {
     Name {
         /// The set pathname.
         name: Vec<u8>,
-        /// What is wrong with it, and the remedy.
+        /// The mistake in it, and the remedy.
         why: String,
     },
     /// A thread that fetches could not be started.

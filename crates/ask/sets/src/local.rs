@@ -169,7 +169,7 @@ fn open_if_cached(path: &std::ffi::CStr) -> Result<Option<File>, SysError> {
     }
 }
 
-/// What is known about an open file.
+/// Facts about an open file.
 enum Kind {
     Regular(u64),
     Stream,

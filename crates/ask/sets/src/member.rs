@@ -23,7 +23,8 @@ pub struct Opened {
     pub name: Vec<u8>,
     /// A descriptor at offset 0 whose first bytes have arrived. It can seek, unless `is_stream`.
     pub file: File,
-    /// Whether the bytes come through a pipe, because the object is too large to hold.
+    /// Whether the bytes come through a pipe or a socket, and the descriptor cannot seek: the object is
+    /// too large to hold, or is no regular file.
     pub is_stream: bool,
     /// Where the member lies.
     pub place: PlaceId,

@@ -21,7 +21,7 @@ pub struct Load {
     pub window: f64,
 }
 
-/// What is to be fetched and processed.
+/// The objects to fetch and process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     /// The places.

@@ -23,7 +23,7 @@ pub enum PlaceId {
 pub struct Fetched {
     /// Descriptor at offset 0.
     pub file: File,
-    /// Whether the bytes come through a pipe.
+    /// Whether the bytes come through a pipe or a socket, and the descriptor cannot seek.
     pub is_stream: bool,
     /// Number of bytes that were fetched ahead.
     pub ahead_bytes: u64,
@@ -31,10 +31,10 @@ pub struct Fetched {
     pub was_cached: bool,
 }
 
-/// What is called when a member was fetched or failed, from any thread.
+/// Function that takes a fetched member or its problem; any thread may call it.
 pub type Done = Box<dyn FnOnce(Result<Fetched, Problem>) + Send>;
 
-/// What is known of a member before it is fetched; it decides on the order.
+/// Facts about a member before it is fetched, which decide on the order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// The member's size in bytes.

@@ -46,6 +46,8 @@ struct Stream {
     writer: StreamWriter<Vec<u8>>,
     /// The rows of the batch that is being filled.
     rows: Vec<Cell>,
+    /// Whether rows could not be written: then there is no end mark.
+    is_broken: bool,
 }
 
 impl Arrow {
@@ -75,6 +77,7 @@ impl Renderer for Arrow {
             fields,
             writer,
             rows: Vec::new(),
+            is_broken: false,
         });
         Ok(())
     }
@@ -135,6 +138,9 @@ impl Renderer for Arrow {
             return Ok(());
         };
         stream.flush(out)?;
+        if stream.is_broken {
+            return Err(io::Error::other("rows are missing from the Arrow stream"));
+        }
         stream.writer.finish().map_err(failed)?;
         drain(&mut stream.writer, out)
     }
@@ -143,14 +149,20 @@ impl Renderer for Arrow {
 impl Stream {
     /// Writes the rows so far as a batch.
     fn flush(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.rows.is_empty() {
+        let rows = std::mem::take(&mut self.rows);
+        if rows.is_empty() {
             return Ok(());
         }
-        let rows: Vec<Option<&[Cell]>> = self.rows.iter().map(Cell::parts).collect();
+        let written = self.write(&rows, out);
+        self.is_broken |= written.is_err();
+        written
+    }
+
+    fn write(&mut self, rows: &[Cell], out: &mut dyn Write) -> io::Result<()> {
+        let rows: Vec<Option<&[Cell]>> = rows.iter().map(Cell::parts).collect();
         let arrays = columns::arrays(&self.fields, &rows)?;
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(failed)?;
         self.writer.write(&batch).map_err(failed)?;
-        self.rows.clear();
         drain(&mut self.writer, out)
     }
 }
@@ -168,5 +180,35 @@ fn failed(error: ArrowError) -> io::Error {
     match error {
         ArrowError::IoError(_, error) => error,
         error => io::Error::other(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNT: Field = Field::integer("count", "a count");
+
+    fn written(numbers: &[i128]) -> (Vec<u8>, io::Result<()>) {
+        let (mut arrow, mut out) = (Arrow::default(), Vec::new());
+        arrow.begin(&[COUNT], &mut out).unwrap();
+        for number in numbers {
+            arrow.value(&COUNT, Value::Integer(*number));
+            arrow.end(&mut out).unwrap();
+        }
+        let finished = arrow.finish(&mut out);
+        (out, finished)
+    }
+
+    #[test]
+    fn a_number_that_does_not_fit_leaves_the_stream_without_its_end() {
+        let (whole, finished) = written(&[1, 2]);
+        finished.unwrap();
+        let (broken, finished) = written(&[1, i128::from(i64::MAX) + 1]);
+        let text = finished.unwrap_err().to_string();
+        assert!(text.contains("count is 9223372036854775808"), "{text}");
+        // Length 0 after a continuation mark ends a stream.
+        let end = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+        assert!(whole.ends_with(&end) && !broken.ends_with(&end));
     }
 }

@@ -35,11 +35,21 @@ impl Cells {
     }
 }
 
+/// How a missing value differs from an empty text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nulls {
+    /// Not at all: both are empty.
+    #[default]
+    Empty,
+    /// An empty text is quoted.
+    Distinct,
+}
+
 /// Renders rows as lines of CSV. The buffer of a line serves the next one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Csv {
     cells: Cells,
-    tells_null: bool,
+    nulls: Nulls,
     line: Vec<u8>,
     fields: usize,
     /// Whether the list that is open has elements.
@@ -49,21 +59,16 @@ pub(crate) struct Csv {
 
 impl Csv {
     /// Returns a renderer that writes texts in this way.
-    pub(crate) fn new(cells: Cells) -> Csv {
+    pub(crate) fn new(cells: Cells, nulls: Nulls) -> Csv {
         Csv {
             cells,
+            nulls,
             ..Csv::default()
         }
     }
 
-    /// Returns a renderer in which an empty text is quoted, so that it differs from no value.
-    pub(crate) fn telling_null(mut self) -> Csv {
-        self.tells_null = true;
-        self
-    }
-
     fn text(&mut self, text: &str) {
-        if self.tells_null && text.is_empty() {
+        if self.nulls == Nulls::Distinct && text.is_empty() {
             self.separate();
             return self.line.extend_from_slice(b"\"\"");
         }

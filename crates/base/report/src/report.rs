@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::csv::{Cells, Csv};
+use crate::csv::{Cells, Csv, Nulls};
 use crate::form::Form;
 use crate::json::Json;
 use crate::null::Null;
@@ -30,19 +30,7 @@ pub struct Report<W> {
 impl<W: Write> Report<W> {
     /// Returns a report in a form. In [`Form::Text`] the caller writes text of its own.
     pub fn new(schema: &'static Schema, form: Form, cells: Cells, output: W) -> Report<W> {
-        Report {
-            schema,
-            form,
-            renderer: match form {
-                // A form that this crate does not render: [`Report::with`].
-                Form::Text | Form::Arrow => None,
-                Form::Json => Some(Box::new(Json::default())),
-                Form::Null => Some(Box::new(Null::default())),
-                Form::Csv => Some(Box::new(Csv::new(cells))),
-            },
-            has_begun: false,
-            output,
-        }
+        Report::of(schema, form, renderer(form, cells, Nulls::Empty), output)
     }
 
     /// Returns a report in a form that another crate renders.
@@ -52,10 +40,19 @@ impl<W: Write> Report<W> {
         renderer: Box<dyn Renderer>,
         output: W,
     ) -> Report<W> {
+        Report::of(schema, form, Some(renderer), output)
+    }
+
+    fn of(
+        schema: &'static Schema,
+        form: Form,
+        renderer: Option<Box<dyn Renderer>>,
+        output: W,
+    ) -> Report<W> {
         Report {
             schema,
             form,
-            renderer: Some(renderer),
+            renderer,
             has_begun: false,
             output,
         }
@@ -153,13 +150,12 @@ impl<W: Write> Report<W> {
     }
 }
 
-/// Returns the renderer of a form, for a caller whose fields are known only when it runs: the
-/// result of a query. In CSV an empty text is quoted, so that it differs from null. `None` for
-/// forms that this crate does not render.
-pub fn renderer(form: Form, cells: Cells) -> Option<Box<dyn Renderer>> {
+/// Returns the renderer of a form; `None` for text, and for forms that another crate renders. A
+/// caller whose fields are known only at run time, such as a query's, drives it itself.
+pub fn renderer(form: Form, cells: Cells, nulls: Nulls) -> Option<Box<dyn Renderer>> {
     match form {
         Form::Json => Some(Box::new(Json::default())),
-        Form::Csv => Some(Box::new(Csv::new(cells).telling_null())),
+        Form::Csv => Some(Box::new(Csv::new(cells, nulls))),
         Form::Null => Some(Box::new(Null::default())),
         Form::Text | Form::Arrow => None,
     }
@@ -192,7 +188,7 @@ pub fn csv_line(
     cells: Cells,
     fill: impl FnOnce(&mut Row<'_>),
 ) -> Vec<u8> {
-    let mut csv = Csv::new(cells);
+    let mut csv = Csv::new(cells, Nulls::Empty);
     filled(fields, &mut csv, fill);
     csv.close_row()
 }

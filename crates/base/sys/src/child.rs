@@ -3,8 +3,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
@@ -152,11 +150,7 @@ impl Child {
     /// # Errors
     /// Fails if the result was taken already.
     pub fn reap(&self) -> io::Result<Ended> {
-        let status: ExitStatus = spawn::wait(self.pid)?;
-        Ok(match status.signal() {
-            Some(signal) => Ended::Signal(signal),
-            None => Ended::Code(status.code().unwrap_or(0)),
-        })
+        spawn::wait(self.pid).map(Ended::from)
     }
 
     /// Sends a signal to the command, and with [`Group::Own`] to its whole group. The command must

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
@@ -26,6 +27,15 @@ pub enum Ended {
     Code(i32),
     /// It was terminated by this signal.
     Signal(i32),
+}
+
+impl From<std::process::ExitStatus> for Ended {
+    fn from(status: std::process::ExitStatus) -> Ended {
+        match status.signal() {
+            Some(signal) => Ended::Signal(signal),
+            None => Ended::Code(status.code().unwrap_or(0)),
+        }
+    }
 }
 
 /// A command to run.
@@ -59,11 +69,7 @@ impl Launch<'_> {
             },
             Some(dir) => self.run_after_fork(dir.as_raw_fd()),
         };
-        let status = started?;
-        Ok(match status.signal() {
-            Some(signal) => Ended::Signal(signal),
-            None => Ended::Code(status.code().unwrap_or(0)),
-        })
+        Ok(Ended::from(started?))
     }
 
     fn command(&self) -> Command {
@@ -216,10 +222,84 @@ pub fn argument_limit_bytes() -> usize {
     usize::try_from(limit).unwrap_or(128 << 10)
 }
 
+/// Limits on the words of one command, computed as GNU find and xargs compute them, so that
+/// commands are split at the same places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all words, including the NUL after each.
+    pub bytes: usize,
+    /// Number of words.
+    pub words: usize,
+}
+
+impl Limits {
+    /// Maximum bytes of words per command.
+    const SENSIBLE_BYTES: usize = 128 << 10;
+    /// Bytes reserved for additions of the command to its environment.
+    const HEADROOM_BYTES: usize = 2048;
+
+    /// Returns the limits of this process; `None` if its environment leaves no room.
+    pub fn of_process() -> Option<Limits> {
+        let of_one = |(name, value): (OsString, OsString)| name.len() + value.len() + b"=\0".len();
+        let environment = std::env::vars_os().map(of_one).sum();
+        Limits::new(argument_limit_bytes(), environment)
+    }
+
+    fn new(system_bytes: usize, environment_bytes: usize) -> Option<Limits> {
+        let left = system_bytes
+            .checked_sub(environment_bytes.checked_add(Self::HEADROOM_BYTES)?)
+            .filter(|left| *left > 0)?;
+        Some(Limits {
+            bytes: Self::SENSIBLE_BYTES.min(left),
+            words: (left / size_of::<usize>()).saturating_sub(2).max(1),
+        })
+    }
+}
+
+/// The placeholder in the words of a command.
+pub const BRACES: &[u8] = b"{}";
+
+/// Returns a word with each pair of braces replaced by `with`.
+pub fn fill_in(word: &[u8], with: &[u8]) -> OsString {
+    let mut filled = Vec::with_capacity(word.len() + with.len());
+    let mut rest = word;
+    while let Some(at) = rest.windows(BRACES.len()).position(|two| two == BRACES) {
+        filled.extend_from_slice(&rest[..at]);
+        filled.extend_from_slice(with);
+        rest = &rest[at + BRACES.len()..];
+    }
+    filled.extend_from_slice(rest);
+    OsString::from_vec(filled)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn the_environment_counts() {
+        let limits = |system, environment| Limits::new(system, environment);
+        let plenty = limits(2 << 20, 1000).unwrap();
+        assert_eq!(plenty.bytes, 128 << 10);
+        assert_eq!(plenty.words, ((2 << 20) - 1000 - 2048) / 8 - 2);
+        assert_eq!(limits(128 << 10, 1000).unwrap().bytes, (128 << 10) - 3048);
+        assert_eq!(limits(4096, 4096), None);
+        assert_eq!(limits(4096, 2048), None);
+    }
+
+    #[test]
+    fn braces_are_filled_in_wherever_they_stand() {
+        for (word, expected) in [
+            ("{}", "./a{}"),
+            ("x{}y{}", "x./a{}y./a{}"),
+            ("{{}}", "{./a{}}"),
+            ("{", "{"),
+            ("", ""),
+        ] {
+            assert_eq!(fill_in(word.as_bytes(), b"./a{}"), *expected, "{word}");
+        }
+    }
 
     fn run(words: &[&str], dir: Option<BorrowedFd<'_>>) -> io::Result<Ended> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();

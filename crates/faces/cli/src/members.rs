@@ -12,6 +12,7 @@ use trawl_sets::{Local, Opener};
 use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;
+use crate::failure::Failure;
 use crate::fresh::DEADLINE;
 
 /// Returns what expands names, and what opens members, in the order in which openers are asked.
@@ -33,6 +34,17 @@ pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<
         Arc::new(Local),
     ];
     (expander, openers)
+}
+
+/// Refuses to answer as of an earlier time.
+pub(crate) fn refuse_past(manner: Manner) -> Result<(), Failure> {
+    match manner.at {
+        Some(_) => {
+            let text = "members are the files of now: leave out --at";
+            Err(Failure::Usage(text.into()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Returns what the query engines need to know.

@@ -13,7 +13,7 @@ use trawl_remote::client::{ContentsWish, WithContents};
 
 /// Maximum number of bytes of all files that are held.
 const MOST_BYTES: usize = 16 << 20;
-/// What is taken of one search.
+/// The part of one search that is kept.
 const WISH: ContentsWish = ContentsWish {
     file_bytes: 16 << 10,
     all_bytes: 1 << 20,

@@ -34,9 +34,8 @@ impl Below {
         }
     }
 
-    /// Returns where a file lies whose path has no links; `is_plain` says whether the object itself
-    /// is known to be no link.
-    pub(crate) fn find(&self, name: &[u8], is_plain: bool) -> Option<ServerPath> {
+    /// Returns where a file lies, if there is no link in its path.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<ServerPath> {
         if self.mounts.is_empty() {
             return None;
         }
@@ -53,7 +52,7 @@ impl Below {
         let (address, top) = mount.server.as_ref()?;
         let cut = normal.iter().rposition(|byte| *byte == b'/')?;
         let directory = if cut == 0 { b"/" } else { &normal[..cut] };
-        let is_reached = self.is_reached(directory) && (is_plain || is_openable(&normal));
+        let is_reached = self.is_reached(directory) && is_openable(&normal);
         is_reached.then(|| {
             let below = &normal[mount.point.len().min(normal.len())..];
             let below = below.strip_prefix(b"/").unwrap_or(below);
@@ -119,14 +118,13 @@ mod tests {
             ],
             plain: Mutex::default(),
         };
-        let find = |path: &str, is_plain| {
-            let found = below.find(&bytes(path), is_plain);
+        let find = |path: &str| {
+            let found = below.find(&bytes(path));
             found.map(|found| String::from_utf8(found.path).unwrap())
         };
         let served = Some("/srv/x/d/f".to_owned());
-        assert_eq!(find("m/d/f", false), served);
-        assert_eq!(find("m/d/f", true), served);
-        assert_eq!(find("m//d/./f", false), served);
+        assert_eq!(find("m/d/f"), served);
+        assert_eq!(find("m//d/./f"), served);
         for path in [
             "m/link/f",
             "m/d/l",
@@ -136,8 +134,8 @@ mod tests {
             "m/gone/f",
             "m2/f",
         ] {
-            assert_eq!(find(path, false), None, "{path}");
+            assert_eq!(find(path), None, "{path}");
         }
-        assert!(below.find(b"m/d/f", false).is_none());
+        assert!(below.find(b"m/d/f").is_none());
     }
 }

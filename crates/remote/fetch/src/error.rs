@@ -1,4 +1,4 @@
-//! Errors of names at servers. What is wrong with one member is a [`trawl_sets::Problem`].
+//! Errors of names at servers. An error of one member is a [`trawl_sets::Problem`].
 
 use trawl_remote::RemoteError;
 
@@ -11,7 +11,7 @@ pub enum FetchError {
     Name {
         /// The name as it was given, escaped.
         name: String,
-        /// What is wrong with it, and the remedy.
+        /// The mistake in it, and the remedy.
         why: &'static str,
     },
     /// The address in the name cannot be read.

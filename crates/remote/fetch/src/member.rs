@@ -94,7 +94,11 @@ impl Member {
         self.tries += 1;
         let most = self.ahead_bytes.max(LEAST_BYTES);
         // One byte more than the file has shows whether it has grown.
-        let wanted = self.size_bytes.map_or(most, |size| most.min(size + 1));
+        let wanted = match self.size_bytes {
+            // Files of /proc say 0.
+            None | Some(0) => most,
+            Some(size) => most.min(size.saturating_add(1)),
+        };
         let (pipeline, path) = (self.pipeline.clone(), self.path.clone());
         let next: pipeline::Done = Box::new(move |answer| self.first(answer, done));
         pipeline.fetch(&path, 0, piece_bytes(wanted), next);
@@ -109,6 +113,8 @@ impl Member {
         let most = self.ahead_bytes.max(LEAST_BYTES);
         let had = piece.bytes.len() as u64;
         match had >= size {
+            // It grew while it was read, or has no size, and there may be more.
+            true if had > size && (size > 0 || had >= most) => self.again(done),
             true => self.whole(piece.bytes, done),
             // Later changes might not be visible in the version.
             false if !piece.version.is_settled => self.again(done),

@@ -1,9 +1,10 @@
 //! Opens members at servers, and finds the executor that searches there.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
-use trawl_call::{Executor, Pattern, Root, RootParts};
+use trawl_call::{Attributes, Executor, Pattern, Root, RootParts};
+use trawl_model::FileType;
 use trawl_model::sync::lock;
 use trawl_remote::client::{Patience, Pipeline};
 use trawl_remote::tls::Certificates;
@@ -18,8 +19,9 @@ use crate::error::FetchError;
 use crate::member::Member;
 use crate::name::{ServerPath, prefix_length};
 
-/// File type bits of a mode, and their value for regular files.
-const TYPE: (u32, u32) = (0o170_000, 0o100_000);
+fn is_regular(attributes: &Attributes) -> bool {
+    FileType::from_mode(attributes.mode) == FileType::Regular
+}
 
 /// The servers of a set: opens members whose names begin with an address, and members below this
 /// user's mounts of servers' trees.
@@ -29,7 +31,7 @@ const TYPE: (u32, u32) = (0o170_000, 0o100_000);
 pub struct Servers {
     certificates: Certificates,
     patience: Patience,
-    below: Below,
+    below: OnceLock<Below>,
     arrived: Arc<Arrived>,
     servers: Mutex<HashMap<String, Server>>,
 }
@@ -93,12 +95,13 @@ impl Drop for Servers {
 }
 
 impl Servers {
-    /// Creates the opener. It looks at the mount table; it connects to no server yet.
+    /// Creates the opener. It looks at the mount table when the first member is opened, and connects
+    /// to a server when a member lies there.
     pub fn new(certificates: Certificates, patience: Patience) -> Servers {
         Servers {
             certificates,
             patience,
-            below: Below::now(),
+            below: OnceLock::new(),
             arrived: Arc::default(),
             servers: Mutex::default(),
         }
@@ -124,8 +127,8 @@ impl Servers {
         Ok(())
     }
 
-    /// Returns where a name at a server is searched (small files arrive with the answer), with one call however deep its pattern is;
-    /// `None` if the name is not one of a server. Names below mounts are searched by
+    /// Returns the executor and the directory for a search at a server; small files arrive with the
+    /// answer. `None` if the name is not one of a server. Names below mounts are searched by
     /// [`trawl_remote::mounts::with_servers`].
     ///
     /// # Errors
@@ -169,12 +172,11 @@ impl Servers {
         if let Some(place) = ServerPath::parse(&found.name) {
             return Some(place);
         }
-        let (mask, regular) = TYPE;
-        let mode = found.attributes.map(|attributes| attributes.mode & mask);
-        if mode.is_some_and(|mode| mode != regular) {
+        if found.attributes.is_some_and(|of| !is_regular(&of)) {
             return None;
         }
-        self.below.find(&found.name, mode.is_some()).map(Ok)
+        let below = self.below.get_or_init(Below::now);
+        below.find(&found.name).map(Ok)
     }
 
     fn member(&self, found: &Found, ahead_bytes: u64) -> Result<Member, Problem> {
@@ -189,9 +191,7 @@ impl Servers {
             None => return Err(problem(std::io::ErrorKind::Unsupported.into())),
         };
         let Server { remote, pipeline } = self.server_at(&place.address);
-        let (mask, regular) = TYPE;
-        let attributes = found.attributes;
-        let of_file = attributes.filter(|attributes| attributes.mode & mask == regular);
+        let of_file = found.attributes.filter(is_regular);
         Ok(Member {
             pipeline,
             remote,
@@ -208,7 +208,7 @@ impl Opener for Servers {
     fn place(&self, found: &Found) -> Option<PlaceId> {
         Some(PlaceId::Server(match self.find(found)? {
             Ok(place) => place.address.to_string(),
-            // Opening it says what is wrong.
+            // Opening it reports the mistake.
             Err(_) => String::new(),
         }))
     }

@@ -11,11 +11,11 @@ use trawl_sys::command::Input;
 
 use super::beside::Beside;
 use super::launch::{Outcome, launch};
-use super::limits::Limits;
 use super::{Where, single, words};
 use crate::context::Context;
 use crate::error::FindError;
 use crate::leaf::{Effect, Leaf};
+use trawl_sys::command::Limits;
 
 /// Message for an argument that fits into no command.
 const TOO_LONG: &str = "can not fit single argument within argument list size limit";

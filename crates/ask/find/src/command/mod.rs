@@ -18,9 +18,10 @@ mod batch;
 mod beside;
 mod consent;
 mod launch;
-mod limits;
 mod single;
 mod words;
+
+use trawl_sys::command::Limits;
 
 use crate::error::FindError;
 use crate::leaf::Leaf;
@@ -55,7 +56,10 @@ pub(crate) fn parse(
     consent: Consent,
 ) -> Result<Box<dyn Leaf>, FindError> {
     let words = words::read(args, place, consent)?;
-    let limits = limits::Limits::of_process()?;
+    let limits = Limits::of_process().ok_or_else(|| {
+        let reason = "The environment is too large for exec().";
+        FindError::bad("-exec", reason)
+    })?;
     Ok(match words.ending {
         Ending::Semicolon => Box::new(single::Single::new(words.words, place, consent, limits)),
         Ending::Plus => Box::new(batch::Batch::new(words.words, place, limits)?),

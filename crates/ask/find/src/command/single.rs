@@ -11,11 +11,11 @@ use trawl_text::quote;
 
 use super::beside::Beside;
 use super::launch::{Outcome, launch};
-use super::limits::Limits;
-use super::{Consent, Where, consent, words};
+use super::{Consent, Where, consent};
 use crate::context::Context;
 use crate::leaf::{Effect, Leaf};
 use crate::reference::error_text;
+use trawl_sys::command::{Limits, fill_in};
 
 /// A command whose words are filled in for each entry.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Single {
     }
 
     fn filled_in(&self, entry: &[u8]) -> Option<Vec<OsString>> {
-        let words = self.words.iter().map(|word| words::fill_in(word, entry));
+        let words = self.words.iter().map(|word| fill_in(word, entry));
         let words: Vec<OsString> = words.collect();
         let bytes: usize = words.iter().map(|word| word.as_bytes().len() + 1).sum();
         (bytes <= self.limits.bytes).then_some(words)

@@ -2,17 +2,15 @@
 //! name.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 
 use memchr::memmem;
+use trawl_sys::command::BRACES;
 
 use super::{Consent, Where};
 use crate::context::Races;
 use crate::error::FindError;
 use crate::parser::Arguments;
-
-/// The placeholder for the entry.
-const BRACES: &[u8] = b"{}";
 
 /// The end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,19 +113,6 @@ fn check_search_path(args: &Arguments<'_>) -> Result<(), FindError> {
     Ok(())
 }
 
-/// Returns a word with each pair of braces replaced by the entry.
-pub(super) fn fill_in(word: &[u8], entry: &[u8]) -> OsString {
-    let mut filled = Vec::with_capacity(word.len() + entry.len());
-    let mut rest = word;
-    while let Some(at) = memmem::find(rest, BRACES) {
-        filled.extend_from_slice(&rest[..at]);
-        filled.extend_from_slice(entry);
-        rest = &rest[at + BRACES.len()..];
-    }
-    filled.extend_from_slice(rest);
-    OsString::from_vec(filled)
-}
-
 /// Returns a word unchanged.
 pub(super) fn as_it_is(word: &[u8]) -> OsString {
     OsStr::from_bytes(word).to_owned()
@@ -135,21 +120,7 @@ pub(super) fn as_it_is(word: &[u8]) -> OsString {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::testing::{error_of, program};
-
-    #[test]
-    fn braces_are_filled_in_wherever_they_stand() {
-        for (word, expected) in [
-            ("{}", "./a{}"),
-            ("x{}y{}", "x./a{}y./a{}"),
-            ("{{}}", "{./a{}}"),
-            ("{", "{"),
-            ("", ""),
-        ] {
-            assert_eq!(fill_in(word.as_bytes(), b"./a{}"), *expected, "{word}");
-        }
-    }
 
     #[test]
     fn commands_end_where_find_ends_them() {

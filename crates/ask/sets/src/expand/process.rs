@@ -32,7 +32,7 @@ const NAME_MAX_BYTES: usize = 1 << 20;
 const MESSAGE_MAX_BYTES: usize = 1000;
 
 /// A running program.
-pub(super) struct Process {
+pub struct Process {
     child: Child,
     chunks: Receiver<io::Result<Vec<u8>>>,
     message: Receiver<Vec<u8>>,
@@ -46,7 +46,10 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts a command.
-    pub(super) fn start(mut command: Command, records: Records) -> io::Result<Process> {
+    ///
+    /// # Errors
+    /// Fails if the command or a thread cannot be started.
+    pub fn start(mut command: Command, records: Records) -> io::Result<Process> {
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -80,7 +83,7 @@ impl Process {
 
     /// Returns the next name; `None` at the end of a program that succeeded, or after a cancel. The
     /// failure of a program comes last.
-    pub(super) fn next_name(&mut self, cancel: &Cancel) -> Option<io::Result<Vec<u8>>> {
+    pub fn next_name(&mut self, cancel: &Cancel) -> Option<io::Result<Vec<u8>>> {
         while !self.is_over {
             if cancel.is_cancelled() {
                 self.kill();

@@ -26,7 +26,7 @@ pub(crate) trait Listener: Send + Sync {
     fn grown(&self);
 }
 
-/// What is at a position of the table.
+/// A position of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// A member or a problem.

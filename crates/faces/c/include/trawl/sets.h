@@ -67,7 +67,7 @@ struct trawl_setent {
     size_t name_length; /* without the NUL */
     struct stat *info;  /* attributes as of when the member was found, or NULL if not known */
     int fd;             /* of iterate: a descriptor at offset 0 whose first bytes are there; else -1 */
-    int is_stream;      /* 1: the bytes come through a pipe, and fd cannot seek */
+    int is_stream;      /* 1: a pipe or a socket; fd cannot seek */
     int errsource;      /* TRAWL_SET_ERR_*, 0 for a member */
     int err;            /* an errno, 0 for a member */
 };

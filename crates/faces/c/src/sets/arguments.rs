@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use trawl_fetch::Servers;
 use trawl_open::search::Deferred;
 use trawl_remote::mounts::with_servers;
 use trawl_sets::expand::{Attribute, Commands, Expander, Order, Program, Records};
@@ -92,7 +93,9 @@ pub(crate) fn open(names: &[Vec<u8>], wishes: Wishes) -> Result<Set, Failure> {
     let names: Vec<SetName> = names.iter().map(parse).collect::<Result<_, _>>()?;
     let executor = Deferred::new(wishes.asking.choice()?, with_servers);
     let mut expander = Expander::new(Arc::new(executor));
-    if let Some(program) = program() {
+    // Only queries need the program, and they are written with backslashes.
+    let has_query = names.iter().any(|name| name.text().contains(&b'\\'));
+    if let Some(program) = has_query.then(program).flatten() {
         let arguments = ["set", "-0"].map(OsString::from);
         let engine = Program::new(program, arguments.into());
         expander
@@ -108,7 +111,11 @@ pub(crate) fn open(names: &[Vec<u8>], wishes: Wishes) -> Result<Set, Failure> {
     if wishes.options.ordered {
         expander.order = Order::Csh;
     }
-    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local)];
+    let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local)];
+    // Servers are reached with programs and files that the user's settings name.
+    if !arguments::is_secure() {
+        openers.insert(0, Arc::new(Servers::default()));
+    }
     let names = Box::new(expander.expand(names));
     Ok(Set::open(names, openers, wishes.options)?)
 }

@@ -5,6 +5,8 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::time::Duration;
 
+use trawl_sets::{Options, Set, SetError};
+
 use crate::arguments;
 use crate::exports::{border, kept_failure};
 use crate::failure::{Failure, kept};
@@ -35,7 +37,7 @@ fn record(next: impl FnOnce() -> Result<Option<*mut trawl_setent>, Failure>) -> 
     border(ptr::null_mut(), || next().map_err(kept_failure)?.ok_or(0))
 }
 
-fn opened(set: trawl_sets::Set) -> *mut SetHandle {
+fn opened(set: Set) -> *mut SetHandle {
     Box::into_raw(Box::new(SetHandle::new(set)))
 }
 
@@ -148,6 +150,23 @@ pub unsafe extern "C" fn trawl_set_digest_names(
     })
 }
 
+/// Returns a set made of two others.
+///
+/// # Safety
+/// Both pointers are NULL, or open sets.
+unsafe fn combined(
+    sets: [*mut SetHandle; 2],
+    flags: c_int,
+    combine: fn(&Set, &Set, Options) -> Result<Set, SetError>,
+) -> *mut SetHandle {
+    edge(ptr::null_mut(), || {
+        // SAFETY: the caller promises both.
+        let (one, other) = unsafe { (handle(sets[0])?.set()?, handle(sets[1])?.set()?) };
+        let options = of_sets::combined(flags)?;
+        Ok(opened(combine(one, other, options)?))
+    })
+}
+
 /// Returns a set of the members of either set.
 ///
 /// # Safety
@@ -158,12 +177,8 @@ pub unsafe extern "C" fn trawl_set_union(
     set2: *mut SetHandle,
     flags: c_int,
 ) -> *mut SetHandle {
-    edge(ptr::null_mut(), || {
-        // SAFETY: the caller promises both.
-        let (one, other) = unsafe { (handle(set1)?.set()?, handle(set2)?.set()?) };
-        let options = of_sets::combined(flags)?;
-        Ok(opened(one.union(other, options)?))
-    })
+    // SAFETY: the caller promises it.
+    unsafe { combined([set1, set2], flags, Set::union) }
 }
 
 /// Returns a set of the members of both sets.
@@ -176,12 +191,8 @@ pub unsafe extern "C" fn trawl_set_intersect(
     set2: *mut SetHandle,
     flags: c_int,
 ) -> *mut SetHandle {
-    edge(ptr::null_mut(), || {
-        // SAFETY: the caller promises both.
-        let (one, other) = unsafe { (handle(set1)?.set()?, handle(set2)?.set()?) };
-        let options = of_sets::combined(flags)?;
-        Ok(opened(one.intersect(other, options)?))
-    })
+    // SAFETY: the caller promises it.
+    unsafe { combined([set1, set2], flags, Set::intersect) }
 }
 
 /// Makes the next iteration begin again.

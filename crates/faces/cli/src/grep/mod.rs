@@ -18,6 +18,7 @@ use trawl_call::Cancel;
 use trawl_engines::Directory;
 use trawl_grep::walk::{Admits, Kind, Walk};
 use trawl_grep::{GrepError, Order, Summary, Target};
+use trawl_model::FileType;
 use trawl_sets::expand::Expander;
 use trawl_sets::member::Op;
 use trawl_sets::opener::Fetched;
@@ -42,9 +43,6 @@ Examples:
 Exit codes: 0 a line was selected, 1 none was, 2 an error; with -q, 0 if a line
 was selected before the error.";
 
-/// Bits of a mode that tell the type, and those of a regular file: inode(7).
-const TYPE_BITS: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
 /// Name of standard input among the names.
 const STANDARD_INPUT: &[u8] = b"-";
 
@@ -59,6 +57,7 @@ impl Spec for GrepArgs {
         let (pattern, names) = self.split()?;
         let is_single = self.expression.is_empty() && is_single(&names);
         let options = self.options(pattern, is_single)?;
+        members::refuse_past(setting.manner.then(self.manner))?;
         let members = self.members(setting, names)?;
         // Its output is not held back.
         crate::again::note_begun();
@@ -79,7 +78,7 @@ impl Spec for GrepArgs {
         let flushed = out.flush();
         let summary = searched.map_err(failure)?;
         flushed.map_err(Failure::Write)?;
-        if self.stats {
+        if self.stats && !self.is_json() {
             print_stats(&summary).map_err(Failure::Write)?;
         }
         Ok(match (summary.has_match, summary.problems) {
@@ -101,7 +100,11 @@ fn failure(error: GrepError) -> Failure {
 fn is_single(names: &[Vec<u8>]) -> bool {
     match names {
         [name] if name == STANDARD_INPUT => true,
-        [name] => !name.is_empty() && !Path::new(OsStr::from_bytes(name)).is_dir(),
+        [name] if !name.is_empty() => match Path::new(OsStr::from_bytes(name)).metadata() {
+            Ok(meta) => !meta.is_dir(),
+            // A set may have any number of members.
+            Err(_) => SetName::parse(name).is_ok_and(|set| set.is_plain()),
+        },
         _ => false,
     }
 }
@@ -122,7 +125,9 @@ impl GrepArgs {
         };
         let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
         Ok(match (names.is_empty(), self.expression.is_empty()) {
-            (true, true) if input_has_text() => (pattern, vec![STANDARD_INPUT.to_vec()]),
+            (true, true) if input_has_text() && !self.reads_patterns_from_input() => {
+                (pattern, vec![STANDARD_INPUT.to_vec()])
+            }
             (true, true) => (pattern, vec![Vec::new()]),
             _ => (pattern, names),
         })
@@ -199,9 +204,15 @@ impl GrepArgs {
         let directory = Directory::new(members::settings(index));
         let mut starts = VecDeque::new();
         for start in all {
-            let names = directory.select(&start, &tests);
-            let names = names.map_err(|problem| Failure::Usage(problem.to_string()))?;
-            starts.push_back(Start::Selected { start, names });
+            let search = Search {
+                directory: directory.clone(),
+                tests: tests.clone(),
+            };
+            starts.push_back(Start::Selected {
+                start,
+                search,
+                names: None,
+            });
         }
         Ok(Below {
             starts,
@@ -235,8 +246,16 @@ enum Start {
     /// The entries of a directory that a find expression selects.
     Selected {
         start: Vec<u8>,
-        names: Box<dyn Names>,
+        search: Search,
+        /// `None` before its turn.
+        names: Option<Box<dyn Names>>,
     },
+}
+
+/// A find expression, and what evaluates it.
+struct Search {
+    directory: Directory,
+    tests: Vec<Vec<u8>>,
 }
 
 /// The files at and below the starts, in their order.
@@ -264,7 +283,22 @@ impl Names for Below {
                     self.starts.pop_front();
                     self.walk(name);
                 }
-                Start::Selected { start, names } => match names.next(cancel) {
+                Start::Selected {
+                    start,
+                    search,
+                    names: names @ None,
+                } => match search.directory.select(start, &search.tests) {
+                    Ok(selected) => *names = Some(selected),
+                    Err(problem) => {
+                        self.starts.pop_front();
+                        return Some(Err(problem));
+                    }
+                },
+                Start::Selected {
+                    start,
+                    names: Some(names),
+                    ..
+                } => match names.next(cancel) {
                     None => {
                         self.starts.pop_front();
                     }
@@ -282,6 +316,8 @@ impl Names for Below {
                     Some(Ok(found)) if trawl_sets::name::is_url(&found.name) => {
                         return Some(Ok(found));
                     }
+                    // A file of this name is not standard input.
+                    Some(Ok(found)) if found.name == STANDARD_INPUT => self.walk(b"./-".to_vec()),
                     Some(Ok(found)) => self.walk(found.name),
                     Some(problem) => return Some(problem),
                 },
@@ -294,16 +330,16 @@ impl Names for Below {
 fn selected(start: &[u8], mut found: Found, admits: &Admits) -> Option<Found> {
     let is_file = found
         .attributes
-        .is_none_or(|of| of.mode & TYPE_BITS == REGULAR);
-    let last = found.name.rsplit(|byte| *byte == b'/').next();
-    if !is_file || !admits(last.unwrap_or_default(), Kind::File) {
-        return None;
-    }
-    if !found.name.starts_with(b"/") {
+        .is_none_or(|of| FileType::from_mode(of.mode) == FileType::Regular);
+    // The start itself, which may be a file.
+    if found.name == b"." {
+        found.name = start.to_vec();
+    } else if !found.name.starts_with(b"/") {
         let slash: &[u8] = if start.ends_with(b"/") { b"" } else { b"/" };
         found.name = [start, slash, &found.name].concat();
     }
-    Some(found)
+    let last = found.name.rsplit(|byte| *byte == b'/').next();
+    (is_file && admits(last.unwrap_or_default(), Kind::File)).then_some(found)
 }
 
 /// Returns whether standard input is a pipe or a file, which is then searched by default.

@@ -259,6 +259,16 @@ impl GrepArgs {
         })
     }
 
+    /// Returns whether standard input holds patterns.
+    pub(super) fn reads_patterns_from_input(&self) -> bool {
+        self.file.iter().any(|file| file.as_os_str() == "-")
+    }
+
+    /// Returns whether the output is JSON.
+    pub(super) fn is_json(&self) -> bool {
+        self.form.is_json()
+    }
+
     fn print(&self) -> Print {
         match () {
             () if self.quiet => Print::Nothing,

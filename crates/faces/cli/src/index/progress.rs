@@ -66,7 +66,7 @@ impl Style {
     }
 }
 
-/// Progress of a scan, shown by a thread until this is dropped.
+/// Progress, shown by a thread until this is dropped.
 pub(crate) struct Shown {
     style: Style,
     /// Ends the thread when it is dropped.
@@ -76,16 +76,24 @@ pub(crate) struct Shown {
 
 impl Shown {
     /// Starts to show the progress of a scan; `None` if nothing is shown.
-    pub(crate) fn begin(style: Style, scan: &Arc<Running>) -> Option<Shown> {
+    pub(crate) fn scan(style: Style, scan: &Arc<Running>) -> Option<Shown> {
+        let scan = Arc::clone(scan);
+        Shown::begin(style, move |elapsed| render(style, &scan, elapsed))
+    }
+
+    /// Starts to show what `render` returns after a time; `None` if nothing is shown.
+    pub(crate) fn begin(
+        style: Style,
+        render: impl Fn(Duration) -> String + Send + 'static,
+    ) -> Option<Shown> {
         if style == Style::Silent {
             return None;
         }
         let started = Instant::now();
         let (done, ended) = channel::<()>();
-        let scan = Arc::clone(scan);
         let show = move || {
             while ended.recv_timeout(style.interval()) == Err(RecvTimeoutError::Timeout) {
-                write_error(&render(style, &scan, started.elapsed()));
+                write_error(&render(started.elapsed()));
             }
         };
         // Without the thread, the work is still done, but not shown.
@@ -198,8 +206,8 @@ mod tests {
     #[test]
     fn showing_ends_with_the_work() {
         let scan = Arc::new(Running::new(b"/x"));
-        assert!(Shown::begin(Style::Silent, &scan).is_none());
-        drop(Shown::begin(Style::Json, &scan));
+        assert!(Shown::scan(Style::Silent, &scan).is_none());
+        drop(Shown::scan(Style::Json, &scan));
         assert_eq!(Arc::strong_count(&scan), 1);
     }
 }

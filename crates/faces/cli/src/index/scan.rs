@@ -78,7 +78,7 @@ impl Listener for Teller {
                 if self.telling.style == Style::Json {
                     eprintln!("{}", events::started(scan.root()));
                 }
-                self.progress = Shown::begin(self.telling.style, scan);
+                self.progress = Shown::scan(self.telling.style, scan);
             }
             Event::Issue(issue) => self.issue(issue),
             Event::Ended => self.progress = None,

@@ -157,7 +157,7 @@ impl Spec for SearchArgs {
 
 /// Source that is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Who {
+enum Who {
     Auto,
     Live,
     Index,
@@ -257,9 +257,9 @@ fn remote(address: &OsString, args: &SearchArgs) -> Result<Box<dyn Executor>, Fa
 }
 
 /// The executor of a search, and for an index that is asked in any case its freshness.
-pub(crate) type Asked = (Box<dyn Executor>, Option<Freshness>);
+type Asked = (Box<dyn Executor>, Option<Freshness>);
 
-pub(crate) fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, Failure> {
+fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, Failure> {
     match who {
         Who::Live => Ok((Box::new(LiveWalk::default()), None)),
         Who::Index => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use trawl_call::Attributes;
 use trawl_find::record;
-use trawl_model::Column;
+use trawl_model::{Column, FileType};
 use trawl_report::{Field, Form, Row, fields};
 use trawl_sets::Digest;
 use trawl_text::json::decimal;
@@ -122,16 +122,7 @@ fn text(member: &Digest, args: &SetArgs, ending: Ending) -> Vec<u8> {
 }
 
 fn letter(of: &Attributes) -> char {
-    match of.mode & 0o170_000 {
-        0o100_000 => 'f',
-        0o040_000 => 'd',
-        0o120_000 => 'l',
-        0o010_000 => 'p',
-        0o140_000 => 's',
-        0o060_000 => 'b',
-        0o020_000 => 'c',
-        _ => 'U',
-    }
+    char::from(FileType::from_mode(of.mode).letter())
 }
 
 fn fill(row: &mut Row<'_>, member: &Digest) {

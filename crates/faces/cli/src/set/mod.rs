@@ -84,7 +84,7 @@ pub(crate) struct SetArgs {
     #[arg(long)]
     digest: bool,
     /// Print the number of members
-    #[arg(long, conflicts_with = "digest")]
+    #[arg(long, conflicts_with_all = ["digest", "json", "csv", "arrow", "null"])]
     size: bool,
     /// List or process members in order of their names
     ///
@@ -92,7 +92,7 @@ pub(crate) struct SetArgs {
     #[arg(long)]
     sort: bool,
     /// Write outputs of commands in the order in which members were found
-    #[arg(long)]
+    #[arg(long, requires = "command")]
     ordered: bool,
     /// Run commands in names: %command%
     #[arg(long)]
@@ -101,28 +101,40 @@ pub(crate) struct SetArgs {
     ///
     /// One command at a time uses the terminal and standard input as find -exec does. Several read
     /// from /dev/null, and the output of each is written whole when it ends.
-    #[arg(short, long, value_name = "N", default_value_t = 1)]
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "command"
+    )]
     jobs: usize,
     /// Pass at most N members to a command with {} +
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", requires = "command")]
     max_args: Option<NonZeroUsize>,
     /// Pass each member on standard input instead of by its path
-    #[arg(long)]
+    #[arg(long, requires = "command")]
     stdin: bool,
     /// Do not name members for which the command fails
-    #[arg(short, long)]
+    #[arg(short, long, requires = "command")]
     quiet: bool,
     /// Report the progress of commands in this way
-    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        default_value_t,
+        requires = "command"
+    )]
     progress: ProgressWhen,
     /// Report what fetching cost and what it saved
-    #[arg(long)]
+    #[arg(long, requires = "command")]
     stats: bool,
     /// Report the linear performance model of this run, and its prediction
     ///
     /// Shows the latency and bandwidth of each place as fitted, the times that the model predicts
     /// for a plain loop and for this set, and the time measured.
-    #[arg(long)]
+    #[arg(long, requires = "command")]
     explain: bool,
     #[command(flatten)]
     form: FormArgs<Offered>,
@@ -144,10 +156,7 @@ impl Spec for SetArgs {
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         let manner = setting.manner.then(self.manner);
         manner.prepare();
-        if manner.at.is_some() {
-            let text = "a set has the files of now: leave out --at";
-            return Err(Failure::Usage(text.into()));
-        }
+        members::refuse_past(manner)?;
         match self.command.is_empty() {
             true => listing::list(self, setting.index, manner),
             false => running::run(self, setting.index, manner),
@@ -164,12 +173,12 @@ impl SetArgs {
         }
         let (mut expander, openers) = members::sources(index, manner);
         if self.allow_commands {
-            expander.commands = Commands::Run(Records::Lines);
+            expander.commands = Commands::Run(Records::Either);
         }
         if use_ == Use::Attributes {
             expander.attributes = Attribute::Wanted;
         }
-        if self.sort || self.ordered {
+        if self.sort {
             expander.order = Order::Csh;
         }
         let options = trawl_sets::Options {

@@ -3,10 +3,11 @@
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use trawl_apply::command::Way;
 use trawl_apply::pool::Failed;
 use trawl_apply::{Applied, ApplyError, Command, Counts, Feeding, Listener, Signals, apply};
 use trawl_sets::{Explanation, Problem, Stats};
@@ -17,7 +18,7 @@ use crate::again;
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
-use crate::index::progress::{ProgressWhen, Style, counted};
+use crate::index::progress::{ProgressWhen, Shown, Style, counted};
 use crate::output::{Device, say};
 
 /// Number of failing members that are named.
@@ -32,7 +33,15 @@ pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Res
             "a command prints its own output: leave out the options of lists",
         ));
     }
+    if args.progress == ProgressWhen::Json {
+        return Err(usage("a set has no progress as JSON: use --progress=plain"));
+    }
     let command = Command::parse(&args.command, args.stdin).map_err(usage)?;
+    if args.max_args.is_some() && command.way() == Way::Each {
+        return Err(usage(
+            "-n is for commands with {} +, which take several members",
+        ));
+    }
     again::note_begun();
     trawl_sys::signal::ignore_broken_pipe().map_err(usage)?;
     let signals = Signals::take().map_err(usage)?;
@@ -46,35 +55,36 @@ pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Res
         },
         batch_members: args.max_args.map_or(usize::MAX, NonZeroUsize::get),
     };
-    let counts = Counts::default();
+    let counts = Arc::new(Counts::default());
     let teller = Teller {
         is_quiet: args.quiet,
         failed: AtomicU64::new(0),
+        named: AtomicU64::new(0),
     };
     let mut output = io::stdout();
-    let applied = showing(args.progress, &counts, || {
-        apply(
-            &set,
-            &command,
-            options,
-            &counts,
-            &mut output,
-            &teller,
-            &signals,
-        )
-    });
-    let explanation = args.explain.then(|| set.explain());
+    let progress = shown_progress(args.progress, &counts);
+    let applied = apply(
+        &set,
+        &command,
+        options,
+        &counts,
+        &mut output,
+        &teller,
+        &signals,
+    );
+    drop(progress);
+    let explanation = set.explain();
     let stats = set.close();
+    teller.finish();
     let applied = match applied {
         Ok(applied) => applied,
         Err(error) => return failed(error),
     };
-    teller.finish();
     if args.stats {
-        tell(&stats, &applied);
+        tell(&stats, &applied, explanation.saved);
     }
-    if let Some(explanation) = &explanation {
-        explain(explanation);
+    if args.explain {
+        explain(&explanation);
     }
     Ok(Exit::from_issues(applied.failed + applied.problems))
 }
@@ -131,13 +141,16 @@ fn explain(explanation: &Explanation) {
 struct Teller {
     is_quiet: bool,
     failed: AtomicU64,
+    /// Number of members that messages have covered.
+    named: AtomicU64,
 }
 
 impl Teller {
     fn finish(&self) {
         let failed = self.failed.load(Ordering::Relaxed);
-        if !self.is_quiet && failed > NAMED_MAX {
-            let more = counted(failed - NAMED_MAX, "more member");
+        let named = self.named.load(Ordering::Relaxed);
+        if !self.is_quiet && failed > named {
+            let more = counted(failed - named, "more member");
             say(format_args!("the command failed for {more}"));
         }
     }
@@ -154,58 +167,47 @@ impl Listener for Teller {
             Failed::Ended(Ended::Signal(signal)) => format!("signal {signal} ended the command"),
             Failed::Start(error) => format!("the command cannot be started: {}", cause(error)),
         };
+        let count = members.len() as u64;
+        let before = self.failed.fetch_add(count, Ordering::Relaxed);
+        if self.is_quiet || before >= NAMED_MAX {
+            return;
+        }
+        // One line names a batch, which counts with all its members.
+        self.named.fetch_add(count, Ordering::Relaxed);
         match members {
-            [one] => {
-                let before = self.failed.fetch_add(1, Ordering::Relaxed);
-                if !self.is_quiet && before < NAMED_MAX {
-                    say(format_args!("{}: {how}", shown(one)));
-                }
-            }
-            [first, ..] if !self.is_quiet => {
-                let more = counted(members.len() as u64 - 1, "more member");
+            [one] => say(format_args!("{}: {how}", shown(one))),
+            [first, ..] => {
+                let more = counted(count - 1, "more member");
                 say(format_args!("{} and {more}: {how}", shown(first)));
             }
-            _ => {}
+            [] => {}
         }
     }
 }
 
-/// Shows progress while `work` runs.
-fn showing<T>(when: ProgressWhen, counts: &Counts, work: impl FnOnce() -> T) -> T {
-    let (style, is_wished) = (when.style(), when == ProgressWhen::Plain);
+/// Shows progress while the result is kept; `None` if nothing is shown.
+fn shown_progress(when: ProgressWhen, counts: &Arc<Counts>) -> Option<Shown> {
+    let style = when.style();
     // Commands may write to a terminal themselves. Plain lines are only for those who ask.
     let is_shown = match style {
         Style::Line => Device::of_stdout() != Device::Terminal,
-        Style::Plain => is_wished,
+        Style::Plain => when == ProgressWhen::Plain,
         Style::Json | Style::Silent => false,
     };
-    if !is_shown {
-        return work();
-    }
-    let (done, ended) = channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let every = Duration::from_millis(if style == Style::Line { 100 } else { 5000 });
-            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let members = counted(counts.members.load(Ordering::Relaxed), "member");
-                let failed = counts.failed.load(Ordering::Relaxed);
-                match style {
-                    Style::Line => eprint!("\r\x1b[K{members} done, {failed} failed"),
-                    _ => eprintln!("trawl: {members} done, {failed} failed"),
-                }
-            }
-            if style == Style::Line {
-                eprint!("\r\x1b[K");
-            }
-        });
-        let result = work();
-        drop(done);
-        result
-    })
+    let counts = Arc::clone(counts);
+    let render = move |_| {
+        let members = counted(counts.members.load(Ordering::Relaxed), "member");
+        let failed = counts.failed.load(Ordering::Relaxed);
+        match style {
+            Style::Line => format!("\r\x1b[K{members} done, {failed} failed"),
+            _ => format!("trawl: {members} done, {failed} failed\n"),
+        }
+    };
+    is_shown.then(|| Shown::begin(style, render)).flatten()
 }
 
 /// Reports what fetching cost and saved.
-fn tell(stats: &Stats, applied: &Applied) {
+fn tell(stats: &Stats, applied: &Applied, saved: Duration) {
     let seconds = |time: Duration| format!("{:.3} s", time.as_secs_f64());
     let (members, commands) = (applied.members, applied.commands);
     say(format_args!(
@@ -234,7 +236,5 @@ fn tell(stats: &Stats, applied: &Applied) {
             place.in_flight_max
         ));
     }
-    let alone = stats.fetch_time + applied.command_time;
-    let saved = alone.saturating_sub(applied.elapsed);
     say(format_args!("saved {} against a loop", seconds(saved)));
 }

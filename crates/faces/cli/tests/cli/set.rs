@@ -104,7 +104,7 @@ fn outputs_are_whole_and_in_order() {
         let name = &block[0][..4];
         assert!(block.iter().all(|line| line.starts_with(name)), "{block:?}");
     }
-    let mut ordered = vec!["set", "--ordered"];
+    let mut ordered = vec!["set", "--sort"];
     ordered.extend(&line[1..]);
     let theirs = bash(&site, &format!("ls | xargs -n1 sh -c '{script}' x"));
     assert_eq!(site.trawl(&ordered).stdout, theirs);

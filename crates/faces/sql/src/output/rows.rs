@@ -11,6 +11,7 @@ use arrow::json::writer::{NullableEncoder, make_encoder};
 use arrow::json::{Encoder, EncoderFactory, EncoderOptions};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use trawl_model::sync::lock;
+use trawl_report::csv::Nulls;
 use trawl_report::{Field, Form, Renderer, Value};
 use trawl_text::json::push_integer;
 
@@ -43,7 +44,7 @@ impl Rows {
             fields: fields
                 .map(|(at, column)| field(at, column, reader))
                 .collect(),
-            renderer: trawl_report::renderer(form, cells).ok_or_else(unknown)?,
+            renderer: trawl_report::renderer(form, cells, Nulls::Distinct).ok_or_else(unknown)?,
             sink,
             reader,
             form,
@@ -67,6 +68,7 @@ impl Rows {
             Form::Json => wanted
                 .map(|(field, array)| Column::json(field, array))
                 .collect(),
+            Form::Null => wanted.map(|(_, array)| Column::unchanged(array)).collect(),
             _ => wanted.map(|(_, array)| Column::text(array)).collect(),
         };
         let mut columns = columns?;
@@ -145,11 +147,16 @@ impl<'a> Column<'a> {
         Ok(Column::Json(encoder, Vec::new()))
     }
 
+    /// Returns a column whose bytes are written unchanged, so that `path_raw` gives any path.
+    fn unchanged(array: &'a ArrayRef) -> Result<Column<'a>> {
+        match array.data_type() {
+            DataType::BinaryView => Ok(Column::Bytes(array)),
+            _ => Column::text(array),
+        }
+    }
+
     fn text(array: &'a ArrayRef) -> Result<Column<'a>> {
         let kind = array.data_type();
-        if kind == &DataType::BinaryView {
-            return Ok(Column::Bytes(array));
-        }
         let formatter = ArrayFormatter::try_new(array, text_options()).map_err(arrow_error)?;
         Ok(match kind.is_numeric() || kind.is_temporal() {
             true => Column::Number(array, formatter),

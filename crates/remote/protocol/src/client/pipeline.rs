@@ -19,6 +19,7 @@ use super::connection::{Event, Sender, framed, greeting};
 use super::{Connection, Fetched, Inner, Remote};
 use crate::error::RemoteError;
 use crate::messages::{Ask, ByteRange, Code, Data, End, Ending, FetchRequest, Message};
+use crate::server::PATH_MAX_BYTES;
 use crate::wire::BadFrame;
 
 /// What is called with the answer to a request, on the thread that receives: it must not block.
@@ -106,7 +107,7 @@ impl Pipeline {
     /// `done` gets the answer.
     pub fn fetch(&self, path: &[u8], offset: u64, length: u32, done: Done) {
         let shared = &self.0.0;
-        let path = path.to_vec();
+        let (path, path_bytes) = (path.to_vec(), path.len());
         let job = Job {
             request: FetchRequest(ByteRange {
                 offset,
@@ -119,7 +120,14 @@ impl Pipeline {
         };
         let refused = {
             let mut state = lock(&shared.state);
-            match shared.refusal(&mut state) {
+            // A longer path would be refused; requests must fit into the socket's buffer.
+            let too_long = (path_bytes > PATH_MAX_BYTES).then(|| {
+                Arc::new(RemoteError::TooLong {
+                    bytes: path_bytes,
+                    most: PATH_MAX_BYTES,
+                })
+            });
+            match too_long.or_else(|| shared.refusal(&mut state)) {
                 Some(error) => Some((job, error)),
                 None => {
                     state.waiting.push_back(job);
@@ -200,7 +208,7 @@ impl Shared {
             && let Some(mut job) = state.waiting.pop_front()
         {
             state.id = state.id.checked_add(1).unwrap_or(1);
-            // The server refuses paths that are too long, and a frame holds any it accepts.
+            // A frame holds any path that `fetch` takes.
             if let Ok(frame) = framed(&job.request, state.id) {
                 bytes.extend_from_slice(&frame);
             }
@@ -230,6 +238,8 @@ impl Shared {
             };
             match self.receive(&mut open) {
                 Ok(()) => connection = Some(open),
+                // It refuses the connection itself: the next one would be refused, too.
+                Err(error @ RemoteError::Refused { .. }) => self.leave_alone(error),
                 Err(error) => self.lost(error),
             }
         }

@@ -4,7 +4,6 @@ use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use trawl_call::request::Cancel;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, BodyReader, Proxy};
 
@@ -63,7 +62,6 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     limits: Limits,
     proxies: Proxies,
-    cancel: Cancel,
     /// For plain connections, which need no certificates.
     plain: OnceLock<Agent>,
     encrypted: OnceLock<Agent>,
@@ -84,7 +82,6 @@ pub(crate) struct Response {
 /// The body of an answer.
 pub(crate) struct Body {
     reader: BodyReader<'static>,
-    cancel: Cancel,
 }
 
 impl Client {
@@ -103,7 +100,6 @@ impl Client {
         Client(Arc::new(Inner {
             limits,
             proxies,
-            cancel: Cancel::default(),
             plain: OnceLock::new(),
             encrypted: OnceLock::new(),
         }))
@@ -112,17 +108,6 @@ impl Client {
     /// Returns the limits.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
-    }
-
-    /// Ends all requests in flight soon, and refuses further ones. Waiting for an answer or for
-    /// bytes ends at once; looking up a name and connecting end within [`Limits::connect`].
-    pub fn cancel(&self) {
-        self.0.cancel.cancel();
-        for agent in [&self.0.plain, &self.0.encrypted] {
-            if let Some(agent) = agent.get() {
-                agent.clone().shutdown();
-            }
-        }
     }
 
     /// Asks for an object, following redirects.
@@ -145,9 +130,6 @@ impl Client {
 
     /// Sends one request.
     fn ask(&self, address: Address) -> Result<Answer, WebError> {
-        if self.0.cancel.is_cancelled() {
-            return Err(cancelled());
-        }
         let response = self.agent(&address)?.get(address.url().as_str()).call()?;
         let status = response.status().as_u16();
         let header = |name: &str| response.headers().get(name).map(|value| value.as_bytes());
@@ -173,7 +155,6 @@ impl Client {
             size_bytes,
             body: Body {
                 reader: reader.limit(u64::MAX).reader(),
-                cancel: self.0.cancel.clone(),
             },
         })))
     }
@@ -248,13 +229,6 @@ fn encryption() -> Result<TlsConfig, WebError> {
         .build())
 }
 
-fn cancelled() -> WebError {
-    WebError::Connection(io::Error::new(
-        io::ErrorKind::Interrupted,
-        "the set was closed",
-    ))
-}
-
 impl Body {
     /// Reads until `wanted` bytes have arrived or the body ends. Returns the bytes, and whether the
     /// body has ended.
@@ -289,12 +263,7 @@ impl Body {
     /// If the body breaks off.
     pub(crate) fn read_some(&mut self, piece: &mut [u8]) -> Result<usize, WebError> {
         loop {
-            let read = self.reader.read(piece);
-            // After a cancel, a body of unknown length seems to end.
-            if self.cancel.is_cancelled() {
-                return Err(cancelled());
-            }
-            match read {
+            match self.reader.read(piece) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 other => return other.map_err(WebError::of_io),
             }

@@ -2,11 +2,10 @@
 //! socket, through which a thread sends them.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::net::{SendFlags, send};
 
 use super::client::Body;
@@ -23,16 +22,8 @@ const PIECE_BYTES: usize = 64 << 10;
 /// # Errors
 /// [`WebError::Hold`].
 pub(crate) fn in_memory(bytes: &[u8]) -> Result<File, WebError> {
-    let make = || -> io::Result<File> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let mut file = File::from(memfd_create(c"trawl-object", flags)?);
-        file.write_all(bytes)?;
-        file.rewind()?;
-        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE | SealFlags::SEAL;
-        fcntl_add_seals(&file, seals)?;
-        Ok(file)
-    };
-    make().map_err(WebError::Hold)
+    let file = trawl_sys::file::sealed(c"trawl-object", bytes);
+    file.map_err(|error| WebError::Hold(io::Error::from_raw_os_error(error.errno.0)))
 }
 
 /// Returns the end of a stream that gives these bytes and then the rest of the body.

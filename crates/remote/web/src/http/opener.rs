@@ -58,7 +58,7 @@ impl Opener for Web {
         if !is_url(&found.name) {
             return None;
         }
-        // An invalid URL is this opener's, too: fetching it says what is wrong.
+        // An invalid URL is this opener's, too: fetching it reports the mistake.
         let server = Address::parse(&found.name).map_or_else(|_| String::new(), |a| a.server());
         Some(PlaceId::Server(server))
     }

@@ -15,9 +15,14 @@ const LINKS: [(&[u8], &[u8]); 4] = [
     (b"iframe", b"src"),
 ];
 
+/// Maximum length in bytes of a URL in a page; longer ones are ignored.
+const URL_BYTES: usize = 8 << 10;
+/// Maximum number of bytes of all URLs of a page together.
+const ALL_BYTES: usize = 64 << 20;
+
 /// Returns the documents that a page links to: the targets of `a`, `area`, `frame` and `iframe`,
 /// resolved against the first `base` element or else the page's own URL, without fragments, each
-/// once, in the order of the page.
+/// once, in the order of the page, as far as they fit into [`ALL_BYTES`].
 ///
 /// `bytes` may be anything; they are read as UTF-8, as the HTML standard's tokenizer does (WHATWG
 /// HTML, section 13.2.5). A link to a part of the page itself is no other document.
@@ -26,6 +31,7 @@ pub fn links(bytes: &[u8], page: &Url) -> Vec<Url> {
     own.set_fragment(None);
     let mut seen = HashSet::from([own]);
     let mut base: Option<Url> = None;
+    let is_short = |text: &String| text.len() <= URL_BYTES;
     let mut targets = Vec::new();
     let mut emitter = DefaultEmitter::default();
     // What scripts, styles and titles contain is no markup.
@@ -40,10 +46,15 @@ pub fn links(bytes: &[u8], page: &Url) -> Vec<Url> {
             Some(String::from_utf8_lossy(value).into_owned())
         };
         if &tag.name[..] == b"base" && base.is_none() {
-            base = value(b"href").and_then(|href| page.join(&href).ok());
+            base = value(b"href")
+                .filter(is_short)
+                .and_then(|href| page.join(&href).ok());
         }
         let link = LINKS.iter().find(|(name, _)| &tag.name[..] == *name);
-        targets.extend(link.and_then(|(_, attribute)| value(attribute)));
+        targets.extend(
+            link.and_then(|(_, attribute)| value(attribute))
+                .filter(is_short),
+        );
     }
     let base = base.as_ref().unwrap_or(page);
     let resolved = targets.iter().filter_map(|target| base.join(target).ok());
@@ -53,6 +64,10 @@ pub fn links(bytes: &[u8], page: &Url) -> Vec<Url> {
             url
         })
         .filter(|url| seen.insert(url.clone()))
+        .scan(0, |bytes, url| {
+            *bytes += url.as_str().len();
+            (*bytes <= ALL_BYTES).then_some(url)
+        })
         .collect()
 }
 
