@@ -7,6 +7,7 @@ use std::path::Path;
 use trawl_call::request::Cancel;
 use trawl_sets::expand::Engine;
 use trawl_sets::{Names, Problem};
+use trawl_sys::child::SignalMask;
 
 use crate::Settings;
 use crate::error::EngineError;
@@ -19,12 +20,17 @@ use crate::{expression, sql};
 #[derive(Clone, Debug)]
 pub struct Directory {
     settings: Settings,
+    /// The signals that `trawl-sql` blocks.
+    mask: SignalMask,
 }
 
 impl Directory {
     /// Returns the engine.
     pub fn new(settings: Settings) -> Directory {
-        Directory { settings }
+        Directory {
+            settings,
+            mask: SignalMask::current(),
+        }
     }
 
     /// Returns the entries of a directory that a find expression selects, given as words; as paths
@@ -54,7 +60,7 @@ impl Engine for Directory {
             return self.select(prefix, &words);
         }
         let query = std::str::from_utf8(query).map_err(|_| EngineError::Text.at(prefix))?;
-        let paths = sql::Paths::ask(&self.settings, prefix, query);
+        let paths = sql::Paths::ask(&self.settings, prefix, query, self.mask);
         Ok(Box::new(paths.map_err(|error| error.at(prefix))?))
     }
 }

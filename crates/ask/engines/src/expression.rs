@@ -219,7 +219,6 @@ impl Write for Records<'_> {
                     Outcome::Match(attributes) => attributes,
                     Outcome::Error(_) => None,
                 },
-                content: None,
             };
             let sent = self.sender.send(Ok(found));
             sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;

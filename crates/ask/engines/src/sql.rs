@@ -9,6 +9,7 @@ use trawl_call::Cancel;
 use trawl_sets::expand::Records;
 use trawl_sets::expand::process::Process;
 use trawl_sets::{Found, Names, Problem};
+use trawl_sys::child::SignalMask;
 
 use crate::Settings;
 use crate::error::EngineError;
@@ -103,10 +104,11 @@ impl Paths {
         settings: &Settings,
         prefix: &[u8],
         query: &str,
+        mask: SignalMask,
     ) -> Result<Paths, EngineError> {
         let root = std::fs::canonicalize(OsStr::from_bytes(prefix))?;
         Ok(Paths {
-            process: start(settings, &completed(query))?,
+            process: start(settings, &completed(query), mask)?,
             prefix: prefix.to_vec(),
             root: root.into_os_string().into_vec(),
         })
@@ -131,7 +133,7 @@ impl Names for Paths {
     }
 }
 
-fn start(settings: &Settings, query: &str) -> Result<Process, EngineError> {
+fn start(settings: &Settings, query: &str, mask: SignalMask) -> Result<Process, EngineError> {
     let mut missing = io::Error::from(io::ErrorKind::NotFound);
     for program in &settings.sql_programs {
         let mut command = Command::new(program);
@@ -139,7 +141,7 @@ fn start(settings: &Settings, query: &str) -> Result<Process, EngineError> {
             command.arg("--index").arg(index);
         }
         command.args(["sql", "-0", "--", query]);
-        match Process::start(command, Records::Nul) {
+        match Process::start(command, Records::Nul, mask) {
             Ok(process) => return Ok(process),
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing = error,
             Err(error) => return Err(EngineError::Program(error)),

@@ -106,8 +106,8 @@ fn seconds(time: f64) -> Duration {
     Duration::try_from_secs_f64(time.max(0.0)).unwrap_or(Duration::ZERO)
 }
 
-/// Fits the model to a run. Expansion is added to both predictions where it was not overlapped:
-/// to the plain loop's.
+/// Fits the model to a run. The plain loop's prediction includes the time of expansion; the set's
+/// does not, because the two overlap.
 pub(crate) fn explain<'a>(
     stats: &Stats,
     fits: impl Iterator<Item = (&'a Fit, usize)>,

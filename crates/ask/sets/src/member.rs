@@ -12,7 +12,7 @@ use crate::opener::PlaceId;
 pub struct Digest {
     /// Path or URL of the member, as it would be opened.
     pub name: Vec<u8>,
-    /// The member's attributes, if whoever found it had looked at them.
+    /// The member's attributes, if they came with its name.
     pub attributes: Option<Attributes>,
 }
 

@@ -11,8 +11,6 @@ pub struct Found {
     pub name: Vec<u8>,
     /// Attributes that came with the name.
     pub attributes: Option<Attributes>,
-    /// The whole content of a small object, if it came with the name.
-    pub content: Option<Vec<u8>>,
 }
 
 impl Found {
@@ -21,7 +19,6 @@ impl Found {
         Found {
             name: name.into(),
             attributes: None,
-            content: None,
         }
     }
 }

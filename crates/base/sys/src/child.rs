@@ -52,6 +52,21 @@ impl SignalMask {
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut mask) };
         SignalMask(mask)
     }
+
+    /// Gives a command this mask, which it would else have from the thread that starts it.
+    ///
+    /// Source: <https://man7.org/linux/man-pages/man2/sigprocmask.2.html>
+    pub fn leave_to(self, command: &mut std::process::Command) {
+        let mask = self.0;
+        let go = move || {
+            // SAFETY: the kernel filled the set; no old mask is requested.
+            unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const mask, std::ptr::null_mut()) };
+            Ok(())
+        };
+        // SAFETY: between fork and exec, the closure calls only sigprocmask(2), which is
+        // async-signal-safe.
+        unsafe { std::os::unix::process::CommandExt::pre_exec(command, go) };
+    }
 }
 
 /// A command to start.

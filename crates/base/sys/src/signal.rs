@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::child::SignalMask;
 use crate::error::{Errno, Op, SysError};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -136,10 +137,7 @@ impl PassedOn {
     /// # Errors
     /// Fails if there are too many descriptors.
     pub fn take() -> Result<PassedOn, SysError> {
-        // SAFETY: an all-zero set is memory that the call may fill.
-        let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-        // SAFETY: `before` is valid for writes; nothing is blocked or unblocked.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut before) };
+        let before = SignalMask::current().0;
         let descriptor = descriptor_of(&PASSED_ON)?;
         Ok(PassedOn { descriptor, before })
     }

@@ -31,7 +31,7 @@ pub trait Engine: Send + Sync {
     /// - A returned name is a path or a URL. A relative path is relative to the directory that the
     ///   prefix names, or that contains the file that the prefix names; the caller joins it. A name
     ///   found on a URL must be an absolute URL. The caller also appends the suffix; attributes
-    ///   and content of a name are kept only if there is no suffix.
+    ///   of a name are kept only if there is no suffix.
     /// - An object that turns out to be of another kind gives no names and no problem.
     /// - A query that is invalid, or that cannot be evaluated to its end, is a problem
     ///   ([`crate::member::Op::Expand`]), returned here or in the place of the names that are

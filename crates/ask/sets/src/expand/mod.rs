@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use trawl_call::Executor;
 use trawl_call::request::Cancel;
+use trawl_sys::child::SignalMask;
 
 pub use engine::Engine;
 pub use process::Records;
@@ -121,6 +122,7 @@ impl Expander {
             },
             next: None,
             stack: Vec::new(),
+            mask: SignalMask::current(),
             sorted: None,
             is_sorting: false,
         }
@@ -133,7 +135,7 @@ fn home(user: &[u8]) -> io::Result<Option<Vec<u8>>> {
         return Ok(std::env::home_dir().map(|home| home.into_os_string().into_vec()));
     }
     let found = trawl_sys::identity::home_of(user);
-    found.map_err(|error| io::Error::from_raw_os_error(error.errno.0))
+    found.map_err(io::Error::from)
 }
 
 /// The words of several names, one at a time.
@@ -174,6 +176,8 @@ pub struct Expansion {
     /// A word that was taken but not expanded yet.
     next: Option<Word>,
     stack: Vec<Frame>,
+    /// The signals that commands block.
+    mask: SignalMask,
     /// The ordered rest of a word.
     sorted: Option<std::vec::IntoIter<Result<Found, Problem>>>,
     /// Whether the word that is being expanded has to be ordered as a whole.
@@ -433,7 +437,7 @@ impl Expansion {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(OsStr::from_bytes(text));
         command.current_dir(OsStr::from_bytes(&folder));
-        let process = Process::start(command, records);
+        let process = Process::start(command, records, self.mask);
         let process = process.map_err(|source| problem(shown.clone(), source))?;
         self.push(
             Box::new(Output { process, shown }),

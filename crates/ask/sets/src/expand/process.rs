@@ -11,6 +11,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use trawl_call::request::Cancel;
+use trawl_sys::child::SignalMask;
+use trawl_sys::signal::without_signals;
 
 /// How the names in the output of a command are separated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,11 +47,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command.
+    /// Starts a command that blocks the signals of `mask`: the thread that expands a set blocks
+    /// all signals.
     ///
     /// # Errors
     /// Fails if the command or a thread cannot be started.
-    pub fn start(mut command: Command, records: Records) -> io::Result<Process> {
+    pub fn start(mut command: Command, records: Records, mask: SignalMask) -> io::Result<Process> {
+        mask.leave_to(&mut command);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -75,8 +79,11 @@ impl Process {
         };
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         if let (Some(out), Some(err)) = (out, err) {
-            thread("set-names").spawn(move || send_chunks(out, &chunk))?;
-            thread("set-message").spawn(move || send_message(err, &said))?;
+            without_signals(|| -> io::Result<()> {
+                thread("set-names").spawn(move || send_chunks(out, &chunk))?;
+                thread("set-message").spawn(move || send_message(err, &said))?;
+                Ok(())
+            })?;
         }
         Ok(process)
     }

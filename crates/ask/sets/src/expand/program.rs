@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use trawl_call::request::Cancel;
+use trawl_sys::child::SignalMask;
 
 use super::process::{Process, Records};
 use super::{Engine, directory_of};
@@ -21,6 +22,7 @@ use crate::source::{Found, Names};
 pub struct Program {
     path: PathBuf,
     arguments: Vec<OsString>,
+    mask: SignalMask,
 }
 
 impl Program {
@@ -32,7 +34,11 @@ impl Program {
     pub fn new(path: impl Into<PathBuf>, arguments: Vec<OsString>) -> io::Result<Program> {
         let path = path.into();
         match path.is_absolute() {
-            true => Ok(Program { path, arguments }),
+            true => Ok(Program {
+                path,
+                arguments,
+                mask: SignalMask::current(),
+            }),
             false => Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 "give the absolute path of the program that evaluates queries",
@@ -63,7 +69,7 @@ impl Engine for Program {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments);
         command.arg(OsString::from_vec(query_name(&object, query)));
-        let process = Process::start(command, Records::Nul).map_err(problem)?;
+        let process = Process::start(command, Records::Nul, self.mask).map_err(problem)?;
         let mut folder = directory_of(&object);
         if !folder.ends_with(b"/") {
             folder.push(b'/');

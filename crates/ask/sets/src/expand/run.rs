@@ -16,7 +16,7 @@ use trawl_call::{Attributes, CallError, Executor, LiveWalk, Outcome, Request, Se
 use trawl_sys::CWD;
 use trawl_sys::stat::stat_at_followed;
 
-use super::{Attribute, Order, is_absent, is_there};
+use super::{Attribute, Order, is_absent, is_there, object};
 use crate::member::{Op, Problem};
 use crate::name::Step;
 use crate::source::{Found, Names};
@@ -61,25 +61,14 @@ impl Run {
     }
 
     fn begin(&mut self, cancel: &Cancel) -> Result<(), CallError> {
-        let mut text = Vec::new();
+        // Each alternative is one component longer than the one before.
+        let mut parts: Vec<Vec<u8>> = Vec::new();
         for step in &self.steps {
-            // Each alternative is one component longer than the one before.
-            let above = text
-                .iter()
-                .rposition(|byte| *byte == 0)
-                .map_or(0, |at| at + 1);
-            let above = text[above..].to_vec();
-            if !text.is_empty() {
-                text.push(0);
-            }
-            text.extend_from_slice(&above);
-            text.push(b'/');
-            text.extend_from_slice(&step.text());
+            let above = parts.last().map_or(&b""[..], Vec::as_slice);
+            let part = [above, b"/", &step.text()].concat();
+            parts.push(part);
         }
-        for byte in text.iter_mut().filter(|byte| **byte == 0) {
-            *byte = b'|';
-        }
-        let pattern = Pattern::new(&text, LANGUAGE)?;
+        let pattern = Pattern::new(&parts.join(&b'|'), LANGUAGE)?;
         for step in &self.steps {
             let text = [b"/", &step.text()[..]].concat();
             self.walk
@@ -93,7 +82,7 @@ impl Run {
             },
             ..CallOptions::default()
         };
-        let roots: Vec<Vec<u8>> = self.roots.iter().map(|root| directory(root)).collect();
+        let roots: Vec<Vec<u8>> = self.roots.iter().map(|root| object(root)).collect();
         let request = Request::new(&pattern, &roots, options)?.cancelled_by(cancel.clone());
         self.search = Some(match Search::open(&*self.executor, request.clone()) {
             Err(CallError::NotServed { .. }) => Search::open(&LiveWalk::default(), request)?,
@@ -123,7 +112,7 @@ impl Run {
             let root = record.root as usize;
             let above = self.roots.get(root).map_or(&b""[..], |root| &root[..]);
             let name = match record.path {
-                b"." => directory(above),
+                b"." => object(above),
                 path => [above, path].concat(),
             };
             let depth = 1 + record.path.iter().filter(|byte| **byte == b'/').count();
@@ -268,16 +257,6 @@ fn attributes(name: &[u8]) -> Option<Attributes> {
 
 fn is_link(attributes: &Attributes) -> bool {
     attributes.mode & 0o170_000 == 0o120_000
-}
-
-/// Returns the directory that a prefix of names denotes.
-fn directory(prefix: &[u8]) -> Vec<u8> {
-    let end = prefix.iter().rposition(|byte| *byte != b'/');
-    match (end, prefix.is_empty()) {
-        (Some(end), _) => prefix[..=end].to_vec(),
-        (None, true) => b".".to_vec(),
-        (None, false) => b"/".to_vec(),
-    }
 }
 
 fn expand_problem(name: Vec<u8>, source: io::Error) -> Problem {

@@ -38,12 +38,9 @@ pub(super) struct Sequence {
 
 /// Returns whether a name is a URL: its `//`, `?` and `%` are ordinary then.
 pub fn is_url(text: &[u8]) -> bool {
-    let Some(end) = text.windows(3).position(|three| three == b"://") else {
-        return false;
-    };
-    let scheme = &text[..end];
-    let is_in_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
-    scheme.first().is_some_and(u8::is_ascii_alphabetic) && scheme.iter().all(is_in_scheme)
+    let is_in_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
+    let end = text.iter().take_while(is_in_scheme).count();
+    text.first().is_some_and(u8::is_ascii_alphabetic) && text[end..].starts_with(b"://")
 }
 
 pub(super) fn parse(text: &[u8]) -> Result<Sequence, String> {

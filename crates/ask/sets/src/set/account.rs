@@ -4,7 +4,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use super::flow::Flow;
-use crate::explain::Fit;
+use crate::explain::{Explanation, Fit};
 use crate::stats::{PlaceStats, Stats};
 
 /// Maximum number of consuming threads whose processing is timed.
@@ -84,8 +84,8 @@ impl Account {
     }
 }
 
-/// Returns counts and times so far.
-pub(crate) fn stats(flow: &Flow, members: u64, expansion_time: Duration) -> Stats {
+/// Returns counts and times so far, and the model that they fit.
+pub(crate) fn stats(flow: &Flow, members: u64, expansion_time: Duration) -> (Stats, Explanation) {
     let account = &flow.account;
     let places = flow.places.iter().map(|place| PlaceStats {
         place: place.count.name.clone(),
@@ -127,5 +127,5 @@ pub(crate) fn stats(flow: &Flow, members: u64, expansion_time: Duration) -> Stat
             .map(|place| (&place.count.fit, place.window.limit())),
     );
     stats.saved_time = explanation.saved;
-    stats
+    (stats, explanation)
 }

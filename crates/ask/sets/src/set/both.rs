@@ -34,7 +34,7 @@ struct Bell {
 }
 
 impl Listener for Bell {
-    fn grown(&self) {
+    fn grown(self: Arc<Self>) {
         *lock(&self.count) += 1;
         self.rung.notify_all();
     }
@@ -77,8 +77,10 @@ impl Both {
     }
 
     /// Returns the next entry of this side that belongs to the set, if there is one by now.
-    fn read(&mut self, side: usize) -> Option<Result<Found, Problem>> {
-        while let Some(entry) = self.members(side).describe(self.read[side]) {
+    fn read(&mut self, side: usize, cancel: &Cancel) -> Option<Result<Found, Problem>> {
+        while !cancel.is_cancelled()
+            && let Some(entry) = self.members(side).describe(self.read[side])
+        {
             self.read[side] += 1;
             match entry {
                 Err(problem) => return Some(Err(super::again(&problem))),
@@ -104,7 +106,7 @@ impl Names for Both {
             let progress = [0, 1].map(|side| self.members(side).progress(self.read[side]));
             self.turn = 1 - self.turn;
             for side in [self.turn, 1 - self.turn] {
-                if let Some(entry) = self.read(side) {
+                if let Some(entry) = self.read(side, cancel) {
                     return Some(entry);
                 }
             }

@@ -14,7 +14,7 @@ use super::Options;
 use super::account;
 use super::flow::{Flow, Limits};
 use super::members::{Listener, Members, Progress, SLOW_PULL};
-use crate::explain::{Explanation, explain};
+use crate::explain::Explanation;
 use crate::member::{Op, Opened, Problem};
 use crate::opener::Opener;
 use crate::stats::Stats;
@@ -35,12 +35,11 @@ pub(crate) struct Core {
 }
 
 impl Listener for Core {
-    fn grown(&self) {
-        let flow = lock(&self.flow);
+    fn grown(self: Arc<Self>) {
+        let mut flow = lock(&self.flow);
         self.ready.notify_all();
-        if flow.idle > 0 {
-            self.work.notify_one();
-        }
+        // All workers may wait for fetches.
+        self.need_worker_if_any(&mut flow);
     }
 }
 
@@ -137,14 +136,15 @@ impl Core {
             }
             Err(_) => flow.account.problems += 1,
         }
-        flow.delivered();
         flow.account.answered(asked, false);
         if flow.workers > 0 {
             self.need_worker(flow);
         }
         // Other callers may have reached the end, or, in an ordered set, the next member.
-        if flow.limits.is_ordered || flow.is_drained() {
-            self.ready.notify_all();
+        match flow.limits.is_ordered || flow.is_drained() {
+            true => self.ready.notify_all(),
+            // What was given back lets another caller look.
+            false => self.ready.notify_one(),
         }
     }
 
@@ -228,25 +228,12 @@ impl Core {
         drop(dropped);
     }
 
-    pub(crate) fn stats(&self) -> Stats {
+    /// Returns counts and times so far, and the model that they fit.
+    pub(crate) fn explain(&self) -> (Stats, Explanation) {
         if self.is_foreign() {
-            return Stats::default();
+            return Default::default();
         }
         let (members, expansion) = (self.members.members(), self.members.pull_time());
         account::stats(&lock(&self.flow), members as u64, expansion)
-    }
-
-    pub(crate) fn explain(&self) -> Explanation {
-        let stats = self.stats();
-        if self.is_foreign() {
-            return Explanation::default();
-        }
-        let flow = lock(&self.flow);
-        explain(
-            &stats,
-            flow.places
-                .iter()
-                .map(|place| (&place.count.fit, place.window.limit())),
-        )
     }
 }

@@ -137,7 +137,8 @@ impl Flow {
         self.queued + self.busy == 0 && self.ordered.is_empty() && self.unordered.is_empty()
     }
 
-    fn is_next(&self, position: u32) -> bool {
+    /// Returns whether this position may be delivered now.
+    pub(crate) fn is_next(&self, position: u32) -> bool {
         !self.limits.is_ordered || position == self.next
     }
 
@@ -167,7 +168,8 @@ impl Flow {
         let wish = (left / 16).clamp(least, SHARE_MAX.max(least)).min(known);
         match wish <= left {
             true => Some(wish),
-            false => (self.held == 0 && spare == 0).then_some(left),
+            // In an ordered set, later members hold bytes until this one is delivered.
+            false => (spare == 0 && (self.limits.is_ordered || self.held == 0)).then_some(left),
         }
     }
 
@@ -311,11 +313,6 @@ impl Flow {
         }
     }
 
-    /// Returns whether this outcome may be delivered now, without being put among the others.
-    pub(crate) fn goes_first(&self, position: u32) -> bool {
-        self.is_next(position)
-    }
-
     /// Takes the outcome to deliver next.
     pub(crate) fn pop(&mut self) -> Option<Result<Opened, Problem>> {
         let ready = match self.limits.is_ordered {
@@ -326,10 +323,12 @@ impl Flow {
             self.held -= 1;
             self.bytes -= ready.bytes;
         }
+        self.delivered();
         Some(ready.outcome)
     }
 
-    /// Notes a delivery.
+    /// Notes a delivery, under the lock under which its outcome was taken: a rewind in between would
+    /// count it for the next round.
     pub(crate) fn delivered(&mut self) {
         self.next += u32::from(self.limits.is_ordered);
         // A descriptor was given away: perhaps there is one to be had again.

@@ -23,7 +23,7 @@ pub(crate) const SLOW_PULL: Duration = Duration::from_micros(200);
 /// Told when a member was found or expansion has ended.
 pub(crate) trait Listener: Send + Sync {
     /// The table has grown, or grows no more.
-    fn grown(&self);
+    fn grown(self: Arc<Self>);
 }
 
 /// A position of the table.
@@ -44,11 +44,8 @@ struct Growth {
     names: Option<Box<dyn Names>>,
     is_ended: bool,
     has_expander: bool,
-    /// The last position that somebody asked for.
-    asked: usize,
     /// Up to where the expanding thread goes.
     wanted: usize,
-    content_limit: u64,
     pull_time: Duration,
     listeners: Vec<Weak<dyn Listener>>,
 }
@@ -81,7 +78,14 @@ impl Drop for Use {
     fn drop(&mut self) {
         if self.0.uses.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.cancel.cancel();
-            self.0.grown.notify_all();
+            let names = {
+                let mut growth = lock(&self.0.growth);
+                growth.is_ended |= growth.names.is_some();
+                growth.names.take()
+            };
+            // A command is ended and waited for: without the lock.
+            drop(names);
+            self.0.tell();
         }
     }
 }
@@ -98,11 +102,9 @@ impl Drop for Pull<'_> {
     fn drop(&mut self) {
         let mut growth = lock(&self.members.growth);
         growth.pull_time += self.begin.elapsed();
-        let limit = growth.content_limit;
         match self.next.take() {
-            _ if growth.table.len() >= ENTRIES_MAX => growth.is_ended = true,
             Some(Some(Ok(found))) => {
-                growth.table.insert(found, limit);
+                growth.table.insert(found);
             }
             Some(Some(Err(problem))) => growth.table.problem(problem),
             Some(None) => growth.is_ended = true,
@@ -111,7 +113,9 @@ impl Drop for Pull<'_> {
                 growth.is_ended = true;
             }
         }
-        if growth.table.len() == ENTRIES_MAX {
+        if growth.table.len() == ENTRIES_MAX - 1 && !growth.is_ended {
+            let why = "the set has more members than can be counted: the others are missing";
+            growth.table.problem(broken(why));
             growth.is_ended = true;
         }
         if !growth.is_ended {
@@ -132,15 +136,13 @@ fn broken(why: &str) -> Problem {
 
 impl Members {
     /// Returns a first claim on members that these names bring.
-    pub(crate) fn of(names: Box<dyn Names>, content_limit: u64) -> Use {
+    pub(crate) fn of(names: Box<dyn Names>) -> Use {
         let growth = Growth {
             table: Table::default(),
             names: Some(names),
             is_ended: false,
             has_expander: false,
-            asked: 0,
             wanted: 0,
-            content_limit,
             pull_time: Duration::ZERO,
             listeners: Vec::new(),
         };
@@ -153,7 +155,9 @@ impl Members {
     }
 
     pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
-        lock(&self.growth).listeners.push(listener);
+        let mut growth = lock(&self.growth);
+        growth.listeners.retain(|known| known.strong_count() > 0);
+        growth.listeners.push(listener);
     }
 
     fn tell(&self) {
@@ -185,17 +189,7 @@ impl Members {
         lock(&self.growth).table.contains(name)
     }
 
-    /// Returns a copy of what is at this position, with its content if that is still kept.
-    pub(crate) fn get(&self, position: usize) -> Option<Result<Found, Arc<Problem>>> {
-        let mut growth = lock(&self.growth);
-        let mut entry = growth.table.get(position)?;
-        if let Ok(found) = &mut entry {
-            found.content = growth.table.take_content(position);
-        }
-        Some(entry)
-    }
-
-    /// Returns a copy of what is at this position, without its content.
+    /// Returns a copy of what is at this position.
     pub(crate) fn describe(&self, position: usize) -> Option<Result<Found, Arc<Problem>>> {
         lock(&self.growth).table.get(position)
     }
@@ -203,11 +197,6 @@ impl Members {
     /// Returns what is at this position, and has the expanding thread go on to it.
     pub(crate) fn progress(&self, position: usize) -> Progress {
         let mut growth = lock(&self.growth);
-        let asked = growth.asked;
-        growth.asked = asked.max(position);
-        if growth.has_expander && position > asked && growth.table.content_bytes() > 0 {
-            self.grown.notify_all();
-        }
         if growth.has_expander && position + AHEAD / 2 > growth.wanted {
             growth.wanted = position + AHEAD;
             self.grown.notify_all();
@@ -224,15 +213,6 @@ impl Members {
     pub(crate) fn progress_to(&self, position: usize) -> usize {
         self.progress(position);
         self.length()
-    }
-
-    /// Keeps a content that was taken and not used, if there is room.
-    pub(crate) fn put_content(&self, position: usize, content: Option<Vec<u8>>) {
-        if let Some(content) = content {
-            let mut growth = lock(&self.growth);
-            let limit = growth.content_limit;
-            growth.table.put_content(position, content, limit);
-        }
     }
 
     /// Pulls one name, if nobody else is pulling; returns how long that took.
@@ -289,9 +269,10 @@ impl Members {
         stop: &AtomicBool,
         mut enough: impl FnMut(&Members) -> bool,
     ) {
-        while !enough(self) {
-            let length = lock(&self.growth).table.len();
-            if !self.await_at(length, stop) {
+        loop {
+            // Before the look: a name that comes in between is seen by the next round.
+            let length = self.length();
+            if enough(self) || !self.await_at(length, stop) {
                 return;
             }
         }
@@ -319,25 +300,20 @@ impl Members {
         while !growth.is_ended {
             if self.cancel.is_cancelled() {
                 growth.is_ended = true;
-                growth.names = None;
-                break;
+                let names = growth.names.take();
+                drop(growth);
+                drop(names);
+                self.tell();
+                return;
             }
-            // Contents that came with names wait for their members to be asked for.
-            let has_contents = growth.content_limit > 0
-                && growth.table.content_bytes() > growth.content_limit / 4 * 3;
-            let is_ahead = growth.table.len() >= growth.wanted
-                || has_contents && growth.table.len() > growth.asked;
+            let is_ahead = growth.table.len() >= growth.wanted;
             match if is_ahead { None } else { growth.names.take() } {
                 Some(names) => {
                     drop(growth);
                     self.pull_with(names);
                     growth = lock(&self.growth);
                 }
-                // The cancel of the last user comes without the lock: look again now and then.
-                None => {
-                    let limit = Duration::from_millis(100);
-                    growth = trawl_model::sync::wait_for(&self.grown, growth, limit);
-                }
+                None => growth = wait(&self.grown, growth),
             }
         }
         drop(growth);

@@ -23,8 +23,8 @@ use self::core::Core;
 use crate::error::SetError;
 use crate::explain::Explanation;
 use crate::member::{Digest, Opened, Problem};
-use crate::opener::{Opener, PlaceId};
-use crate::source::{Found, Names};
+use crate::opener::Opener;
+use crate::source::Names;
 use crate::stats::Stats;
 use both::{Both, Kind};
 use members::{Members, Use};
@@ -122,7 +122,7 @@ impl Set {
         openers: Vec<Arc<dyn Opener>>,
         options: Options,
     ) -> Result<Set, SetError> {
-        let claim = Members::of(names, options.ahead_bytes);
+        let claim = Members::of(names);
         let core = Core::new(Arc::clone(claim.members()), openers, &options);
         Ok(Set(Arc::new(Handle {
             core,
@@ -253,13 +253,13 @@ impl Set {
 
     /// Returns counts and times so far.
     pub fn stats(&self) -> Stats {
-        self.0.core.stats()
+        self.0.core.explain().0
     }
 
     /// Returns the performance model's parameters as this run fits them, what it predicts, and
     /// what was measured.
     pub fn explain(&self) -> Explanation {
-        self.0.core.explain()
+        self.0.core.explain().1
     }
 
     /// Ends the use of the set (`setClose`): cancels what is in flight, frees everything, and
@@ -268,12 +268,6 @@ impl Set {
     pub fn close(self) -> Stats {
         self.cancel();
         self.stats()
-    }
-
-    /// Returns the place of this member.
-    pub fn place(&self, found: &Found) -> Option<PlaceId> {
-        let openers = &self.0.core.openers;
-        openers.iter().find_map(|opener| opener.place(found))
     }
 }
 

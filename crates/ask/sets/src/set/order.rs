@@ -38,7 +38,11 @@ fn key(queued: &Queued, is_ordered: bool) -> u64 {
 }
 
 impl Queue {
-    pub(crate) fn push(&mut self, queued: Queued, is_ordered: bool) {
+    pub(crate) fn push(&mut self, mut queued: Queued, is_ordered: bool) {
+        if is_ordered {
+            // Its key is the position: the lift must not skip any.
+            queued.expected.extent = None;
+        }
         let key = (key(&queued, is_ordered), queued.position);
         self.waiting.insert(key, queued);
     }
@@ -155,5 +159,15 @@ mod tests {
         );
         assert_eq!(queue.take().map(|queued| queued.position), Some(1));
         assert_eq!(queue.take().map(|queued| queued.position), Some(2));
+    }
+
+    #[test]
+    fn an_ordered_queue_skips_no_position_for_a_disk() {
+        let at = |extent| Expected {
+            extent: Some(extent),
+            ..Expected::default()
+        };
+        let members = [(0, at(2)), (1, at(9)), (2, at(9))];
+        assert_eq!(taken(&members, true), [0, 1, 2]);
     }
 }

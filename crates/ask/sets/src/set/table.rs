@@ -4,7 +4,7 @@
 //! only. A member costs its name and about 24 bytes, and 144 more if its attributes came with it.
 //! Entries are never removed: once a member, always a member.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -32,8 +32,6 @@ pub(crate) struct Table {
     entries: Vec<Entry>,
     attributes: Vec<Attributes>,
     problems: BTreeMap<u32, Arc<Problem>>,
-    contents: HashMap<u32, Vec<u8>>,
-    content_bytes: u64,
     /// Positions of members by the hash of their names; `NONE` is a free slot.
     slots: Vec<u32>,
     hasher: RandomState,
@@ -49,11 +47,6 @@ impl Table {
     /// Returns the number of members.
     pub(crate) fn members(&self) -> usize {
         self.members
-    }
-
-    /// Returns the number of bytes of contents that came with names and are kept.
-    pub(crate) fn content_bytes(&self) -> u64 {
-        self.content_bytes
     }
 
     fn name(&self, position: usize) -> &[u8] {
@@ -83,9 +76,8 @@ impl Table {
         }
     }
 
-    /// Adds a member, unless its name is known. Its content is kept while all contents together
-    /// stay within `content_limit` bytes.
-    pub(crate) fn insert(&mut self, found: Found, content_limit: u64) -> bool {
+    /// Adds a member, unless its name is known.
+    pub(crate) fn insert(&mut self, found: Found) -> bool {
         if self.members * 4 >= self.slots.len() * 3 {
             self.grow();
         }
@@ -104,20 +96,8 @@ impl Table {
             }
             None => NONE,
         };
-        if let Some(content) = found.content {
-            self.put_content(position as usize, content, content_limit);
-        }
         self.push(attributes);
         true
-    }
-
-    /// Keeps the content of the member at this position, if there is room.
-    pub(crate) fn put_content(&mut self, position: usize, content: Vec<u8>, limit: u64) {
-        let size = content.len() as u64;
-        if self.content_bytes + size <= limit {
-            self.content_bytes += size;
-            self.contents.insert(position as u32, content);
-        }
     }
 
     fn push(&mut self, attributes: u32) {
@@ -132,7 +112,7 @@ impl Table {
         self.push(NONE);
     }
 
-    /// Returns a copy of what is at this position, without its content.
+    /// Returns a copy of what is at this position.
     pub(crate) fn get(&self, position: usize) -> Option<Result<Found, Arc<Problem>>> {
         let entry = self.entries.get(position)?;
         if let Some(problem) = self.problems.get(&(position as u32)) {
@@ -141,18 +121,7 @@ impl Table {
         Some(Ok(Found {
             name: self.name(position).to_vec(),
             attributes: self.attributes.get(entry.attributes as usize).copied(),
-            content: None,
         }))
-    }
-
-    /// Takes the content that came with the name at this position.
-    pub(crate) fn take_content(&mut self, position: usize) -> Option<Vec<u8>> {
-        if self.contents.is_empty() {
-            return None;
-        }
-        let content = self.contents.remove(&(position as u32))?;
-        self.content_bytes -= content.len() as u64;
-        Some(content)
     }
 
     /// Returns whether a member has this name.
@@ -170,7 +139,7 @@ mod tests {
         let mut table = Table::default();
         let name = |number: usize| format!("a/name/of/{}", number % 5000).into_bytes();
         for number in 0..20_000 {
-            assert_eq!(table.insert(Found::named(name(number)), 0), number < 5000);
+            assert_eq!(table.insert(Found::named(name(number))), number < 5000);
         }
         assert_eq!((table.len(), table.members()), (5000, 5000));
         for number in 0..5000 {
@@ -178,21 +147,5 @@ mod tests {
             assert!(table.contains(&name(number)));
         }
         assert!(!table.contains(b"other") && !Table::default().contains(b""));
-    }
-
-    #[test]
-    fn contents_stay_within_the_limit() {
-        let mut table = Table::default();
-        for name in [b"a", b"b", b"c"] {
-            let content = Some(vec![0; 40]);
-            let found = Found {
-                content,
-                ..Found::named(*name)
-            };
-            table.insert(found, 100);
-        }
-        assert_eq!(table.content_bytes(), 80);
-        assert!(table.take_content(0).is_some() && table.take_content(0).is_none());
-        assert!(table.take_content(2).is_none());
     }
 }

@@ -154,7 +154,10 @@ impl Core {
         let looked = catch_unwind(AssertUnwindSafe(|| self.look_at(ticket.position)));
         let looked = looked.unwrap_or_else(|_| {
             let why = std::io::Error::other("the opener panicked");
-            Looked::Here(Err(problem(&Found::named([]), Op::Open, why)), 0)
+            let found = self.members.describe(ticket.position as usize);
+            let found = found.and_then(Result::ok);
+            let found = found.unwrap_or_else(|| Found::named([]));
+            Looked::Here(Err(problem(&found, Op::Open, why)), 0)
         });
         let mut flow = lock(&self.flow);
         if !flow.release(ticket, 0) {
@@ -180,8 +183,11 @@ impl Core {
             }
             Looked::Here(outcome, bytes) => {
                 flow.account.fetched_bytes += bytes;
-                flow.fed();
-                if wants_it && flow.goes_first(ticket.position) {
+                if outcome.is_ok() {
+                    flow.fed();
+                }
+                if wants_it && flow.is_next(ticket.position) {
+                    flow.delivered();
                     return Some(outcome);
                 }
                 flow.put(ticket.position, Ready { outcome, bytes });
@@ -192,7 +198,7 @@ impl Core {
     }
 
     fn look_at(&self, position: u32) -> Looked {
-        let found = match self.members.get(position as usize) {
+        let found = match self.members.describe(position as usize) {
             Some(Ok(found)) => found,
             Some(Err(problem)) => return Looked::Here(Err(super::again(&problem)), 0),
             None => {
@@ -204,7 +210,6 @@ impl Core {
             match how.look(&found) {
                 None => {}
                 Some(Look::Here(place, outcome)) if is_out_of_descriptors(&outcome) => {
-                    self.members.put_content(position as usize, found.content);
                     let expected = crate::opener::Expected::default();
                     return Looked::Away(
                         place,
@@ -221,7 +226,6 @@ impl Core {
                     return Looked::Here(outcome, bytes);
                 }
                 Some(Look::Away(place, expected)) => {
-                    self.members.put_content(position as usize, found.content);
                     return Looked::Away(
                         place,
                         Queued {
@@ -241,20 +245,14 @@ impl Core {
     pub(crate) fn run(self: &Arc<Self>, job: Job, is_worker: bool) {
         let position = job.queued.position as usize;
         let opener = Arc::clone(&self.openers[job.queued.opener]);
-        let found = match self.members.get(position) {
+        let found = match self.members.describe(position) {
             Some(Ok(found)) => found,
             _ => Found::named([]),
         };
         let reserved = job.reserved;
         let completion = Completion {
             core: Arc::clone(self),
-            job: Some((
-                job,
-                Found {
-                    content: None,
-                    ..found.clone()
-                },
-            )),
+            job: Some((job, found.clone())),
         };
         let done: Done = Box::new(move |outcome| completion.finish(outcome));
         let fetched = catch_unwind(AssertUnwindSafe(|| {

@@ -296,4 +296,31 @@ mod tests {
         assert!(std::ptr::eq(kept("a column"), kept("a column")));
         assert_eq!(kept("another"), "another");
     }
+
+    /// Returns the bytes that a form writes of a column of bytes.
+    fn written(form: Form) -> Vec<u8> {
+        use arrow::array::BinaryViewArray;
+        let column: ArrayRef = Arc::new(BinaryViewArray::from_iter([
+            Some(&b"\xff\0"[..]),
+            None,
+            Some(b"a\\"),
+        ]));
+        let batch = RecordBatch::try_from_iter([("b,b", column)]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let sink = Sink::file(&path).unwrap();
+        let cells = (form, Cells::AsTheyAre);
+        let mut rows = Rows::new(cells, &batch.schema(), sink, Reader::Program).unwrap();
+        rows.write(&batch).unwrap();
+        rows.finish().finish().unwrap();
+        std::fs::read(path).unwrap()
+    }
+
+    #[test]
+    fn bytes_are_hexadecimal_in_text_and_unchanged_before_a_nul() {
+        assert_eq!(written(Form::Csv), b"\"b,b\"\nff00\n\n615c\n");
+        assert_eq!(written(Form::Null), b"\xff\0\0a\\\0");
+        let json = b"{\"b,b\":\"ff00\"}\n{\"b,b\":null}\n{\"b,b\":\"615c\"}\n";
+        assert_eq!(written(Form::Json), json);
+    }
 }
