@@ -178,3 +178,37 @@ fn mistakes_name_the_remedy() {
         assert!(String::from_utf8_lossy(&ran.stderr).contains(says), "{ran}");
     }
 }
+
+/// A set name stands for any number of files, so their names are printed; a name that exists is
+/// that file, whatever characters it has.
+#[test]
+fn set_names_are_expanded_and_files_are_named() {
+    let site = site("grep-sets");
+    let own = site.run("grep -c foo {a,sub/b}.c");
+    assert_eq!(
+        sorted(&own.stdout),
+        sorted(b"a.c:3\nsub/b.c:199\n"),
+        "{own}"
+    );
+    let own = site.run("grep -c foo *.c");
+    assert_eq!(own.stdout, b"a.c:3\n", "{own}");
+    std::fs::write(site.tree().join("*.odd"), "foo\n").unwrap();
+    std::fs::write(site.tree().join("x.odd"), "foo\nfoo\n").unwrap();
+    assert_eq!(site.run("grep -c foo *.odd").stdout, b"1\n");
+    // The start of a find expression may be a file.
+    site.index();
+    let own = site.run("grep -c foo a.c -- -type f");
+    assert_eq!(own.stdout, b"a.c:3\n", "{own}");
+    assert_eq!(site.run("grep --at 2020-01-01 foo .").code, Some(2));
+}
+
+#[test]
+fn a_file_called_minus_is_not_standard_input() {
+    let site = site("grep-minus");
+    std::fs::write(site.tree().join("-"), "foo\n").unwrap();
+    for line in ["grep -l foo", "grep -l foo ?"] {
+        let own = site.run(line);
+        let names = String::from_utf8_lossy(&own.stdout).into_owned();
+        assert!(names.lines().any(|name| name == "./-"), "{line}: {own}");
+    }
+}

@@ -306,8 +306,8 @@ mod tests {
             Some(b"a\\"),
         ]));
         let batch = RecordBatch::try_from_iter([("b,b", column)]).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
+        let folder = trawl_testkit::Scratch::new("sql-rows");
+        let path = folder.join("out");
         let sink = Sink::file(&path).unwrap();
         let cells = (form, Cells::AsTheyAre);
         let mut rows = Rows::new(cells, &batch.schema(), sink, Reader::Program).unwrap();
