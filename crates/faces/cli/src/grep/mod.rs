@@ -201,21 +201,17 @@ impl GrepArgs {
         if all.is_empty() {
             all.push(b".".to_vec());
         }
-        let directory = Directory::new(members::settings(index));
-        let mut starts = VecDeque::new();
-        for start in all {
-            let search = Search {
-                directory: directory.clone(),
-                tests: tests.clone(),
-            };
-            starts.push_back(Start::Selected {
-                start,
-                search,
-                names: None,
-            });
-        }
+        let search = Arc::new(Search {
+            directory: Directory::new(members::settings(index)),
+            tests,
+        });
+        let selected = |start| Start::Selected {
+            start,
+            search: Arc::clone(&search),
+            names: None,
+        };
         Ok(Below {
-            starts,
+            starts: all.into_iter().map(selected).collect(),
             admits: self.admits(),
             walk: None,
         })
@@ -246,7 +242,7 @@ enum Start {
     /// The entries of a directory that a find expression selects.
     Selected {
         start: Vec<u8>,
-        search: Search,
+        search: Arc<Search>,
         /// `None` before its turn.
         names: Option<Box<dyn Names>>,
     },
