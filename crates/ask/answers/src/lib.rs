@@ -15,6 +15,7 @@
 //! | [`diff`] | the differences between two snapshots |
 //! | [`history`] | the state of a path in each snapshot |
 //! | [`xattrs`] | extended attributes of entries |
+//! | [`place`] | the mount point and the security context of a file |
 //! | [`growth`] | the size of a tree in each snapshot |
 //!
 //! [`expression`] selects the entries that a question is about.
@@ -35,6 +36,7 @@ pub mod listing;
 pub mod locate;
 mod no_answer;
 mod past;
+pub mod place;
 pub mod stats;
 pub mod top;
 pub mod xattrs;

@@ -1,7 +1,6 @@
 //! The records of an answer: matches and errors.
 
-use trawl_model::Meta;
-use trawl_sys::stat::Time;
+pub use trawl_sys::stat_layout::Attributes;
 
 /// The operation on a path that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,59 +57,6 @@ pub struct Trouble {
     pub source: Source,
     /// The errno of the failure, never 0.
     pub errno: i32,
-}
-
-/// The result of stat(2). Device numbers are encoded as by makedev(3). Not [`Meta`], because packed
-/// records carry any 64-bit number of links, which [`Meta`] cannot hold.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Attributes {
-    /// `st_dev`
-    pub dev: u64,
-    /// `st_ino`
-    pub ino: u64,
-    /// `st_nlink`
-    pub nlink: u64,
-    /// `st_rdev`
-    pub rdev: u64,
-    /// `st_size`, bytes.
-    pub size: u64,
-    /// `st_blocks`, 512 bytes each.
-    pub blocks: u64,
-    /// `st_mode`
-    pub mode: u32,
-    /// `st_uid`
-    pub uid: u32,
-    /// `st_gid`
-    pub gid: u32,
-    /// `st_blksize`, bytes.
-    pub blksize: u32,
-    /// `st_atim`
-    pub atime: Time,
-    /// `st_mtim`
-    pub mtime: Time,
-    /// `st_ctim`
-    pub ctime: Time,
-}
-
-impl Attributes {
-    /// Returns the attributes of an object, as stat(2) would.
-    pub fn of(meta: &Meta) -> Attributes {
-        Attributes {
-            dev: meta.dev.as_u64(),
-            ino: meta.ino,
-            nlink: u64::from(meta.nlink),
-            rdev: meta.rdev.as_u64(),
-            size: meta.size,
-            blocks: meta.blocks,
-            mode: meta.mode,
-            uid: meta.uid.0,
-            gid: meta.gid.0,
-            blksize: meta.blksize,
-            atime: meta.atime,
-            mtime: meta.mtime,
-            ctime: meta.ctime,
-        }
-    }
 }
 
 /// The result for one path.

@@ -7,6 +7,7 @@
 //! - [`Options`]: what a caller chooses. [`Notice`]: what a session reports on the way, in order.
 //! - [`freshness`]: asks daemons to bring an index up to date.
 //! - [`live_part`]: parts of an answer that come from the live file system.
+//! - [`call`]: the executor of a search call, and the freshness of the index that it asks.
 //! - [`at`]: the moment in the past that a question is about.
 //! - [`settings`]: the indexes to ask, and the identity of the asker.
 //! - [`spelling`]: paths as the user began them.
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod at;
+pub mod call;
 mod completeness;
 mod error;
 pub mod freshness;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use trawl_query::AsOf;
 use trawl_sys::SysError;
 
+use crate::freshness::DEADLINE;
 use crate::notice::Notice;
 
 /// Whether a question waits for the daemons that watch the index.
@@ -19,6 +20,17 @@ pub enum Wait {
     Never,
     /// Up to this time. Sources that no daemon watches are reported.
     UpTo(Duration),
+}
+
+impl Wait {
+    /// Returns the maximum time to wait for a daemon that watches; `None` if it is not asked.
+    pub fn deadline(self) -> Option<Duration> {
+        match self {
+            Wait::IfWatched => Some(DEADLINE),
+            Wait::Never => None,
+            Wait::UpTo(deadline) => Some(deadline),
+        }
+    }
 }
 
 /// The time that a question is about, and how fresh the answer must be.

@@ -1,27 +1,61 @@
 //! Results of stat(2) and statx(2) as the bytes that the kernel writes.
 
+use trawl_model::Meta;
+
 use crate::stat::Time;
 
-/// Known attributes of a file.
+/// The result of stat(2). Device numbers are encoded as by makedev(3). Not [`Meta`], because packed
+/// records carry any 64-bit number of links, which [`Meta`] cannot hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(
-    missing_docs,
-    reason = "each is the field of `struct stat` of that name"
-)]
-pub struct RawStat {
+pub struct Attributes {
+    /// `st_dev`
     pub dev: u64,
+    /// `st_ino`
     pub ino: u64,
+    /// `st_nlink`
     pub nlink: u64,
+    /// `st_rdev`
     pub rdev: u64,
+    /// `st_size`, bytes.
     pub size: u64,
+    /// `st_blocks`, 512 bytes each.
     pub blocks: u64,
+    /// `st_mode`
     pub mode: u32,
+    /// `st_uid`
     pub uid: u32,
+    /// `st_gid`
     pub gid: u32,
+    /// `st_blksize`, bytes.
     pub blksize: u32,
+    /// `st_atim`
     pub atime: Time,
+    /// `st_mtim`
     pub mtime: Time,
+    /// `st_ctim`
     pub ctime: Time,
+}
+
+impl Attributes {
+    /// Returns the attributes of an object, as stat(2) would.
+    #[must_use]
+    pub fn of(meta: &Meta) -> Attributes {
+        Attributes {
+            dev: meta.dev.as_u64(),
+            ino: meta.ino,
+            nlink: u64::from(meta.nlink),
+            rdev: meta.rdev.as_u64(),
+            size: meta.size,
+            blocks: meta.blocks,
+            mode: meta.mode,
+            uid: meta.uid.0,
+            gid: meta.gid.0,
+            blksize: meta.blksize,
+            atime: meta.atime,
+            mtime: meta.mtime,
+            ctime: meta.ctime,
+        }
+    }
 }
 
 fn bytes_of<T: Copy>(value: &T) -> Vec<u8> {
@@ -40,10 +74,16 @@ fn bytes_of<T: Copy>(value: &T) -> Vec<u8> {
 }
 
 /// Returns a `struct stat` as bytes.
+#[must_use]
+pub fn stat_bytes(of: &Attributes) -> Vec<u8> {
+    bytes_of(&stat(of))
+}
+
+/// Returns the structure that stat(2) would fill.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/stat.3type.html>
 #[must_use]
-pub fn stat_bytes(of: &RawStat) -> Vec<u8> {
+pub fn stat(of: &Attributes) -> libc::stat {
     // SAFETY: an all-zero `stat` is valid.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     stat.st_dev = of.dev;
@@ -59,14 +99,14 @@ pub fn stat_bytes(of: &RawStat) -> Vec<u8> {
     (stat.st_atime, stat.st_atime_nsec) = (of.atime.secs, of.atime.nanos.into());
     (stat.st_mtime, stat.st_mtime_nsec) = (of.mtime.secs, of.mtime.nanos.into());
     (stat.st_ctime, stat.st_ctime_nsec) = (of.ctime.secs, of.ctime.nanos.into());
-    bytes_of(&stat)
+    stat
 }
 
 /// Returns a `struct statx` as bytes, with all fields that `struct stat` has.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/statx.2.html>
 #[must_use]
-pub fn statx_bytes(of: &RawStat) -> Vec<u8> {
+pub fn statx_bytes(of: &Attributes) -> Vec<u8> {
     // SAFETY: an all-zero `statx` is valid.
     let mut statx: libc::statx = unsafe { std::mem::zeroed() };
     let time = |time: Time, to: &mut libc::statx_timestamp| {
@@ -102,7 +142,7 @@ mod tests {
             secs,
             nanos: nanos as u32,
         };
-        let raw = RawStat {
+        let raw = Attributes {
             dev: known.dev(),
             ino: known.ino(),
             nlink: known.nlink(),

@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use trawl_call::{Attributes, Outcome, RecordRef};
+use trawl_call::{Outcome, RecordRef};
 
 use crate::layout::trawl_searchent;
 
@@ -45,7 +45,7 @@ impl Entry {
         };
         let info = match &record.outcome {
             Outcome::Match(Some(attributes)) => {
-                self.stat = stat(attributes);
+                self.stat = trawl_sys::stat_layout::stat(attributes);
                 &raw mut self.stat
             }
             _ => ptr::null_mut(),
@@ -70,27 +70,4 @@ impl Entry {
 pub(crate) fn nothing() -> libc::stat {
     // SAFETY: the structure consists of numbers, for which zero is a valid value.
     unsafe { std::mem::zeroed() }
-}
-
-/// Returns the structure that stat(2) would fill.
-#[allow(clippy::unnecessary_cast)] // Types differ between processors.
-pub(crate) fn stat(of: &Attributes) -> libc::stat {
-    let mut stat = nothing();
-    stat.st_dev = of.dev;
-    stat.st_ino = of.ino;
-    stat.st_nlink = of.nlink as _;
-    stat.st_rdev = of.rdev;
-    stat.st_size = of.size as _;
-    stat.st_blocks = of.blocks as _;
-    stat.st_mode = of.mode;
-    stat.st_uid = of.uid;
-    stat.st_gid = of.gid;
-    stat.st_blksize = of.blksize as _;
-    stat.st_atime = of.atime.secs;
-    stat.st_mtime = of.mtime.secs;
-    stat.st_ctime = of.ctime.secs;
-    stat.st_atime_nsec = of.atime.nanos as _;
-    stat.st_mtime_nsec = of.mtime.nanos as _;
-    stat.st_ctime_nsec = of.ctime.nanos as _;
-    stat
 }

@@ -13,16 +13,14 @@ use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;
 use crate::failure::Failure;
-use crate::fresh::DEADLINE;
 
 /// Returns what expands names, and what opens members, in the order in which openers are asked.
 /// Nothing is asked before a name needs it.
 pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<Arc<dyn Opener>>) {
-    let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
     let choice = Choice {
         who: AskedSource::Auto,
         index: index.clone(),
-        wait: (!manner.fresh.no_wait).then_some(wait),
+        wait: manner.when().wait.deadline(),
     };
     let mut expander = Expander::new(Arc::new(Deferred::new(choice, with_servers)));
     let client = Client::new(Limits::default());

@@ -11,7 +11,7 @@ use trawl_model::sync::lock;
 use trawl_mount::Tree;
 use trawl_sys::Errno;
 use trawl_sys::seccomp::{InterceptedCall, Listener, Verdict, write_memory};
-use trawl_sys::stat_layout::{RawStat, stat_bytes, statx_bytes};
+use trawl_sys::stat_layout::{stat_bytes, statx_bytes};
 use trawl_sys::wait::{Waker, readable};
 
 use crate::attributes;
@@ -217,10 +217,13 @@ fn meet(
             attributes::answer(asked.thread, &wanted, of, || plant.xattrs(path))
         }
         Need::Stat(form, address) => {
-            let raw = raw(&plant.told(path, of), device);
+            let told = Attributes {
+                dev: device,
+                ..plant.told(path, of)
+            };
             let written = match form {
-                Form::Stat => write_memory(asked.thread, address, &stat_bytes(&raw)),
-                Form::Statx => write_memory(asked.thread, address, &statx_bytes(&raw)),
+                Form::Stat => write_memory(asked.thread, address, &stat_bytes(&told)),
+                Form::Statx => write_memory(asked.thread, address, &statx_bytes(&told)),
             };
             match written {
                 Ok(()) => Verdict::Return(0),
@@ -229,22 +232,4 @@ fn meet(
             }
         }
     })
-}
-
-fn raw(of: &Attributes, dev: u64) -> RawStat {
-    RawStat {
-        dev,
-        ino: of.ino,
-        nlink: of.nlink,
-        rdev: of.rdev,
-        size: of.size,
-        blocks: of.blocks,
-        mode: of.mode,
-        uid: of.uid,
-        gid: of.gid,
-        blksize: of.blksize,
-        atime: of.atime,
-        mtime: of.mtime,
-        ctime: of.ctime,
-    }
 }

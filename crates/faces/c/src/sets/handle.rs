@@ -272,7 +272,7 @@ impl Record {
     }
 
     fn set_attributes(&mut self, attributes: &Attributes) {
-        self.stat = entry::stat(attributes);
+        self.stat = trawl_sys::stat_layout::stat(attributes);
         // A mark: `seen` sets the pointer once the record lies still.
         self.seen.info = ptr::dangling_mut();
     }

@@ -11,10 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_call::options::{DEPTH_DEFAULT, DEPTH_PAPER, Flags, Options};
-use trawl_call::{Executor, LiveWalk, Pattern, Request, Search, ServedBy};
+use trawl_call::{CallError, Executor, Pattern, Request, Search, ServedBy};
+use trawl_open::search::AskedSource;
 use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
 use trawl_report::Schema;
+use trawl_session::call::{Asked, executor};
 
 use self::answer::Answer;
 use crate::arguments::Manner;
@@ -22,10 +24,8 @@ use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
-use crate::fresh::{DEADLINE, Freshness};
 use crate::output::say;
 use crate::scope::say_notice;
-use crate::settings;
 
 const EXAMPLES: &str = "\
 PATTERN matches the last components of paths: x, b/x, *.c, src/*.h. With a
@@ -163,6 +163,16 @@ enum Who {
     Index,
 }
 
+impl From<Who> for AskedSource {
+    fn from(who: Who) -> AskedSource {
+        match who {
+            Who::Auto => AskedSource::Auto,
+            Who::Live => AskedSource::Live,
+            Who::Index => AskedSource::Index,
+        }
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(
     index: Option<PathBuf>,
@@ -174,13 +184,26 @@ pub(crate) fn run(
         let text = "trawl search answers only about now: use trawl find with --at for the past";
         return Err(Failure::Usage(text.into()));
     }
-    let request = request(args)?;
-    let (executor, fresh) = match &args.remote {
-        Some(address) => (remote(address, args)?, None),
-        None => executor(index, args.served_by, manner)?,
+    let pattern = args.pattern()?;
+    let request = args.request(&pattern)?;
+    let asked = match &args.remote {
+        Some(address) => Asked {
+            executor: remote(address, args)?,
+            freshness: None,
+        },
+        None => {
+            let with_servers = trawl_remote::mounts::with_servers;
+            executor(
+                index,
+                args.served_by.into(),
+                manner.when(),
+                &pattern,
+                with_servers,
+            )?
+        }
     };
     let mut answer = Answer::begin(args.form.form(), args.null, &request);
-    let search = Search::open(&*executor, request)?;
+    let search = Search::open(&*asked.executor, request)?;
     let search = match args.depth16 {
         true => search.ending_where_too_deep(),
         false => search,
@@ -191,7 +214,7 @@ pub(crate) fn run(
         let names: Vec<&str> = served_by.iter().map(|who| who.name()).collect();
         say(format_args!("answered by: {}", names.join(", ")));
     }
-    if let Some(mut fresh) = fresh {
+    if let Some(mut fresh) = asked.freshness {
         exit = exit.and(Exit::from_issues(fresh.tell(&say_notice)));
     }
     Ok(exit)
@@ -213,37 +236,47 @@ fn print(mut search: Search, answer: &mut Answer) -> Result<BTreeSet<ServedBy>, 
     Ok(served_by)
 }
 
-fn request(args: &SearchArgs) -> Result<Request, Failure> {
-    let bits = [
-        (Flags::STOPATFIRST, args.stop_at_first),
-        (Flags::METADATA, args.metadata),
-        (Flags::NOFOLLOW, args.no_follow),
-        (Flags::INCLUDEROOT, args.include_root),
-        (Flags::PERIOD, args.period),
-        (Flags::R_OK, args.readable),
-        (Flags::W_OK, args.writable),
-        (Flags::X_OK, args.executable),
-        (Flags::FOLLOW, args.follow),
-        (Flags::XDEV, args.xdev),
-        (Flags::FNMATCH, args.fnmatch),
-    ];
-    let bits = bits.iter().filter(|(_, is_set)| *is_set);
-    let flags = Flags(bits.fold(0, |all, (bit, _)| all | bit));
-    let (language, options) = flags.read()?;
-    let options = Options {
-        max_depth: match args.depth16 {
-            true => DEPTH_PAPER,
-            false => args.max_depth,
-        },
-        ..options
-    };
-    let pattern =
-        Pattern::new(args.pattern.as_bytes(), language).map_err(trawl_call::CallError::Pattern)?;
-    let paths: Vec<&[u8]> = match &args.paths[..] {
-        [] => vec![b"."],
-        paths => paths.iter().map(|path| path.as_bytes()).collect(),
-    };
-    Ok(Request::new(&pattern, &paths, options)?)
+impl SearchArgs {
+    /// Returns the flags of the paper's call that these options stand for.
+    fn flags(&self) -> Flags {
+        let bits = [
+            (Flags::STOPATFIRST, self.stop_at_first),
+            (Flags::METADATA, self.metadata),
+            (Flags::NOFOLLOW, self.no_follow),
+            (Flags::INCLUDEROOT, self.include_root),
+            (Flags::PERIOD, self.period),
+            (Flags::R_OK, self.readable),
+            (Flags::W_OK, self.writable),
+            (Flags::X_OK, self.executable),
+            (Flags::FOLLOW, self.follow),
+            (Flags::XDEV, self.xdev),
+            (Flags::FNMATCH, self.fnmatch),
+        ];
+        let bits = bits.iter().filter(|(_, is_set)| *is_set);
+        Flags(bits.fold(0, |all, (bit, _)| all | bit))
+    }
+
+    fn pattern(&self) -> Result<Pattern, Failure> {
+        let (language, _) = self.flags().read()?;
+        let pattern = Pattern::new(self.pattern.as_bytes(), language);
+        Ok(pattern.map_err(CallError::Pattern)?)
+    }
+
+    fn request(&self, pattern: &Pattern) -> Result<Request, Failure> {
+        let (_, options) = self.flags().read()?;
+        let options = Options {
+            max_depth: match self.depth16 {
+                true => DEPTH_PAPER,
+                false => self.max_depth,
+            },
+            ..options
+        };
+        let paths: Vec<&[u8]> = match &self.paths[..] {
+            [] => vec![b"."],
+            paths => paths.iter().map(|path| path.as_bytes()).collect(),
+        };
+        Ok(Request::new(pattern, &paths, options)?)
+    }
 }
 
 fn remote(address: &OsString, args: &SearchArgs) -> Result<Box<dyn Executor>, Failure> {
@@ -254,25 +287,4 @@ fn remote(address: &OsString, args: &SearchArgs) -> Result<Box<dyn Executor>, Fa
     };
     let address = Address::parse(address)?.with_certificates(certificates);
     Ok(Box::new(Remote::new(address)))
-}
-
-/// The executor of a search, and for an index that is asked in any case its freshness.
-type Asked = (Box<dyn Executor>, Option<Freshness>);
-
-fn executor(index: Option<PathBuf>, who: Who, manner: Manner) -> Result<Asked, Failure> {
-    match who {
-        Who::Live => Ok((Box::new(LiveWalk::default()), None)),
-        Who::Index => {
-            let dirs = settings::indexes_to_ask(index)?;
-            let fresh = Freshness::ask(&dirs, manner.when());
-            let index = trawl_open::search::index(&dirs, fresh.daemons())?;
-            Ok((Box::new(index), Some(fresh)))
-        }
-        Who::Auto => {
-            let wait = manner.fresh.fresh.unwrap_or(DEADLINE);
-            let wait = (!manner.fresh.no_wait).then_some(wait);
-            let here = Box::new(trawl_open::search::auto(index, wait)?);
-            Ok((trawl_remote::mounts::with_servers(here), None))
-        }
-    }
 }

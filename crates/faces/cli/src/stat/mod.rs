@@ -5,15 +5,16 @@
 //! directories above a source's root (`%m`).
 
 mod file_system;
-mod place;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
+use trawl_answers::place;
 use trawl_find::record;
 use trawl_model::rows::Row;
 use trawl_model::{FileType, Timestamp};
+use trawl_query::Start;
 use trawl_report::listing::Item;
 use trawl_report::stat::acl::{self, Ids, Lists, Naming};
 use trawl_report::stat::{Context, Escapes, Format, Subject, values};
@@ -28,10 +29,10 @@ use trawl_text::zone::Zone;
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::forms::{FormArgs, Objects};
 use crate::getfattr::Slash;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, say};
 use crate::rows;
 use crate::scope::{Depth, Follow, PATHS_AT_ONCE, Session, row_of};
 
@@ -189,7 +190,7 @@ pub(crate) fn run(
             ..item
         };
         let format = formats.of(shown.file_type());
-        let (mount, label) = place::of(&mut session, format, &start, given)?;
+        let (mount, label) = place_of(&mut session, format, &start, given)?;
         let context = Context {
             owners: &owners,
             time: &time,
@@ -214,6 +215,32 @@ impl Formats {
             _ => &self.usual,
         }
     }
+}
+
+/// Returns the mount point and the security context, each only if the format shows it.
+fn place_of(
+    session: &mut Session,
+    format: &Format,
+    start: &Start,
+    given: &OsStr,
+) -> Result<(Vec<u8>, Vec<u8>), Failure> {
+    let mount = match format.has(b'm') {
+        true => place::mount_point(session, start)?,
+        false => Vec::new(),
+    };
+    let label = match format.has(b'C') {
+        true => place::security_context(session, start)?,
+        false => Some(Vec::new()),
+    };
+    let Some(label) = label else {
+        let given = quoted(given.as_bytes());
+        say(format_args!(
+            "failed to get security context of {given}: no data available"
+        ));
+        session.worsen(Exit::Issues);
+        return Ok((mount, b"?".to_vec()));
+    };
+    Ok((mount, label))
 }
 
 /// Returns a line of JSON.
