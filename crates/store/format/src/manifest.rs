@@ -190,23 +190,6 @@ pub struct Manifest {
 }
 
 impl Totals {
-    /// Adds another shard's sums.
-    pub fn add(&mut self, other: &Totals) {
-        self.entries = self.entries.wrapping_add(other.entries);
-        self.files = self.files.wrapping_add(other.files);
-        self.dirs = self.dirs.wrapping_add(other.dirs);
-        self.symlinks = self.symlinks.wrapping_add(other.symlinks);
-        self.others = self.others.wrapping_add(other.others);
-        self.size_bytes = self.size_bytes.wrapping_add(other.size_bytes);
-        self.blocks = self.blocks.wrapping_add(other.blocks);
-        self.links = self.links.wrapping_add(other.links);
-        self.xattrs = self.xattrs.wrapping_add(other.xattrs);
-        self.issues = self.issues.wrapping_add(other.issues);
-        self.listed = self.listed.wrapping_add(other.listed);
-    }
-}
-
-impl Totals {
     /// Returns the sums in stored order.
     pub fn numbers(&self) -> [u64; 11] {
         [
@@ -254,19 +237,22 @@ impl Totals {
         }
     }
 
+    /// Adds another shard's sums.
+    pub fn add(&mut self, other: &Totals) {
+        self.combine(other, u64::wrapping_add);
+    }
+
     /// Subtracts sums that were added before.
     pub fn subtract(&mut self, other: &Totals) {
-        self.entries = self.entries.wrapping_sub(other.entries);
-        self.files = self.files.wrapping_sub(other.files);
-        self.dirs = self.dirs.wrapping_sub(other.dirs);
-        self.symlinks = self.symlinks.wrapping_sub(other.symlinks);
-        self.others = self.others.wrapping_sub(other.others);
-        self.size_bytes = self.size_bytes.wrapping_sub(other.size_bytes);
-        self.blocks = self.blocks.wrapping_sub(other.blocks);
-        self.links = self.links.wrapping_sub(other.links);
-        self.xattrs = self.xattrs.wrapping_sub(other.xattrs);
-        self.issues = self.issues.wrapping_sub(other.issues);
-        self.listed = self.listed.wrapping_sub(other.listed);
+        self.combine(other, u64::wrapping_sub);
+    }
+
+    fn combine(&mut self, other: &Totals, by: fn(u64, u64) -> u64) {
+        let mut numbers = self.numbers();
+        for (own, other) in numbers.iter_mut().zip(other.numbers()) {
+            *own = by(*own, other);
+        }
+        *self = Totals::from_numbers(numbers);
     }
 }
 
