@@ -65,15 +65,24 @@ impl Site {
         self.scratch.path()
     }
 
-    /// Describes how the answers to these words differ, if they differ twice:
-    /// time may pass a limit between the two programs.
+    /// Describes how the answers to these words differ, if find's own answer is the same before and
+    /// after ours: otherwise time passes limits meanwhile, and both are asked again.
     pub(crate) fn difference(&self, words: &[Vec<u8>]) -> Option<String> {
-        self.difference_now(words)
-            .and_then(|_| self.difference_now(words))
+        let mut theirs = self.ask_find(words);
+        let mut difference = self.difference_to(&theirs, words)?;
+        for _ in 0..100 {
+            let again = self.ask_find(words);
+            if again == theirs {
+                break;
+            }
+            theirs = again;
+            difference = self.difference_to(&theirs, words)?;
+        }
+        Some(difference)
     }
 
-    fn difference_now(&self, words: &[Vec<u8>]) -> Option<String> {
-        let (theirs, ours) = (self.ask_find(words), self.ask_ours(words));
+    fn difference_to(&self, theirs: &Answer, words: &[Vec<u8>]) -> Option<String> {
+        let ours = self.ask_ours(words);
         let shown: Vec<String> = words
             .iter()
             .map(|w| format!("'{}'", lines::visible(w)))
