@@ -7,6 +7,7 @@
 //! | `~` `~user` | at the beginning: a home directory |
 //! | `prefix/\query\suffix` | the names that a query on the object `prefix` gives, each with `suffix` |
 //! | `prefix/%command%suffix` | the names that a command prints in the directory `prefix` |
+//! | `trawl://host/path` | names at a server, with everything above in `path` but queries and commands |
 //! | `\\` `%%` `[*]` | the character itself; brackets quote any one special character |
 //!
 //! The paper, section 3.2: *A name in the extended syntax can have a set specification in any
@@ -24,7 +25,7 @@ mod words;
 
 use std::sync::Arc;
 
-pub use parse::is_url;
+pub use parse::{is_url, server_prefix};
 pub(crate) use words::{Piece, Step, Word};
 
 use crate::error::SetError;
@@ -74,12 +75,13 @@ impl SetName {
     /// Returns the set pathname that names exactly this path, whatever bytes it has. A path with a
     /// NUL byte has none, as [`SetName::parse`] says.
     pub fn literal(path: &[u8]) -> Vec<u8> {
-        let special = match parse::is_url(path) {
-            true => SPECIAL_IN_URL,
-            false => SPECIAL,
-        };
+        let url_length = parse::url_length(path);
         let mut text = Vec::with_capacity(path.len());
-        for byte in path {
+        for (at, byte) in path.iter().enumerate() {
+            let special = match at < url_length {
+                true => SPECIAL_IN_URL,
+                false => SPECIAL,
+            };
             match special.contains(byte) {
                 true => text.extend_from_slice(&[b'[', *byte, b']']),
                 false => text.push(*byte),

@@ -26,11 +26,9 @@ pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<
     let client = Client::new(Limits::default());
     expander.engines = trawl_engines::engines(&settings(index));
     expander.engines.push(Arc::new(Pages::new(client.clone())));
-    let openers: Vec<Arc<dyn Opener>> = vec![
-        Arc::new(Web::new(client)),
-        Arc::new(Servers::default()),
-        Arc::new(Local),
-    ];
+    let servers = Arc::new(Servers::default());
+    expander.servers = Some(servers.executor());
+    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Web::new(client)), servers, Arc::new(Local)];
     (expander, openers)
 }
 

@@ -25,5 +25,5 @@ pub mod servers;
 mod stream;
 
 pub use error::FetchError;
-pub use name::{ServerPath, prefix_length};
-pub use servers::{ServerRoot, Servers};
+pub use name::ServerPath;
+pub use servers::Servers;

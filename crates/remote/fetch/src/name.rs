@@ -15,6 +15,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_remote::Address;
+use trawl_sets::name::server_prefix;
 
 use crate::error::FetchError;
 
@@ -35,34 +36,13 @@ pub struct ServerPath {
     pub path: Vec<u8>,
 }
 
-/// Returns the length of the prefix of a name, which a grammar has to take literally; `None` if the
-/// name is not one of a server. The rest of the name is empty or begins with a slash.
-pub fn prefix_length(name: &[u8]) -> Option<usize> {
-    let (scheme, _) = SCHEMES
-        .iter()
-        .find(|(scheme, _)| name.starts_with(scheme))?;
-    let rest = &name[scheme.len()..];
-    let length = match *scheme {
-        // The prefix ends with the colon.
-        b"unix://" => match rest.windows(2).position(|two| two == b":/") {
-            Some(at) => at + 1,
-            None => rest.len(),
-        },
-        _ => {
-            let slash = rest.iter().position(|byte| *byte == b'/');
-            slash.unwrap_or(rest.len())
-        }
-    };
-    Some(scheme.len() + length)
-}
-
 impl ServerPath {
     /// Parses a name; `None` if it is not one of a server. Without a path it is the server's `/`.
     ///
     /// # Errors
     /// Fails if the server's address is invalid, or the path contains a NUL byte.
     pub fn parse(name: &[u8]) -> Option<Result<ServerPath, FetchError>> {
-        let (prefix, path) = name.split_at(prefix_length(name)?);
+        let (prefix, path) = name.split_at(server_prefix(name)?);
         let shown = || name.escape_ascii().to_string();
         if path.contains(&0) {
             let why = "a path cannot contain a NUL byte";
@@ -113,7 +93,7 @@ mod tests {
             ),
             ("unix:///run/s", "unix:///run/s", "unix:/run/s", "/"),
         ] {
-            assert_eq!(prefix_length(name.as_bytes()), Some(prefix.len()), "{name}");
+            assert_eq!(server_prefix(name.as_bytes()), Some(prefix.len()), "{name}");
             let read = ServerPath::parse(name.as_bytes()).unwrap().unwrap();
             assert_eq!(read.address.to_string(), address, "{name}");
             assert_eq!(read.path, path.as_bytes(), "{name}");

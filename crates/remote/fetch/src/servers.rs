@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
-use trawl_call::{Attributes, Executor, Pattern, Root, RootParts};
+use trawl_call::{Attributes, CallError, Executor, LiveWalk, Request, Root, RootParts, Stream};
 use trawl_model::FileType;
 use trawl_model::sync::lock;
 use trawl_remote::client::{Patience, Pipeline};
 use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
 use trawl_sets::member::{Op, Problem};
+use trawl_sets::name::server_prefix;
 use trawl_sets::opener::{Done, Fetched, Opener, PlaceId};
 use trawl_sets::source::Found;
 
@@ -17,7 +18,7 @@ use crate::arrived::Arrived;
 use crate::below::Below;
 use crate::error::FetchError;
 use crate::member::Member;
-use crate::name::{ServerPath, prefix_length};
+use crate::name::ServerPath;
 
 fn is_regular(attributes: &Attributes) -> bool {
     FileType::from_mode(attributes.mode) == FileType::Regular
@@ -34,40 +35,6 @@ pub struct Servers {
     below: OnceLock<Below>,
     arrived: Arc<Arrived>,
     servers: Mutex<HashMap<String, Server>>,
-}
-
-/// A directory of a server, for a search.
-#[derive(Clone)]
-pub struct ServerRoot {
-    /// Asks the server.
-    pub executor: Arc<dyn Executor>,
-    /// The directory's path on the server.
-    pub path: Vec<u8>,
-    /// The directory's name in the set.
-    pub shown: Vec<u8>,
-}
-
-impl std::fmt::Debug for ServerRoot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let shown = self.shown.escape_ascii().to_string();
-        f.debug_tuple("ServerRoot").field(&shown).finish()
-    }
-}
-
-impl ServerRoot {
-    /// Returns the root of a request in which this pattern is searched for below the directory.
-    /// With `RootForm::Included`, the paths of records are names in the set.
-    pub fn root(&self, number: u32, pattern: Pattern) -> Root {
-        let parts = RootParts {
-            number,
-            path: self.path.clone(),
-            shown: self.shown.clone(),
-            prefix: Vec::new(),
-            pattern,
-            skip: Vec::new(),
-        };
-        Root::of_parts(parts, None)
-    }
 }
 
 #[derive(Clone)]
@@ -114,7 +81,7 @@ impl Servers {
     /// Fails if the prefix is not one of a name at a server.
     pub fn define(&self, prefix: &[u8], address: Address) -> Result<(), FetchError> {
         let stands_for = match ServerPath::parse(prefix) {
-            Some(place) if prefix_length(prefix) == Some(prefix.len()) => place?.address,
+            Some(place) if server_prefix(prefix) == Some(prefix.len()) => place?.address,
             _ => {
                 return Err(FetchError::Name {
                     name: prefix.escape_ascii().to_string(),
@@ -127,22 +94,11 @@ impl Servers {
         Ok(())
     }
 
-    /// Returns the executor and the directory for a search at a server; small files arrive with the
-    /// answer. `None` if the name is not one of a server. Names below mounts are searched by
+    /// Returns the executor for searches at servers: the roots of a request are names at one
+    /// server, and small files arrive with the answer. Names below mounts are searched by
     /// [`trawl_remote::mounts::with_servers`].
-    ///
-    /// # Errors
-    /// Fails if the name cannot be read.
-    pub fn search(&self, name: &[u8]) -> Option<Result<ServerRoot, FetchError>> {
-        let place = match ServerPath::parse(name)? {
-            Ok(place) => place,
-            Err(error) => return Some(Err(error)),
-        };
-        Some(Ok(ServerRoot {
-            executor: self.arrived.executor(self.server_at(&place.address).remote),
-            path: place.path,
-            shown: name.to_vec(),
-        }))
+    pub fn executor(self: &Arc<Servers>) -> Arc<dyn Executor> {
+        Arc::new(AtServers(Arc::clone(self)))
     }
 
     /// Ends all requests: members that are being fetched become problems. Streams that were
@@ -202,6 +158,53 @@ impl Servers {
             tries: 0,
         })
     }
+}
+
+/// Asks the server that the roots name.
+struct AtServers(Arc<Servers>);
+
+impl Executor for AtServers {
+    fn begin(&self, request: Request) -> Result<Box<dyn Stream>, CallError> {
+        let mut address = None;
+        let mut roots = Vec::new();
+        for root in request.roots() {
+            let place = match ServerPath::parse(root.path()) {
+                Some(place) => place.map_err(|error| not_served(root, error))?,
+                None => return Err(not_served(root, "it is not a name at a server")),
+            };
+            if *address.get_or_insert_with(|| place.address.clone()) != place.address {
+                return Err(not_served(root, "it is a name at another server"));
+            }
+            roots.push(at_server(root, place.path));
+        }
+        let Some(address) = address else {
+            return LiveWalk::default().begin(request);
+        };
+        let there = Request::of_roots(roots, *request.options())?;
+        let there = there.cancelled_by(request.cancel().clone());
+        let remote = self.0.server_at(&address).remote;
+        self.0.arrived.executor(remote).begin(there)
+    }
+}
+
+fn not_served(root: &Root, why: impl ToString) -> CallError {
+    CallError::NotServed {
+        path: root.path().escape_ascii().to_string(),
+        why: why.to_string(),
+    }
+}
+
+/// Returns the root at its path on the server; records keep its name.
+fn at_server(root: &Root, path: Vec<u8>) -> Root {
+    let parts = RootParts {
+        number: root.number(),
+        path,
+        shown: root.shown().to_vec(),
+        prefix: root.prefix().to_vec(),
+        pattern: root.pattern().clone(),
+        skip: root.skip().to_vec(),
+    };
+    Root::of_parts(parts, None)
 }
 
 impl Opener for Servers {

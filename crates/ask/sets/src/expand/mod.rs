@@ -4,6 +4,7 @@
 //! the first names are there before the others are known:
 //! - [`engine`]: what evaluates queries, implemented outside this crate; [`program`]: an engine that
 //!   is another program.
+//! - `several`: searches at several servers, at the same time.
 //! - `run`: components with wildcards, answered by one search call.
 //! - [`process`]: commands, whose output is names.
 //!
@@ -15,6 +16,7 @@ pub mod engine;
 pub mod process;
 pub mod program;
 mod run;
+mod several;
 
 use std::ffi::OsStr;
 use std::io;
@@ -32,10 +34,11 @@ pub use process::Records;
 pub use program::Program;
 
 use crate::member::{Op, Problem};
-use crate::name::{Piece, SetName, Word, is_url};
+use crate::name::{Piece, SetName, Step, Word, is_url, server_prefix};
 use crate::source::{Found, Names};
 use process::Process;
 use run::Run;
+use several::Several;
 
 /// Maximum number of directories in one search call.
 const ROOTS_MAX: usize = 1024;
@@ -79,6 +82,9 @@ pub type Homes = Arc<dyn Fn(&[u8]) -> io::Result<Option<Vec<u8>>> + Send + Sync>
 pub struct Expander {
     /// Answers searches for wildcards.
     pub executor: Arc<dyn Executor>,
+    /// Answers searches at servers, for roots that begin with the address of one server
+    /// ([`server_prefix`]); without it, such names become a problem.
+    pub servers: Option<Arc<dyn Executor>>,
     /// Evaluate queries; the first that accepts an object is asked.
     pub engines: Vec<Arc<dyn Engine>>,
     /// Whether commands are run.
@@ -102,6 +108,7 @@ impl Expander {
     pub fn new(executor: Arc<dyn Executor>) -> Expander {
         Expander {
             executor,
+            servers: None,
             engines: Vec::new(),
             commands: Commands::default(),
             order: Order::default(),
@@ -266,6 +273,7 @@ impl Expansion {
         // One run orders its names itself; what follows it can change their order.
         let has_order = self.expander.order == Order::Csh && rest.len() > 1;
         self.is_sorting = has_order && rest.iter().all(is_plain);
+        let is_server = is_server(&root);
         let mut roots = vec![root];
         while !has_order
             && roots.len() < ROOTS_MAX
@@ -273,7 +281,8 @@ impl Expansion {
         {
             let same = match word.home {
                 Some(_) => None,
-                None => split(&word.pieces).filter(|(_, other)| *other == rest),
+                None => split(&word.pieces)
+                    .filter(|(root, other)| *other == rest && self::is_server(root) == is_server),
             };
             match same {
                 Some((root, _)) => roots.push(root),
@@ -283,7 +292,7 @@ impl Expansion {
                 }
             }
         }
-        self.run(roots, &Arc::from(rest), 0);
+        self.run(roots, &Arc::from(rest), 0)?;
         Ok(None)
     }
 
@@ -311,13 +320,53 @@ impl Expansion {
         Ok(pieces)
     }
 
-    fn run(&mut self, roots: Vec<Vec<u8>>, pieces: &Arc<[Piece]>, at: usize) {
-        if let Some(Piece::Run(steps)) = pieces.get(at) {
-            let expander = &self.expander;
-            let wishes = (expander.attributes, expander.order);
-            let names = Run::new(&expander.executor, roots, steps, wishes);
-            self.push(Box::new(names), None, pieces, at);
+    fn run(
+        &mut self,
+        roots: Vec<Vec<u8>>,
+        pieces: &Arc<[Piece]>,
+        at: usize,
+    ) -> Result<(), Problem> {
+        let Some(Piece::Run(steps)) = pieces.get(at) else {
+            return Ok(());
+        };
+        let expander = &self.expander;
+        let wishes = (expander.attributes, expander.order);
+        let names: Box<dyn Names> = match roots.first() {
+            Some(root) if is_server(root) => self.at_servers(roots, steps)?,
+            _ => Box::new(Run::new(&expander.executor, roots, steps, wishes)),
+        };
+        self.push(names, None, pieces, at);
+        Ok(())
+    }
+
+    /// Returns the names that match at servers: one search for each of them, all at the same time.
+    fn at_servers(
+        &self,
+        mut roots: Vec<Vec<u8>>,
+        steps: &[Step],
+    ) -> Result<Box<dyn Names>, Problem> {
+        let expander = &self.expander;
+        let Some(executor) = &expander.servers else {
+            let why = "no servers are asked here";
+            let source = io::Error::new(io::ErrorKind::Unsupported, why);
+            return Err(problem(roots.swap_remove(0), source));
+        };
+        let mut all: Vec<Vec<Vec<u8>>> = Vec::new();
+        for root in roots {
+            let is_same = |roots: &&mut Vec<Vec<u8>>| address(&roots[0]) == address(&root);
+            match all.iter_mut().find(is_same) {
+                Some(roots) => roots.push(root),
+                None => all.push(vec![root]),
+            }
         }
+        let wishes = (expander.attributes, expander.order);
+        let run = |roots| Box::new(Run::new(executor, roots, steps, wishes)) as Box<dyn Names>;
+        let mut runs: Vec<Box<dyn Names>> = all.into_iter().map(run).collect();
+        Ok(match (runs.len(), expander.order) {
+            (1, _) => runs.swap_remove(0),
+            (_, Order::Free) => Box::new(Several::start(runs)),
+            (_, Order::Csh) => Box::new(several::chained(runs)),
+        })
     }
 
     fn push(
@@ -353,13 +402,21 @@ impl Expansion {
                     let why = "a wildcard follows a query or command: put a / between them";
                     return Err(problem(found.name, invalid(why)));
                 }
-                Piece::Run(_) if is_url(&found.name) => {
+                Piece::Run(_) if is_url(&found.name) && !is_server(&found.name) => {
                     let why = "a URL cannot be listed: remove the wildcards behind it";
                     return Err(problem(found.name, invalid(why)));
                 }
                 Piece::Run(_) => {
-                    self.run(vec![found.name], pieces, at);
+                    self.run(vec![found.name], pieces, at)?;
                     return Ok(None);
+                }
+                Piece::Query(_) | Piece::Command(_) if is_server(&found.name) => {
+                    let why = "queries and commands are not run at a server: mount its tree with \
+                               trawl mount, and name the mount";
+                    return Err(problem(
+                        found.name,
+                        io::Error::new(io::ErrorKind::Unsupported, why),
+                    ));
                 }
                 Piece::Query(query) => {
                     self.query(&found.name, query, (pieces, at), cancel)?;
@@ -376,7 +433,7 @@ impl Expansion {
             return Ok(Some(found));
         }
         let found = Found::named(found.name);
-        if !is_checked {
+        if !is_checked || is_url(&found.name) {
             return Ok(Some(found));
         }
         match is_there(&found.name) {
@@ -466,13 +523,22 @@ impl Names for Output {
     }
 }
 
+fn is_server(name: &[u8]) -> bool {
+    server_prefix(name).is_some()
+}
+
+/// Returns the part of a name that says which server it means.
+fn address(name: &[u8]) -> &[u8] {
+    &name[..server_prefix(name).unwrap_or(0)]
+}
+
 /// Splits pieces that begin with wildcards, or text and wildcards, into the directory to search and
 /// the pieces from the wildcards on.
 fn split(pieces: &[Piece]) -> Option<(Vec<u8>, &[Piece])> {
     match pieces {
         [Piece::Run(_), ..] => Some((Vec::new(), pieces)),
         [Piece::Text(text), rest @ ..] if matches!(rest, [Piece::Run(_), ..]) => {
-            (!is_url(text)).then(|| (text.clone(), rest))
+            (!is_url(text) || is_server(text)).then(|| (text.clone(), rest))
         }
         _ => None,
     }

@@ -2,14 +2,15 @@
 //!
 //! csh goes through symbolic links to directories; a search call that does so is answered by no
 //! index and by no server. So the call does not follow links, but also returns the entries that the
-//! components in the middle match, and links among these are walked here.
+//! components in the middle match. Links among these are walked here; those at a server begin
+//! searches of their own there.
 
 use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 
-use trawl_call::options::{Metadata, Options as CallOptions};
+use trawl_call::options::{Metadata, Options as CallOptions, RootForm};
 use trawl_call::pattern::{Language, Mode, Pattern, Period};
 use trawl_call::request::Cancel;
 use trawl_call::{Attributes, CallError, Executor, LiveWalk, Outcome, Request, Search};
@@ -18,7 +19,7 @@ use trawl_sys::stat::stat_at_followed;
 
 use super::{Attribute, Order, is_absent, is_there, object};
 use crate::member::{Op, Problem};
-use crate::name::Step;
+use crate::name::{Step, server_prefix};
 use crate::source::{Found, Names};
 
 const LANGUAGE: Language = Language {
@@ -36,6 +37,10 @@ pub(super) struct Run {
     order: Order,
     search: Option<Search>,
     walk: Walk,
+    /// Whether the roots are at a server.
+    is_at_server: bool,
+    /// The search below a symbolic link at a server.
+    below_link: Option<Box<Run>>,
     sorted: Option<std::vec::IntoIter<Result<Found, Problem>>>,
     is_begun: bool,
 }
@@ -48,6 +53,8 @@ impl Run {
         (attributes, order): (Attribute, Order),
     ) -> Run {
         Run {
+            is_at_server: roots.iter().any(|root| server_prefix(root).is_some()),
+            below_link: None,
             executor: Arc::clone(executor),
             steps: steps.to_vec(),
             roots,
@@ -80,12 +87,19 @@ impl Run {
                 true => Metadata::OfLink,
                 false => Metadata::Omit,
             },
+            // Files that arrive with the answer have the names that their records have.
+            root_form: match self.is_at_server {
+                true => RootForm::Included,
+                false => RootForm::Omitted,
+            },
             ..CallOptions::default()
         };
         let roots: Vec<Vec<u8>> = self.roots.iter().map(|root| object(root)).collect();
         let request = Request::new(&pattern, &roots, options)?.cancelled_by(cancel.clone());
         self.search = Some(match Search::open(&*self.executor, request.clone()) {
-            Err(CallError::NotServed { .. }) => Search::open(&LiveWalk::default(), request)?,
+            Err(CallError::NotServed { .. }) if !self.is_at_server => {
+                Search::open(&LiveWalk::default(), request)?
+            }
             other => other?,
         });
         Ok(())
@@ -96,6 +110,12 @@ impl Run {
         loop {
             if let Some(found) = self.walk.next(cancel) {
                 return Some((self.walk.root, found));
+            }
+            if let Some(below) = &mut self.below_link {
+                match below.next(cancel) {
+                    Some(found) => return Some((self.walk.root, found)),
+                    None => self.below_link = None,
+                }
             }
             let record = match self.search.as_mut()?.next_record() {
                 Ok(Some(record)) => record,
@@ -111,11 +131,13 @@ impl Run {
             };
             let root = record.root as usize;
             let above = self.roots.get(root).map_or(&b""[..], |root| &root[..]);
-            let name = match record.path {
-                b"." => object(above),
-                path => [above, path].concat(),
+            let (name, below) = match record.path {
+                path if self.is_at_server => (path.to_vec(), path.get(object(above).len() + 1..)),
+                b"." => (object(above), None),
+                path => ([above, path].concat(), Some(path)),
             };
-            let depth = 1 + record.path.iter().filter(|byte| **byte == b'/').count();
+            let below = below.unwrap_or_default();
+            let depth = 1 + below.iter().filter(|byte| **byte == b'/').count();
             let is_last = depth == self.steps.len();
             match record.outcome {
                 Outcome::Match(attributes) if is_last => {
@@ -125,7 +147,13 @@ impl Run {
                     return Some((root, Ok(found)));
                 }
                 Outcome::Match(attributes) => {
-                    if attributes.is_some_and(|own| is_link(&own)) {
+                    if !attributes.is_some_and(|own| is_link(&own)) {
+                        continue;
+                    }
+                    if self.is_at_server {
+                        self.walk.root = root;
+                        self.below_link = Some(self.below(name, depth));
+                    } else {
                         (self.walk.root, self.walk.wanted) = (root, self.attributes);
                         self.walk.places.push((name, depth));
                     }
@@ -140,11 +168,24 @@ impl Run {
         }
     }
 
+    /// Returns the search for the rest of the components below a link.
+    fn below(&self, mut link: Vec<u8>, taken: usize) -> Box<Run> {
+        link.push(b'/');
+        let wishes = (self.attributes, self.order);
+        Box::new(Run::new(
+            &self.executor,
+            vec![link],
+            &self.steps[taken..],
+            wishes,
+        ))
+    }
+
     /// Returns the attributes that opening the name would show.
     fn own_or_target(&self, own: Attributes, name: &[u8]) -> Option<Attributes> {
         match (self.attributes, is_link(&own)) {
             (Attribute::Omitted, _) => None,
             (Attribute::Wanted, false) => Some(own),
+            (Attribute::Wanted, true) if self.is_at_server => None,
             (Attribute::Wanted, true) => attributes(name),
         }
     }

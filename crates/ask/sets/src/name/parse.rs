@@ -43,6 +43,36 @@ pub fn is_url(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic) && text[end..].starts_with(b"://")
 }
 
+/// Schemes of names of objects at servers.
+const SERVER_SCHEMES: [&[u8]; 4] = [b"trawl://", b"tls://", b"ssh://", b"unix://"];
+
+/// Returns the length of what says which server a name means, such as `trawl://host:8295`; `None`
+/// if it means none. The rest of the name is a path on the server. The socket in a name with
+/// `unix://` ends with the colon before that path.
+pub fn server_prefix(name: &[u8]) -> Option<usize> {
+    let scheme = SERVER_SCHEMES
+        .iter()
+        .find(|scheme| name.starts_with(scheme))?;
+    let rest = &name[scheme.len()..];
+    let length = match *scheme {
+        b"unix://" => rest
+            .windows(2)
+            .position(|two| two == b":/")
+            .map(|at| at + 1),
+        _ => rest.iter().position(|byte| *byte == b'/'),
+    };
+    Some(scheme.len() + length.unwrap_or(rest.len()))
+}
+
+/// Returns the length of the part of a name in which wildcards are ordinary: all of a URL, and the
+/// address of a server.
+pub(super) fn url_length(name: &[u8]) -> usize {
+    match is_url(name) {
+        true => server_prefix(name).unwrap_or(name.len()),
+        false => 0,
+    }
+}
+
 pub(super) fn parse(text: &[u8]) -> Result<Sequence, String> {
     if text.is_empty() {
         return Err("a set pathname is empty: write . for the working directory".to_owned());
@@ -61,7 +91,7 @@ pub(super) fn parse(text: &[u8]) -> Result<Sequence, String> {
     let mut parser = Parser {
         text,
         at: 0,
-        is_url: is_url(text),
+        url_length: url_length(text),
         is_start: true,
     };
     parser.sequence(0)
@@ -70,15 +100,20 @@ pub(super) fn parse(text: &[u8]) -> Result<Sequence, String> {
 struct Parser<'t> {
     text: &'t [u8],
     at: usize,
-    is_url: bool,
+    /// Length of the part that is read as a URL.
+    url_length: usize,
     /// Whether a component begins here.
     is_start: bool,
 }
 
 impl Parser<'_> {
+    fn is_in_url(&self) -> bool {
+        self.at < self.url_length
+    }
+
     /// Returns the characters that a bracket pair quotes.
     fn special(&self) -> &'static [u8] {
-        match self.is_url {
+        match self.is_in_url() {
             true => SPECIAL_IN_URL,
             false => SPECIAL,
         }
@@ -103,10 +138,10 @@ impl Parser<'_> {
                 b'{' => self.choice(nesting)?,
                 b'[' => self.bracket()?,
                 b'\\' => self.backslash(nesting)?,
-                b'%' if !self.is_url => self.percent()?,
-                b'*' if !self.is_url => self.token(Token::Any, 1),
-                b'?' if !self.is_url => self.token(Token::One, 1),
-                b'~' if !self.is_url => self.token(Token::Tilde, 1),
+                b'%' if !self.is_in_url() => self.percent()?,
+                b'*' if !self.is_in_url() => self.token(Token::Any, 1),
+                b'?' if !self.is_in_url() => self.token(Token::One, 1),
+                b'~' if !self.is_in_url() => self.token(Token::Tilde, 1),
                 byte => self.byte(byte, 1),
             });
         }
@@ -164,7 +199,7 @@ impl Parser<'_> {
         {
             return Ok(self.byte(byte, 3));
         }
-        if self.is_url {
+        if self.is_in_url() {
             return Ok(self.byte(b'[', 1));
         }
         let begin = self.at;

@@ -28,6 +28,7 @@ use crate::source::Names;
 use crate::stats::Stats;
 use both::{Both, Kind};
 use members::{Members, Use};
+pub(crate) use workers::spawn;
 
 /// Limits and wishes of a set.
 #[derive(Clone, Debug)]

@@ -114,7 +114,9 @@ pub(crate) fn open(names: &[Vec<u8>], wishes: Wishes) -> Result<Set, Failure> {
     let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local)];
     // Servers are reached with programs and files that the user's settings name.
     if !arguments::is_secure() {
-        openers.insert(0, Arc::new(Servers::default()));
+        let servers = Arc::new(Servers::default());
+        expander.servers = Some(servers.executor());
+        openers.insert(0, servers);
     }
     let names = Box::new(expander.expand(names));
     Ok(Set::open(names, openers, wishes.options)?)

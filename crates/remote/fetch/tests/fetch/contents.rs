@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 
 use trawl_call::options::{Flags, Options, RootForm};
 use trawl_call::{Pattern, Request, Search};
@@ -15,16 +16,15 @@ use trawl_testkit::Scratch;
 use crate::support::{LONG, content, fetch_all, listen, name, server, servers, serving};
 
 /// Searches for all files below a name of a server, and returns their names.
-fn search(servers: &Servers, top: &[u8], flags: u32) -> Vec<Vec<u8>> {
-    let at = servers.search(top).unwrap().unwrap();
+fn search(servers: &Arc<Servers>, top: &[u8], flags: u32) -> Vec<Vec<u8>> {
     let (language, options) = Flags(flags).read().unwrap();
     let options = Options {
         root_form: RootForm::Included,
         ..options
     };
     let pattern = Pattern::new(b"*.c", language).unwrap();
-    let request = Request::of_roots(vec![at.root(0, pattern)], options).unwrap();
-    let mut search = Search::open(&*at.executor, request).unwrap();
+    let request = Request::new(&pattern, &[top], options).unwrap();
+    let mut search = Search::open(&*servers.executor(), request).unwrap();
     let mut names = Vec::new();
     while let Some(record) = search.next_record().unwrap() {
         names.push(record.path.to_vec());

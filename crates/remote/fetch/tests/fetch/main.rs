@@ -4,3 +4,4 @@ mod contents;
 mod faults;
 mod support;
 mod whole;
+mod wildcards;

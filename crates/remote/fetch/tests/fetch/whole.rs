@@ -177,15 +177,14 @@ fn a_wildcard_at_a_server_is_one_call_and_its_records_are_names() {
     }
     let top = name(&front, &scratch.join("tree"));
     let servers = servers(LONG);
-    let at = servers.search(&top).unwrap().unwrap();
     let (language, options) = Flags(0).read().unwrap();
     let pattern = Pattern::new(b"/*/src/*.c", language).unwrap();
     let options = Options {
         root_form: RootForm::Included,
         ..options
     };
-    let request = Request::of_roots(vec![at.root(0, pattern)], options).unwrap();
-    let mut search = Search::open(&*at.executor, request).unwrap();
+    let request = Request::new(&pattern, &[&top[..]], options).unwrap();
+    let mut search = Search::open(&*servers.executor(), request).unwrap();
     let mut names = Vec::new();
     while let Some(record) = search.next_record().unwrap() {
         assert!(matches!(record.outcome, Record::Match(_)));
