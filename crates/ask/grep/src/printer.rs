@@ -1,6 +1,6 @@
 //! The printers of `grep-printer`, one of them for each thread.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use grep_printer::{
@@ -10,6 +10,7 @@ use grep_printer::{
 use grep_regex::RegexMatcher;
 use grep_searcher::Searcher;
 use termcolor::Buffer;
+use trawl_sets::Opened;
 
 use crate::options::{Options, Print};
 
@@ -87,7 +88,7 @@ impl Printer {
         matcher: &RegexMatcher,
         searcher: &mut Searcher,
         path: &Path,
-        reader: impl Read,
+        member: &Opened,
     ) -> io::Result<Looked> {
         let is_without = matches!(
             self,
@@ -99,7 +100,14 @@ impl Printer {
         macro_rules! look {
             ($printer:expr, $stats:expr) => {{
                 let mut sink = $printer.sink_with_path(matcher, path);
-                searcher.search_reader(matcher, reader, &mut sink)?;
+                match &member.content {
+                    // What is between NUL bytes counts as lines, but not in slices.
+                    Some(content) if memchr::memchr(0, content).is_none() => {
+                        searcher.search_slice(matcher, content, &mut sink)?;
+                    }
+                    Some(content) => searcher.search_reader(matcher, &content[..], &mut sink)?,
+                    None => searcher.search_reader(matcher, &member.file, &mut sink)?,
+                }
                 Ok(Looked {
                     // This sink says whether the name was printed.
                     has_match: sink.has_match() != is_without,

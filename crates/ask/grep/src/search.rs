@@ -56,6 +56,7 @@ pub struct Summary {
 struct Shared<'s, 't> {
     set: &'s Set,
     options: &'s Options,
+    order: Order,
     /// Number of the next member or problem, in the order in which the set delivers them.
     next: Mutex<u64>,
     target: Mutex<Progress<'t>>,
@@ -92,6 +93,7 @@ pub fn search(
     let shared = Shared {
         set,
         options,
+        order: target.order,
         next: Mutex::new(0),
         written: Condvar::new(),
         target: Mutex::new(Progress {
@@ -184,7 +186,9 @@ impl Shared<'_, '_> {
                     target.put(number, b"", self.options)
                 }
             };
-            self.written.notify_all();
+            if self.order == Order::AsFound {
+                self.written.notify_all();
+            }
             if !goes_on {
                 self.set.cancel();
                 return;
@@ -195,8 +199,7 @@ impl Shared<'_, '_> {
     /// Returns the next member or problem with its number.
     fn take(&self) -> Option<(u64, Result<Opened, Problem>)> {
         // In order, the lock is held while the set is iterated, so that numbers follow its order.
-        let is_ordered = lock(&self.target).target.order == Order::AsFound;
-        if !is_ordered {
+        if self.order == Order::AsDone {
             return Some((0, self.set.iterate()?));
         }
         let mut next = lock(&self.next);
@@ -207,12 +210,12 @@ impl Shared<'_, '_> {
 
     /// Waits while too much output waits for members before this one.
     fn room(&self, number: u64) {
+        if self.order == Order::AsDone {
+            return;
+        }
         let target = lock(&self.target);
         drop(wait_while(&self.written, target, |target| {
-            target.target.order == Order::AsFound
-                && number > target.due
-                && target.waiting.len() >= WAITING_MAX
-                && target.failed.is_none()
+            number > target.due && target.waiting.len() >= WAITING_MAX && target.failed.is_none()
         }));
     }
 
@@ -225,7 +228,7 @@ impl Shared<'_, '_> {
     ) -> bool {
         let path = Path::new(OsStr::from_bytes(&member.name));
         printer.buffer().clear();
-        let looked = printer.search(matcher, searcher, path, &member.file);
+        let looked = printer.search(matcher, searcher, path, member);
         lock(&self.target).member((number, member), looked, printer, self.options)
     }
 }

@@ -9,6 +9,7 @@
 //! mount point counts to its directory's place, which costs time at most.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io;
@@ -28,8 +29,14 @@ use crate::source::Found;
 /// How many bytes of a file a fetch waits for; the kernel goes on with the others.
 const FIRST_BYTES: u64 = 128 << 10;
 
-/// How long it is remembered where a directory lies.
+/// Smallest page of any processor, in bytes: what the kernel reads at once, at least.
+const PAGE: u64 = 4096;
+
+/// How long it is remembered where a directory lies, and what kind a mount has.
 const MEMORY: Duration = Duration::from_secs(1);
+
+/// Maximum number of mounts that are remembered.
+const MOUNTS_MAX: usize = 256;
 
 /// Opens local files and files of mounted trees.
 ///
@@ -37,6 +44,21 @@ const MEMORY: Duration = Duration::from_secs(1);
 /// waiting for a writer and are delivered unread; a FIFO without a writer is empty.
 #[derive(Debug, Default)]
 pub struct Local;
+
+/// Opens files as [`Local`] does, and delivers the content of small ones with them. For consumers
+/// that read whole members: a small file takes no further system call.
+#[derive(Debug, Default)]
+pub struct LocalContents;
+
+/// Maximum size of a file whose content is delivered with it.
+const CONTENT_BYTES: u64 = 64 << 10;
+
+/// Whether contents are delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contents {
+    Omitted,
+    Delivered,
+}
 
 /// Where the files of a directory lie.
 #[derive(Clone, Debug)]
@@ -57,6 +79,8 @@ struct Remembered {
 
 thread_local! {
     static LAST: RefCell<Option<Remembered>> = const { RefCell::new(None) };
+    /// Mounts by mount id and device, which a file system with several devices has.
+    static MOUNTS: RefCell<HashMap<(u64, u64), (Site, Instant)>> = RefCell::default();
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -102,6 +126,14 @@ fn site(directory: &[u8]) -> Site {
         None => stat_at_followed(CWD, &path),
     };
     let Ok(stat) = stat else { return unknown };
+    let mount = (stat.mnt_id, stat.dev.as_u64());
+    let now = Instant::now();
+    let known = MOUNTS.with_borrow(|all| all.get(&mount).cloned());
+    if let Some((site, until)) = known
+        && now < until
+    {
+        return site;
+    }
     let kind = match &reached {
         Some(file) => filesystem::of_fd(file).map(|system| system.magic),
         None => {
@@ -109,7 +141,14 @@ fn site(directory: &[u8]) -> Site {
             filesystem::of_path(path).map(|details| details.system.magic)
         }
     };
-    site_from(&stat, kind.unwrap_or(0))
+    let site = site_from(&stat, kind.unwrap_or(0));
+    MOUNTS.with_borrow_mut(|all| {
+        if all.len() >= MOUNTS_MAX {
+            all.clear();
+        }
+        all.insert(mount, (site.clone(), now + MEMORY));
+    });
+    site
 }
 
 fn site_from(stat: &Stat, kind: u64) -> Site {
@@ -187,59 +226,131 @@ fn kind_of(found: &Found, file: &File) -> Result<Kind, Problem> {
     }
 }
 
-fn ready(found: &Found, file: File, kind: &Kind, bytes: u64) -> Result<Fetched, Problem> {
-    ahead::let_it_block(&file).map_err(|error| problem(found, Op::Open, error))?;
+fn ready(
+    found: &Found,
+    file: File,
+    kind: &Kind,
+    content: Option<Vec<u8>>,
+) -> Result<Fetched, Problem> {
+    // The mode means nothing for a regular file, and nobody sees it if the content is used.
+    if content.is_none() {
+        ahead::let_it_block(&file).map_err(|error| problem(found, Op::Open, error))?;
+    }
     Ok(Fetched {
         file,
         is_stream: matches!(kind, Kind::Stream),
-        ahead_bytes: bytes,
+        ahead_bytes: 0,
         was_cached: false,
+        content,
     })
 }
 
 /// Returns whether the first bytes are in memory; unknown is no.
 fn is_cached(file: &File, site: &Site, size: u64) -> bool {
     let mut first = [0; 1];
-    size == 0
-        || site.is_memory
-        || matches!(ahead::read_cached(file, &mut first, 0), Ok(Some(_)))
-            && (size > FIRST_BYTES
-                || matches!(ahead::read_cached(file, &mut first, size - 1), Ok(Some(_))))
+    let mut has = |at| matches!(ahead::read_cached(file, &mut first, at), Ok(Some(_)));
+    size == 0 || site.is_memory || has(0) && (size <= PAGE || size > FIRST_BYTES || has(size - 1))
 }
 
-impl Local {
-    /// Returns the member if it is in memory, and otherwise where it lies.
-    fn try_cached(found: &Found, site: &Site) -> Result<Result<Fetched, Expected>, Problem> {
-        let mut expected = Expected {
-            bytes: found.attributes.map(|known| known.size),
-            extent: None,
-        };
-        if !site.is_local {
-            return Ok(Err(expected));
-        }
-        let path = c_path(found)?;
-        let opened = open_if_cached(&path).map_err(|error| problem(found, Op::Open, error))?;
-        let Some(file) = opened else {
-            // The inode has to be read first: its number is the best guess of where it lies.
-            if site.is_rotating {
-                expected.extent = found.attributes.map(|known| known.ino);
-            }
-            return Ok(Err(expected));
-        };
-        let kind = kind_of(found, &file)?;
-        if let Kind::Regular(size) = kind
-            && !is_cached(&file, site, size)
-        {
-            expected.bytes = Some(size);
-            if site.is_rotating {
-                expected.extent = ahead::first_extent(&file).ok().flatten();
-            }
-            return Ok(Err(expected));
-        }
-        let mut fetched = ready(found, file, &kind, 0)?;
-        fetched.was_cached = true;
-        Ok(Ok(fetched))
+/// Returns the content of a file of this size if all of it is in memory.
+fn content(file: &File, size: u64) -> Option<Vec<u8>> {
+    if size == 0 || size > CONTENT_BYTES {
+        return None;
     }
+    // One byte more shows that the file has grown.
+    let mut bytes = vec![0; size as usize + 1];
+    let count = ahead::read_cached(file, &mut bytes, 0).ok()??;
+    bytes.truncate(count);
+    (count as u64 == size).then_some(bytes)
+}
+
+/// Returns the member if it is in memory, and otherwise where it lies.
+fn try_cached(
+    found: &Found,
+    site: &Site,
+    contents: Contents,
+) -> Result<Result<Fetched, Expected>, Problem> {
+    let mut expected = Expected {
+        bytes: found.attributes.map(|known| known.size),
+        extent: None,
+    };
+    if !site.is_local {
+        return Ok(Err(expected));
+    }
+    let path = c_path(found)?;
+    let opened = open_if_cached(&path).map_err(|error| problem(found, Op::Open, error))?;
+    let Some(file) = opened else {
+        // The inode has to be read first: its number is the best guess of where it lies.
+        if site.is_rotating {
+            expected.extent = found.attributes.map(|known| known.ino);
+        }
+        return Ok(Err(expected));
+    };
+    let kind = kind_of(found, &file)?;
+    let size = match kind {
+        Kind::Regular(size) => size,
+        Kind::Stream => 0,
+    };
+    let content = match contents {
+        Contents::Delivered => content(&file, size),
+        Contents::Omitted => None,
+    };
+    if content.is_none() && !is_cached(&file, site, size) {
+        expected.bytes = Some(size);
+        if site.is_rotating {
+            expected.extent = ahead::first_extent(&file).ok().flatten();
+        }
+        return Ok(Err(expected));
+    }
+    let mut fetched = ready(found, file, &kind, content)?;
+    fetched.was_cached = true;
+    Ok(Ok(fetched))
+}
+
+fn look(found: &Found, contents: Contents) -> Look {
+    let site = site_of(&found.name);
+    match try_cached(found, &site, contents) {
+        Ok(Ok(fetched)) => Look::Here(site.place, Ok(fetched)),
+        Ok(Err(expected)) => Look::Away(site.place, expected),
+        Err(problem) => Look::Here(site.place, Err(problem)),
+    }
+}
+
+fn cached(found: &Found, contents: Contents) -> Option<Result<Fetched, Problem>> {
+    match look(found, contents) {
+        Look::Here(_, outcome) => Some(outcome),
+        Look::Away(..) => None,
+    }
+}
+
+fn fetch(found: &Found, ahead_bytes: u64, contents: Contents) -> Result<Fetched, Problem> {
+    let path = c_path(found)?;
+    let file = match ahead::open_without_blocking(&path) {
+        // Another process holds a lease: opening it has to wait, as everybody does.
+        Err(error) if error.errno == Errno::WOULDBLOCK => {
+            File::open(OsStr::from_bytes(&found.name))
+        }
+        other => other.map_err(io::Error::from),
+    };
+    let file = file.map_err(|error| problem(found, Op::Open, error))?;
+    let kind = kind_of(found, &file)?;
+    let Kind::Regular(size) = kind else {
+        return ready(found, file, &kind, None);
+    };
+    let bytes = size.min(ahead_bytes);
+    if bytes > FIRST_BYTES {
+        // Only a hint: some file systems do not take it.
+        let _ = ahead::will_need(&file, 0, bytes);
+    }
+    read_first(&file, bytes.min(FIRST_BYTES).max(u64::from(size > 0)))
+        .map_err(|error| problem(found, Op::Fetch, error))?;
+    let content = match contents {
+        Contents::Delivered if bytes == size => content(&file, size),
+        _ => None,
+    };
+    let mut fetched = ready(found, file, &kind, content)?;
+    fetched.ahead_bytes = bytes;
+    Ok(fetched)
 }
 
 impl Opener for Local {
@@ -248,44 +359,33 @@ impl Opener for Local {
     }
 
     fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
-        match Local::try_cached(found, &site_of(&found.name)) {
-            Ok(Ok(fetched)) => Some(Ok(fetched)),
-            Ok(Err(_)) => None,
-            Err(problem) => Some(Err(problem)),
-        }
+        cached(found, Contents::Omitted)
     }
 
     fn look(&self, found: &Found) -> Option<Look> {
-        let site = site_of(&found.name);
-        Some(match Local::try_cached(found, &site) {
-            Ok(Ok(fetched)) => Look::Here(site.place, Ok(fetched)),
-            Ok(Err(expected)) => Look::Away(site.place, expected),
-            Err(problem) => Look::Here(site.place, Err(problem)),
-        })
+        Some(look(found, Contents::Omitted))
     }
 
     fn fetch(&self, found: &Found, ahead_bytes: u64) -> Result<Fetched, Problem> {
-        let path = c_path(found)?;
-        let file = match ahead::open_without_blocking(&path) {
-            // Another process holds a lease: opening it has to wait, as everybody does.
-            Err(error) if error.errno == Errno::WOULDBLOCK => {
-                File::open(OsStr::from_bytes(&found.name))
-            }
-            other => other.map_err(io::Error::from),
-        };
-        let file = file.map_err(|error| problem(found, Op::Open, error))?;
-        let kind = kind_of(found, &file)?;
-        let Kind::Regular(size) = kind else {
-            return ready(found, file, &kind, 0);
-        };
-        let bytes = size.min(ahead_bytes);
-        if bytes > FIRST_BYTES {
-            // Only a hint: some file systems do not take it.
-            let _ = ahead::will_need(&file, 0, bytes);
-        }
-        read_first(&file, bytes.min(FIRST_BYTES).max(u64::from(size > 0)))
-            .map_err(|error| problem(found, Op::Fetch, error))?;
-        ready(found, file, &kind, bytes)
+        fetch(found, ahead_bytes, Contents::Omitted)
+    }
+}
+
+impl Opener for LocalContents {
+    fn place(&self, found: &Found) -> Option<PlaceId> {
+        Local.place(found)
+    }
+
+    fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
+        cached(found, Contents::Delivered)
+    }
+
+    fn look(&self, found: &Found) -> Option<Look> {
+        Some(look(found, Contents::Delivered))
+    }
+
+    fn fetch(&self, found: &Found, ahead_bytes: u64) -> Result<Fetched, Problem> {
+        fetch(found, ahead_bytes, Contents::Delivered)
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Opened {
     /// Whether the bytes come through a pipe or a socket, and the descriptor cannot seek: the object is
     /// too large to hold, or is no regular file.
     pub is_stream: bool,
+    /// The whole content, if the opener had it in memory: the descriptor need not be read.
+    pub content: Option<Vec<u8>>,
     /// Where the member lies.
     pub place: PlaceId,
     /// Whether the first bytes were in memory already when the member was looked at.

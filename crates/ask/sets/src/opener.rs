@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-pub use crate::local::Local;
+pub use crate::local::{Local, LocalContents};
 use crate::member::Problem;
 use crate::source::Found;
 
@@ -29,6 +29,8 @@ pub struct Fetched {
     pub ahead_bytes: u64,
     /// Whether the first bytes were cached already.
     pub was_cached: bool,
+    /// The whole content, if the opener has it in memory; the descriptor has the same bytes.
+    pub content: Option<Vec<u8>>,
 }
 
 /// Function that takes a fetched member or its problem; any thread may call it.

@@ -36,6 +36,7 @@
 //! | [`child`] | starting commands beside this process, signalling and awaiting them |
 //! | [`command`] | running commands and waiting for them |
 //! | [`enclosure`] | commands in a mount namespace of their own |
+//! | [`own_id()`] | the id of this process, without a system call |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
 //! | [`shared`] | files written through shared memory mappings |
@@ -79,6 +80,7 @@ pub mod mapping;
 pub mod message;
 pub mod mount;
 pub mod mount_table;
+mod own_id;
 pub mod pattern;
 pub mod peer;
 pub mod process;
@@ -98,5 +100,6 @@ pub mod xattr;
 pub mod xfs;
 
 pub use error::{Errno, Op, SysError};
+pub use own_id::own_id;
 pub use rustix::fs::CWD;
 pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use trawl_fetch::Servers;
 use trawl_open::search::{AskedSource, Choice, Deferred};
 use trawl_remote::mounts::with_servers;
+use trawl_sets::Opener;
 use trawl_sets::expand::Expander;
-use trawl_sets::{Local, Opener};
 use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;
 use crate::failure::Failure;
 
-/// Returns what expands names, and what opens members, in the order in which openers are asked.
+/// Returns what expands names, and what opens members that are no local files, in the order in
+/// which openers are asked; one for local files belongs behind them.
 /// Nothing is asked before a name needs it.
 pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<Arc<dyn Opener>>) {
     let choice = Choice {
@@ -28,7 +29,7 @@ pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<
     expander.engines.push(Arc::new(Pages::new(client.clone())));
     let servers = Arc::new(Servers::default());
     expander.servers = Some(servers.executor());
-    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Web::new(client)), servers, Arc::new(Local)];
+    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Web::new(client)), servers];
     (expander, openers)
 }
 

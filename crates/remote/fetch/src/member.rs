@@ -183,6 +183,7 @@ impl Member {
     fn whole(self, bytes: Vec<u8>, done: Done) {
         done(match trawl_sys::file::sealed(c"trawl-member", &bytes) {
             Ok(file) => Ok(Fetched {
+                content: None,
                 file,
                 is_stream: false,
                 ahead_bytes: bytes.len() as u64,
@@ -197,6 +198,7 @@ impl Member {
         let begun = stream::begin(self.remote.clone(), self.path.clone(), piece);
         done(match begun {
             Ok(file) => Ok(Fetched {
+                content: None,
                 file,
                 is_stream: true,
                 ahead_bytes,

@@ -5,13 +5,14 @@
 //! whichever member arrives first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
-use trawl_model::sync::{lock, wait, wait_for};
+use trawl_model::sync::lock;
 
 use super::Options;
 use super::account;
+use super::bell::Bell;
 use super::flow::{Flow, Limits};
 use super::members::{Listener, Members, Progress, SLOW_PULL};
 use crate::explain::Explanation;
@@ -26,9 +27,9 @@ pub(crate) struct Core {
     pub(crate) threads: usize,
     pub(crate) flow: Mutex<Flow>,
     /// An outcome is ready, a member was found, or the end is reached.
-    pub(crate) ready: Condvar,
+    pub(crate) ready: Bell,
     /// There is work for a thread.
-    pub(crate) work: Condvar,
+    pub(crate) work: Bell,
     pub(crate) cancelled: AtomicBool,
     process: u32,
     has_told_child: AtomicBool,
@@ -37,7 +38,7 @@ pub(crate) struct Core {
 impl Listener for Core {
     fn grown(self: Arc<Self>) {
         let mut flow = lock(&self.flow);
-        self.ready.notify_all();
+        self.ready.ring();
         // All workers may wait for fetches.
         self.need_worker_if_any(&mut flow);
     }
@@ -69,10 +70,10 @@ impl Core {
             openers,
             threads: options.threads,
             flow: Mutex::new(Flow::new(limits, descriptors)),
-            ready: Condvar::new(),
-            work: Condvar::new(),
+            ready: Bell::default(),
+            work: Bell::default(),
             cancelled: AtomicBool::new(false),
-            process: std::process::id(),
+            process: trawl_sys::own_id(),
             has_told_child: AtomicBool::new(false),
         });
         let listener: Weak<Core> = Arc::downgrade(&core);
@@ -83,7 +84,7 @@ impl Core {
     /// Returns whether this is a forked child of the process that opened the set: its threads are
     /// not here, and its locks may be held by them.
     pub(crate) fn is_foreign(&self) -> bool {
-        std::process::id() != self.process
+        trawl_sys::own_id() != self.process
     }
 
     /// Returns the problem that a forked child is told, once.
@@ -142,9 +143,9 @@ impl Core {
         }
         // Other callers may have reached the end, or, in an ordered set, the next member.
         match flow.limits.is_ordered || flow.is_drained() {
-            true => self.ready.notify_all(),
+            true => self.ready.ring(),
             // What was given back lets another caller look.
-            false => self.ready.notify_one(),
+            false => self.ready.ring_for_one(),
         }
     }
 
@@ -185,11 +186,8 @@ impl Core {
                 Progress::Ended | Progress::Pulling => {}
             }
         }
-        let flow = match flow.starved_for(now) {
-            Some(limit) => wait_for(&self.ready, flow, limit),
-            None => wait(&self.ready, flow),
-        };
-        (Step::Again, flow)
+        let limit = flow.starved_for(now);
+        (Step::Again, self.ready.wait_up_to(flow, limit))
     }
 
     /// Pulls a name; if that takes long, a thread goes on with it.
@@ -206,7 +204,7 @@ impl Core {
         let mut flow = lock(&self.flow);
         let dropped = flow.clear();
         flow.cursor = 0;
-        self.ready.notify_all();
+        self.ready.ring();
         self.need_worker_if_any(&mut flow);
         drop(flow);
         drop(dropped);
@@ -223,8 +221,8 @@ impl Core {
         self.cancelled.store(true, Ordering::Relaxed);
         let dropped = flow.clear();
         drop(flow);
-        self.ready.notify_all();
-        self.work.notify_all();
+        self.ready.ring();
+        self.work.ring();
         drop(dropped);
     }
 

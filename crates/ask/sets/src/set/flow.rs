@@ -24,6 +24,9 @@ const LOOK_AHEAD: usize = 16_384;
 /// Maximum number of bytes fetched ahead of one member.
 const SHARE_MAX: u64 = 4 << 20;
 
+/// After this many looks in a row that found members in memory, threads leave looking to consumers.
+const CACHED_ROW: u32 = 64;
+
 /// How long a set waits for descriptors before it reports that there are none.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -100,6 +103,8 @@ pub(crate) struct Flow {
     /// Workers that wait for a fetch.
     pub(crate) blocked: usize,
     has_missed: bool,
+    /// Number of looks in a row that found a member in memory.
+    cached_row: u32,
     pub(crate) account: Account,
 }
 
@@ -128,6 +133,7 @@ impl Flow {
             idle: 0,
             blocked: 0,
             has_missed: false,
+            cached_row: 0,
             account: Account::default(),
         }
     }
@@ -190,6 +196,20 @@ impl Flow {
             && self.may_hold(self.cursor as u32)
             && (self.bytes + self.share_min() <= self.limits.bytes || self.held == 0)
             && !self.is_starved(now)
+    }
+
+    /// Notes whether a look found a member in memory.
+    pub(crate) fn looked(&mut self, was_cached: bool) {
+        self.cached_row = match was_cached {
+            true => self.cached_row.saturating_add(1),
+            false => 0,
+        };
+    }
+
+    /// Returns whether it is worth a thread to look at members ahead: where they are in memory,
+    /// handing them over would cost more than consumers need to look.
+    pub(crate) fn looks_ahead(&self) -> bool {
+        self.cached_row < CACHED_ROW
     }
 
     /// Takes the next position to be looked at; call [`Flow::may_look`] first.

@@ -1,21 +1,28 @@
 //! Expansion: pulling names into the table, by whoever needs the next one or by a thread.
 //!
 //! Members are shared by a set and the sets made of it. Expansion ends when the names end, or when
-//! no open set uses them any more. One thread pulls at a time; nothing is locked meanwhile.
+//! no open set uses them any more. One thread pulls at a time, several names in a row; nothing is
+//! locked while it waits for a name, and each name is there for others before the next is waited
+//! for.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use trawl_call::request::Cancel;
-use trawl_model::sync::{lock, wait};
+use trawl_model::sync::lock;
 
+use super::bell::Bell;
 use super::table::{ENTRIES_MAX, Table};
 use crate::member::{Op, Problem};
 use crate::source::{Found, Names};
 
 /// How many names the expanding thread goes ahead of those that were asked for.
 const AHEAD: usize = 65_536;
+
+/// Maximum number of names that are pulled in a row, and about how long that may take.
+const ROW: usize = 64;
+const ROW_TIME: Duration = Duration::from_micros(100);
 
 /// A pull that takes longer is worth a thread that pulls in the background.
 pub(crate) const SLOW_PULL: Duration = Duration::from_micros(200);
@@ -47,13 +54,15 @@ struct Growth {
     /// Up to where the expanding thread goes.
     wanted: usize,
     pull_time: Duration,
+    /// Whether a listener looked for a member that is not there yet.
+    is_missed: bool,
     listeners: Vec<Weak<dyn Listener>>,
 }
 
 /// The members of a set, as far as they are found.
 pub(crate) struct Members {
     growth: Mutex<Growth>,
-    grown: Condvar,
+    grown: Bell,
     cancel: Cancel,
     /// Number of claims.
     uses: AtomicUsize,
@@ -85,7 +94,7 @@ impl Drop for Use {
             };
             // A command is ended and waited for: without the lock.
             drop(names);
-            self.0.tell();
+            self.0.tell(true);
         }
     }
 }
@@ -94,35 +103,48 @@ impl Drop for Use {
 struct Pull<'a> {
     members: &'a Members,
     names: Option<Box<dyn Names>>,
-    next: Option<Option<Result<Found, Problem>>>,
     begin: Instant,
 }
 
-impl Drop for Pull<'_> {
-    fn drop(&mut self) {
+impl Pull<'_> {
+    /// Puts what was pulled into the table; `None` is the end. Returns whether to go on.
+    fn take(&self, next: Option<Result<Found, Problem>>) -> bool {
         let mut growth = lock(&self.members.growth);
-        growth.pull_time += self.begin.elapsed();
-        match self.next.take() {
-            Some(Some(Ok(found))) => {
+        match next {
+            Some(Ok(found)) => {
                 growth.table.insert(found);
             }
-            Some(Some(Err(problem))) => growth.table.problem(problem),
-            Some(None) => growth.is_ended = true,
-            None => {
-                growth.table.problem(broken("the source of names panicked"));
-                growth.is_ended = true;
-            }
+            Some(Err(problem)) => growth.table.problem(problem),
+            None => growth.is_ended = true,
         }
         if growth.table.len() == ENTRIES_MAX - 1 && !growth.is_ended {
             let why = "the set has more members than can be counted: the others are missing";
             growth.table.problem(broken(why));
             growth.is_ended = true;
         }
+        let is_over = growth.is_ended;
+        let is_missed = std::mem::take(&mut growth.is_missed) || is_over;
+        drop(growth);
+        self.members.tell(is_missed);
+        !is_over
+    }
+}
+
+impl Drop for Pull<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.take(Some(Err(broken("the source of names panicked"))));
+            self.take(None);
+        }
+        let mut growth = lock(&self.members.growth);
+        growth.pull_time += self.begin.elapsed();
         if !growth.is_ended {
             growth.names = self.names.take();
         }
+        // Whoever found somebody pulling may pull now.
+        let is_missed = std::mem::take(&mut growth.is_missed);
         drop(growth);
-        self.members.tell();
+        self.members.tell(is_missed);
     }
 }
 
@@ -144,11 +166,12 @@ impl Members {
             has_expander: false,
             wanted: 0,
             pull_time: Duration::ZERO,
+            is_missed: false,
             listeners: Vec::new(),
         };
         Use(Arc::new(Members {
             growth: Mutex::new(growth),
-            grown: Condvar::new(),
+            grown: Bell::default(),
             cancel: Cancel::default(),
             uses: AtomicUsize::new(1),
         }))
@@ -160,8 +183,12 @@ impl Members {
         growth.listeners.push(listener);
     }
 
-    fn tell(&self) {
-        self.grown.notify_all();
+    /// Wakes who waits for a member, and listeners that missed one.
+    fn tell(&self, is_missed: bool) {
+        self.grown.ring();
+        if !is_missed {
+            return;
+        }
         let listeners = lock(&self.growth).listeners.clone();
         for listener in listeners.iter().filter_map(Weak::upgrade) {
             listener.grown();
@@ -171,7 +198,7 @@ impl Members {
     /// Wakes every thread that waits for a member.
     pub(crate) fn wake(&self) {
         drop(lock(&self.growth));
-        self.grown.notify_all();
+        self.grown.ring();
     }
 
     /// Returns the number of members, without problems.
@@ -199,9 +226,11 @@ impl Members {
         let mut growth = lock(&self.growth);
         if growth.has_expander && position + AHEAD / 2 > growth.wanted {
             growth.wanted = position + AHEAD;
-            self.grown.notify_all();
+            self.grown.ring();
         }
-        growth.progress(position)
+        let progress = growth.progress(position);
+        growth.is_missed |= progress == Progress::Pulling;
+        progress
     }
 
     /// Returns how many entries there are.
@@ -215,25 +244,31 @@ impl Members {
         self.length()
     }
 
-    /// Pulls one name, if nobody else is pulling; returns how long that took.
+    /// Pulls some names, if nobody else is pulling; returns how long that took.
     pub(crate) fn pull(&self) -> Option<Duration> {
-        let names = lock(&self.growth).names.take()?;
-        Some(self.pull_with(names))
+        let (names, most) = {
+            let mut growth = lock(&self.growth);
+            // The first members need not wait for others.
+            (growth.names.take()?, (growth.table.len() + 1).min(ROW))
+        };
+        Some(self.pull_with(names, most))
     }
 
-    fn pull_with(&self, names: Box<dyn Names>) -> Duration {
+    fn pull_with(&self, names: Box<dyn Names>, most: usize) -> Duration {
         let begin = Instant::now();
         let mut pull = Pull {
             members: self,
             names: Some(names),
-            next: None,
             begin,
         };
-        if let Some(names) = &mut pull.names {
-            pull.next = Some(match self.cancel.is_cancelled() {
-                true => None,
-                false => names.next(&self.cancel),
-            });
+        for _ in 0..most {
+            let next = match (&mut pull.names, self.cancel.is_cancelled()) {
+                (Some(names), false) => names.next(&self.cancel),
+                _ => None,
+            };
+            if !pull.take(next) || begin.elapsed() > ROW_TIME {
+                break;
+            }
         }
         drop(pull);
         begin.elapsed()
@@ -255,7 +290,7 @@ impl Members {
                     let growth = lock(&self.growth);
                     let is_pulling = growth.progress(position) == Progress::Pulling;
                     if is_pulling && !stop.load(Ordering::Relaxed) {
-                        drop(wait(&self.grown, growth));
+                        drop(self.grown.wait(growth));
                     }
                 }
             }
@@ -303,21 +338,21 @@ impl Members {
                 let names = growth.names.take();
                 drop(growth);
                 drop(names);
-                self.tell();
+                self.tell(true);
                 return;
             }
             let is_ahead = growth.table.len() >= growth.wanted;
             match if is_ahead { None } else { growth.names.take() } {
                 Some(names) => {
                     drop(growth);
-                    self.pull_with(names);
+                    self.pull_with(names, ROW);
                     growth = lock(&self.growth);
                 }
-                None => growth = wait(&self.grown, growth),
+                None => growth = self.grown.wait(growth),
             }
         }
         drop(growth);
-        self.tell();
+        self.tell(true);
     }
 }
 

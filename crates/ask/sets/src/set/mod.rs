@@ -3,6 +3,7 @@
 //! `members` finds names, `flow` decides what may be fetched, `workers` fetches, `core` delivers.
 
 mod account;
+mod bell;
 mod both;
 mod core;
 mod flow;

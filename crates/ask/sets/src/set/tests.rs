@@ -77,6 +77,7 @@ impl Simulated {
             return Err(fail(trawl_sys::Errno::IO.0));
         }
         Ok(Fetched {
+            content: None,
             file: null(),
             is_stream: false,
             ahead_bytes: ahead_bytes.min(10_000),
@@ -96,6 +97,7 @@ impl Opener for Shared {
         let every = self.0.cached_every;
         (every > 0 && number(&found.name).is_multiple_of(every)).then(|| {
             Ok(Fetched {
+                content: None,
                 file: null(),
                 is_stream: false,
                 ahead_bytes: 0,

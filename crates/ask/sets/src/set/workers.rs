@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use trawl_model::sync::{lock, wait, wait_for};
+use trawl_model::sync::lock;
 
 use super::core::Core;
 use super::flow::{Flow, Job, Ready, Ticket};
@@ -58,10 +58,19 @@ fn opened(found: Found, place: PlaceId, position: u32, fetched: Fetched) -> Open
         name: found.name,
         file: fetched.file,
         is_stream: fetched.is_stream,
+        content: fetched.content,
         place,
         was_cached: fetched.was_cached,
         position: u64::from(position),
     }
+}
+
+fn content_bytes(outcome: &Result<Opened, Problem>) -> u64 {
+    let content = outcome
+        .as_ref()
+        .ok()
+        .and_then(|opened| opened.content.as_ref());
+    content.map_or(0, |content| content.len() as u64)
 }
 
 /// Ends a job exactly once, also if the opener drops it.
@@ -96,7 +105,7 @@ impl Core {
             return;
         }
         if flow.idle > 0 {
-            self.work.notify_one();
+            self.work.ring_for_one();
             return;
         }
         // A worker that does not wait for a fetch comes back for the work by itself.
@@ -114,7 +123,7 @@ impl Core {
     }
 
     fn has_work(&self, flow: &Flow, now: Instant) -> bool {
-        flow.may_start(now) || flow.may_look(self.members.length(), now)
+        flow.may_start(now) || flow.looks_ahead() && flow.may_look(self.members.length(), now)
     }
 
     fn serve(self: Arc<Self>) {
@@ -125,7 +134,9 @@ impl Core {
                 drop(flow);
                 self.run(job, true);
                 flow = lock(&self.flow);
-            } else if flow.may_look(self.members.progress_to(flow.cursor), now) {
+            } else if flow.looks_ahead()
+                && flow.may_look(self.members.progress_to(flow.cursor), now)
+            {
                 let ticket = flow.take_look();
                 drop(flow);
                 if let Some(first) = self.look(ticket, false) {
@@ -134,10 +145,8 @@ impl Core {
                 flow = lock(&self.flow);
             } else {
                 flow.idle += 1;
-                flow = match flow.starved_for(now) {
-                    Some(limit) => wait_for(&self.work, flow, limit),
-                    None => wait(&self.work, flow),
-                };
+                let limit = flow.starved_for(now);
+                flow = self.work.wait_up_to(flow, limit);
                 flow.idle -= 1;
             }
         }
@@ -170,6 +179,7 @@ impl Core {
             Looked::Away(place, queued) => {
                 let at = flow.place(&place);
                 flow.enqueue(at, queued);
+                flow.looked(false);
                 if flow.is_first_miss() {
                     drop(flow);
                     self.members.expand_in_background();
@@ -183,6 +193,7 @@ impl Core {
             }
             Looked::Here(outcome, bytes) => {
                 flow.account.fetched_bytes += bytes;
+                flow.looked(true);
                 if outcome.is_ok() {
                     flow.fed();
                 }
@@ -190,8 +201,9 @@ impl Core {
                     flow.delivered();
                     return Some(outcome);
                 }
+                let bytes = bytes.max(content_bytes(&outcome));
                 flow.put(ticket.position, Ready { outcome, bytes });
-                self.ready.notify_one();
+                self.ready.ring_for_one();
                 None
             }
         }
@@ -290,8 +302,8 @@ impl Core {
         if is_current && is_out_of_descriptors(&outcome) && flow.starve(now) {
             flow.enqueue(job.place, job.queued);
             // All see that they have to look again soon.
-            self.work.notify_all();
-            self.ready.notify_all();
+            self.work.ring();
+            self.ready.ring();
             return;
         }
         let bytes = outcome.as_ref().map_or(0, |fetched| fetched.ahead_bytes);
@@ -309,15 +321,16 @@ impl Core {
         let id = flow.places[job.place].id.clone();
         let position = job.queued.position;
         let outcome = outcome.map(|fetched| opened(found, id, position, fetched));
+        let bytes = bytes.max(content_bytes(&outcome));
         flow.put(position, Ready { outcome, bytes });
-        self.ready.notify_one();
+        self.ready.ring_for_one();
         self.wake_up(&mut flow);
     }
 
     /// Wakes whoever can use what was given back.
     fn wake_up(self: &Arc<Self>, flow: &mut Flow) {
         if flow.workers == 0 || self.threads == 0 {
-            self.ready.notify_all();
+            self.ready.ring();
         }
         self.need_worker(flow);
     }

@@ -93,6 +93,7 @@ impl Servers {
             return Err(problem(5));
         }
         Ok(Fetched {
+            content: None,
             file: File::open("/dev/null").unwrap(),
             is_stream: false,
             ahead_bytes: if was_cached { 0 } else { behaviour.bytes },

@@ -6,7 +6,7 @@ mod options;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
@@ -22,14 +22,14 @@ use trawl_model::FileType;
 use trawl_sets::expand::Expander;
 use trawl_sets::member::Op;
 use trawl_sets::opener::Fetched;
-use trawl_sets::{Found, Names, Opener, PlaceId, Problem, Set, SetName};
+use trawl_sets::{Found, LocalContents, Names, Opener, PlaceId, Problem, Set, SetName};
 use trawl_text::glob::{Case, Glob};
 
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::members;
-use crate::output::say;
+use crate::output::{Device, say};
 
 pub(crate) use options::GrepArgs;
 use options::Sort;
@@ -42,6 +42,9 @@ Examples:
 
 Exit codes: 0 a line was selected, 1 none was, 2 an error; with -q, 0 if a line
 was selected before the error.";
+
+/// Size of the blocks in which output is written.
+const OUTPUT_BYTES: usize = 64 << 10;
 
 /// Name of standard input among the names.
 const STANDARD_INPUT: &[u8] = b"-";
@@ -61,9 +64,9 @@ impl Spec for GrepArgs {
         let members = self.members(setting, names)?;
         // Its output is not held back.
         crate::again::note_begun();
-        let mut out = io::stdout();
+        let mut out = output();
         let target = Target {
-            out: &mut out,
+            out: &mut *out,
             problem: &|problem| {
                 if self.tells() {
                     say(problem);
@@ -86,6 +89,14 @@ impl Spec for GrepArgs {
             (_, 1..) => Exit::Fatal,
             _ => Exit::Unmatched,
         })
+    }
+}
+
+/// Returns standard output: written in large blocks, unless somebody watches.
+fn output() -> Box<dyn Write + Send> {
+    match Device::of_stdout() {
+        Device::Terminal => Box::new(io::stdout()),
+        Device::Other => Box::new(BufWriter::with_capacity(OUTPUT_BYTES, io::stdout())),
     }
 }
 
@@ -143,6 +154,7 @@ impl GrepArgs {
         }
         let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input)];
         openers.extend(rest);
+        openers.push(Arc::new(LocalContents));
         let source: Box<dyn Names> = match self.expression.is_empty() {
             true => Box::new(self.named(names, &expander)?),
             false => Box::new(self.found(index, names)?),
@@ -366,6 +378,7 @@ impl Opener for Input {
             source,
         })?;
         Ok(Fetched {
+            content: None,
             file,
             is_stream: true,
             ahead_bytes: 0,

@@ -7,10 +7,11 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_sets::expand::{Attribute, Commands, Order, Records};
-use trawl_sets::{Set, SetName};
+use trawl_sets::{Local, Set, SetName};
 
 use crate::arguments::Manner;
 use crate::commands::{Setting, Spec};
@@ -171,7 +172,8 @@ impl SetArgs {
         for name in &self.names {
             names.push(SetName::parse(name.as_bytes()).map_err(usage)?);
         }
-        let (mut expander, openers) = members::sources(index, manner);
+        let (mut expander, mut openers) = members::sources(index, manner);
+        openers.push(Arc::new(Local));
         if self.allow_commands {
             expander.commands = Commands::Run(Records::Either);
         }

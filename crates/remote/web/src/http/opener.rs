@@ -45,6 +45,7 @@ impl Web {
             false => as_stream(bytes, response.body)?,
         };
         Ok(Fetched {
+            content: None,
             file,
             is_stream: !has_ended,
             ahead_bytes,
