@@ -101,12 +101,15 @@ impl Printer {
             ($printer:expr, $stats:expr) => {{
                 let mut sink = $printer.sink_with_path(matcher, path);
                 match &member.content {
-                    // What is between NUL bytes counts as lines, but not in slices.
-                    Some(content) if memchr::memchr(0, content).is_none() => {
-                        searcher.search_slice(matcher, content, &mut sink)?;
-                    }
-                    Some(content) => searcher.search_reader(matcher, &content[..], &mut sink)?,
+                    Some(content) => searcher.search_slice(matcher, content, &mut sink)?,
                     None => searcher.search_reader(matcher, &member.file, &mut sink)?,
+                }
+                // In a stream, what lies between NUL bytes counts as lines; in a slice it does not.
+                if let (Some(content), Some(_)) = (&member.content, sink.binary_byte_offset()) {
+                    drop(sink);
+                    $printer.get_mut().clear();
+                    sink = $printer.sink_with_path(matcher, path);
+                    searcher.search_reader(matcher, &content[..], &mut sink)?;
                 }
                 Ok(Looked {
                     // This sink says whether the name was printed.

@@ -17,9 +17,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use trawl_model::FileType;
 use trawl_sys::ahead::{self, Links};
 use trawl_sys::filesystem::{self, magic};
-use trawl_sys::stat::{Stat, stat_at_followed, stat_fd};
+use trawl_sys::stat::{Stat, mode_and_size, stat_at_followed, stat_fd};
 use trawl_sys::{CWD, Errno, SysError};
 
 use crate::member::{Op, Problem};
@@ -215,14 +216,15 @@ enum Kind {
 }
 
 fn kind_of(found: &Found, file: &File) -> Result<Kind, Problem> {
-    let stat = stat_fd(file).map_err(|error| problem(found, Op::Open, error))?;
-    match () {
-        () if stat.is_file() => Ok(Kind::Regular(stat.size)),
-        () if stat.is_directory() => {
+    let known = mode_and_size(file).map_err(|error| problem(found, Op::Open, error));
+    let (mode, size) = known?;
+    match FileType::from_mode(mode) {
+        FileType::Regular => Ok(Kind::Regular(size)),
+        FileType::Directory => {
             let error = io::Error::from_raw_os_error(Errno::ISDIR.0);
             Err(problem(found, Op::Fetch, error))
         }
-        () => Ok(Kind::Stream),
+        _ => Ok(Kind::Stream),
     }
 }
 
@@ -257,11 +259,7 @@ fn content(file: &File, size: u64) -> Option<Vec<u8>> {
     if size == 0 || size > CONTENT_BYTES {
         return None;
     }
-    // One byte more shows that the file has grown.
-    let mut bytes = vec![0; size as usize + 1];
-    let count = ahead::read_cached(file, &mut bytes, 0).ok()??;
-    bytes.truncate(count);
-    (count as u64 == size).then_some(bytes)
+    ahead::whole_if_cached(file, size as usize).ok()?
 }
 
 /// Returns the member if it is in memory, and otherwise where it lies.

@@ -95,6 +95,35 @@ pub fn read_cached(
     }
 }
 
+/// Returns the whole content of a file of this size if all of it is in the page cache; `None` if
+/// not, or if the file has another size by now.
+///
+/// # Errors
+/// As [`read_cached`].
+pub fn whole_if_cached(file: impl AsFd, size_bytes: usize) -> Result<Option<Vec<u8>>, SysError> {
+    // One byte more shows that the file has grown.
+    let mut bytes: Vec<u8> = Vec::with_capacity(size_bytes + 1);
+    let part = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: size_bytes + 1,
+    };
+    let raw = file.as_fd().as_raw_fd();
+    // SAFETY: `raw` stays open as long as `file`, and the vector has room for that many bytes.
+    let count = unsafe { libc::preadv2(raw, &raw const part, 1, 0, libc::RWF_NOWAIT) };
+    match usize::try_from(count) {
+        Ok(count) if count == size_bytes => {
+            // SAFETY: the kernel has written that many bytes.
+            unsafe { bytes.set_len(count) };
+            Ok(Some(bytes))
+        }
+        Ok(_) => Ok(None),
+        Err(_) => match SysError::last(Op::Preadv2) {
+            error if error.errno == Errno::AGAIN => Ok(None),
+            error => Err(error),
+        },
+    }
+}
+
 /// Has the kernel begin to read this range, and does not wait for it.
 ///
 /// Source: `POSIX_FADV_WILLNEED`, <https://man7.org/linux/man-pages/man2/posix_fadvise.2.html>

@@ -14,6 +14,7 @@ pub enum Op {
     Openat,
     Faccessat,
     Getdents64,
+    Fstat,
     Statx,
     Readlinkat,
     Listxattr,
@@ -80,10 +81,11 @@ pub enum Op {
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 65] = [
+    pub const ALL: [Op; 66] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
+        Op::Fstat,
         Op::Statx,
         Op::Readlinkat,
         Op::Listxattr,
@@ -155,6 +157,7 @@ impl Op {
             Op::Openat => "openat",
             Op::Faccessat => "faccessat",
             Op::Getdents64 => "getdents64",
+            Op::Fstat => "fstat",
             Op::Statx => "statx",
             Op::Readlinkat => "readlinkat",
             Op::Listxattr => "listxattr",

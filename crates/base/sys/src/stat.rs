@@ -176,6 +176,15 @@ pub fn stat_fd(fd: impl AsFd) -> Result<Stat, SysError> {
         .map(|raw| convert(&raw))
 }
 
+/// Returns the mode and the size in bytes of an open file: less than [`stat_fd`], and faster.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/fstat.2.html>
+#[inline]
+pub fn mode_and_size(fd: impl AsFd) -> Result<(u32, u64), SysError> {
+    let stat = rustix::fs::fstat(fd).named(Op::Fstat)?;
+    Ok((stat.st_mode, u64::try_from(stat.st_size).unwrap_or(0)))
+}
+
 /// Returns the unique id of the mount at `path`, which no later mount gets (Linux 6.8); `None` if
 /// the kernel does not report it. A symbolic link at the end is not followed.
 ///
