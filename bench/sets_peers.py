@@ -109,9 +109,9 @@ class Bench:
                     row.outputs[name] = ran.stdout
         return row
 
-    def figures(self, mode: str, names: bytes, cold: Path | None = None) -> dict[str, float]:
-        """Returns what reading these files cost in this mode."""
-        command = [self.measure, mode]
+    def figures(self, mode: str, names: bytes, cold: Path | None = None, repeats: int = 1) -> dict[str, float]:
+        """Returns what reading these files cost in this mode, so many times."""
+        command = [self.measure, mode, str(repeats)]
         if cold:
             self.freeze(cold)
         return json.loads(subprocess.run(command, input=names, capture_output=True, check=True).stdout)
@@ -154,17 +154,17 @@ class Bench:
         self.compare("3,000 cold files of 4 KiB: their names", commands, cold=folder).show(["trawl grep -l"])
         self.modes("3,000 cold files of 4 KiB, in process", names, folder)
 
-    def modes(self, title: str, names: bytes, cold: Path | None) -> None:
+    def modes(self, title: str, names: bytes, cold: Path | None, repeats: int = 1) -> None:
         """Compares a loop with a set, in process."""
         row, first, cpu = Row(title), Row(""), Row("")
         for _ in range(self.runs):
             for mode in ("loop", "set", "ordered"):
-                figures = self.figures(mode, names, cold)
+                figures = self.figures(mode, names, cold, repeats)
                 row.rounds.setdefault(mode, []).append(figures["wall_s"])
                 first.rounds.setdefault(mode, []).append(figures["first_s"])
                 cpu.rounds.setdefault(mode, []).append(figures["cpu_s"])
         row.show(["set", "ordered"])
-        count = max(1, names.count(b"\n"))
+        count = max(1, names.count(b"\n")) * repeats
         more = statistics.median(a - b for a, b in zip(cpu.rounds["set"], cpu.rounds["loop"], strict=True)) / count
         print(f"  first member: set {first.ratio('set', 'loop'):.2f} × loop; "
               f"processor time of a member: {more * 1e6:.1f} µs more than of the loop")
@@ -176,7 +176,7 @@ class Bench:
         for path in folder.rglob("*.txt"):
             path.read_bytes()
         self.modes("3,000 cached files of 4 KiB, in process", b"".join(names), None)
-        self.modes("one cached file of 4 KiB, in process", names[0], None)
+        self.modes("one cached file of 4 KiB, in process, 1,000 times", names[0], None, 1000)
 
     def saturated(self) -> None:
         """Large files: the disk is the limit."""

@@ -1,8 +1,9 @@
 //! Reads the files named on standard input, one name a line, and prints what it cost as one line of
-//! JSON: `find DIR -type f | measure_sets loop|set|ordered [--stats]`.
+//! JSON: `find DIR -type f | measure_sets loop|set|ordered [--stats] [REPEATS]`.
 //!
 //! `loop` opens and reads one file after the other; `set` and `ordered` read the members of a set on
-//! one thread. `first_s` is the time until the first file was open with its first bytes read.
+//! one thread, of a new set for each repeat. `first_s` is the mean time until the first file of a repeat
+//! was open with its bytes read.
 
 use std::fs::File;
 use std::io::{BufRead, Read};
@@ -15,7 +16,8 @@ use trawl_sets::{Local, Opener, Options, Set};
 /// What has been read.
 struct Sum {
     begun: Instant,
-    first_s: Option<f64>,
+    first_s: f64,
+    is_first: bool,
     members: u64,
     problems: u64,
     bytes: usize,
@@ -28,8 +30,9 @@ impl Sum {
         let read = file
             .ok()
             .and_then(|mut file| file.read_to_end(&mut self.buffer).ok());
-        self.first_s
-            .get_or_insert_with(|| self.begun.elapsed().as_secs_f64());
+        if std::mem::take(&mut self.is_first) {
+            self.first_s += self.begun.elapsed().as_secs_f64();
+        }
         match read {
             Some(bytes) => (self.members, self.bytes) = (self.members + 1, self.bytes + bytes),
             None => self.problems += 1,
@@ -62,32 +65,42 @@ fn main() {
     let names: Vec<Vec<u8>> = names.map_while(Result::ok).collect();
     let mut sum = Sum {
         begun: Instant::now(),
-        first_s: None,
+        first_s: 0.0,
+        is_first: true,
         members: 0,
         problems: 0,
         bytes: 0,
         buffer: Vec::new(),
     };
     let cpu = trawl_testkit::process::cpu_time();
-    match mode {
-        "loop" => {
-            let paths = names.iter().map(|name| std::ffi::OsStr::from_bytes(name));
-            paths.for_each(|path| sum.read(File::open(path)));
-        }
-        "set" | "ordered" => {
-            let shows = words.iter().any(|word| word == "--stats");
-            read_set(names, mode == "ordered", shows, &mut sum);
-        }
-        _ => {
-            eprintln!("usage: measure_sets loop|set|ordered [--stats] < NAMES");
-            std::process::exit(2);
+    let repeats = words
+        .iter()
+        .find_map(|word| word.parse().ok())
+        .unwrap_or(1u32);
+    let begun = sum.begun;
+    for _ in 0..repeats {
+        let names = names.clone();
+        (sum.begun, sum.is_first) = (Instant::now(), true);
+        match mode {
+            "loop" => {
+                let paths = names.iter().map(|name| std::ffi::OsStr::from_bytes(name));
+                paths.for_each(|path| sum.read(File::open(path)));
+            }
+            "set" | "ordered" => {
+                let shows = words.iter().any(|word| word == "--stats");
+                read_set(names, mode == "ordered", shows, &mut sum);
+            }
+            _ => {
+                eprintln!("usage: measure_sets loop|set|ordered [--stats] [REPEATS] < NAMES");
+                std::process::exit(2);
+            }
         }
     }
     println!(
         "{{\"wall_s\": {:.6}, \"cpu_s\": {:.6}, \"first_s\": {:.6}, \"members\": {}, \"problems\": {}, \"bytes\": {}}}",
-        sum.begun.elapsed().as_secs_f64(),
+        begun.elapsed().as_secs_f64(),
         (trawl_testkit::process::cpu_time() - cpu).as_secs_f64(),
-        sum.first_s.unwrap_or_default(),
+        sum.first_s / f64::from(repeats),
         sum.members,
         sum.problems,
         sum.bytes

@@ -69,7 +69,8 @@ struct Site {
     is_local: bool,
     /// Whether all content is in memory always.
     is_memory: bool,
-    is_rotating: bool,
+    /// Major and minor number of the block device.
+    device: Option<(u32, u32)>,
 }
 
 struct Remembered {
@@ -82,6 +83,8 @@ thread_local! {
     static LAST: RefCell<Option<Remembered>> = const { RefCell::new(None) };
     /// Mounts by mount id and device, which a file system with several devices has.
     static MOUNTS: RefCell<HashMap<(u64, u64), (Site, Instant)>> = RefCell::default();
+    /// Whether a device's heads have to move, by its number.
+    static DISKS: RefCell<HashMap<(u32, u32), bool>> = RefCell::default();
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -116,7 +119,7 @@ fn site(directory: &[u8]) -> Site {
         place: PlaceId::Mount(0),
         is_local: false,
         is_memory: false,
-        is_rotating: false,
+        device: None,
     };
     let Ok(path) = CString::new(directory) else {
         return unknown;
@@ -165,18 +168,31 @@ fn site_from(stat: &Stat, kind: u64) -> Site {
         },
         is_local,
         is_memory,
-        is_rotating: has_device && is_rotating(stat.dev.major, stat.dev.minor),
+        device: has_device.then_some((stat.dev.major, stat.dev.minor)),
     }
 }
 
-/// Returns whether a block device's heads have to move; for a partition, its disk's.
-///
-/// Source: <https://docs.kernel.org/block/queue-sysfs.html>
-fn is_rotating(major: u32, minor: u32) -> bool {
-    ["queue", "../queue"].iter().any(|queue| {
-        let path = format!("/sys/dev/block/{major}:{minor}/{queue}/rotational");
-        std::fs::read(path).is_ok_and(|text| text.starts_with(b"1"))
-    })
+impl Site {
+    /// Returns whether the heads of the files' device have to move; for a partition, its disk's.
+    /// Asked only where a file has to be fetched, and once for a device.
+    ///
+    /// Source: <https://docs.kernel.org/block/queue-sysfs.html>
+    fn is_rotating(&self) -> bool {
+        let Some(device @ (major, minor)) = self.device else {
+            return false;
+        };
+        DISKS.with_borrow_mut(|disks| {
+            if disks.len() >= MOUNTS_MAX {
+                disks.clear();
+            }
+            *disks.entry(device).or_insert_with(|| {
+                ["queue", "../queue"].iter().any(|queue| {
+                    let path = format!("/sys/dev/block/{major}:{minor}/{queue}/rotational");
+                    std::fs::read(path).is_ok_and(|text| text.starts_with(b"1"))
+                })
+            })
+        })
+    }
 }
 
 fn problem(found: &Found, op: Op, source: impl Into<io::Error>) -> Problem {
@@ -279,7 +295,7 @@ fn try_cached(
     let opened = open_if_cached(&path).map_err(|error| problem(found, Op::Open, error))?;
     let Some(file) = opened else {
         // The inode has to be read first: its number is the best guess of where it lies.
-        if site.is_rotating {
+        if site.is_rotating() {
             expected.extent = found.attributes.map(|known| known.ino);
         }
         return Ok(Err(expected));
@@ -295,7 +311,7 @@ fn try_cached(
     };
     if content.is_none() && !is_cached(&file, site, size) {
         expected.bytes = Some(size);
-        if site.is_rotating {
+        if site.is_rotating() {
             expected.extent = ahead::first_extent(&file).ok().flatten();
         }
         return Ok(Err(expected));
