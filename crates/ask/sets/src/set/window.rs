@@ -1,47 +1,94 @@
-//! How many requests are in flight at one place: more while throughput grows, fewer when latency
-//! rises without throughput.
+//! How many requests are in flight at one place: as many as bring more throughput.
 //!
-//! Completions are counted in rounds of one window. A round counts only if the window was full at
-//! its time, because otherwise the place was not what limited it.
+//! The window climbs from level to level. A level is kept only if it brings clearly more than the
+//! one below it; if not, it is tried again later, less and less often. Completions are counted in
+//! rounds. A round counts only if the window was full at its time, because otherwise the place was
+//! not what limited it.
+//!
+//! Latencies are no measure: on a busy machine they rise by themselves. For the same reason the
+//! window never stays below [`FLOOR`], which no place minds.
 
 use std::time::{Duration, Instant};
 
-/// Number of requests that a place begins with.
+/// Level that a place begins with.
 const FIRST: usize = 4;
+/// Lowest level that is left for a lower one.
+const FLOOR: usize = 6;
+/// The levels; beyond the last one, each is twice the one before.
+const LEVELS: [usize; 9] = [1, 2, 4, 6, 8, 12, 16, 24, 32];
+/// How much more throughput a level must bring than the one below it.
+const GAIN: f64 = 1.08;
+/// How much more a doubled level must bring at the beginning, to be doubled again.
+const FIRST_GAIN: f64 = 1.25;
+/// Minimum length of a round.
+const ROUND: Duration = Duration::from_millis(2);
+/// Number of rounds after which a level that brought nothing is tried again, at first.
+const PAUSE: u32 = 16;
+/// The same, at most.
+const PAUSE_MAX: u32 = 256;
+/// A rate that is older is forgotten, in rounds.
+const MEMORY: u32 = 512;
+
+/// What is known about a level.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    /// Completions a second; 0 is unknown.
+    rate: f64,
+    /// Round in which the rate was measured last.
+    measured: u32,
+    /// Round from which on the level is tried again, and the pause before that.
+    again: u32,
+    pause: u32,
+}
 
 /// The window of one place.
 #[derive(Debug)]
 pub(crate) struct Window {
-    limit: f64,
     max: usize,
-    is_doubling: bool,
+    level: usize,
+    levels: Vec<Level>,
+    /// Number of rounds at this level.
+    stayed: u32,
+    is_starting: bool,
+    round: u32,
     round_begin: Option<Instant>,
     count: u32,
     full: u32,
-    latency: Duration,
-    best_rate: f64,
-    best_latency: f64,
+}
+
+/// Returns the number of requests of a level.
+fn requests(level: usize) -> usize {
+    match LEVELS.get(level) {
+        Some(requests) => *requests,
+        None => LEVELS[LEVELS.len() - 1] << (level - LEVELS.len() + 1).min(24),
+    }
+}
+
+/// Returns the lowest level that has so many requests.
+fn level_of(wanted: usize) -> usize {
+    (0..).find(|level| requests(*level) >= wanted).unwrap_or(0)
 }
 
 impl Window {
     pub(crate) fn new(max: usize) -> Window {
-        let max = max.max(1);
+        let max = max.clamp(1, 1 << 20);
+        let top = level_of(max);
         Window {
-            limit: FIRST.min(max) as f64,
             max,
-            is_doubling: true,
+            level: level_of(FIRST).min(top),
+            levels: vec![Level::default(); top + 1],
+            stayed: 0,
+            is_starting: true,
+            round: 0,
             round_begin: None,
             count: 0,
             full: 0,
-            latency: Duration::ZERO,
-            best_rate: 0.0,
-            best_latency: 0.0,
         }
     }
 
     /// Returns the number of requests that may be in flight.
     pub(crate) fn limit(&self) -> usize {
-        (self.limit as usize).clamp(1, self.max)
+        requests(self.level).min(self.max)
     }
 
     /// Notes that a request was sent.
@@ -49,41 +96,90 @@ impl Window {
         self.round_begin.get_or_insert(now);
     }
 
-    /// Notes that a request ended, after this time; `in_flight` counts it too.
-    pub(crate) fn ended(&mut self, now: Instant, latency: Duration, in_flight: usize) {
+    /// Notes that a request ended; `in_flight` counts it too.
+    pub(crate) fn ended(&mut self, now: Instant, in_flight: usize) {
         self.count += 1;
-        self.latency += latency;
         self.full += u32::from(in_flight >= self.limit());
-        if self.count as usize >= self.limit().max(4) {
-            self.judge(now);
+        let begin = *self.round_begin.get_or_insert(now);
+        let elapsed = now.duration_since(begin);
+        if self.count as usize >= self.limit().max(FIRST) && elapsed >= ROUND {
+            let rate = f64::from(self.count) / elapsed.as_secs_f64();
+            let was_full = self.full * 2 >= self.count;
+            (self.count, self.full) = (0, 0);
+            self.round_begin = Some(now);
+            if was_full {
+                self.judge(rate);
+            }
         }
     }
 
-    fn judge(&mut self, now: Instant) {
-        let begin = self.round_begin.replace(now).unwrap_or(now);
-        let count = f64::from(std::mem::take(&mut self.count));
-        let was_full = f64::from(std::mem::take(&mut self.full)) >= count / 2.0;
-        let latency = std::mem::take(&mut self.latency).as_secs_f64() / count;
-        let rate = count / now.duration_since(begin).as_secs_f64().max(1e-6);
-        if was_full {
-            if rate > self.best_rate * 1.05 {
-                self.limit = match self.is_doubling {
-                    true => self.limit * 2.0,
-                    false => self.limit + 1.0,
-                };
-            } else if latency > self.best_latency * 1.2 && rate < self.best_rate * 0.95 {
-                self.is_doubling = false;
-                self.limit *= 0.75;
-            } else {
-                self.is_doubling = false;
-            }
-            self.limit = self.limit.clamp(1.0, self.max as f64);
-            // An old best rate is forgotten slowly, so that the window tries again.
-            match rate >= self.best_rate {
-                true => (self.best_rate, self.best_latency) = (rate, latency),
-                false => self.best_rate *= 0.97,
-            }
+    fn judge(&mut self, rate: f64) {
+        self.round += 1;
+        self.stayed += 1;
+        let (level, round) = (self.level, self.round);
+        let known = &mut self.levels[level];
+        known.rate = match self.stayed {
+            1 => rate,
+            _ => (known.rate + rate) / 2.0,
+        };
+        known.measured = round;
+        match self.is_starting {
+            true => self.double(),
+            false => self.climb(),
         }
+    }
+
+    /// Doubles the level as long as that brings much.
+    fn double(&mut self) {
+        let half = self.level.checked_sub(2);
+        let before = half.and_then(|half| self.rate(half));
+        let rate = self.levels[self.level].rate;
+        let is_worth_it = before.is_none_or(|before| rate >= before * FIRST_GAIN);
+        let top = self.levels.len() - 1;
+        self.is_starting = is_worth_it && self.level < top;
+        match half {
+            Some(half) if !is_worth_it => self.leave(half),
+            _ if self.is_starting => self.go(self.level + 2),
+            _ => {}
+        }
+    }
+
+    fn climb(&mut self) {
+        let level = self.level;
+        let is_above_floor = requests(level) > FLOOR;
+        let rate = self.levels[level].rate;
+        match self.rate(level.saturating_sub(1)) {
+            Some(below) if is_above_floor && rate < below * GAIN => self.leave(level - 1),
+            // Without a comparison nobody knows what this level is worth.
+            None if is_above_floor => self.go(level - 1),
+            _ if self.stayed >= 2 => {
+                let next = self.levels.get(level + 1);
+                if next.is_some_and(|next| self.round >= next.again) {
+                    self.go(level + 1);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Leaves a level that is not worth it for a lower one.
+    fn leave(&mut self, lower: usize) {
+        let known = &mut self.levels[self.level];
+        known.pause = (known.pause * 2).clamp(PAUSE, PAUSE_MAX);
+        known.again = self.round + known.pause;
+        self.go(lower);
+    }
+
+    /// Returns the rate of a level, if it was measured and not long ago.
+    fn rate(&self, level: usize) -> Option<f64> {
+        let known = self.levels.get(level)?;
+        let is_known = known.rate > 0.0 && self.round - known.measured < MEMORY;
+        is_known.then_some(known.rate)
+    }
+
+    fn go(&mut self, level: usize) {
+        self.level = level.min(self.levels.len() - 1);
+        self.stayed = 0;
     }
 }
 
@@ -91,43 +187,79 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// Drives a window against a place that serves `servers` requests at a time, `service` each.
-    fn settle(window: &mut Window, servers: usize, service: Duration, rounds: usize) -> usize {
-        let mut now = Instant::now();
-        for _ in 0..rounds {
-            let in_flight = window.limit();
-            window.sent(now);
-            let parallel = in_flight.min(servers);
-            let latency = service * (in_flight as u32).div_ceil(parallel as u32);
-            for _ in 0..in_flight.max(4) {
-                now += service / parallel as u32;
-                window.ended(now, latency, in_flight);
+    /// A source of numbers from 0 to 1.
+    fn random(state: &mut u64) -> f64 {
+        *state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (*state >> 40) as f64 / (1u64 << 24) as f64
+    }
+
+    /// Drives a window against a place that serves `servers` requests at a time, each in `service`
+    /// or up to `noise` times as long. Returns the mean of the limit in the second half.
+    fn settle(
+        window: &mut Window,
+        servers: usize,
+        service: Duration,
+        noise: f64,
+        ends: usize,
+    ) -> f64 {
+        let mut state = 7;
+        // Where the last round of an earlier call ended.
+        let mut now = window.round_begin.unwrap_or_else(Instant::now);
+        // When each server is free, and when each request ends.
+        let mut free = vec![now; servers];
+        let mut flying: Vec<Instant> = Vec::new();
+        let mut sum = 0;
+        for end in 0..ends {
+            while flying.len() < window.limit() {
+                window.sent(now);
+                let server = free.iter_mut().min().unwrap();
+                let took = service.mul_f64(1.0 + (noise - 1.0) * random(&mut state));
+                *server = now.max(*server) + took;
+                flying.push(*server);
+            }
+            let first = (0..flying.len()).min_by_key(|at| flying[*at]).unwrap();
+            let in_flight = flying.len();
+            now = flying.swap_remove(first);
+            window.ended(now, in_flight);
+            if end >= ends / 2 {
+                sum += window.limit();
             }
         }
-        window.limit()
+        sum as f64 / (ends - ends / 2) as f64
     }
+
+    const SERVICE: Duration = Duration::from_millis(20);
 
     #[test]
     fn grows_to_what_the_place_can_do_and_never_beyond_the_limit() {
-        let service = Duration::from_millis(20);
+        for noise in [1.0, 3.0, 10.0] {
+            let limit = settle(&mut Window::new(32), 32, SERVICE, noise, 4000);
+            assert!((24.0..=32.0).contains(&limit), "{limit} of 32 with {noise}");
+            let limit = settle(&mut Window::new(128), 16, SERVICE, noise, 8000);
+            assert!((11.0..=26.0).contains(&limit), "{limit} of 16 with {noise}");
+            let limit = settle(&mut Window::new(32), 1, SERVICE, noise, 4000);
+            assert!((4.0..=9.0).contains(&limit), "{limit} of 1 with {noise}");
+            assert_eq!(settle(&mut Window::new(1), 32, SERVICE, noise, 100), 1.0);
+            assert!(settle(&mut Window::new(5), 32, SERVICE, noise, 100) <= 5.0);
+        }
+    }
+
+    #[test]
+    fn a_fast_place_is_used_soon() {
         let mut window = Window::new(32);
-        let limit = settle(&mut window, 32, service, 40);
-        assert!((24..=32).contains(&limit), "{limit}");
-        let mut one = Window::new(1);
-        assert_eq!(settle(&mut one, 32, service, 40), 1);
-        let mut serial = Window::new(32);
-        let limit = settle(&mut serial, 1, service, 40);
-        assert!(limit <= 8, "{limit}");
+        settle(&mut window, 32, SERVICE, 1.0, 4 + 8 + 16);
+        assert_eq!(window.limit(), 32);
     }
 
     #[test]
     fn backs_off_when_a_place_becomes_slow_and_recovers() {
-        let service = Duration::from_millis(2);
         let mut window = Window::new(32);
-        settle(&mut window, 32, service, 40);
-        let slow = settle(&mut window, 1, service * 100, 10);
-        assert!(slow < 8, "{slow}");
-        let again = settle(&mut window, 32, service, 200);
-        assert!(again > slow, "{again}");
+        settle(&mut window, 32, SERVICE, 2.0, 2000);
+        settle(&mut window, 1, SERVICE * 100, 2.0, 200);
+        assert!(window.limit() <= 8, "{}", window.limit());
+        let again = settle(&mut window, 32, SERVICE, 2.0, 8000);
+        assert!(again > 20.0, "{again}");
     }
 }

@@ -297,7 +297,7 @@ impl Core {
         let took = now.saturating_duration_since(job.begin);
         let place = &mut flow.places[job.place];
         place.in_flight -= 1;
-        place.window.ended(now, took, in_flight);
+        place.window.ended(now, in_flight);
         let is_current = flow.release(job.ticket, job.reserved);
         if is_current && is_out_of_descriptors(&outcome) && flow.starve(now) {
             flow.enqueue(job.place, job.queued);
