@@ -190,7 +190,7 @@ class Bench:
         paths = sorted(folder.rglob("*.txt"))[:400]
         with pages(folder, 0.020) as port:
             urls = [f"http://127.0.0.1:{port}/{path.relative_to(folder)}" for path in paths]
-            text = "\n".join(urls).encode()
+            text = "".join(url + "\n" for url in urls).encode()
             commands = {
                 "curl in a loop": ["sh", "-c", "while read -r u; do curl -s \"$u\"; done | grep -o fox | wc -l"],
                 "xargs -P16 curl": ["sh", "-c", "xargs -n 1 -P16 curl -s | grep -o fox | wc -l"],
@@ -232,6 +232,8 @@ def pages(folder: Path, delay_s: float) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        wbufsize = 64 << 10
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             time.sleep(delay_s)
@@ -245,8 +247,11 @@ def pages(folder: Path, delay_s: float) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128
+        daemon_threads = True
+
+    server = Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield server.server_address[1]
