@@ -4,11 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trawl_fetch::Servers;
-use trawl_open::search::{AskedSource, Choice, Deferred};
-use trawl_remote::mounts::with_servers;
+use trawl_open::search::{AskedSource, Choice};
 use trawl_sets::expand::Expander;
-use trawl_sets::{Local, Opener};
+use trawl_sets::Opener;
 use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;
@@ -24,15 +22,11 @@ pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<
         index: index.clone(),
         wait: (!manner.fresh.no_wait).then_some(wait),
     };
-    let mut expander = Expander::new(Arc::new(Deferred::new(choice, with_servers)));
+    let (mut expander, mut openers) = trawl_fetch::sources::sources(choice);
     let client = Client::new(Limits::default());
     expander.engines = trawl_engines::engines(&settings(index));
     expander.engines.push(Arc::new(Pages::new(client.clone())));
-    let openers: Vec<Arc<dyn Opener>> = vec![
-        Arc::new(Web::new(client)),
-        Arc::new(Servers::default()),
-        Arc::new(Local),
-    ];
+    openers.insert(0, Arc::new(Web::new(client)));
     (expander, openers)
 }
 
