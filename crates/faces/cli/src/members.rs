@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trawl_open::search::{AskedSource, Choice};
-use trawl_sets::expand::Expander;
 use trawl_sets::Opener;
+use trawl_sets::expand::Expander;
 use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;

@@ -18,7 +18,10 @@ use crate::Servers;
 /// files, in the order in which they are asked. Nothing is asked before a name needs it.
 pub fn sources(choice: Choice) -> (Expander, Vec<Arc<dyn Opener>>) {
     let expander = Expander::new(Arc::new(Deferred::new(choice, with_servers)));
-    (expander, vec![Arc::new(Servers::default()), Arc::new(Local)])
+    (
+        expander,
+        vec![Arc::new(Servers::default()), Arc::new(Local)],
+    )
 }
 
 /// Whether the user's environment and settings may be obeyed.
