@@ -49,9 +49,10 @@ def length(item: tuple[str, bytes]) -> tuple[str, int]:
 def work(pickled: bytes, worker: int, workers: int) -> list[tuple[str, int]]:
     """What a worker process does."""
     imitate_torch(WorkerInfo(worker, workers))
-    dataset = pickle.loads(pickled)
+    dataset: Any = pickle.loads(pickled)
     assert isinstance(dataset, FakeIterableDataset)
-    return list(dataset)
+    items: Any = dataset
+    return list(items)
 
 
 def wanted(wide: Path) -> list[tuple[str, int]]:
@@ -64,7 +65,7 @@ def test_without_torch(wide: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = trawl.SetDataset(f"{wide}/*/*/*", length)
     for _ in range(2):
         assert sorted(dataset) == wanted(wide)
-    sizes = trawl.SetDataset([f"{wide}/d0*/*/*", Path(f"{wide}/d1*/*/*")], decode=lambda member: len(member.read()))
+    sizes: trawl.SetDataset[int] = trawl.SetDataset([f"{wide}/d0*/*/*", Path(f"{wide}/d1*/*/*")], decode=lambda member: len(member.read()))
     assert len(list(sizes)) == len(glob.glob(f"{wide}/d[01]*/*/*"))
     assert "torch" not in sys.modules
 
@@ -114,7 +115,8 @@ def test_errors_and_options(wide: Path) -> None:
             found.append(item)
     assert sorted(found) == wanted(wide) and [error.filename for error in caught.value.exceptions] == [gone]
     assert sorted(trawl.SetDataset([f"{wide}/*/*/*", gone], length, errors="collect")) == wanted(wide)
-    names = [name for name, _ in trawl.SetDataset(f"{wide}/*/*/*", ordered=True)]
+    ordered: trawl.SetDataset[tuple[str, bytes]] = trawl.SetDataset(f"{wide}/*/*/*", ordered=True)
+    names = [name for name, _ in ordered]
     assert names == sorted(names)
     with pytest.raises(ValueError, match="share"):
         trawl.SetDataset("/a", share=(1, 1))

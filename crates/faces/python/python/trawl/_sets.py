@@ -30,6 +30,11 @@ if sys.version_info >= (3, 11):
     class SetError(ExceptionGroup[OSError]):
         """Members of a set that cannot be read: a group of OSErrors, each with errno and filename."""
 
+        if TYPE_CHECKING:
+            # No groups within groups.
+            @property
+            def exceptions(self) -> tuple[OSError, ...]: ...
+
         def derive(self, errors: Sequence[OSError], /) -> SetError:  # type: ignore[override]
             return SetError(self.message, errors)
 
@@ -225,12 +230,15 @@ class Set(_trawl.Members, Generic[AnyStr]):
         if self._given % _AT_ONCE == 0:
             await asyncio.sleep(0)
         while True:
-            is_there, member = self._poll(False)
+            is_there, member = self._look()
             if member is not None:
                 return member
             if is_there:
                 raise StopAsyncIteration
             await self._waiting.wait(self)
+
+    def _look(self, is_patient: bool = False) -> tuple[bool, Optional[Member[AnyStr]]]:
+        return self._poll(is_patient)
 
     def digest(self) -> Iterator[Digest[AnyStr]]:
         """Returns the names and attributes of the members, as they are found; nothing is fetched. All
@@ -299,8 +307,8 @@ class _Calls(Generic[AnyStr]):
 
     def __init__(self, members: Set[AnyStr], function: Callable[[Member[AnyStr]], object]) -> None:
         self.count = 0
-        self._members = members
-        self._function = function
+        self._members: Set[AnyStr] = members
+        self._function: Callable[[Member[AnyStr]], object] = function
         self._lock = threading.Lock()
         self._is_ended = False
         self._failures: list[BaseException] = []
@@ -319,7 +327,7 @@ class _Calls(Generic[AnyStr]):
         try:
             while not self._is_ended:
                 # In slices, so that the failure of another thread ends this one.
-                is_there, member = self._members._poll(True)
+                is_there, member = self._members._look(True)
                 if member is not None:
                     self._call(member)
                 elif is_there:
