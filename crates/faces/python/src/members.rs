@@ -395,7 +395,7 @@ fn error<'py>(
     let (errno, text) = match problem.source.raw_os_error() {
         Some(errno) => {
             let text = py.import("os")?.call_method1("strerror", (errno,))?;
-            (errno, text.extract()?)
+            (errno, text.extract::<String>()?)
         }
         None => (libc::EIO, problem.source.to_string()),
     };
