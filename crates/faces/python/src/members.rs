@@ -5,15 +5,16 @@
 //! of an event loop lies in `returned` until somebody takes it from there.
 
 use std::collections::VecDeque;
+use std::ffi::CString;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyType};
+use pyo3::types::{PyBool, PyDict, PyList, PyType};
 use trawl_sets::{Opened, Options, Problem, Set, TimedOut};
 
 use crate::failure::Failure;
@@ -200,9 +201,18 @@ impl Members {
         self.end(py)
     }
 
-    /// Returns the number of errors that were not raised yet.
-    fn _unreported(&self, py: Python<'_>) -> usize {
-        self.unreported.bind(py).len()
+    /// Warns of the errors that were not raised, where they cannot be.
+    fn _warn(&self, py: Python<'_>) -> PyResult<()> {
+        let unreported = self.unreported.bind(py);
+        let count = unreported.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let first = unreported.get_item(0)?;
+        unreported.del_slice(0, count)?;
+        let text = format!("{count} members of a set cannot be read, the first of which: {first}");
+        let text = CString::new(text.replace('\0', "\\0"))?;
+        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)
     }
 
     /// Ends expansion and fetching, and frees what was fetched; waits for no request.
@@ -356,7 +366,12 @@ impl Drop for Members {
             return;
         }
         // Ends commands, without the interpreter's lock, unless the interpreter is gone.
-        let _ = Python::try_attach(|py| py.detach(|| drop(set.take())));
+        let _ = Python::try_attach(|py| {
+            py.detach(|| drop(set.take()));
+            if let Err(error) = self._warn(py) {
+                error.write_unraisable(py, None);
+            }
+        });
     }
 }
 
@@ -378,6 +393,9 @@ fn member(py: Python<'_>, opened: Opened, spelling: Spelling) -> PyResult<Py<PyA
     // The Python object closes it from now on.
     let _ = opened.file.into_raw_fd();
     raw.setattr("name", spelling.path(py, &opened.name)?)?;
+    // No ResourceWarning if it is dropped: `for member in members` has no other place to close it.
+    // A function in Python, such as `__del__`, would swallow a KeyboardInterrupt.
+    raw.setattr("_dealloc_warn", py.get_type::<PyBool>())?;
     let class = CLASS.import(py, "trawl._sets", "Member")?;
     let member = class.call1((raw,))?;
     member.setattr("was_cached", opened.was_cached)?;

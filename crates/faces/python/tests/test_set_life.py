@@ -85,7 +85,6 @@ def test_a_signal_between_members_loses_none(wide: Path) -> None:
             while True:
                 signal.setitimer(signal.ITIMER_REAL, 0.002)
                 try:
-                    # extend() takes members in C, where no handler runs.
                     with contextlib.suppress(StopIteration):
                         while True:
                             found.append(next(members).name)

@@ -8,7 +8,6 @@ import io
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, AnyStr, Callable, Generic, Literal, Optional, Union
@@ -68,14 +67,6 @@ class Member(io.BufferedReader, Generic[AnyStr]):
         was_cached: bool
         is_stream: bool
         position: int
-
-    def __del__(self) -> None:
-        # Without a ResourceWarning: `for member in members` has no other place to close it.
-        try:
-            self.close()
-        except ValueError:
-            # Somebody detached the file.
-            pass
 
 
 class Set(_trawl.Members, Generic[AnyStr]):
@@ -209,16 +200,6 @@ class Set(_trawl.Members, Generic[AnyStr]):
         SetError with the errors that were not raised yet. Members already returned stay open."""
         self._close()
         self._raise()
-
-    def __del__(self) -> None:
-        self._warn()
-
-    def _warn(self) -> None:
-        count = self._unreported()
-        if count > 0:
-            first = self.errors[-count]
-            text = f"{count} members of a set cannot be read, the first of which: {first}"
-            warnings.warn(text, RuntimeWarning, stacklevel=2, source=self)
 
     def __aiter__(self) -> Self:
         return self
