@@ -19,3 +19,8 @@ pub enum SetError {
     #[error("the set was cancelled")]
     Cancelled,
 }
+
+/// A wait took longer than the caller's limit. Nothing is lost: the next call goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the wait took longer than its limit")]
+pub struct TimedOut;

@@ -33,7 +33,7 @@ pub mod set;
 pub mod source;
 pub mod stats;
 
-pub use error::SetError;
+pub use error::{SetError, TimedOut};
 pub use explain::Explanation;
 pub use member::{Digest, Opened, Problem};
 pub use name::SetName;

@@ -37,3 +37,82 @@ impl<I: Iterator<Item = Vec<u8>> + Send> Names for I {
         Iterator::next(self).map(|name| Ok(Found::named(name)))
     }
 }
+
+/// One of several disjoint shares of names, for sets that several processes iterate: each name is
+/// in exactly one share, in every process and whatever the order in which names are found. Problems
+/// are in each share, because every process may have its own.
+pub struct Share {
+    names: Box<dyn Names>,
+    index: u64,
+    count: u64,
+}
+
+impl Share {
+    /// Returns share number `index` of `count`; with a count of 0, everything.
+    pub fn new(names: Box<dyn Names>, index: u64, count: u64) -> Share {
+        Share {
+            names,
+            index,
+            count,
+        }
+    }
+
+    fn has(&self, name: &[u8]) -> bool {
+        self.count == 0 || hash(name) % self.count == self.index
+    }
+}
+
+impl Names for Share {
+    fn next(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
+        loop {
+            match self.names.next(cancel)? {
+                Ok(found) if !self.has(&found.name) => {}
+                next => return Some(next),
+            }
+        }
+    }
+}
+
+/// Returns a hash of a name that is the same in every process and version: FNV-1a, whose upper
+/// half is folded into the lower one, because the lowest bits alone are poor.
+fn hash(name: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    hash ^ hash >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(index: u64, count: u64) -> Vec<Vec<u8>> {
+        let names = (0..1000).map(|at: u32| format!("/srv/file{at}").into_bytes());
+        let mut share = Share::new(Box::new(names), index, count);
+        let next = || Names::next(&mut share, &Cancel::default());
+        std::iter::from_fn(next)
+            .map(|found| found.unwrap().name)
+            .collect()
+    }
+
+    #[test]
+    fn each_name_is_in_one_share() {
+        for count in [1, 2, 3, 7] {
+            let shares: Vec<_> = (0..count).map(|index| share(index, count)).collect();
+            let mut all: Vec<_> = shares.concat();
+            all.sort();
+            let mut wanted = share(0, 0);
+            wanted.sort();
+            assert_eq!(all, wanted);
+            let even = 1000 / count as usize;
+            assert!(shares.iter().all(|share| share.len() > even / 2));
+        }
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        // Test vectors of <http://www.isthe.com/chongo/src/fnv/test_fnv.c>, folded.
+        let fold = |hash: u64| hash ^ hash >> 32;
+        assert_eq!(hash(b""), fold(0xcbf2_9ce4_8422_2325));
+        assert_eq!(hash(b"foobar"), fold(0x8594_4171_f739_67e8));
+    }
+}

@@ -4,9 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use trawl_fetch::Servers;
-use trawl_open::search::{AskedSource, Choice, Deferred};
-use trawl_remote::mounts::with_servers;
+use trawl_open::search::{AskedSource, Choice};
 use trawl_sets::Opener;
 use trawl_sets::expand::Expander;
 use trawl_web::{Client, Limits, Pages, Web};
@@ -14,22 +12,23 @@ use trawl_web::{Client, Limits, Pages, Web};
 use crate::arguments::Manner;
 use crate::failure::Failure;
 
-/// Returns what expands names, and what opens members that are no local files, in the order in
-/// which openers are asked; one for local files belongs behind them.
-/// Nothing is asked before a name needs it.
-pub(crate) fn sources(index: Option<PathBuf>, manner: Manner) -> (Expander, Vec<Arc<dyn Opener>>) {
+/// Returns what expands names, and what opens members, in the order in which openers are asked;
+/// `local` opens local files. Nothing is asked before a name needs it.
+pub(crate) fn sources(
+    index: Option<PathBuf>,
+    manner: Manner,
+    local: Arc<dyn Opener>,
+) -> (Expander, Vec<Arc<dyn Opener>>) {
     let choice = Choice {
         who: AskedSource::Auto,
         index: index.clone(),
         wait: manner.when().wait.deadline(),
     };
-    let mut expander = Expander::new(Arc::new(Deferred::new(choice, with_servers)));
+    let (mut expander, mut openers) = trawl_fetch::sources::sources(choice, local);
     let client = Client::new(Limits::default());
     expander.engines = trawl_engines::engines(&settings(index));
     expander.engines.push(Arc::new(Pages::new(client.clone())));
-    let servers = Arc::new(Servers::default());
-    expander.servers = Some(servers.executor());
-    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Web::new(client)), servers];
+    openers.insert(0, Arc::new(Web::new(client)));
     (expander, openers)
 }
 

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use trawl_call::CallError;
 use trawl_open::{AskError, errno};
 use trawl_remote::RemoteError;
+use trawl_sets::SetError;
 
 pyo3::create_exception!(
     trawl,
@@ -80,6 +81,20 @@ impl From<AskError> for Failure {
 impl From<RemoteError> for Failure {
     fn from(error: RemoteError) -> Failure {
         Failure::value(error.to_string())
+    }
+}
+
+impl From<SetError> for Failure {
+    fn from(error: SetError) -> Failure {
+        match error {
+            SetError::Name { .. } => Failure::value(error.to_string()),
+            SetError::Cancelled => Failure::value("the set is closed"),
+            _ => Failure {
+                kind: Kind::Search,
+                errno: libc::EIO,
+                text: error.to_string(),
+            },
+        }
     }
 }
 

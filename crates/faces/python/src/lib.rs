@@ -1,21 +1,25 @@
-//! `trawl._trawl`: the search call for Python. The package around it is `python/trawl`, whose
+//! `trawl._trawl`: the search call and dynamic sets for Python. The package around it is `python/trawl`, whose
 //! documentation is for its users.
 //!
 //! - `question`: reads and checks the arguments from Python.
 //! - `stream`: a search in progress, and waiting for it.
-//! - `record`: a record as a Python object.
+//! - `wishes`: reads and checks the arguments of a set.
+//! - `members`: a set, and waiting for its members.
+//! - `record`: records and descriptions of members as Python objects.
 //! - `failure`: errors as exceptions.
 //!
 //! Invariants: nothing waits while it holds the interpreter's lock; a signal ends any wait, and the
-//! search can be continued; a search belongs to the process that opened it; the only unsafe code is
-//! what PyO3's macros generate.
+//! search or iteration can be continued; no member is lost to a signal; searches and sets belong to
+//! the process that opened them; the only unsafe code is what PyO3's macros generate.
 
 #![deny(unsafe_code)]
 
 mod failure;
+mod members;
 mod question;
 mod record;
 mod stream;
+mod wishes;
 
 use pyo3::prelude::*;
 
@@ -28,5 +32,7 @@ fn _trawl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     )?;
     module.add("Cancelled", module.py().get_type::<failure::Cancelled>())?;
     module.add_class::<record::Record>()?;
+    module.add_class::<record::Digest>()?;
+    module.add_class::<members::Members>()?;
     module.add_class::<stream::Stream>()
 }

@@ -108,7 +108,8 @@ impl Question {
     }
 }
 
-fn who(name: &str) -> Result<AskedSource, Failure> {
+/// Reads the name of an executor.
+pub(crate) fn who(name: &str) -> Result<AskedSource, Failure> {
     match name {
         "auto" => Ok(AskedSource::Auto),
         "live" => Ok(AskedSource::Live),
@@ -119,7 +120,8 @@ fn who(name: &str) -> Result<AskedSource, Failure> {
     }
 }
 
-fn seconds(given: f64) -> Result<Duration, Failure> {
+/// Reads how long to wait for daemons.
+pub(crate) fn seconds(given: f64) -> Result<Duration, Failure> {
     Duration::try_from_secs_f64(given)
         .map_err(|_| Failure::value(format!("wait is not a valid number of seconds: {given}")))
 }

@@ -19,7 +19,15 @@ pub(crate) enum Spelling {
 }
 
 impl Spelling {
-    fn path<'py>(self, py: Python<'py>, path: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    /// Returns how the package spells paths.
+    pub(crate) fn of(is_bytes: bool) -> Spelling {
+        match is_bytes {
+            true => Spelling::Bytes,
+            false => Spelling::Text,
+        }
+    }
+
+    pub(crate) fn path<'py>(self, py: Python<'py>, path: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Spelling::Text => Ok(OsStr::from_bytes(path).into_pyobject(py)?.into_any()),
             Spelling::Bytes => Ok(PyBytes::new(py, path).into_any()),
@@ -98,8 +106,7 @@ impl Record {
         class: &Bound<'py, PyType>,
         key: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let alias = class.py().import("types")?.getattr("GenericAlias")?;
-        alias.call1((class, key))
+        alias(class, key)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -114,6 +121,58 @@ impl Record {
             }
         })
     }
+}
+
+/// The description of a member of a set.
+#[pyclass(frozen, module = "trawl")]
+pub(crate) struct Digest {
+    /// Path or URL, as it would be opened.
+    #[pyo3(get)]
+    name: Py<PyAny>,
+    attributes: Option<Attributes>,
+}
+
+impl Digest {
+    pub(crate) fn new(
+        py: Python<'_>,
+        found: trawl_sets::Digest,
+        spelling: Spelling,
+    ) -> PyResult<Digest> {
+        Ok(Digest {
+            name: spelling.path(py, &found.name)?.unbind(),
+            attributes: found.attributes,
+        })
+    }
+}
+
+#[pymethods]
+impl Digest {
+    /// Result of stat(2), like that of os.stat(), if it was requested and came with the name;
+    /// otherwise None.
+    #[getter]
+    fn stat<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let attributes = self.attributes.as_ref();
+        attributes.map(|of| stat_result(py, of)).transpose()
+    }
+
+    /// For annotations: the type of its name.
+    #[classmethod]
+    fn __class_getitem__<'py>(
+        class: &Bound<'py, PyType>,
+        key: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        alias(class, key)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<trawl.Digest {}>", self.name.bind(py).repr()?))
+    }
+}
+
+/// Returns a type with a parameter.
+fn alias<'py>(class: &Bound<'py, PyType>, key: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let alias = class.py().import("types")?.getattr("GenericAlias")?;
+    alias.call1((class, key))
 }
 
 fn nanoseconds(time: Time) -> i128 {

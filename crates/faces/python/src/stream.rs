@@ -101,11 +101,7 @@ impl Stream {
             cookie,
             wait,
         };
-        let spelling = match is_bytes {
-            true => Spelling::Bytes,
-            false => Spelling::Text,
-        };
-        Ok(Stream::begin(given.read()?, spelling))
+        Ok(Stream::begin(given.read()?, Spelling::of(is_bytes)))
     }
 
     fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {

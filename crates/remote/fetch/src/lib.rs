@@ -6,13 +6,15 @@
 //! - `stream`: hands on a member that is too large for that.
 //! - `arrived`: small files that arrive with the answer to a search.
 //! - `below`: which server is behind a path on a mount.
+//! - [`sources`]: what sets are opened with, by commands and libraries.
 //!
 //! Invariants: the bytes of a member are those of one version of the file, or the member is a
 //! problem; a stream whose rest cannot be fetched ends with an error, never like the end of the
 //! file; requests of all members at a server share one connection; the server decides what its
 //! user may read.
 //!
-//! This crate knows nothing of the index, of the grammar of set pathnames, or of output.
+//! Apart from [`sources`], this crate knows nothing of the index or of the grammar of set pathnames;
+//! it knows nothing of output.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +24,7 @@ mod error;
 mod member;
 pub mod name;
 pub mod servers;
+pub mod sources;
 mod stream;
 
 pub use error::FetchError;

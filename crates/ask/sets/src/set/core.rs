@@ -15,6 +15,8 @@ use super::account;
 use super::bell::Bell;
 use super::flow::{Flow, Limits};
 use super::members::{Listener, Members, Progress, SLOW_PULL};
+use super::patience::Patience;
+use crate::error::TimedOut;
 use crate::explain::Explanation;
 use crate::member::{Op, Opened, Problem};
 use crate::opener::Opener;
@@ -44,10 +46,18 @@ impl Listener for Core {
     }
 }
 
+/// Number of steps that a caller takes at least, even if its time is over: enough to find what is
+/// there, in less than a millisecond.
+const STEPS_MIN: usize = 64;
+
+/// What `iterate` returns.
+pub(crate) type Delivery = Option<Result<Opened, Problem>>;
+
 /// What a caller does next.
 enum Step {
     Deliver(Result<Opened, Problem>),
     End,
+    TimedOut,
     Again,
 }
 
@@ -97,28 +107,39 @@ impl Core {
         })
     }
 
-    pub(crate) fn iterate(self: &Arc<Self>) -> Option<Result<Opened, Problem>> {
+    pub(crate) fn iterate(self: &Arc<Self>, patience: Patience) -> Result<Delivery, TimedOut> {
         if self.is_foreign() {
-            return self.tell_child().map(Err);
+            return Ok(self.tell_child().map(Err));
         }
+        let mut steps = 0;
         let asked = Instant::now();
         let mut flow = lock(&self.flow);
         flow.account.asked(asked);
         loop {
             if self.is_cancelled() {
-                return None;
+                return Ok(None);
             }
-            let step;
-            (step, flow) = self.step(flow);
+            let mut step;
+            (step, flow) = self.step(flow, patience);
+            steps += 1;
+            if matches!(step, Step::Again) && steps >= STEPS_MIN && patience.check().is_err() {
+                step = Step::TimedOut;
+            }
             match step {
                 Step::Again => {}
                 Step::End => {
                     flow.account.answered(asked, true);
-                    return None;
+                    return Ok(None);
+                }
+                Step::TimedOut => {
+                    flow.account.answered(asked, true);
+                    // This caller may have been woken for what another one waits for.
+                    self.ready.ring_for_one();
+                    return Err(TimedOut);
                 }
                 Step::Deliver(outcome) => {
                     self.deliver(&mut flow, asked, &outcome);
-                    return Some(outcome);
+                    return Ok(Some(outcome));
                 }
             }
         }
@@ -152,6 +173,7 @@ impl Core {
     fn step<'a>(
         self: &'a Arc<Self>,
         mut flow: MutexGuard<'a, Flow>,
+        patience: Patience,
     ) -> (Step, MutexGuard<'a, Flow>) {
         if let Some(outcome) = flow.pop() {
             return (Step::Deliver(outcome), flow);
@@ -180,18 +202,24 @@ impl Core {
                 Progress::Ended if flow.is_drained() => return (Step::End, flow),
                 Progress::Idle => {
                     drop(flow);
-                    self.pull();
+                    self.pull(patience);
                     return (Step::Again, lock(&self.flow));
                 }
                 Progress::Ended | Progress::Pulling => {}
             }
         }
+        if patience.check().is_err() {
+            return (Step::TimedOut, flow);
+        }
         let limit = flow.starved_for(now);
-        (Step::Again, self.ready.wait_up_to(flow, limit))
+        (Step::Again, patience.wait(&self.ready, flow, limit))
     }
 
-    /// Pulls a name; if that takes long, a thread goes on with it.
-    fn pull(&self) {
+    /// Pulls a name; if that takes long, or the caller's time is limited, a thread goes on with it.
+    fn pull(&self, patience: Patience) {
+        if patience.is_limited() && self.members.expand_in_background() {
+            return;
+        }
         if self.members.pull().is_some_and(|time| time > SLOW_PULL) {
             self.members.expand_in_background();
         }

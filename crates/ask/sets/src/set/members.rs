@@ -13,7 +13,9 @@ use trawl_call::request::Cancel;
 use trawl_model::sync::lock;
 
 use super::bell::Bell;
+use super::patience::Patience;
 use super::table::{ENTRIES_MAX, Table};
+use crate::error::TimedOut;
 use crate::member::{Op, Problem};
 use crate::source::{Found, Names};
 
@@ -276,58 +278,75 @@ impl Members {
 
     /// Makes sure that there is something at this position; false if expansion ended before it or
     /// `stop` is set.
-    pub(crate) fn await_at(self: &Arc<Self>, position: usize, stop: &AtomicBool) -> bool {
+    ///
+    /// # Errors
+    /// Fails if that takes longer than `patience`.
+    pub(crate) fn await_at(
+        self: &Arc<Self>,
+        position: usize,
+        stop: &AtomicBool,
+        patience: Patience,
+    ) -> Result<bool, TimedOut> {
         while !stop.load(Ordering::Relaxed) {
             match self.progress(position) {
-                Progress::Found => return true,
-                Progress::Ended => return false,
+                Progress::Found => return Ok(true),
+                Progress::Ended => return Ok(false),
+                Progress::Idle if patience.is_limited() && self.expand_in_background() => {}
                 Progress::Idle => {
                     if self.pull().is_some_and(|time| time > SLOW_PULL) {
                         self.expand_in_background();
                     }
                 }
                 Progress::Pulling => {
+                    patience.check()?;
                     let growth = lock(&self.growth);
                     let is_pulling = growth.progress(position) == Progress::Pulling;
                     if is_pulling && !stop.load(Ordering::Relaxed) {
-                        drop(self.grown.wait(growth));
+                        drop(patience.wait(&self.grown, growth, None));
                     }
                 }
             }
         }
-        false
+        Ok(false)
     }
 
     /// Waits until expansion has ended, or `stop` or `enough` says so.
+    ///
+    /// # Errors
+    /// Fails if that takes longer than `patience`.
     pub(crate) fn await_end(
         self: &Arc<Self>,
         stop: &AtomicBool,
+        patience: Patience,
         mut enough: impl FnMut(&Members) -> bool,
-    ) {
+    ) -> Result<(), TimedOut> {
         loop {
             // Before the look: a name that comes in between is seen by the next round.
             let length = self.length();
-            if enough(self) || !self.await_at(length, stop) {
-                return;
+            if enough(self) || !self.await_at(length, stop, patience)? {
+                return Ok(());
             }
+            patience.check()?;
         }
     }
 
     /// Starts a thread that pulls names, if there is none; without one, names are pulled by those
-    /// who need them.
-    pub(crate) fn expand_in_background(self: &Arc<Self>) {
+    /// who need them. Returns false if the system refuses the thread.
+    pub(crate) fn expand_in_background(self: &Arc<Self>) -> bool {
         {
             let mut growth = lock(&self.growth);
             if growth.is_ended || growth.has_expander || self.cancel.is_cancelled() {
-                return;
+                return true;
             }
             growth.has_expander = true;
             growth.wanted = growth.wanted.max(growth.table.len() + AHEAD);
         }
         let members = Arc::clone(self);
-        if super::workers::spawn("trawl-expand", move || members.expand()).is_err() {
+        let spawned = super::workers::spawn("trawl-expand", move || members.expand());
+        if spawned.is_err() {
             lock(&self.growth).has_expander = false;
         }
+        spawned.is_ok()
     }
 
     fn expand(&self) {

@@ -9,6 +9,7 @@ mod core;
 mod flow;
 mod members;
 mod order;
+mod patience;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -17,11 +18,12 @@ mod workers;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use trawl_model::sync::lock;
 
 use self::core::Core;
-use crate::error::SetError;
+use crate::error::{SetError, TimedOut};
 use crate::explain::Explanation;
 use crate::member::{Digest, Opened, Problem};
 use crate::opener::Opener;
@@ -29,6 +31,7 @@ use crate::source::Names;
 use crate::stats::Stats;
 use both::{Both, Kind};
 use members::{Members, Use};
+use patience::Patience;
 pub(crate) use workers::spawn;
 
 /// Limits and wishes of a set.
@@ -137,30 +140,63 @@ impl Set {
     /// (`setIterate`), or the problem in its place; `None` at the end or after a cancel. Blocks
     /// until a member's first bytes are there.
     pub fn iterate(&self) -> Option<Result<Opened, Problem>> {
-        self.0.core.iterate()
+        self.0.core.iterate(Patience::ENDLESS).unwrap_or(None)
+    }
+
+    /// As [`Set::iterate`], but waits for no longer than `limit`, so that a caller can look at
+    /// signals in between. What may block is left to threads; only if the system refuses them, or
+    /// `Options` allow none, this call expands and fetches itself, and may take longer.
+    ///
+    /// # Errors
+    /// [`TimedOut`] if no member's first bytes arrived in time. No member is lost.
+    pub fn iterate_timeout(
+        &self,
+        limit: Duration,
+    ) -> Result<Option<Result<Opened, Problem>>, TimedOut> {
+        self.0.core.iterate(Patience::of(limit))
     }
 
     /// Returns the description of the next member (`setDigest`) or a problem; `None` at the end or
     /// after a cancel. Nothing is fetched.
     pub fn digest(&self) -> Option<Result<Digest, Problem>> {
+        self.describe(Patience::ENDLESS).unwrap_or(None)
+    }
+
+    /// As [`Set::digest`], but waits for no longer than `limit`; see [`Set::iterate_timeout`].
+    ///
+    /// # Errors
+    /// [`TimedOut`] if no further name was found in time. No description is lost.
+    pub fn digest_timeout(
+        &self,
+        limit: Duration,
+    ) -> Result<Option<Result<Digest, Problem>>, TimedOut> {
+        self.describe(Patience::of(limit))
+    }
+
+    fn describe(&self, patience: Patience) -> Result<Option<Result<Digest, Problem>>, TimedOut> {
         let core = &self.0.core;
         if core.is_foreign() {
-            return core.tell_child().map(Err);
+            return Ok(core.tell_child().map(Err));
         }
-        let at = self.0.digested.fetch_add(1, Ordering::Relaxed);
-        if !core.members.await_at(at, &core.cancelled) {
-            // The next call looks here again; a rewind in between stays one.
-            let (begin, end) = (at + 1, Ordering::Relaxed);
-            let _ = self.0.digested.compare_exchange(begin, at, end, end);
-            return None;
-        }
-        Some(match core.members.describe(at)? {
+        let order = Ordering::Relaxed;
+        let at = loop {
+            let at = self.0.digested.load(order);
+            if !core.members.await_at(at, &core.cancelled, patience)? {
+                return Ok(None);
+            }
+            // Another caller may have taken this position, or a rewind begun again.
+            let taken = (self.0.digested).compare_exchange(at, at + 1, order, order);
+            if taken.is_ok() {
+                break at;
+            }
+        };
+        Ok(core.members.describe(at).map(|entry| match entry {
             Ok(found) => Ok(Digest {
                 name: found.name,
                 attributes: found.attributes,
             }),
             Err(problem) => Err(again(&problem)),
-        })
+        }))
     }
 
     /// Returns a set of the members of both (`setUnion`), each once. It has its own iterator and
@@ -217,27 +253,53 @@ impl Set {
     /// Returns the number of members (`setSize`), without problems, once expansion has ended.
     /// After a cancel, and in a forked child, the number found so far or 0.
     pub fn size(&self) -> u64 {
+        self.count(Patience::ENDLESS).unwrap_or(0)
+    }
+
+    /// As [`Set::size`], but waits for no longer than `limit`; see [`Set::iterate_timeout`].
+    ///
+    /// # Errors
+    /// [`TimedOut`] if expansion has not ended in time.
+    pub fn size_timeout(&self, limit: Duration) -> Result<u64, TimedOut> {
+        self.count(Patience::of(limit))
+    }
+
+    fn count(&self, patience: Patience) -> Result<u64, TimedOut> {
         let core = &self.0.core;
         if core.is_foreign() {
-            return 0;
+            return Ok(0);
         }
-        core.members.await_end(&core.cancelled, |_| false);
-        core.members.members() as u64
+        let (members, cancelled) = (&core.members, &core.cancelled);
+        members.await_end(cancelled, patience, |_| false)?;
+        Ok(members.members() as u64)
     }
 
     /// Returns whether this name is a member (`setMember`): as soon as it is found, or once
     /// expansion has ended.
     pub fn member(&self, name: &[u8]) -> bool {
+        self.has(name, Patience::ENDLESS).unwrap_or(false)
+    }
+
+    /// As [`Set::member`], but waits for no longer than `limit`; see [`Set::iterate_timeout`].
+    ///
+    /// # Errors
+    /// [`TimedOut`] if the name was not found and expansion has not ended in time.
+    pub fn member_timeout(&self, name: &[u8], limit: Duration) -> Result<bool, TimedOut> {
+        self.has(name, Patience::of(limit))
+    }
+
+    fn has(&self, name: &[u8], patience: Patience) -> Result<bool, TimedOut> {
         let core = &self.0.core;
         if core.is_foreign() {
-            return false;
+            return Ok(false);
         }
         let mut is_member = false;
-        core.members.await_end(&core.cancelled, |members| {
+        let (members, cancelled) = (&core.members, &core.cancelled);
+        members.await_end(cancelled, patience, |members| {
             is_member = members.contains(name);
             is_member
-        });
-        is_member
+        })?;
+        Ok(is_member)
     }
 
     /// Calls a function for each member or problem that is left to iterate (`setApply`).

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::{Options, Set};
 use crate::Found;
+use crate::error::TimedOut;
 use crate::member::{Op, Opened, Problem};
 use crate::opener::{Done, Fetched, Opener, PlaceId};
 use trawl_model::sync::lock;
@@ -311,6 +312,100 @@ fn a_stalled_place_holds_nobody_up() {
     assert!(thread.join().unwrap());
     assert!(begin.elapsed() < Duration::from_secs(1));
     simulated.stalled.store(false, Ordering::Relaxed);
+}
+
+/// Names that are found once `go` is set.
+struct Late(std::vec::IntoIter<Vec<u8>>, Arc<AtomicBool>);
+
+impl crate::Names for Late {
+    fn next(&mut self, cancel: &trawl_call::Cancel) -> Option<Result<Found, Problem>> {
+        while !self.1.load(Ordering::Relaxed) && !cancel.is_cancelled() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        crate::Names::next(&mut self.0, cancel)
+    }
+}
+
+#[test]
+fn a_limited_wait_for_names_ends_and_loses_none() {
+    let go = Arc::new(AtomicBool::new(false));
+    let late = Late(names(2, 20).into_iter(), Arc::clone(&go));
+    let opener: Arc<dyn Opener> = Arc::new(Shared(Arc::default()));
+    let set = Set::open(Box::new(late), vec![opener], Options::default()).unwrap();
+    let limit = Duration::from_millis(20);
+    let begin = Instant::now();
+    assert!(matches!(set.iterate_timeout(limit), Err(TimedOut)));
+    assert!(matches!(set.digest_timeout(limit), Err(TimedOut)));
+    assert_eq!(set.size_timeout(limit), Err(TimedOut));
+    assert_eq!(set.member_timeout(b"place0/1", limit), Err(TimedOut));
+    assert!(begin.elapsed() >= limit * 4);
+    assert!(begin.elapsed() < Duration::from_secs(5));
+    go.store(true, Ordering::Relaxed);
+    let long = Duration::from_secs(60);
+    assert_eq!(set.member_timeout(b"place0/1", long), Ok(true));
+    assert_eq!(set.member_timeout(b"place0/x", long), Ok(false));
+    assert_eq!(set.size_timeout(long), Ok(40));
+    let digest = std::iter::from_fn(|| set.digest_timeout(long).unwrap());
+    let digest: Vec<_> = digest.map(|entry| entry.unwrap().name).collect();
+    assert_eq!(digest, names(2, 20));
+    assert_eq!(delivered(&set), sorted(names(2, 20)));
+}
+
+#[test]
+fn a_limited_wait_for_a_stalled_place_ends_and_loses_no_member() {
+    let simulated = Arc::new(Simulated {
+        stalled: AtomicBool::new(true),
+        ..Simulated::default()
+    });
+    let set = open(names(1, 30), &simulated, Options::default());
+    let limit = Duration::from_millis(20);
+    for limit in [limit, Duration::ZERO, limit] {
+        let begin = Instant::now();
+        assert!(matches!(set.iterate_timeout(limit), Err(TimedOut)));
+        assert!(begin.elapsed() >= limit);
+        assert!(begin.elapsed() < Duration::from_secs(1));
+    }
+    simulated.stalled.store(false, Ordering::Relaxed);
+    assert_eq!(delivered(&set), sorted(names(1, 30)));
+}
+
+#[test]
+fn threads_that_wait_a_millisecond_get_each_member_once() {
+    let delay = Duration::from_millis(3);
+    for ordered in [false, true] {
+        let simulated = Arc::new(Simulated {
+            delay,
+            cached_every: 3,
+            ..Simulated::default()
+        });
+        let options = Options {
+            ordered,
+            ..Options::default()
+        };
+        let set = open(names(4, 100), &simulated, options);
+        let got = Mutex::new(Vec::new());
+        let timeouts = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for limit in 0..4 {
+                let (set, got, timeouts) = (&set, &got, &timeouts);
+                scope.spawn(move || {
+                    loop {
+                        match set.iterate_timeout(Duration::from_millis(limit)) {
+                            Ok(Some(member)) => lock(got).push(name_of(&member)),
+                            Ok(None) => return,
+                            Err(TimedOut) => drop(timeouts.fetch_add(1, Ordering::Relaxed)),
+                        }
+                    }
+                });
+            }
+            // A caller without a limit is woken although others take their turns.
+            while let Some(member) = set.iterate() {
+                lock(&got).push(name_of(&member));
+            }
+        });
+        assert_eq!(sorted(got.into_inner().unwrap()), sorted(names(4, 100)));
+        assert!(timeouts.into_inner() > 0);
+    }
 }
 
 #[test]

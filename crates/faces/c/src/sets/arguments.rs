@@ -1,15 +1,11 @@
 //! Reads and checks the arguments of C callers, and opens sets.
 
-use std::ffi::{OsStr, OsString, c_int};
+use std::ffi::{OsStr, c_int};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use trawl_fetch::Servers;
-use trawl_open::search::Deferred;
-use trawl_remote::mounts::with_servers;
-use trawl_sets::expand::{Attribute, Commands, Expander, Order, Program, Records};
-use trawl_sets::{Local, Opener, Options, Set, SetName};
+use trawl_fetch::sources::{self, Environment};
+use trawl_sets::expand::{Attribute, Commands, Records};
+use trawl_sets::{Options, Set, SetName};
 
 use crate::arguments::{self, Asking};
 use crate::failure::Failure;
@@ -91,47 +87,16 @@ pub(crate) fn open(names: &[Vec<u8>], wishes: Wishes) -> Result<Set, Failure> {
     }
     let parse = |name: &Vec<u8>| SetName::parse(name);
     let names: Vec<SetName> = names.iter().map(parse).collect::<Result<_, _>>()?;
-    let executor = Deferred::new(wishes.asking.choice()?, with_servers);
-    let mut expander = Expander::new(Arc::new(executor));
-    // Only queries need the program, and they are written with backslashes.
-    let has_query = names.iter().any(|name| name.text().contains(&b'\\'));
-    if let Some(program) = has_query.then(program).flatten() {
-        let arguments = ["set", "-0"].map(OsString::from);
-        let engine = Program::new(program, arguments.into());
-        expander
-            .engines
-            .extend(engine.ok().map(|engine| Arc::new(engine) as _));
+    let mut library = sources::Wishes::new(wishes.asking.choice()?);
+    library.options = wishes.options;
+    if arguments::is_secure() {
+        library.environment = Environment::Untrusted;
     }
     if wishes.allows_commands {
-        expander.commands = Commands::Run(Records::Lines);
+        library.commands = Commands::Run(Records::Lines);
     }
     if wishes.with_attributes {
-        expander.attributes = Attribute::Wanted;
+        library.attributes = Attribute::Wanted;
     }
-    if wishes.options.ordered {
-        expander.order = Order::Csh;
-    }
-    let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local)];
-    // Servers are reached with programs and files that the user's settings name.
-    if !arguments::is_secure() {
-        let servers = Arc::new(Servers::default());
-        expander.servers = Some(servers.executor());
-        openers.insert(0, servers);
-    }
-    let names = Box::new(expander.expand(names));
-    Ok(Set::open(names, openers, wishes.options)?)
-}
-
-/// Returns the program that evaluates queries in names: `TRAWL_PROGRAM`, or `trawl` in a directory
-/// of `PATH`. A program with more rights than its user has none.
-fn program() -> Option<PathBuf> {
-    if arguments::is_secure() {
-        return None;
-    }
-    if let Some(program) = std::env::var_os("TRAWL_PROGRAM").filter(|path| !path.is_empty()) {
-        return Some(program.into());
-    }
-    let path = std::env::var_os("PATH")?;
-    let mut programs = std::env::split_paths(&path).map(|directory| directory.join("trawl"));
-    programs.find(|program| program.is_absolute() && program.is_file())
+    Ok(library.open(names)?)
 }

@@ -147,14 +147,13 @@ impl GrepArgs {
     /// Returns the set of the files to search: the single place that knows where names come from.
     fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
         let index = setting.index.clone();
-        let (mut expander, rest) =
-            members::sources(index.clone(), setting.manner.then(self.manner));
+        let manner = setting.manner.then(self.manner);
+        let (mut expander, rest) = members::sources(index.clone(), manner, Arc::new(LocalContents));
         if self.sort.is_some() {
             expander.order = trawl_sets::expand::Order::Csh;
         }
         let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input)];
         openers.extend(rest);
-        openers.push(Arc::new(LocalContents));
         let source: Box<dyn Names> = match self.expression.is_empty() {
             true => Box::new(self.named(names, &expander)?),
             false => Box::new(self.found(index, names)?),

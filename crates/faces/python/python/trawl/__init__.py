@@ -9,10 +9,33 @@
             print(record.stat.st_size, record.path)
 
 For patterns, flags, the order of records and the executors see docs/search-call.md.
+
+Files whose order does not matter are read fastest as a dynamic set, which fetches them ahead:
+
+    with trawl.Set("/srv/{a,b}/*.c") as members:
+        for member in members:
+            print(member.name, len(member.read()))
+
+For names of sets see docs/set-names.md, and for what is promised docs/sets.md.
 """
 
+from trawl._dataset import SetDataset
 from trawl._search import Flags, Search, escape, search
-from trawl._trawl import VERSION, Cancelled, Record, SearchError
+from trawl._sets import Member, Set, SetError
+from trawl._trawl import VERSION, Cancelled, Digest, Record, SearchError
 
 __version__ = VERSION
-__all__ = ["Cancelled", "Flags", "Record", "Search", "SearchError", "escape", "search"]
+__all__ = [
+    "Cancelled",
+    "Digest",
+    "Flags",
+    "Member",
+    "Record",
+    "Search",
+    "SearchError",
+    "Set",
+    "SetDataset",
+    "SetError",
+    "escape",
+    "search",
+]
