@@ -60,7 +60,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-find", "trawl-open"], may_use_in_tests: &[] },
-    Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-query", "trawl-diff", "trawl-find", "trawl-session"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
+    Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-query", "trawl-diff", "trawl-find", "trawl-session", "trawl-sets"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
     Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
