@@ -22,6 +22,10 @@ use super::process::Process;
 /// How long to wait between two looks at a program that goes on, and at one that stands still.
 const WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
 
+/// After how many names to look at the program, although there is room: files that it has passed
+/// need not be fetched, and where all are in memory it is faster than fetching.
+const LOOK_NAMES: usize = 32;
+
 /// Limits of what is fetched.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
@@ -156,6 +160,8 @@ pub(crate) struct Gated {
     gate: Arc<Gate>,
     names: std::vec::IntoIter<Vec<u8>>,
     is_over: Arc<AtomicBool>,
+    /// Number of names since the last look.
+    unlooked: usize,
 }
 
 impl Gated {
@@ -165,7 +171,24 @@ impl Gated {
             gate,
             names: names.into_iter(),
             is_over,
+            unlooked: 0,
         }
+    }
+
+    /// Leaves out the names that the program has passed; returns false if it has ended.
+    fn keep_up(&mut self) -> bool {
+        self.unlooked += 1;
+        if self.unlooked >= LOOK_NAMES {
+            self.unlooked = 0;
+            if self.gate.look().is_none() {
+                return false;
+            }
+        }
+        let mut progress = self.gate.progress();
+        while progress.given < progress.passed && Iterator::next(&mut self.names).is_some() {
+            progress.given += 1;
+        }
+        true
     }
 
     /// Waits until there is room for one more; returns false if none is wanted any more.
@@ -191,7 +214,7 @@ impl Gated {
 
 impl Names for Gated {
     fn next(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
-        if !self.wait(cancel) {
+        if !self.wait(cancel) || !self.keep_up() {
             return None;
         }
         let name = Iterator::next(&mut self.names)?;
