@@ -5,6 +5,7 @@
 //! Invariant: a command that cannot have this runs without it, and the user is told why.
 
 use std::fs::File;
+use std::num::NonZeroU32;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,8 +17,11 @@ use trawl_mount::tables::MountedTree;
 use trawl_open::place::indexes_to_ask;
 use trawl_sys::enclosure::View;
 use trawl_table_index::{IndexNames, Use};
-use trawl_table_service::{Config, Haste, KnownNames, LocalWalk, Running, Service, Viewers};
+use trawl_table_service::{
+    Config, Haste, KnownNames, LocalWalk, Running, Service, Started, Viewers,
+};
 
+use crate::ahead::Ahead;
 use crate::child::shown_path;
 use crate::notice::{Notice, Tell};
 use crate::trees::ShownTree;
@@ -44,6 +48,9 @@ pub struct Wishes {
     pub haste: Haste,
     /// Whether the loader is answered in any case.
     pub is_audited: bool,
+    /// Number of arguments that may be files from which on they are fetched ahead; `None` if they
+    /// never are. Without effect on programs in mounted trees.
+    pub files_min: Option<NonZeroU32>,
 }
 
 /// A service that answers programs, until it is dropped.
@@ -198,7 +205,17 @@ fn local(directories: &[PathBuf], wishes: Wishes) -> Result<Config, String> {
     config.age = config.age.min(wishes.max_age);
     config.age_left = config.age / 2;
     config.haste = wishes.haste;
+    config.starts = wishes.files_min.map(starts);
     Ok(config)
+}
+
+/// Fetches files ahead for programs with this many.
+fn starts(files_min: NonZeroU32) -> Started {
+    let ahead = Arc::new(Ahead::default());
+    Started {
+        files_min: files_min.get(),
+        tell: Arc::new(move |process| ahead.started(process)),
+    }
 }
 
 fn start(config: Config) -> Result<Running, String> {

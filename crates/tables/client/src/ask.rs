@@ -4,7 +4,7 @@
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
 
-use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question};
+use trawl_table::wire::{ANSWER_BYTES, Answer, QUESTION_BYTES_MAX, Question, STARTED};
 
 use crate::kernel::{self, Own};
 
@@ -25,7 +25,7 @@ pub struct Mapped {
 /// Asks the service at a socket, if the service runs as this user or the superuser; `None` if there
 /// is no table.
 pub fn ask(socket: &[u8], user: u32, question: &Question<'_>) -> Option<Mapped> {
-    let socket = connect(socket, user)?;
+    let socket = connect(socket, user, Wait::Patient)?;
     let mut space = [0; QUESTION_BYTES_MAX];
     let bytes = question.encode(&mut space)?;
     if !kernel::send(socket.0, bytes) {
@@ -38,8 +38,27 @@ pub fn ask(socket: &[u8], user: u32, question: &Question<'_>) -> Option<Mapped> 
     map(&memory?, length)
 }
 
-fn connect(path: &[u8], user: u32) -> Option<Own> {
-    let socket = kernel::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC)?;
+/// Tells the service at a socket that this program has started, if the service runs as this user or
+/// the superuser. Waits for nothing: a service that is busy is not told.
+pub fn tell_start(socket: &[u8], user: u32) {
+    if let Some(socket) = connect(socket, user, Wait::Never) {
+        kernel::send(socket.0, &STARTED);
+    }
+}
+
+/// How long a connection may be waited for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    Patient,
+    Never,
+}
+
+fn connect(path: &[u8], user: u32, wait: Wait) -> Option<Own> {
+    let kind = match wait {
+        Wait::Patient => libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
+        Wait::Never => libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK,
+    };
+    let socket = kernel::socket(libc::AF_UNIX, kind)?;
     let mut address = libc::sockaddr_un {
         sun_family: libc::AF_UNIX as libc::sa_family_t,
         sun_path: [0; 108],
@@ -47,7 +66,9 @@ fn connect(path: &[u8], user: u32) -> Option<Own> {
     for (to, from) in address.sun_path.iter_mut().zip(path) {
         *to = *from as libc::c_char;
     }
-    kernel::be_patient(socket.0, PATIENCE_SECONDS);
+    if wait == Wait::Patient {
+        kernel::be_patient(socket.0, PATIENCE_SECONDS);
+    }
     if !kernel::connect(socket.0, &address) {
         return None;
     }

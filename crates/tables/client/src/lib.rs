@@ -18,6 +18,6 @@ pub mod page;
 pub mod started;
 mod variables;
 
-pub use ask::{Mapped, ask};
+pub use ask::{Mapped, ask, tell_start};
 pub use directories::Directories;
 pub use variables::{Text, Variables, bytes};

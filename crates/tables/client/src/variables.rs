@@ -71,6 +71,7 @@ pub struct Variables {
     roots: Text<8192>,
     age_ns: AtomicI64,
     entries_max: AtomicU32,
+    files_min: AtomicU32,
     is_ready: AtomicBool,
     is_eager: AtomicBool,
     is_restless: AtomicBool,
@@ -91,6 +92,7 @@ impl Variables {
             roots: Text::new(),
             age_ns: AtomicI64::new(0),
             entries_max: AtomicU32::new(1 << 20),
+            files_min: AtomicU32::new(0),
             is_ready: AtomicBool::new(false),
             is_eager: AtomicBool::new(false),
             is_restless: AtomicBool::new(false),
@@ -140,6 +142,9 @@ impl Variables {
                 let entries = number(value).unwrap_or(1 << 20);
                 self.entries_max.store(entries, Ordering::Relaxed);
             }
+            b"FILES" => self
+                .files_min
+                .store(number(value).unwrap_or(0), Ordering::Relaxed),
             b"HASTE" => {
                 let is_restless = value == b"restless";
                 let is_eager = is_restless || value == b"eager";
@@ -166,6 +171,12 @@ impl Variables {
     /// Returns the maximum number of entries to ask for at once.
     pub fn entries_max(&self) -> u32 {
         self.entries_max.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of arguments that may be files from which on a program's start is told;
+    /// `None` if none is.
+    pub fn files_min(&self) -> Option<u32> {
+        Some(self.files_min.load(Ordering::Relaxed)).filter(|least| *least > 0)
     }
 
     /// Returns whether to ask even where calls are cheap.
@@ -244,6 +255,7 @@ mod tests {
             c"TRAWL_BULK_AGE_MS=1500",
             c"TRAWL_BULK_ENTRIES=none",
             c"TRAWL_BULK_HASTE=eager",
+            c"TRAWL_BULK_FILES=8",
             c"PATH=/x=y",
             c"no sign",
         ];
@@ -258,6 +270,7 @@ mod tests {
         }
         assert_eq!(others, [(b"PATH".to_vec(), b"/x=y".to_vec())]);
         assert!(variables.is_whole() && variables.is_eager());
+        assert_eq!(variables.files_min(), Some(8));
         assert_eq!(variables.socket.get(), b"/s");
         assert_eq!(variables.page.c_str(), Some(c"/p"));
         assert_eq!(

@@ -8,7 +8,8 @@
 //! Calls that change something advance the run's generation ([`page`]), which invalidates every
 //! table of every program of the run. Directories that are opened without need get virtual
 //! descriptors ([`descriptors`]): numbers that the kernel has not given out, made real by the first
-//! call that needs more than a table.
+//! call that needs more than a table. The service is told of a start with many arguments
+//! ([`start`]), so that it can fetch the files among them ahead.
 //!
 //! Invariants: without the variables of a service, calls are only passed on. No call waits for a
 //! lock, allocates memory (except for directory streams and walks, as in the C library), or leaves
@@ -41,5 +42,6 @@ mod reads;
 mod real;
 mod search_path;
 mod settings;
+mod start;
 mod streams;
 mod tables;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use trawl_table_client::Variables;
 
-use crate::{behind, descriptors, kernel, page, place, reads, real, search_path, tables};
+use crate::{behind, descriptors, kernel, page, place, reads, real, search_path, start, tables};
 
 static VARIABLES: Variables = Variables::new();
 static USER: AtomicU32 = AtomicU32::new(u32::MAX);
@@ -27,10 +27,10 @@ thread_local! {
 #[unsafe(link_section = ".init_array")]
 static BEGIN: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = begin;
 
-/// Called by the loader like the C library's constructors, with the environment.
+/// Called by the loader like the C library's constructors, with the arguments and the environment.
 unsafe extern "C" fn begin(
     _count: c_int,
-    _arguments: *const *const c_char,
+    arguments: *const *const c_char,
     environment: *const *const c_char,
 ) {
     real::look_all_up();
@@ -70,6 +70,10 @@ unsafe extern "C" fn begin(
     // Whoever started this program may have opened it: the shell, or posix_spawn(3).
     reads::opened(libc::STDIN_FILENO);
     behind::look();
+    if let Some(least) = VARIABLES.files_min() {
+        // SAFETY: the loader passes the program's arguments, an array of strings that ends in NULL.
+        unsafe { start::tell(arguments, least) };
+    }
 }
 
 /// The child has the same open files, and may look at its parent's by their numbers.

@@ -46,6 +46,18 @@ pub struct Config {
     pub viewers: Viewers,
     /// Provides the directories' content.
     pub source: Arc<dyn Source>,
+    /// Is told of programs that start with arguments that may be files.
+    pub starts: Option<Started>,
+}
+
+/// Who is told of programs' starts.
+#[derive(Clone)]
+pub struct Started {
+    /// Number of arguments that may be files from which on a start is told; at least 1.
+    pub files_min: u32,
+    /// Is called with the process's id, soon after the program's start. The process sees the same
+    /// as the service's own ([`Viewers::Here`]).
+    pub tell: Arc<dyn Fn(i32) + Send + Sync>,
 }
 
 impl std::fmt::Debug for Config {
@@ -75,6 +87,7 @@ impl Config {
             haste: Haste::Patient,
             viewers: Viewers::Here,
             source: Arc::new(LocalWalk::default()),
+            starts: None,
         }
     }
 }

@@ -24,7 +24,7 @@ mod serve;
 mod source;
 mod walk;
 
-pub use config::{Config, Haste, Viewers};
+pub use config::{Config, Haste, Started, Viewers};
 pub use error::BulkError;
 pub use known::{KnownNames, Name, Names, Sign, WantedDirectory};
 pub use serve::{Running, Service};

@@ -19,7 +19,9 @@ use trawl_sys::message;
 use trawl_sys::shared_words::SharedWords;
 use trawl_sys::wait::{Waker, readable};
 use trawl_table::page;
-use trawl_table::wire::{Answer, Extent, QUESTION_BYTES_MAX, QUESTION_HEAD_BYTES, Question};
+use trawl_table::wire::{
+    Answer, Extent, QUESTION_BYTES_MAX, QUESTION_HEAD_BYTES, Question, STARTED,
+};
 
 use crate::cache::{Cache, Sealed};
 use crate::config::{Config, Haste};
@@ -111,7 +113,11 @@ impl Running {
             ("TRAWL_BULK_ENTRIES", config.entries_max.to_string().into()),
             ("TRAWL_BULK_HASTE", haste.into()),
         ];
-        variables.map(|(name, value)| (name.into(), value)).into()
+        let starts = config.starts.iter();
+        let files = starts.map(|starts| ("TRAWL_BULK_FILES", starts.files_min.to_string().into()));
+        let variables = variables.into_iter().chain(files);
+        let owned = variables.map(|(name, value): (&str, OsString)| (name.into(), value));
+        owned.collect()
     }
 
     /// Returns `LD_PRELOAD` with this library in front of the present value.
@@ -354,7 +360,11 @@ impl State {
             return client.write_all(&no.encode());
         }
         let mut bytes = [0; QUESTION_BYTES_MAX];
-        while let Some(question) = read_question(&mut client, &mut bytes)? {
+        while let Some(asked) = read_question(&mut client, &mut bytes)? {
+            let Asked::Table(question) = asked else {
+                self.has_started(&client);
+                continue;
+            };
             match self.answer(&question) {
                 Ok(table) => {
                     let answer = Answer::Table(table.bytes).encode();
@@ -370,6 +380,14 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Tells of a program's start.
+    fn has_started(&self, client: &UnixStream) {
+        let peer = rustix::net::sockopt::socket_peercred(client);
+        if let (Some(starts), Ok(peer)) = (&self.config.starts, peer) {
+            (starts.tell)(peer.pid.as_raw_nonzero().get());
+        }
     }
 
     fn answer(self: &Arc<Self>, question: &Question<'_>) -> Result<Arc<Sealed>, Errno> {
@@ -467,18 +485,28 @@ impl State {
     }
 }
 
+/// What a client sends.
+enum Asked<'a> {
+    Table(Question<'a>),
+    /// Nothing: it has started.
+    Started,
+}
+
 fn read_question<'a>(
     client: &mut UnixStream,
     bytes: &'a mut [u8; QUESTION_BYTES_MAX],
-) -> std::io::Result<Option<Question<'a>>> {
+) -> std::io::Result<Option<Asked<'a>>> {
     let mut head = [0; QUESTION_HEAD_BYTES];
     client.read_exact(&mut head)?;
+    if head == STARTED {
+        return Ok(Some(Asked::Started));
+    }
     let Some(length) = Question::length(&head) else {
         return Ok(None);
     };
     bytes[..QUESTION_HEAD_BYTES].copy_from_slice(&head);
     client.read_exact(&mut bytes[QUESTION_HEAD_BYTES..length])?;
-    Ok(Question::decode(&bytes[..length]))
+    Ok(Question::decode(&bytes[..length]).map(Asked::Table))
 }
 
 /// Returns whether a path is a root or lies below it, without dots or double slashes.

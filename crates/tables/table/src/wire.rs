@@ -4,6 +4,9 @@
 //! entries (4), number of bytes of the path that are the directory to begin at (2), 0 (2), the
 //! path. An answer: 4 bytes `TBA1`, an errno (4; 0 if there is a table), the table's length (8).
 //! The table is a sealed memfd that comes with the answer (`SCM_RIGHTS`).
+//!
+//! A program that starts with many arguments sends [`STARTED`] instead of a question, and gets no
+//! answer.
 
 use crate::layout::{Level, PATH_BYTES_MAX};
 
@@ -12,6 +15,8 @@ const ANSWER: [u8; 4] = *b"TBA1";
 
 /// Bytes before a question's path.
 pub const QUESTION_HEAD_BYTES: usize = 16;
+/// Notice in the place of a question's head: the program at the other end has just started.
+pub const STARTED: [u8; QUESTION_HEAD_BYTES] = *b"TBS1\0\0\0\0\0\0\0\0\0\0\0\0";
 /// Maximum length of a question in bytes.
 pub const QUESTION_BYTES_MAX: usize = QUESTION_HEAD_BYTES + PATH_BYTES_MAX;
 /// Length of an answer in bytes.

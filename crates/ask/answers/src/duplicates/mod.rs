@@ -1,5 +1,6 @@
 //! Files that may be duplicates, and with verification those that are.
 
+mod candidates;
 mod verify;
 
 use std::ffi::OsStr;
@@ -11,7 +12,7 @@ use trawl_query::{Alike, DuplicateRequest, Entry, Start};
 use trawl_session::spelling::printed_path;
 use trawl_session::{Depth, Follow, Part, Session};
 
-use self::verify::Verifier;
+use self::verify::{Verified, Verifier};
 use crate::error::AnswerError;
 
 /// Whether the files' content is compared.
@@ -105,24 +106,51 @@ fn search(
         threads: None,
         cancel: session.cancel(),
     };
-    let mut verifier = (options.verify == Verify::Content).then(Verifier::default);
-    session.index().duplicates(start, &request, |group| {
-        let sets = match &mut verifier {
-            Some(verifier) => verifier.same(group, session.cancel()),
-            None => vec![group.iter().collect()],
-        };
-        for files in sets {
-            let path = |entry: &&Entry| printed_path(given, &start.path, &entry.path);
-            let paths: Vec<Vec<u8>> = files.iter().map(path).collect();
-            let set = Set {
-                files: &files,
-                paths: &paths,
-            };
-            visit(&set)?;
+    let mut searched = Searched::default();
+    let mut tell = |files: &[&Entry]| {
+        let path = |entry: &&Entry| printed_path(given, &start.path, &entry.path);
+        let paths: Vec<Vec<u8>> = files.iter().map(path).collect();
+        visit(&Set {
+            files,
+            paths: &paths,
+        })
+    };
+    match options.verify {
+        Verify::No => session.index().duplicates(start, &request, |group| {
+            tell(&group.iter().collect::<Vec<&Entry>>())
+        })?,
+        Verify::Content => verified(session, start, &request, &mut |group| {
+            searched.unread += group.unread;
+            group.same().try_for_each(|files| tell(&files))
+        })?,
+    }
+    Ok(searched)
+}
+
+/// Passes verified groups to `visit`, until it ends the answer. Groups that were found before an
+/// error of the index are passed, too.
+fn verified(
+    session: &Session<'_>,
+    start: &Start,
+    request: &DuplicateRequest<'_>,
+    visit: &mut dyn FnMut(&Verified) -> ControlFlow<()>,
+) -> Result<(), AnswerError> {
+    let mut verifier = Verifier::default();
+    let mut is_ended = false;
+    let done = session.index().duplicates(start, request, |group| {
+        if !verifier.take(group) {
+            return ControlFlow::Continue(());
         }
-        ControlFlow::Continue(())
-    })?;
-    Ok(Searched {
-        unread: verifier.map_or(0, |verifier| verifier.unread),
-    })
+        let groups = verifier.compare(request.cancel);
+        let flow = groups.iter().try_for_each(&mut *visit);
+        is_ended = flow.is_break();
+        flow
+    });
+    if !is_ended {
+        let _ = verifier
+            .compare(request.cancel)
+            .iter()
+            .try_for_each(&mut *visit);
+    }
+    Ok(done?)
 }

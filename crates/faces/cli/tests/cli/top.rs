@@ -315,6 +315,51 @@ fn duplicates_are_told_in_groups() {
 }
 
 #[test]
+fn verified_duplicates_are_those_of_sha256sum() {
+    let site = Site::empty("duplicates-many");
+    let sizes = [1, 4095, 4096, 4097, 8191, 8192, 8193, 20_000, 200_000];
+    for at in 0..600_usize {
+        let mut bytes = vec![b'x'; sizes[at % sizes.len()]];
+        // The middle, the ends, or nothing tells files of one size apart.
+        let (place, last) = (at / sizes.len() % 5, bytes.len() - 1);
+        let differing = [0, last / 2, last, last.min(4096), last.min(5000)][place];
+        bytes[differing] = b'a' + (at / 50) as u8;
+        let dir = site.tree().join(format!("d{}", at % 7));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join(format!("f{at}")), bytes).unwrap();
+    }
+    site.index();
+    let mut sums: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let told = site.gnu("find . -type f -exec sha256sum {} +").text();
+    for line in told.lines() {
+        let (sum, path) = line.split_once("  ").unwrap();
+        sums.entry(sum.to_owned()).or_default().push(path.into());
+    }
+    let expected: BTreeSet<BTreeSet<String>> = sums
+        .into_values()
+        .filter(|paths| paths.len() > 1)
+        .map(|paths| paths.into_iter().collect())
+        .collect();
+    let text = site.run("duplicates -0 --verify").expect_code(0).text();
+    let groups = text.split("\0\0").filter(|group| !group.is_empty());
+    let groups: Vec<Vec<&str>> = groups.map(|group| group.split('\0').collect()).collect();
+    let found: BTreeSet<BTreeSet<String>> = groups
+        .iter()
+        .map(|paths| paths.iter().map(|path| (*path).to_owned()).collect())
+        .collect();
+    assert!(expected.len() > 20, "{}", expected.len());
+    assert_eq!(found, expected);
+    assert_eq!(groups.len(), found.len(), "each group once");
+    let size = |group: &Vec<&str>| std::fs::metadata(site.tree().join(group[0])).unwrap().len();
+    assert!(groups.iter().map(size).is_sorted_by(|a, b| a >= b));
+    // A file that cannot be read as it was indexed counts for the groups that are shown, alone.
+    let least = groups.last().unwrap()[0];
+    std::fs::write(site.tree().join(least), "longer").unwrap();
+    site.run("duplicates -0 --verify -n 1").expect_code(0);
+    site.run("duplicates -0 --verify").expect_code(1);
+}
+
+#[test]
 fn mistakes_are_told() {
     let site = plain("top-usage");
     for line in [

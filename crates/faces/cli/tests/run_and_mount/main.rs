@@ -10,6 +10,7 @@ mod covered;
 mod descriptors;
 mod ends;
 mod faults;
+mod fetch_ahead;
 mod indexed;
 mod same;
 mod sandbox;

@@ -1,0 +1,99 @@
+//! Fetches the files ahead that a program of the run was started with, as in `grep foo *.c`, in the
+//! order of its arguments.
+//!
+//! The program's library tells of its start; everything else happens in this process: the arguments
+//! are read from `/proc`, the files are opened here, and the kernel is asked to read their first
+//! bytes into its cache. How far the program has come is seen by which of the files it has open.
+//!
+//! Invariants: the program has no descriptor, thread or signal more than otherwise, and waits for
+//! nothing. Only regular files are opened, and none is read, so that no access time changes. At
+//! most [`Bounds`] bytes and files are fetched beyond the file that the program was last seen with.
+
+mod arguments;
+mod gate;
+mod process;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trawl_sets::{Options, Set};
+
+use gate::{Files, Gate, Gated};
+use process::Process;
+
+pub(crate) use gate::Bounds;
+
+/// Maximum number of programs whose files are fetched at once; those of others are not.
+const PROGRAMS_MAX: usize = 8;
+/// Maximum number of requests in flight for one program.
+const IN_FLIGHT: usize = 16;
+
+/// Programs whose files are being fetched, by process id.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead(Mutex<HashMap<i32, Arc<AtomicBool>>>);
+
+impl Ahead {
+    /// Notes that a program has started, and returns at once. A program that the process ran
+    /// before is forgotten.
+    pub(crate) fn started(self: &Arc<Self>, process: i32) {
+        let is_over = Arc::new(AtomicBool::new(false));
+        if !self.enter(process, &is_over) {
+            return;
+        }
+        let (ahead, ends) = (Arc::clone(self), Arc::clone(&is_over));
+        let work = move || {
+            fetch(process, &ends);
+            ahead.leave(process, &ends);
+        };
+        let thread = std::thread::Builder::new().name("fetch-ahead".into());
+        if thread.spawn(work).is_err() {
+            self.leave(process, &is_over);
+        }
+    }
+
+    fn enter(&self, process: i32, is_over: &Arc<AtomicBool>) -> bool {
+        let mut programs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = programs.remove(&process) {
+            before.store(true, Ordering::Relaxed);
+        }
+        let has_room = programs.len() < PROGRAMS_MAX;
+        if has_room {
+            programs.insert(process, Arc::clone(is_over));
+        }
+        has_room
+    }
+
+    fn leave(&self, process: i32, is_over: &Arc<AtomicBool>) {
+        let mut programs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if programs
+            .get(&process)
+            .is_some_and(|now| Arc::ptr_eq(now, is_over))
+        {
+            programs.remove(&process);
+        }
+    }
+}
+
+/// Fetches the files of a program, until all are, or the program has ended or `is_over` is set.
+fn fetch(process: i32, is_over: &Arc<AtomicBool>) {
+    let Some(process) = Process::of(process) else {
+        return;
+    };
+    let (Some(arguments), Some(directory)) = (process.arguments(), process.directory()) else {
+        return;
+    };
+    let names = arguments::files(&arguments, &directory);
+    let gate = Arc::new(Gate::new(process, &names, Bounds::default()));
+    let options = Options {
+        descriptors: 2 * IN_FLIGHT,
+        in_flight: IN_FLIGHT,
+        threads: IN_FLIGHT,
+        ..Options::default()
+    };
+    let given = Box::new(Gated::new(Arc::clone(&gate), names, Arc::clone(is_over)));
+    if let Ok(set) = Set::open(given, vec![Arc::new(Files(gate))], options) {
+        // What cannot be fetched is the program's own affair: it says so itself.
+        set.apply(drop);
+    }
+}
