@@ -124,12 +124,9 @@ fn site(directory: &[u8]) -> Site {
     let Ok(path) = CString::new(directory) else {
         return unknown;
     };
-    let reached = ahead::reach_cached(&path).ok().flatten();
-    let stat = match &reached {
-        Some(file) => stat_fd(file),
-        None => stat_at_followed(CWD, &path),
+    let Ok(stat) = stat_at_followed(CWD, &path) else {
+        return unknown;
     };
-    let Ok(stat) = stat else { return unknown };
     let mount = (stat.mnt_id, stat.dev.as_u64());
     let now = Instant::now();
     let known = MOUNTS.with_borrow(|all| all.get(&mount).cloned());
@@ -138,13 +135,8 @@ fn site(directory: &[u8]) -> Site {
     {
         return site;
     }
-    let kind = match &reached {
-        Some(file) => filesystem::of_fd(file).map(|system| system.magic),
-        None => {
-            let path = Path::new(OsStr::from_bytes(directory));
-            filesystem::of_path(path).map(|details| details.system.magic)
-        }
-    };
+    let details = filesystem::of_path(Path::new(OsStr::from_bytes(directory)));
+    let kind = details.map(|details| details.system.magic);
     let site = site_from(&stat, kind.unwrap_or(0));
     MOUNTS.with_borrow_mut(|all| {
         if all.len() >= MOUNTS_MAX {

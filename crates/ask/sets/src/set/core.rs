@@ -109,7 +109,7 @@ impl Core {
                 return None;
             }
             let step;
-            (step, flow) = self.step(flow);
+            (step, flow) = self.step(flow, asked);
             match step {
                 Step::Again => {}
                 Step::End => {
@@ -152,11 +152,15 @@ impl Core {
     fn step<'a>(
         self: &'a Arc<Self>,
         mut flow: MutexGuard<'a, Flow>,
+        asked: Instant,
     ) -> (Step, MutexGuard<'a, Flow>) {
         if let Some(outcome) = flow.pop() {
             return (Step::Deliver(outcome), flow);
         }
-        let now = Instant::now();
+        let now = match flow.heeds_time() {
+            true => Instant::now(),
+            false => asked,
+        };
         let found = self.members.length();
         if flow.may_look(found, now) {
             let ticket = flow.take_look();

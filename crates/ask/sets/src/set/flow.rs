@@ -179,6 +179,11 @@ impl Flow {
         }
     }
 
+    /// Returns whether what may be done depends on the time.
+    pub(crate) fn heeds_time(&self) -> bool {
+        self.queued > 0 || self.retry_at.is_some()
+    }
+
     fn is_starved(&self, now: Instant) -> bool {
         self.retry_at.is_some_and(|at| now < at)
     }
