@@ -13,7 +13,7 @@ use trawl_model::sync::lock;
 use super::Options;
 use super::account;
 use super::bell::Bell;
-use super::flow::{Flow, Limits};
+use super::flow::{Flow, Limits, Thread};
 use super::members::{Listener, Members, Progress, SLOW_PULL};
 use crate::explain::Explanation;
 use crate::member::{Op, Opened, Problem};
@@ -161,6 +161,11 @@ impl Core {
             true => Instant::now(),
             false => asked,
         };
+        if let Some(job) = flow.take_job(now, Thread::Consumer) {
+            drop(flow);
+            self.run(job, false);
+            return (Step::Again, lock(&self.flow));
+        }
         let found = self.members.length();
         if flow.may_look(found, now) {
             let ticket = flow.take_look();
@@ -171,7 +176,7 @@ impl Core {
         if flow.workers == 0 {
             self.need_worker(&mut flow);
             if flow.workers == 0
-                && let Some(job) = flow.take_job(now)
+                && let Some(job) = flow.take_job(now, Thread::Own)
             {
                 drop(flow);
                 self.run(job, false);
