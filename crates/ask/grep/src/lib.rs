@@ -14,6 +14,7 @@
 
 mod error;
 pub mod options;
+mod plain;
 mod printer;
 pub mod search;
 pub mod walk;

@@ -227,7 +227,6 @@ impl Shared<'_, '_> {
         (number, member): (u64, &Opened),
     ) -> bool {
         let path = Path::new(OsStr::from_bytes(&member.name));
-        printer.buffer().clear();
         let looked = printer.search(matcher, searcher, path, member);
         lock(&self.target).member((number, member), looked, printer, self.options)
     }

@@ -124,12 +124,9 @@ fn site(directory: &[u8]) -> Site {
     let Ok(path) = CString::new(directory) else {
         return unknown;
     };
-    let reached = ahead::reach_cached(&path).ok().flatten();
-    let stat = match &reached {
-        Some(file) => stat_fd(file),
-        None => stat_at_followed(CWD, &path),
+    let Ok(stat) = stat_at_followed(CWD, &path) else {
+        return unknown;
     };
-    let Ok(stat) = stat else { return unknown };
     let mount = (stat.mnt_id, stat.dev.as_u64());
     let now = Instant::now();
     let known = MOUNTS.with_borrow(|all| all.get(&mount).cloned());
@@ -138,13 +135,8 @@ fn site(directory: &[u8]) -> Site {
     {
         return site;
     }
-    let kind = match &reached {
-        Some(file) => filesystem::of_fd(file).map(|system| system.magic),
-        None => {
-            let path = Path::new(OsStr::from_bytes(directory));
-            filesystem::of_path(path).map(|details| details.system.magic)
-        }
-    };
+    let details = filesystem::of_path(Path::new(OsStr::from_bytes(directory)));
+    let kind = details.map(|details| details.system.magic);
     let site = site_from(&stat, kind.unwrap_or(0));
     MOUNTS.with_borrow_mut(|all| {
         if all.len() >= MOUNTS_MAX {
@@ -356,12 +348,14 @@ fn fetch(found: &Found, ahead_bytes: u64, contents: Contents) -> Result<Fetched,
         // Only a hint: some file systems do not take it.
         let _ = ahead::will_need(&file, 0, bytes);
     }
-    read_first(&file, bytes.min(FIRST_BYTES).max(u64::from(size > 0)))
-        .map_err(|error| problem(found, Op::Fetch, error))?;
     let content = match contents {
-        Contents::Delivered if bytes == size => content(&file, size),
-        _ => None,
+        // A file that seems empty may have content, as in /proc.
+        Contents::Delivered if bytes == size && (1..=CONTENT_BYTES).contains(&size) => {
+            read_whole(&file, size)
+        }
+        _ => read_first(&file, bytes.min(FIRST_BYTES).max(u64::from(size > 0))).map(|()| None),
     };
+    let content = content.map_err(|error| problem(found, Op::Fetch, error))?;
     let mut fetched = ready(found, file, &kind, content)?;
     fetched.ahead_bytes = bytes;
     Ok(fetched)
@@ -403,25 +397,40 @@ impl Opener for LocalContents {
     }
 }
 
+/// Reads the content of a file of this size; `None` if it has another size by now.
+fn read_whole(file: &File, size: u64) -> io::Result<Option<Vec<u8>>> {
+    let size = size as usize;
+    // One byte more shows that the file has grown.
+    let mut buffer = vec![0; size + 1];
+    let count = read_up_to(file, &mut buffer, size)?;
+    buffer.truncate(size);
+    Ok((count == size).then_some(buffer))
+}
+
 /// Reads the first bytes, so that they are in memory.
 fn read_first(file: &File, bytes: u64) -> io::Result<()> {
-    use std::os::unix::fs::FileExt;
     BUFFER.with_borrow_mut(|buffer| {
         let bytes = bytes as usize;
         if buffer.len() < bytes {
             buffer.resize(bytes, 0);
         }
-        let mut at = 0;
-        while at < bytes {
-            match file.read_at(&mut buffer[at..bytes], at as u64) {
-                Ok(0) => break,
-                Ok(count) => at += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        read_up_to(file, &mut buffer[..bytes], bytes).map(drop)
     })
+}
+
+/// Reads from the beginning of a file until there are `enough` bytes, or the file ends.
+fn read_up_to(file: &File, buffer: &mut [u8], enough: usize) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt;
+    let mut at = 0;
+    while at < enough {
+        match file.read_at(&mut buffer[at..], at as u64) {
+            Ok(0) => break,
+            Ok(count) => at += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(at)
 }
 
 #[cfg(test)]

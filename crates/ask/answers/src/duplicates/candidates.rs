@@ -107,6 +107,7 @@ fn read(file: &File, offset: u64, length: u64) -> io::Result<()> {
 
 fn fetched(file: File, ahead_bytes: u64, was_cached: bool) -> Fetched {
     Fetched {
+        content: None,
         file,
         is_stream: false,
         ahead_bytes,

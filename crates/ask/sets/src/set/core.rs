@@ -13,7 +13,7 @@ use trawl_model::sync::lock;
 use super::Options;
 use super::account;
 use super::bell::Bell;
-use super::flow::{Flow, Limits};
+use super::flow::{Flow, Limits, Thread};
 use super::members::{Listener, Members, Progress, SLOW_PULL};
 use super::patience::Patience;
 use crate::error::TimedOut;
@@ -120,7 +120,7 @@ impl Core {
                 return Ok(None);
             }
             let mut step;
-            (step, flow) = self.step(flow, patience);
+            (step, flow) = self.step(flow, asked, patience);
             steps += 1;
             if matches!(step, Step::Again) && steps >= STEPS_MIN && patience.check().is_err() {
                 step = Step::TimedOut;
@@ -173,12 +173,23 @@ impl Core {
     fn step<'a>(
         self: &'a Arc<Self>,
         mut flow: MutexGuard<'a, Flow>,
+        asked: Instant,
         patience: Patience,
     ) -> (Step, MutexGuard<'a, Flow>) {
         if let Some(outcome) = flow.pop() {
             return (Step::Deliver(outcome), flow);
         }
-        let now = Instant::now();
+        let now = match flow.heeds_time() {
+            true => Instant::now(),
+            false => asked,
+        };
+        if !patience.is_limited()
+            && let Some(job) = flow.take_job(now, Thread::Consumer)
+        {
+            drop(flow);
+            self.run(job, false);
+            return (Step::Again, lock(&self.flow));
+        }
         let found = self.members.length();
         if flow.may_look(found, now) {
             let ticket = flow.take_look();
@@ -189,7 +200,7 @@ impl Core {
         if flow.workers == 0 {
             self.need_worker(&mut flow);
             if flow.workers == 0
-                && let Some(job) = flow.take_job(now)
+                && let Some(job) = flow.take_job(now, Thread::Own)
             {
                 drop(flow);
                 self.run(job, false);

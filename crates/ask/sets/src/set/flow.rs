@@ -27,6 +27,10 @@ const SHARE_MAX: u64 = 4 << 20;
 /// After this many looks in a row that found members in memory, threads leave looking to consumers.
 const CACHED_ROW: u32 = 64;
 
+/// Mean time of a fetch below which consumers fetch, too, and after how many fetches it is believed.
+const QUICK: Duration = Duration::from_millis(2);
+const QUICK_COUNT: u64 = 8;
+
 /// How long a set waits for descriptors before it reports that there are none.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -66,6 +70,26 @@ pub(crate) struct Place {
     pub(crate) count: PlaceCount,
 }
 
+impl Place {
+    /// Returns whether a fetch takes less than a consumer that sleeps meanwhile loses. Only of local
+    /// disks: elsewhere a fetch may hang, and a consumer must not.
+    fn is_quick(&self) -> bool {
+        let (count, time) = (self.count.fit.count(), self.count.fit.time());
+        matches!(self.id, PlaceId::Device(_))
+            && count >= QUICK_COUNT
+            && time.as_secs_f64() < QUICK.as_secs_f64() * count as f64
+    }
+}
+
+/// Which thread does a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Thread {
+    /// One of the set, or a caller that stands in for them.
+    Own,
+    /// A caller of `iterate` that would wait otherwise.
+    Consumer,
+}
+
 /// Limits that do not change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -102,6 +126,8 @@ pub(crate) struct Flow {
     pub(crate) idle: usize,
     /// Workers that wait for a fetch.
     pub(crate) blocked: usize,
+    /// Workers that have fetched, and look for work before they wait again.
+    pub(crate) returning: usize,
     has_missed: bool,
     /// Number of looks in a row that found a member in memory.
     cached_row: u32,
@@ -132,6 +158,7 @@ impl Flow {
             workers: 0,
             idle: 0,
             blocked: 0,
+            returning: 0,
             has_missed: false,
             cached_row: 0,
             account: Account::default(),
@@ -177,6 +204,11 @@ impl Flow {
             // In an ordered set, later members hold bytes until this one is delivered.
             false => (spare == 0 && (self.limits.is_ordered || self.held == 0)).then_some(left),
         }
+    }
+
+    /// Returns whether what may be done depends on the time.
+    pub(crate) fn heeds_time(&self) -> bool {
+        self.queued > 0 || self.retry_at.is_some()
     }
 
     fn is_starved(&self, now: Instant) -> bool {
@@ -229,27 +261,37 @@ impl Flow {
         self.account.descriptors_max = self.account.descriptors_max.max(self.held);
     }
 
-    fn startable(&self, place: usize, now: Instant) -> Option<u64> {
+    /// Returns how many requests may be in flight at a place when this thread sends one.
+    fn window(&self, place: &Place, thread: Thread) -> usize {
+        match thread {
+            Thread::Own => place.window.limit(),
+            Thread::Consumer if place.is_quick() => self.limits.in_flight,
+            Thread::Consumer => 0,
+        }
+    }
+
+    fn startable(&self, place: usize, now: Instant, thread: Thread) -> Option<u64> {
         let place = &self.places[place];
         let first = place.queue.peek()?;
-        let is_free = place.in_flight < place.window.limit() && !self.is_starved(now);
+        let is_free = place.in_flight < self.window(place, thread) && !self.is_starved(now);
         (is_free && self.may_hold(first.position)).then(|| self.share(first))?
     }
 
     /// Returns whether a job could begin.
     pub(crate) fn may_start(&self, now: Instant) -> bool {
-        self.queued > 0 && (0..self.places.len()).any(|at| self.startable(at, now).is_some())
+        self.queued > 0
+            && (0..self.places.len()).any(|at| self.startable(at, now, Thread::Own).is_some())
     }
 
-    /// Takes a job, from the places in turn.
-    pub(crate) fn take_job(&mut self, now: Instant) -> Option<Job> {
+    /// Takes a job for a thread, from the places in turn.
+    pub(crate) fn take_job(&mut self, now: Instant, thread: Thread) -> Option<Job> {
         if self.queued == 0 {
             return None;
         }
         let places = self.places.len();
         let (at, reserved) = (0..places)
             .map(|step| (self.turn + step) % places)
-            .find_map(|at| Some((at, self.startable(at, now)?)))?;
+            .find_map(|at| Some((at, self.startable(at, now, thread)?)))?;
         self.turn = at + 1;
         let place = &mut self.places[at];
         let queued = place.queue.take()?;

@@ -11,7 +11,7 @@ use std::time::Instant;
 use trawl_model::sync::lock;
 
 use super::core::Core;
-use super::flow::{Flow, Job, Ready, Ticket};
+use super::flow::{Flow, Job, Ready, Thread, Ticket};
 use super::order::Queued;
 use crate::member::{Op, Opened, Problem};
 use crate::opener::{Done, Fetched, Look, PlaceId};
@@ -104,6 +104,9 @@ impl Core {
         if self.is_cancelled() || !self.has_work(flow, now) {
             return;
         }
+        if flow.returning > 0 {
+            return;
+        }
         if flow.idle > 0 {
             self.work.ring_for_one();
             return;
@@ -130,10 +133,11 @@ impl Core {
         let mut flow = lock(&self.flow);
         while !self.is_cancelled() {
             let now = Instant::now();
-            if let Some(job) = flow.take_job(now) {
+            if let Some(job) = flow.take_job(now, Thread::Own) {
                 drop(flow);
-                self.run(job, true);
+                let is_returning = self.run(job, true);
                 flow = lock(&self.flow);
+                flow.returning -= usize::from(is_returning);
             } else if flow.looks_ahead()
                 && flow.may_look(self.members.progress_to(flow.cursor), now)
             {
@@ -253,8 +257,8 @@ impl Core {
         Looked::Here(Err(problem(&found, Op::Open, why)), 0)
     }
 
-    /// Fetches a member, or has its opener begin to.
-    pub(crate) fn run(self: &Arc<Self>, job: Job, is_worker: bool) {
+    /// Fetches a member, or has its opener begin to. Returns whether the caller counts as returning.
+    pub(crate) fn run(self: &Arc<Self>, job: Job, is_worker: bool) -> bool {
         let position = job.queued.position as usize;
         let opener = Arc::clone(&self.openers[job.queued.opener]);
         let found = match self.members.describe(position) {
@@ -267,12 +271,16 @@ impl Core {
             job: Some((job, found.clone())),
         };
         let done: Done = Box::new(move |outcome| completion.finish(outcome));
+        let mut is_returning = false;
         let fetched = catch_unwind(AssertUnwindSafe(|| {
             let done = opener.start(&found, reserved, done)?;
             let is_blocked = is_worker && self.blocks();
             let outcome = catch_unwind(AssertUnwindSafe(|| opener.fetch(&found, reserved)));
             if is_blocked {
-                lock(&self.flow).blocked -= 1;
+                let mut flow = lock(&self.flow);
+                flow.blocked -= 1;
+                flow.returning += 1;
+                is_returning = true;
             }
             Some((outcome.ok()?, done))
         }));
@@ -280,6 +288,7 @@ impl Core {
         if let Ok(Some((outcome, done))) = fetched {
             done(outcome);
         }
+        is_returning
     }
 
     /// Notes that a worker waits for a fetch, and leaves other work to another one.
