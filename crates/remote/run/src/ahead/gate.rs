@@ -255,6 +255,7 @@ impl Opener for Files {
             source: error.into(),
         });
         begun.map(|(file, ahead_bytes)| Fetched {
+            content: None,
             file,
             is_stream: false,
             ahead_bytes,
