@@ -147,6 +147,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -s i -l index -d 'Use t
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the command a server\'s directory PATH at POINT' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox-memory -d 'Keep up to SIZE of file contents in memory with --sandbox' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Answer calls about files below DIRECTORY from tables' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l fetch-ahead -d 'Fetch files ahead for programs with N arguments or more' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l served-by -d 'Take the names in tables from this source' -r -f -a "auto\t''
 live\t''
 index\t''"
