@@ -15,6 +15,7 @@
 mod above;
 mod deviation;
 mod hidden;
+mod hidden_members;
 mod kernel;
 mod raw;
 mod watched;
