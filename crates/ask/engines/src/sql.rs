@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use trawl_call::Cancel;
@@ -183,6 +184,8 @@ fn start(
     let mut missing = io::Error::from(io::ErrorKind::NotFound);
     for program in &settings.sql_programs {
         let mut command = Command::new(program);
+        // Called by its own name, it would take the word `sql` for a statement.
+        command.arg0("trawl");
         if let Some(index) = &settings.index {
             command.arg("--index").arg(index);
         }
