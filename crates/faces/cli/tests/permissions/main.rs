@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod above;
+mod commands;
 mod deviation;
 mod hidden;
 mod hidden_members;
