@@ -105,6 +105,23 @@ const READERS: &[&str] = &[
 /// What none of them may contain, however indirectly: everything that writes an index.
 const WRITERS: &[&str] = &["trawl-writer", "parquet", "arrow-schema"];
 
+/// What runs as root for other users: daemons, and servers before they become the asking user.
+const SERVERS: &[&str] = &[
+    "trawl-daemon",
+    "trawl-indexer",
+    "trawl-barrier",
+    "trawl-remote",
+];
+
+/// What none of them may contain, however indirectly: a set is opened by the process of its user.
+const SETS: &[&str] = &[
+    "trawl-sets",
+    "trawl-engines",
+    "trawl-grep",
+    "trawl-apply",
+    "trawl-fetch",
+];
+
 /// The chores may use everything, and nothing uses them.
 const FREE: &str = "xtask";
 
@@ -197,6 +214,17 @@ fn crates_depend_only_on_what_the_table_allows() {
 
 #[test]
 fn crates_that_only_read_link_no_writer() {
+    link_nothing_of(READERS, WRITERS);
+}
+
+#[test]
+fn nothing_that_serves_several_users_opens_sets() {
+    link_nothing_of(SERVERS, SETS);
+}
+
+/// Checks that none of these crates contains any of those, however indirectly.
+#[track_caller]
+fn link_nothing_of(crates: &[&str], refused: &[&str]) {
     let metadata = metadata(&["--offline"]);
     let names: BTreeMap<&str, &str> = list(&metadata, "packages")
         .iter()
@@ -207,10 +235,10 @@ fn crates_that_only_read_link_no_writer() {
         .map(|node| (text(node, "id"), linked_by(node)))
         .collect();
     let mut broken = Vec::new();
-    for reader in READERS {
-        let id = names.iter().find(|(_, name)| *name == reader);
-        let (id, _) = id.unwrap_or_else(|| panic!("{reader} is no crate of the workspace"));
-        let mut way_to: BTreeMap<&str, String> = BTreeMap::from([(*id, (*reader).to_owned())]);
+    for one in crates {
+        let id = names.iter().find(|(_, name)| *name == one);
+        let (id, _) = id.unwrap_or_else(|| panic!("{one} is no crate of the workspace"));
+        let mut way_to: BTreeMap<&str, String> = BTreeMap::from([(*id, (*one).to_owned())]);
         let mut left = vec![*id];
         while let Some(id) = left.pop() {
             for used in uses.get(id).into_iter().flatten() {
@@ -220,8 +248,8 @@ fn crates_that_only_read_link_no_writer() {
                 }
             }
         }
-        let is_writer = |(id, _): &(&&str, &String)| WRITERS.contains(&names[**id]);
-        broken.extend(way_to.iter().filter(is_writer).map(|(_, way)| way.clone()));
+        let is_refused = |(id, _): &(&&str, &String)| refused.contains(&names[**id]);
+        broken.extend(way_to.iter().filter(is_refused).map(|(_, way)| way.clone()));
     }
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }

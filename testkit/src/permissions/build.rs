@@ -111,9 +111,10 @@ impl Builder {
             }
             Kind::File { size_bytes } => {
                 let written = (*size_bytes).min(WRITTEN_BYTES);
-                let content = vec![b'c'; usize::try_from(written).expect("small")];
+                let mut content = format!("a line of {}\n", node.number % 4).repeat(700);
+                content.truncate(usize::try_from(written).expect("small"));
                 let mut file = holder.create(name)?;
-                io::Write::write_all(&mut file, &content)?;
+                io::Write::write_all(&mut file, content.as_bytes())?;
                 file.set_len(*size_bytes)?;
                 self.files.insert(node.number, (node.parent, name.clone()));
             }

@@ -37,11 +37,15 @@ pub enum Check {
     Search,
     /// duplicates: files of one size, among those that find prints.
     Duplicates,
+    /// set: the members that bash's patterns and find name, and what is known of them.
+    Members,
+    /// grep: the lines that GNU grep prints, below a directory, in a set, of a find expression.
+    Lines,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 8] = [
+    pub const ALL: [Check; 10] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -50,6 +54,8 @@ impl Check {
         Check::Names,
         Check::Search,
         Check::Duplicates,
+        Check::Members,
+        Check::Lines,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -63,6 +69,8 @@ impl Check {
             Check::Names => "locate",
             Check::Search => "search",
             Check::Duplicates => "duplicates",
+            Check::Members => "set",
+            Check::Lines => "grep",
         }
     }
 }
@@ -106,11 +114,11 @@ const ATTRIBUTE_PATHS: usize = 40;
 
 /// One user's questions about one tree.
 pub struct Questions<'a> {
-    site: &'a Site,
-    person: &'a Person,
+    pub(super) site: &'a Site,
+    pub(super) person: &'a Person,
     starts: Vec<PathBuf>,
     /// Directories in scope that the user may list but not search.
-    listed_only: BTreeSet<PathBuf>,
+    pub(super) listed_only: BTreeSet<PathBuf>,
     /// Paths that find showed to the user.
     shown: Vec<PathBuf>,
 }
@@ -161,6 +169,8 @@ impl<'a> Questions<'a> {
             Check::Names => self.paths(&["locate", "-0", "--below"], &["/"]),
             Check::Search => self.paths(&["search", "-0r", "--served-by=index", "*"], &[]),
             Check::Duplicates => self.duplicates(),
+            Check::Members => self.members(),
+            Check::Lines => self.lines(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());
@@ -169,7 +179,7 @@ impl<'a> Questions<'a> {
         })
     }
 
-    fn line(&self, program: &OsStr) -> std::process::Command {
+    pub(super) fn line(&self, program: &OsStr) -> std::process::Command {
         let mut line = self.person.identity().command(program);
         line.current_dir("/");
         line
@@ -461,7 +471,7 @@ impl<'a> Questions<'a> {
     }
 
     /// Returns the root, unless paths below are too long for the tools, and another start.
-    fn two_starts(&self) -> Vec<PathBuf> {
+    pub(super) fn two_starts(&self) -> Vec<PathBuf> {
         let mut prng = Prng::new(self.site.plan.seed ^ u64::from(self.person.gid) << 7);
         let other = prng.pick(&self.starts).clone();
         if self.site.plan.is_deep {

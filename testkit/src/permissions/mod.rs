@@ -5,7 +5,7 @@
 //! - [`plan`]: a tree from a seed, as data; [`names`], [`access`]: its parts.
 //! - [`build`]: the tree on disk, and its index.
 //! - [`compare`]: the tools as a user on the source against the program as the same user on the
-//!   index.
+//!   index; [`members`]: the same for sets and grep.
 //! - [`shrink`]: a smaller tree that still fails.
 //! - [`stage`]: one tree with secrets, for attackers.
 //! - [`view`]: everything that a user can see of an index from outside.
@@ -15,6 +15,7 @@
 pub mod access;
 pub mod build;
 pub mod compare;
+pub mod members;
 pub mod names;
 pub mod people;
 pub mod plan;

@@ -60,7 +60,12 @@ impl Engine for Directory {
             return self.select(prefix, &words);
         }
         let query = std::str::from_utf8(query).map_err(|_| EngineError::Text.at(prefix))?;
-        let paths = sql::Paths::ask(&self.settings, prefix, query, self.mask);
+        let paths = sql::Paths::ask(
+            &self.settings,
+            prefix,
+            query,
+            (sql::About::Directory, self.mask),
+        );
         Ok(Box::new(paths.map_err(|error| error.at(prefix))?))
     }
 }

@@ -5,6 +5,7 @@
 //! | directory | a find expression (empty: everything) | [`Directory`] |
 //! | directory | SQL (`select …`, `with …`) | [`Directory`], by the program `trawl-sql` |
 //! | SQLite file | SQL | [`Sqlite`] |
+//! | Parquet file | SQL | [`Parquet`], by the program `trawl-sql` |
 //!
 //! HTML pages are answered by the crate `trawl-web`.
 //!
@@ -19,6 +20,8 @@
 mod directory;
 mod error;
 mod expression;
+mod head;
+mod parquet;
 mod relay;
 mod sql;
 mod sqlite;
@@ -29,6 +32,7 @@ use std::sync::Arc;
 
 pub use directory::Directory;
 pub use error::EngineError;
+pub use parquet::Parquet;
 pub use sqlite::Sqlite;
 use trawl_sets::expand::Engine;
 
@@ -44,5 +48,9 @@ pub struct Settings {
 
 /// Returns the engines of local objects, for [`trawl_sets::expand`].
 pub fn engines(settings: &Settings) -> Vec<Arc<dyn Engine>> {
-    vec![Arc::new(Directory::new(settings.clone())), Arc::new(Sqlite)]
+    vec![
+        Arc::new(Directory::new(settings.clone())),
+        Arc::new(Sqlite),
+        Arc::new(Parquet::new(settings.clone())),
+    ]
 }

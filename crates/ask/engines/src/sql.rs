@@ -1,8 +1,9 @@
-//! SQL on directories, answered by the program `trawl-sql`, with the asking user's permissions.
+//! SQL on directories and Parquet files, answered by the program `trawl-sql`, with the asking user's permissions.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use trawl_call::Cancel;
@@ -27,9 +28,8 @@ const AFTER_FROM: [&str; 8] = [
     "where", "group", "having", "order", "limit", "offset", "union", "window",
 ];
 
-/// Makes a query of the paper's kind into SQL: without `from`, it is about the table `entries`; and
-/// a text in double quotes that cannot be a column's name is a text (`"%david%"`).
-pub(crate) fn completed(query: &str) -> String {
+/// Makes a query of the paper's kind into SQL: without `from`, it is about this table; and a text in double quotes that cannot be a column's name is a text (`"%david%"`).
+pub(crate) fn completed(query: &str, table: &str) -> String {
     let (mut out, mut from) = (String::new(), None);
     let mut rest = query;
     while let Some(first) = rest.chars().next() {
@@ -53,7 +53,7 @@ pub(crate) fn completed(query: &str) -> String {
         out.push_str(piece);
     }
     let at = from.unwrap_or(out.trim_end_matches([';', ' ', '\n']).len());
-    out.insert_str(at, " FROM entries ");
+    out.insert_str(at, &format!(" FROM {table} "));
     texts(&out)
 }
 
@@ -87,30 +87,64 @@ fn texts(query: &str) -> String {
     out + rest
 }
 
-/// The paths in the first column of a result that lie in a directory.
+/// The kind of object that a query is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// A directory: the rows of the index about it and everything below it.
+    Directory,
+    /// A Parquet file: its rows.
+    File,
+}
+
+impl About {
+    /// Returns the table that queries without `from` are about.
+    fn table(self) -> &'static str {
+        match self {
+            About::Directory => "entries",
+            About::File => "file",
+        }
+    }
+}
+
+/// The paths in a result: of a directory, those that lie in it.
 pub(crate) struct Paths {
     process: Process,
     prefix: Vec<u8>,
     /// The directory, without links.
-    root: Vec<u8>,
+    root: Option<Vec<u8>>,
 }
 
 impl Paths {
-    /// Runs a query about a directory.
+    /// Runs a query, with these signals blocked.
     ///
     /// # Errors
-    /// If the directory cannot be found, or the program cannot be started.
+    /// If the object cannot be found, or the program cannot be started.
     pub(crate) fn ask(
         settings: &Settings,
         prefix: &[u8],
         query: &str,
-        mask: SignalMask,
+        (about, mask): (About, SignalMask),
     ) -> Result<Paths, EngineError> {
-        let root = std::fs::canonicalize(OsStr::from_bytes(prefix))?;
+        let root = match about {
+            About::Directory => Some(std::fs::canonicalize(OsStr::from_bytes(prefix))?),
+            About::File => None,
+        };
+        let root = root.map(|root| root.into_os_string().into_vec());
+        let words = match &root {
+            Some(root) => ["-0", "--below"]
+                .map(OsString::from)
+                .into_iter()
+                .chain([of(root)]),
+            None => ["--paths", "--table"]
+                .map(OsString::from)
+                .into_iter()
+                .chain([of(&[b"file=", prefix].concat())]),
+        };
+        let words = words.chain(["--".into(), completed(query, about.table()).into()]);
         Ok(Paths {
-            process: start(settings, &completed(query), mask)?,
+            process: start(settings, words.collect(), mask)?,
             prefix: prefix.to_vec(),
-            root: root.into_os_string().into_vec(),
+            root,
         })
     }
 }
@@ -120,7 +154,11 @@ impl Names for Paths {
         loop {
             match self.process.next_name(cancel)? {
                 Ok(path) => {
-                    if let Some(name) = name_in(&self.root, &path) {
+                    let name = match &self.root {
+                        Some(root) => name_in(root, &path),
+                        None => Some(path),
+                    };
+                    if let Some(name) = name {
                         return Some(Ok(Found::named(name)));
                     }
                 }
@@ -133,14 +171,25 @@ impl Names for Paths {
     }
 }
 
-fn start(settings: &Settings, query: &str, mask: SignalMask) -> Result<Process, EngineError> {
+fn of(bytes: &[u8]) -> OsString {
+    OsStr::from_bytes(bytes).to_owned()
+}
+
+/// Starts the program with these words.
+fn start(
+    settings: &Settings,
+    words: Vec<OsString>,
+    mask: SignalMask,
+) -> Result<Process, EngineError> {
     let mut missing = io::Error::from(io::ErrorKind::NotFound);
     for program in &settings.sql_programs {
         let mut command = Command::new(program);
+        // Called by its own name, it would take the word `sql` for a statement.
+        command.arg0("trawl");
         if let Some(index) = &settings.index {
             command.arg("--index").arg(index);
         }
-        command.args(["sql", "-0", "--", query]);
+        command.arg("sql").args(&words);
         match Process::start(command, Records::Nul, mask) {
             Ok(process) => return Ok(process),
             Err(error) if error.kind() == io::ErrorKind::NotFound => missing = error,
@@ -184,7 +233,7 @@ mod tests {
                 r#"select "path" from t where a = 'it''s'"#,
             ),
         ] {
-            assert_eq!(completed(query), expected);
+            assert_eq!(completed(query, "entries"), expected);
         }
         assert!(is_sql(b" SELECT(1)") && is_sql(b"with a as") && !is_sql(b"selection"));
     }

@@ -1,8 +1,6 @@
 //! SQL on SQLite files.
 
-use std::ffi::{CString, OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,6 +15,7 @@ use trawl_sets::expand::Engine;
 use trawl_sets::{Found, Names, Problem};
 
 use crate::error::EngineError;
+use crate::head::head;
 use crate::relay::{Relay, Sender};
 
 /// The first bytes of every database (SQLite's file format, section 1.3).
@@ -32,7 +31,7 @@ pub struct Sqlite;
 
 impl Engine for Sqlite {
     fn accepts(&self, prefix: &[u8]) -> bool {
-        head(prefix).is_some_and(|head| head.starts_with(MAGIC))
+        head::<HEAD_BYTES>(prefix).is_some_and(|head| head.starts_with(MAGIC))
     }
 
     fn run(&self, prefix: &[u8], query: &[u8], _: &Cancel) -> Result<Box<dyn Names>, Problem> {
@@ -44,21 +43,14 @@ impl Engine for Sqlite {
     }
 }
 
-/// Returns the first bytes of a regular file, up to the numbers of the formats for writing and
-/// reading (SQLite's file format, section 1.3.3).
-fn head(path: &[u8]) -> Option<[u8; 20]> {
-    let path = CString::new(path).ok()?;
-    // Anything but a regular file could block.
-    let file = trawl_sys::confined::open_file_anywhere(&path).ok()?;
-    let mut head = [0; 20];
-    File::from(file).read_exact(&mut head).ok()?;
-    Some(head)
-}
+/// Number of first bytes up to the numbers of the formats for writing and reading (SQLite's file
+/// format, section 1.3.3).
+const HEAD_BYTES: usize = 20;
 
 /// Returns whether a database in write-ahead mode has no changes beside it. Opened as usual, it
 /// would get two files beside it that stay.
 fn is_settled(path: &[u8]) -> bool {
-    let is_wal = head(path).is_some_and(|head| head[18..] == [2, 2]);
+    let is_wal = head::<HEAD_BYTES>(path).is_some_and(|head| head[18..] == [2, 2]);
     let beside = [path, b"-wal"].concat();
     let log = std::fs::metadata(OsStr::from_bytes(&beside));
     is_wal && log.map_or(true, |log| log.len() == 0)

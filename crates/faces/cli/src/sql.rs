@@ -5,14 +5,16 @@
 //! the two programs share: `trawl` parses the words (so that help, man pages and completions come
 //! from one place) and hands them over, and `trawl-sql` parses them again with [`read`].
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command as Program;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use trawl_model::guard::Credentials;
 use trawl_open::barrier::Daemons;
 use trawl_query::{AsOf, Index, QueryError};
@@ -48,6 +50,8 @@ Examples:
              WHERE path LIKE '/scratch/%' AND mtime > now() - INTERVAL '7 days' GROUP BY 1\"
   trawl sql -0 \"SELECT path FROM entries WHERE ext(name) = 'tmp'\" | xargs -0 ls -ld
   trawl sql --format parquet -o big.parquet 'SELECT * FROM entries WHERE size > 1e9'
+  trawl sql --below /home \"SELECT path FROM entries WHERE size > 1e9 LIMIT 10\"
+  trawl sql --table t=jobs.parquet 'SELECT user, sum(hours) FROM t GROUP BY user'
   trawl sql                     open a shell; \\? lists its commands
 
 docs/sql-cookbook.md has queries for common questions of administrators.";
@@ -116,6 +120,27 @@ pub struct SqlArgs {
     /// Write the rows to FILE, which must not exist
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Print only paths, each terminated by a NUL byte
+    ///
+    /// The paths are in the column named path, else in the first one. Rows without one are left
+    /// out; a column that is neither text nor bytes is an error.
+    #[arg(long, conflicts_with_all = ["format", "json", "csv", "arrow", "null"])]
+    pub paths: bool,
+    /// Ask only about DIR and everything below it
+    ///
+    /// The tables have no rows of other paths: LIMIT, sums and counts are about DIR.
+    #[arg(long, value_name = "DIR")]
+    pub below: Option<PathBuf>,
+    /// Ask the Parquet file FILE as the table NAME, instead of the index
+    ///
+    /// The option may be repeated. The tables of the index are not there then.
+    #[arg(
+        long = "table",
+        value_name = "NAME=FILE",
+        value_parser = OsStringValueParser::new().try_map(named_file),
+        conflicts_with_all = ["below", "at"]
+    )]
+    pub tables: Vec<NamedFile>,
     /// Use up to SIZE of memory [default: a quarter of the machine's]
     ///
     /// The limit is for sorting, grouping and joining; larger data goes to temporary files.
@@ -132,6 +157,15 @@ pub struct SqlArgs {
     pub threads: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+}
+
+/// A Parquet file and its name as a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFile {
+    /// The table's name.
+    pub name: String,
+    /// The file's path.
+    pub path: PathBuf,
 }
 
 impl SqlArgs {
@@ -303,7 +337,10 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
 }
 
 fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Failure> {
-    let dirs = settings::indexes_to_ask(index)?;
+    let dirs = match &task {
+        Task::Sql(args) if !args.tables.is_empty() => Vec::new(),
+        _ => settings::indexes_to_ask(index)?,
+    };
     // Later statements of a shell see the index as it is then.
     let mut fresh = Freshness::ask(&dirs, manner.when());
     let indexes = Indexes {
@@ -381,6 +418,23 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(wrong)
 }
 
+/// Parses a table's name and the path of its file.
+fn named_file(word: OsString) -> Result<NamedFile, String> {
+    let wrong = || "not a table's name and a file; example: t=/data/report.parquet".to_owned();
+    let bytes = word.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=');
+    let (name, path) = bytes.split_at(at.ok_or_else(wrong)?);
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let name = std::str::from_utf8(name).map_err(|_| wrong())?;
+    if name.is_empty() || path.len() < 2 || !name.bytes().all(|byte| is_word(&byte)) {
+        return Err(wrong());
+    }
+    Ok(NamedFile {
+        name: name.to_owned(),
+        path: PathBuf::from(OsStr::from_bytes(&path[1..])),
+    })
+}
+
 /// Parses a number of seconds, which may have a fraction.
 fn seconds(text: &str) -> Result<Duration, String> {
     let number: Option<f64> = text.trim_end_matches('s').parse().ok();
@@ -401,6 +455,11 @@ mod tests {
         assert_eq!(bytes("4GiB"), Ok(4 << 30));
         assert!(bytes("lots").is_err() && bytes("99999999999T").is_err());
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        let named = named_file("t=a=b".into()).unwrap();
+        assert_eq!((&named.name[..], named.path), ("t", PathBuf::from("a=b")));
+        for wrong in ["t", "=a", "t=", "a b=c", "t'=c"] {
+            assert!(named_file(wrong.into()).is_err(), "{wrong}");
+        }
         assert!(seconds("0").is_err() && seconds("-1").is_err() && seconds("x").is_err());
     }
 

@@ -15,6 +15,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as Sql;
 
 use crate::error::{Result, SqlError};
+use crate::files::is_file;
 use crate::scan::is_ours;
 
 /// The schema that describes the tables.
@@ -84,7 +85,7 @@ fn problem(node: &LogicalPlan) -> Option<String> {
     }
 }
 
-/// Returns true for the index's tables, for the tables that describe them, for series of numbers
+/// Returns true for the index's tables, for files that the command line names, for the tables that describe them, for series of numbers
 /// and for the working table of a recursive query.
 fn is_known(scan: &TableScan) -> std::result::Result<bool, DataFusionError> {
     if scan.table_name.schema() == Some(INFORMATION) {
@@ -93,6 +94,7 @@ fn is_known(scan: &TableScan) -> std::result::Result<bool, DataFusionError> {
     let provider = source_as_provider(&scan.source)?;
     let any: &dyn Any = &*provider;
     Ok(is_ours(&*provider)
+        || is_file(&*provider)
         || any.is::<GenerateSeriesTable>()
         || any.is::<datafusion::datasource::cte_worktable::CteWorkTable>())
 }

@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Read};
 use std::num::NonZeroUsize;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -16,7 +17,8 @@ use trawl_text::zone::Zone;
 
 use crate::catalog::{Read as ReadSnapshot, Remarks};
 use crate::error::{Result, SqlError};
-use crate::output::{self, Cells, Form, Writer};
+use crate::files::FileTable;
+use crate::output::{self, Cells, Form, Paths, Writer};
 use crate::session::{Engine, Settings};
 use crate::shell;
 
@@ -30,10 +32,21 @@ pub(crate) struct Manner {
     pub(crate) form: Form,
     /// How texts of comma-separated values are written.
     pub(crate) cells: Cells,
+    /// The columns that are printed.
+    pub(crate) columns: Columns,
     /// Whether the time of the answer's data is reported.
     pub(crate) status: Status,
     /// Whether the duration is reported.
     pub(crate) timing: Timing,
+}
+
+/// The columns that are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// All that the statement selects.
+    All,
+    /// The one with paths.
+    Paths,
 }
 
 /// Whether the time of the answer's data is reported.
@@ -69,12 +82,16 @@ pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
     let manner = Manner {
         form: form(args),
         cells: Cells::of(order.spreadsheet),
+        columns: match args.paths {
+            true => Columns::Paths,
+            false => Columns::All,
+        },
         status: Status::of(order),
         timing: Timing::Off,
     };
     output::check(manner.form, args.output.as_deref())?;
     let text = statements(args)?;
-    let mut engine = Engine::new(settings(order, args))?;
+    let mut engine = Engine::new(settings(order, args)?)?;
     // Opened first, so that a missing index is reported at once.
     engine.catalog()?;
     let done = match text {
@@ -88,6 +105,7 @@ pub(crate) fn run(order: &Order, args: &SqlArgs) -> Result<Exit> {
 
 fn form(args: &SqlArgs) -> Form {
     match args.form() {
+        _ if args.paths => Form::Null,
         Chosen::Null => Form::Null,
         Chosen::Json => Form::Named(Format::Json),
         Chosen::Csv => Form::Named(Format::Csv),
@@ -96,15 +114,33 @@ fn form(args: &SqlArgs) -> Form {
     }
 }
 
-fn settings(order: &Order, args: &SqlArgs) -> Settings {
-    Settings {
+fn settings(order: &Order, args: &SqlArgs) -> Result<Settings> {
+    let mut files = Vec::new();
+    for named in &args.tables {
+        files.push((named.name.clone(), FileTable::open(named)?));
+    }
+    Ok(Settings {
+        below: args.below.as_deref().map(directory).transpose()?,
+        files,
         indexes: order.indexes.clone(),
         as_of: order.as_of,
         threads: args.threads.unwrap_or_else(threads),
         memory_bytes: args.memory_limit.unwrap_or_else(default_memory),
         temp_dir: args.temp_dir.clone().unwrap_or_else(std::env::temp_dir),
         timeout: args.timeout,
-    }
+    })
+}
+
+/// Returns the absolute path of a directory, without links, as paths of the index are.
+fn directory(path: &Path) -> Result<Vec<u8>> {
+    let failed = |source| SqlError::File {
+        action: "find",
+        path: path.to_owned(),
+        source,
+    };
+    let found = std::fs::canonicalize(path).map_err(failed)?;
+    let found = found.into_os_string().into_vec();
+    Ok(if found == b"/" { Vec::new() } else { found })
 }
 
 /// Returns one thread per processor.
@@ -181,9 +217,18 @@ pub(crate) fn run_one(
         trawl_sys::signal::watch_interrupts().unwrap_or_else(|_| trawl_sys::signal::interrupted());
     cancel.store(false, Ordering::Relaxed);
     let mut answer = engine.ask(statement, cancel)?;
-    let mut writer = Writer::open((manner.form, manner.cells), &answer.schema, file)?;
+    let paths = match manner.columns {
+        Columns::Paths => Some(Paths::of(&answer.schema)?),
+        Columns::All => None,
+    };
+    let schema = paths.as_ref().map_or(&answer.schema, |paths| &paths.schema);
+    let mut writer = Writer::open((manner.form, manner.cells), schema, file)?;
     let mut rows = 0u64;
     while let Some(batch) = engine.next(&mut answer, cancel)? {
+        let batch = match &paths {
+            Some(paths) => paths.in_rows(&batch)?,
+            None => batch,
+        };
         rows += batch.num_rows() as u64;
         writer.write(&batch)?;
     }

@@ -50,6 +50,20 @@ pub(crate) enum SqlError {
         /// The reason.
         why: &'static str,
     },
+    /// A file is no Parquet file, or a damaged one.
+    #[error("{} is not a Parquet file that can be read: {why}", path.display())]
+    BadParquet {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// The column of paths is neither text nor bytes.
+    #[error("the column {column} has no paths: select the path first, or name the column path")]
+    NoPath {
+        /// Its name.
+        column: String,
+    },
     /// No source has a snapshot for the requested time.
     #[error("cannot answer about {}: {why}", trawl_model::escape::escape(.path))]
     NoSnapshot {

@@ -6,6 +6,7 @@
 //! | `tables` | the tables: their columns and how rows become columns |
 //! | `areas`, `narrow` | the part of the index that a predicate leaves |
 //! | `scan` | a table as a source of DataFusion's plans |
+//! | `files` | Parquet files of the command line as tables |
 //! | `functions` | SQL functions, one file per group, and their registry |
 //! | `session` | the configured engine; runs one statement from text to rows |
 //! | `allowed` | the statements and plans that may run: only those that read |
@@ -14,8 +15,8 @@
 //! | `export` | whole tables as files for other programs |
 //!
 //! Invariants: only data in files that the kernel lets this process open is shown (`trawl-query`
-//! reads the index; this crate has no path logic); only the file that the command line names is
-//! written; names that are not text never make a query fail.
+//! reads the index; this crate has no path logic); only files that the command line names are
+//! read or written; names that are not text never make a query fail.
 #![forbid(unsafe_code)]
 
 mod allowed;
@@ -25,6 +26,7 @@ mod catalog;
 mod complete;
 mod error;
 mod export;
+mod files;
 mod functions;
 mod narrow;
 mod nesting;

@@ -51,6 +51,8 @@ pub(crate) struct IndexTable {
     catalog: Arc<Catalog>,
     threads: NonZeroUsize,
     schema: SchemaRef,
+    /// What rows are restricted to.
+    scope: Areas,
 }
 
 impl IndexTable {
@@ -61,6 +63,16 @@ impl IndexTable {
             table,
             catalog,
             threads,
+            scope: Areas::Everywhere,
+        }
+    }
+
+    /// Restricts the rows to a directory and what lies below it, before any other condition.
+    pub(crate) fn below(self, top: Option<Vec<u8>>) -> IndexTable {
+        let scope = top.map(|top| Areas::one(Area::Subtree(top)));
+        IndexTable {
+            scope: scope.unwrap_or(self.scope),
+            ..self
         }
     }
 
@@ -383,8 +395,13 @@ impl TableProvider for IndexTable {
         filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let narrowed = narrow(self.table, filters);
-        let chosen = self.editions(state, filters)?;
+        let mut narrowed = narrow(self.table, filters);
+        narrowed.areas = self.scope.clone().and(narrowed.areas);
+        let mut chosen = self.editions(state, filters)?;
+        if self.table.is_about_places() {
+            let is_met = |one: &Arc<Edition>| !clipped(&one.info.root, &self.scope).is_empty();
+            chosen.kept.retain(is_met);
+        }
         let parts = match self.table.is_about_places() {
             true => Parts::default(),
             false => self

@@ -39,6 +39,7 @@ use url::Url;
 use crate::allowed::{check_plan, check_statement};
 use crate::catalog::{Catalog, Remarks};
 use crate::error::{Result, SqlError};
+use crate::files::FileTable;
 use crate::functions;
 use crate::nesting;
 use crate::scan::IndexTable;
@@ -63,6 +64,10 @@ const SHARE_OF_ONE_CALL: u64 = 4;
 pub(crate) struct Settings {
     /// The indexes.
     pub(crate) indexes: Indexes,
+    /// The directory that the tables are restricted to.
+    pub(crate) below: Option<Vec<u8>>,
+    /// Parquet files that are asked instead of the index, as tables with these names.
+    pub(crate) files: Vec<(String, FileTable)>,
     /// The time that answers are about.
     pub(crate) as_of: AsOf,
     /// Number of threads.
@@ -258,8 +263,13 @@ impl Engine {
             .with_table_function_list(series)
             .build();
         let context = SessionContext::new_with_state(state);
-        for info in TABLES {
+        for (name, file) in &self.settings.files {
+            context.register_table(&name[..], Arc::new(file.clone()))?;
+        }
+        let is_about_index = self.settings.files.is_empty();
+        for info in TABLES.iter().filter(|_| is_about_index) {
             let table = IndexTable::new(info.table, Arc::clone(catalog), threads);
+            let table = table.below(self.settings.below.clone());
             context.register_table(info.name, Arc::new(table))?;
         }
         Ok(context.state())

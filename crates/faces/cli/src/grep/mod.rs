@@ -165,12 +165,18 @@ impl GrepArgs {
         Set::open(source, openers, options).map_err(|why| Failure::Usage(why.to_string()))
     }
 
-    /// Returns the files that the names stand for. A name of something that exists is that file or
-    /// directory, whatever characters are in it; others are names of sets.
+    /// Returns the files that the names stand for. A name of something that exists, or that the
+    /// kernel does not let this user look for, is that file or directory, whatever characters are
+    /// in it; others are names of sets.
     fn named(&self, names: Vec<Vec<u8>>, expander: &Expander) -> Result<Below, Failure> {
         let is_there = |name: &Vec<u8>| {
             let path = Path::new(OsStr::from_bytes(name));
-            name.is_empty() || name == STANDARD_INPUT || path.symlink_metadata().is_ok()
+            let is_there = match path.symlink_metadata() {
+                Ok(_) => true,
+                // Whatever the name is, nothing can be reached through this directory.
+                Err(why) => why.kind() == io::ErrorKind::PermissionDenied,
+            };
+            name.is_empty() || name == STANDARD_INPUT || is_there
         };
         let mut starts: VecDeque<Start> = VecDeque::new();
         for name in names {

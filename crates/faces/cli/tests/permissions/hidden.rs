@@ -41,7 +41,7 @@ fn directories(root: &Path) -> Vec<PathBuf> {
 
 /// Returns the directories about which the kernel tells this person nothing, not even that they
 /// exist: above each there is one that the person can neither list nor traverse.
-fn hidden_from(person: &Person, root: &Path) -> Vec<PathBuf> {
+pub(crate) fn hidden_from(person: &Person, root: &Path) -> Vec<PathBuf> {
     let user = User {
         uid: person.uid,
         gid: person.gid,
@@ -77,7 +77,7 @@ fn has_user_values(file: &PathBuf) -> bool {
 /// The change never revokes a permission: then older snapshots are rewritten, which everybody sees
 /// (docs/security.md, "Limits of the claim"). Removing a file with `user.*` values would be such a
 /// change: older snapshots keep these values for the superuser only.
-fn change(dir: &Path, prng: &mut Prng, number: usize) {
+pub(crate) fn change(dir: &Path, prng: &mut Prng, number: usize) {
     let path = dir.join(format!("hidden-{number}"));
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let is_alone = |path: &PathBuf| {

@@ -13,8 +13,10 @@
 #![forbid(unsafe_code)]
 
 mod above;
+mod commands;
 mod deviation;
 mod hidden;
+mod hidden_members;
 mod kernel;
 mod raw;
 mod watched;

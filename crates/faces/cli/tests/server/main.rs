@@ -7,4 +7,5 @@ mod chirp;
 mod crowd;
 mod site;
 mod tls;
+mod tls_members;
 mod tls_run;

@@ -6,6 +6,7 @@
 mod cells;
 mod file;
 mod lines;
+mod paths;
 mod rows;
 mod table;
 
@@ -23,6 +24,7 @@ use crate::error::{Result, SqlError};
 
 pub(crate) use file::Sink;
 use lines::Tabs;
+pub(crate) use paths::Paths;
 use rows::Rows;
 use table::Table;
 

@@ -5,6 +5,7 @@
 //! | `answers` | tables and functions agree with find |
 //! | `plans` | predicates are pushed into the index, and EXPLAIN shows it |
 //! | `reading_only` | no statement writes, reads another file or uses the network |
+//! | `sets` | sets whose names hold SQL about directories and Parquet files |
 //! | `users` | other users are told what the kernel would show them |
 //! | `cookbook` | every block of the cookbook runs; some are compared with oracles |
 //! | `exports` | other engines read exports and give the same answers |
@@ -22,6 +23,7 @@ mod exports;
 mod limits;
 mod plans;
 mod reading_only;
+mod sets;
 mod shell;
 mod site;
 mod users;
