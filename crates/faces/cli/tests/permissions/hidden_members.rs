@@ -131,6 +131,10 @@ fn hidden_changes_leave_every_answer_about_members_and_lines_as_it_was() {
         }
         for is_watched in [false, true] {
             let site = Site::build(&plan, &trawl).expect("a tree");
+            // Some links lead to the index, whose files change.
+            let mut find = oracle::command("find");
+            let links = ["-type", "l", "-delete"];
+            oracle::run(find.arg(site.root()).args(links)).expect_code(0);
             let mut prng = Prng::new(seed);
             let daemon = is_watched.then(|| watching(&trawl, &site.index_dir(), &site.root()));
             for person in people::everybody().iter().filter(|person| person.uid != 0) {
