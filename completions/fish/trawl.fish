@@ -548,6 +548,8 @@ tsv\t'Tab-separated values with a header; `\\t`, `\\n` and `\\\\` are escaped'
 parquet\t'A Parquet file'
 arrow\t'An Arrow IPC file'"
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s o -l output -d 'Write the rows to FILE, which must not exist' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l below -d 'Ask only about DIR and everything below it' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l table -d 'Ask the Parquet file FILE as the table NAME, instead of the index' -r
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l memory-limit -d 'Use up to SIZE of memory [default: a quarter of the machine\'s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l temp-dir -d 'Create temporary files in DIR [default: TMPDIR or /tmp]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l timeout -d 'Stop a statement after SECONDS' -r
@@ -562,6 +564,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand sql" -l json -d 'Print one J
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l csv -d 'Print comma-separated values with a header (--format csv)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l arrow -d 'Write an Arrow IPC stream (--format arrow: an Arrow IPC file)'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s 0 -l null -d 'Print only the first column, each value terminated by a NUL byte'
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l paths -d 'Print only paths, each terminated by a NUL byte'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l status -d 'Report how fresh the answer is and what could not be read'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
