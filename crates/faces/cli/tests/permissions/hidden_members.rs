@@ -72,7 +72,8 @@ fn words(question: &[&str], tree: &Path, hidden: &Path) -> Vec<OsString> {
     question.iter().map(fill).collect()
 }
 
-/// Returns a text without numbers that have a fraction: durations and rates.
+/// Returns a text without numbers that have a fraction, and without nanoseconds: durations and
+/// rates.
 fn untimed(text: &str) -> String {
     let is_part = |c: char| c.is_ascii_digit() || c == '.';
     let mut out = String::new();
@@ -83,7 +84,8 @@ fn untimed(text: &str) -> String {
             false => first.len_utf8(),
         };
         let (piece, after) = rest.split_at(length);
-        let is_time = piece.len() > 1 && piece.contains('.') && is_part(first);
+        let has_fraction = piece.len() > 1 && piece.contains('.');
+        let is_time = is_part(first) && (has_fraction || out.ends_with("nanos\\\":"));
         out.push_str(if is_time { "TIME" } else { piece });
         rest = after;
     }
