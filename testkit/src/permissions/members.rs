@@ -188,8 +188,7 @@ impl Questions<'_> {
         let mut line = self.line(OsStr::new("xargs"));
         line.stdin(std::fs::File::open(&list).expect("it was just written"));
         line.args(["-0r", "grep"]).args(options);
-        let ran = run(line.args(["-H", TEXT, "--"]));
-        ran
+        run(line.args(["-H", TEXT, "--"]))
     }
 
     fn same_members(
