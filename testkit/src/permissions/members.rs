@@ -14,6 +14,7 @@ use super::compare::{Questions, Tally};
 use crate::lines::{Ending, Order, difference, split};
 use crate::oracle::{Ran, run};
 use crate::prng::Prng;
+use crate::scratch::Scratch;
 
 /// Patterns of set names, which bash reads as the program does. `%` stands for a name of the tree.
 const PATTERNS: &[&str] = &[
@@ -180,17 +181,14 @@ impl Questions<'_> {
 
     /// Searches files that a command named.
     fn grep_in(&self, named: &Ran, options: &[&str]) -> Ran {
-        let list = self
-            .site
-            .index_dir()
-            .with_extension(format!("names-{}", self.person.uid));
+        // Nothing that links lead to may change.
+        let scratch = Scratch::new("permissions-lists");
+        let list = scratch.join("list");
         std::fs::write(&list, &named.stdout).expect("root may");
         let mut line = self.line(OsStr::new("xargs"));
         line.stdin(std::fs::File::open(&list).expect("it was just written"));
         line.args(["-0r", "grep"]).args(options);
-        let ran = run(line.args(["-H", TEXT, "--"]));
-        std::fs::remove_file(&list).expect("root may");
-        ran
+        run(line.args(["-H", TEXT, "--"]))
     }
 
     fn same_members(
@@ -256,16 +254,14 @@ impl Questions<'_> {
 
     /// Returns what the kernel tells the user about each of these paths.
     fn described(&self, paths: &[u8], links: &str) -> Members {
-        let list = self
-            .site
-            .index_dir()
-            .with_extension(format!("paths-{}", self.person.uid));
+        // Nothing that links lead to may change.
+        let scratch = Scratch::new("permissions-lists");
+        let list = scratch.join("list");
         std::fs::write(&list, paths).expect("root may");
         let mut line = self.line(OsStr::new("find"));
         line.stdin(std::fs::File::open(&list).expect("it was just written"));
         line.args([links, "-files0-from", "-", "-maxdepth", "0"]);
         let ran = run(line.args(["-printf", "%y %s %T@ %p\\0"]));
-        std::fs::remove_file(&list).expect("root may");
         let mut described = digested(&ran.stdout);
         // find prints one digit more than there are.
         described

@@ -193,9 +193,10 @@ fn run_all(engine: &Engine, text: &str, manner: Manner, file: Option<&Path>) -> 
             "there is no statement to run; see trawl sql --help".into(),
         ));
     }
-    if file.is_some() && statements.len() > 1 {
+    let is_for_one = file.is_some() || manner.columns == Columns::Paths;
+    if is_for_one && statements.len() > 1 {
         return Err(SqlError::Usage(
-            "--output takes the rows of one statement only".into(),
+            "--output and --paths take the rows of one statement only".into(),
         ));
     }
     let mut exit = Exit::Complete;

@@ -8,7 +8,10 @@ use trawl_testkit::permissions::people;
 use trawl_testkit::permissions::stage::cannot;
 
 /// Prints who runs it: users, groups, capabilities.
-const WHO: &str = "id -u; id -g; id -G; grep -E ^Cap[EP] /proc/self/status";
+///
+/// Each line differs, since a set has each member once.
+const WHO: &str = "echo $(id -u) user; echo $(id -g) group; echo $(id -G) groups; \
+                   grep -E ^Cap[EP] /proc/self/status";
 
 #[test]
 fn commands_of_sets_run_as_the_asking_user() {

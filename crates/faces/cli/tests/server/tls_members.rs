@@ -125,7 +125,7 @@ fn commands_find_members_over_tls() {
     keep("cert.pem", &own.pem);
     keep("key.pem", &own.key);
     let name = format!(
-        "trawl://localhost:{}{}/open/x.c",
+        "trawl://localhost:{}{}/open/deep/x.c",
         server.port(),
         secured.site.tree().display()
     );
@@ -137,13 +137,13 @@ fn commands_find_members_over_tls() {
     let ran = ask(&["set", &name, "--", "cat", "{}"]);
     assert_eq!(
         (ran.code, ran.text().as_str()),
-        (Some(0), "tree/open"),
+        (Some(0), "tree/open/deep"),
         "{ran}"
     );
     let ran = ask(&["grep", "-h", "open", &name]);
     assert_eq!(
         (ran.code, ran.text().as_str()),
-        (Some(0), "tree/open\n"),
+        (Some(0), "tree/open/deep\n"),
         "{ran}"
     );
     keep("ca.pem", &secured.clients.pem);
