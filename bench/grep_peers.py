@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`trawl grep` beside ripgrep, GNU grep and xargs, on cached trees and on cold ones.
 
-usage: grep_peers.py TRAWL WORK [TREE…] [--runs N] [--only PART,…]
+usage: grep_peers.py TRAWL WORK [TREE…] [--runs N] [--only PART,…] [--rg-alone]
 
 TRAWL is the program; WORK a directory on a disk, where 3,000 small files are made; each TREE is searched with several
 patterns. Prints medians of paired runs, in which all commands take turns, and the median of the rounds' ratios, ours by
@@ -75,6 +75,7 @@ class Bench:
         self.work: Path = args.work.resolve()
         self.trees: list[Path] = [tree.resolve() for tree in args.tree]
         self.runs: int = args.runs
+        self.rg_alone: bool = args.rg_alone
         self.absent: set[str] = set()
         self.failures = 0
 
@@ -113,14 +114,14 @@ class Bench:
         self.failures += len(row.differing)
         row.show()
 
-    def commands(self, words: list[str], tree: str, gnu: bool = True) -> dict[str, list[str]]:
+    def commands(self, words: list[str], tree: str) -> dict[str, list[str]]:
         """Returns the commands that search a tree; GNU grep prints counts of 0, ripgrep does if it is asked."""
         zero = ["--include-zero"] if "-c" in words else []
         commands = {
             OURS: [self.trawl, "grep", "-s", *words, tree],
             "rg -uuu": ["rg", "-uuu", "--no-messages", *zero, *words, tree],
         }
-        if gnu:
+        if not self.rg_alone:
             commands["grep -rs"] = ["env", "LC_ALL=C", "grep", "-rsE", *words, tree]
             quoted = " ".join(f"'{word}'" for word in ["grep", "-HsE", *words])
             script = f"find '{tree}' -type f -print0 | LC_ALL=C xargs -0 -n 500 -P {os.cpu_count()} {quoted} --"
@@ -151,8 +152,8 @@ class Bench:
         folder = self.small()
         for words in (["-l", "fox"], ["-c", "dog"]):
             commands = self.commands(words, folder.name)
-            script = commands["find | xargs -P grep"][2]
-            for processes in (4, 16):
+            script = commands.get("find | xargs -P grep", ["", "", ""])[2]
+            for processes in () if self.rg_alone else (4, 16):
                 more = script.replace(f"-n 500 -P {os.cpu_count()}", f"-n 100 -P {processes}")
                 commands[f"find | xargs -P{processes} grep"] = ["sh", "-c", more]
             self.compare(f"3,000 cold files of 4 KiB: grep {' '.join(words)}", commands, folder)
@@ -166,6 +167,7 @@ def main() -> None:
     parser.add_argument("tree", type=Path, nargs="*")
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--only", default="")
+    parser.add_argument("--rg-alone", action="store_true", help="leave out GNU grep, which takes most of the time")
     args = parser.parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
     bench = Bench(args)

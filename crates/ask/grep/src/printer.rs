@@ -9,11 +9,11 @@ use grep_printer::{
     SummaryKind,
 };
 use grep_regex::RegexMatcher;
-use grep_searcher::Searcher;
+use grep_searcher::{Searcher, Sink};
 use termcolor::Buffer;
 use trawl_sets::Opened;
 
-use crate::options::{Ending, Options, Print};
+use crate::options::{Ending, Options, Print, Shown};
 use crate::plain::{Form, Plain};
 
 pub(crate) enum Printer {
@@ -68,6 +68,24 @@ impl Looked {
 }
 
 impl Naming {
+    fn of(options: &Options) -> Naming {
+        let place = match options.print {
+            _ if options.colours.is_yes() => None,
+            Print::Count => options.names.is_yes().then_some(Place::Before),
+            Print::NamesWith | Print::NamesWithout => Some(Place::Alone),
+            _ => None,
+        };
+        Naming {
+            is_without: options.print == Print::NamesWithout,
+            place,
+            end: match (options.nul_names, place, options.ending) {
+                (Shown::Yes, _, _) | (_, Some(Place::Alone), Ending::Nul) => 0,
+                (_, Some(Place::Alone), Ending::Newline) => b'\n',
+                _ => b':',
+            },
+        }
+    }
+
     /// Puts the name into the output of a summary, if it belongs there.
     fn write(&self, out: &mut Buffer, name: &[u8], is_named: bool) -> io::Result<()> {
         match self.place {
@@ -96,39 +114,29 @@ impl Printer {
         if let Some(form) = Form::of(options, counts) {
             return Printer::Plain(buffer, form);
         }
-        let place = match options.print {
-            _ if options.colours.is_yes() => None,
-            Print::Count => options.names.is_yes().then_some(Place::Before),
-            Print::NamesWith | Print::NamesWithout => Some(Place::Alone),
-            _ => None,
-        };
+        match options.print {
+            Print::Lines | Print::Parts => Printer::lines(options, counts, buffer),
+            Print::Json => Printer::Json(JSONBuilder::new().build(buffer)),
+            _ => Printer::summary(options, counts, buffer),
+        }
+    }
+
+    fn summary(options: &Options, counts: bool, buffer: Buffer) -> Printer {
+        let naming = Naming::of(options);
+        let is_here = naming.place.is_some();
         let kind = match options.print {
-            Print::Lines | Print::Parts => return Printer::lines(options, counts, buffer),
-            Print::Json => return Printer::Json(JSONBuilder::new().build(buffer)),
             Print::Count => SummaryKind::Count,
-            Print::NamesWith if place.is_none() => SummaryKind::PathWithMatch,
-            Print::NamesWithout if place.is_none() => SummaryKind::PathWithoutMatch,
+            Print::NamesWith if !is_here => SummaryKind::PathWithMatch,
+            Print::NamesWithout if !is_here => SummaryKind::PathWithoutMatch,
             Print::NamesWithout => SummaryKind::QuietWithoutMatch,
-            Print::NamesWith | Print::Nothing => SummaryKind::QuietWithMatch,
-        };
-        let naming = Naming {
-            is_without: options.print == Print::NamesWithout,
-            place,
-            end: match (options.nul_names.is_yes(), place) {
-                (true, _) => 0,
-                (_, Some(Place::Before)) => b':',
-                _ => match options.ending {
-                    Ending::Newline => b'\n',
-                    Ending::Nul => 0,
-                },
-            },
+            _ => SummaryKind::QuietWithMatch,
         };
         let mut builder = SummaryBuilder::new();
         builder
             .kind(kind)
             .color_specs(ColorSpecs::default_with_color())
             .stats(counts)
-            .path(options.names.is_yes() && place.is_none())
+            .path(options.names.is_yes() && !is_here)
             .exclude_zero(false)
             .path_terminator(options.nul_names.is_yes().then_some(0));
         Printer::Summary(builder.build(buffer), naming)
@@ -187,45 +195,163 @@ impl Printer {
         content: Content<'_>,
     ) -> io::Result<Looked> {
         self.buffer().clear();
-        macro_rules! look {
-            ($sink:expr) => {
-                match content {
-                    Content::Slice(slice) => searcher.search_slice(matcher, slice, $sink)?,
-                    Content::Stream(reader) => searcher.search_reader(matcher, reader, $sink)?,
-                }
-            };
-        }
         match self {
             Printer::Plain(buffer, form) => {
                 let mut sink = Plain::new(buffer, path.as_os_str().as_bytes(), *form);
-                look!(&mut sink);
+                content.search(matcher, searcher, &mut sink)?;
                 Ok(Looked::new(sink.has_match, sink.binary, None))
             }
             Printer::Lines(printer) => {
                 let mut sink = printer.sink_with_path(matcher, path);
-                look!(&mut sink);
+                content.search(matcher, searcher, &mut sink)?;
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().cloned());
                 Ok(Looked::new(sink.has_match(), binary, stats))
             }
             Printer::Summary(printer, naming) => {
                 let mut sink = printer.sink_with_path(matcher, path);
-                look!(&mut sink);
+                content.search(matcher, searcher, &mut sink)?;
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().cloned());
-                // This sink says whether the name is printed.
                 let has_match = sink.has_match();
                 drop(sink);
-                let is_left_out =
-                    binary.is_some() && searcher.binary_detection().quit_byte().is_some();
-                let is_named = has_match && !is_left_out;
+                let quits = searcher.binary_detection().quit_byte().is_some();
+                // This sink says whether the name is printed.
+                let is_named = has_match && !(quits && binary.is_some());
                 naming.write(printer.get_mut(), path.as_os_str().as_bytes(), is_named)?;
                 Ok(Looked::new(has_match != naming.is_without, binary, stats))
             }
             Printer::Json(printer) => {
                 let mut sink = printer.sink_with_path(matcher, path);
-                look!(&mut sink);
+                content.search(matcher, searcher, &mut sink)?;
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().clone());
                 Ok(Looked::new(sink.has_match(), binary, Some(stats)))
             }
         }
+    }
+}
+
+impl Content<'_> {
+    fn search<S: Sink<Error = io::Error>>(
+        self,
+        matcher: &RegexMatcher,
+        searcher: &mut Searcher,
+        sink: S,
+    ) -> io::Result<()> {
+        match self {
+            Content::Slice(slice) => searcher.search_slice(matcher, slice, sink),
+            Content::Stream(reader) => searcher.search_reader(matcher, reader, sink),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Binary, Patterns, Select};
+    use crate::search::{matcher, searcher};
+    use trawl_sets::PlaceId;
+
+    const CONTENTS: [&[u8]; 7] = [
+        b"",
+        b"none\nof\nthem\n",
+        b"one\nfoo\ntwo\nthree\nfour\nfoo foo\nno newline foo",
+        b"foo before\nbinary\0\nfoo behind\n",
+        b"binary\0\nnothing\n",
+        b"foo\0bar\0last foo",
+        b"\n\nfoo\r\n\n\xff foo\n",
+    ];
+
+    /// Returns the forms in which lines and names are printed here instead of by `grep-printer`.
+    fn forms() -> Vec<Options> {
+        let mut forms = Vec::new();
+        for bits in 0..1u32 << 8 {
+            let shown = |at: u32| Shown::if_true(bits >> at & 1 == 1);
+            let base = Options {
+                patterns: Patterns {
+                    texts: vec!["foo".into()],
+                    ..Patterns::default()
+                },
+                names: shown(0),
+                heading: shown(1),
+                line_numbers: shown(2),
+                nul_names: shown(3),
+                before: (bits >> 4 & 1) as usize,
+                after: (bits >> 5 & 1) as usize,
+                select: [Select::Matching, Select::Others][(bits >> 6 & 1) as usize],
+                ending: [Ending::Newline, Ending::Nul][(bits >> 7 & 1) as usize],
+                ..Options::default()
+            };
+            for print in [
+                Print::Lines,
+                Print::Count,
+                Print::NamesWith,
+                Print::NamesWithout,
+            ] {
+                for binary in [Binary::Message, Binary::Text] {
+                    forms.push(Options {
+                        print,
+                        binary,
+                        ..base.clone()
+                    });
+                }
+            }
+        }
+        forms
+    }
+
+    /// Returns a printer that leaves everything to `grep-printer`.
+    fn oracle(options: &Options) -> Printer {
+        let buffer = Buffer::no_color();
+        let kind = match options.print {
+            Print::Count => SummaryKind::Count,
+            Print::NamesWith => SummaryKind::PathWithMatch,
+            Print::NamesWithout => SummaryKind::PathWithoutMatch,
+            _ => return Printer::lines(options, false, buffer),
+        };
+        let mut builder = SummaryBuilder::new();
+        builder
+            .kind(kind)
+            .path(options.names.is_yes())
+            .exclude_zero(false)
+            .path_terminator(options.nul_names.is_yes().then_some(0));
+        let naming = Naming {
+            is_without: options.print == Print::NamesWithout,
+            place: None,
+            end: 0,
+        };
+        Printer::Summary(builder.build(buffer), naming)
+    }
+
+    fn printed(printer: &mut Printer, options: &Options, member: &Opened) -> (Vec<u8>, bool, bool) {
+        let matcher = matcher(options).unwrap();
+        let mut searcher = searcher(options).unwrap().build();
+        let path = Path::new("some/name");
+        let looked = printer.search(&matcher, &mut searcher, path, member);
+        let looked = looked.unwrap();
+        let output = printer.buffer().as_slice().to_vec();
+        (output, looked.has_match, looked.is_binary)
+    }
+
+    #[test]
+    fn what_is_printed_here_is_what_grep_printer_prints() {
+        let mut printed_bytes = 0;
+        for options in forms() {
+            for content in CONTENTS {
+                let member = Opened {
+                    name: b"some/name".to_vec(),
+                    file: std::fs::File::open("/dev/null").unwrap(),
+                    is_stream: false,
+                    content: Some(content.to_vec()),
+                    place: PlaceId::Mount(0),
+                    was_cached: true,
+                    position: 0,
+                };
+                let own = printed(&mut Printer::new(&options, false), &options, &member);
+                let theirs = printed(&mut oracle(&options), &options, &member);
+                let shown = content.escape_ascii();
+                assert_eq!(own, theirs, "{shown} with {options:?}");
+                printed_bytes += own.0.len();
+            }
+        }
+        assert!(printed_bytes > 10_000);
     }
 }

@@ -128,7 +128,7 @@ pub fn search(
 }
 
 /// Returns the matcher of the patterns.
-fn matcher(options: &Options) -> Result<RegexMatcher, GrepError> {
+pub(crate) fn matcher(options: &Options) -> Result<RegexMatcher, GrepError> {
     let patterns = &options.patterns;
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -148,7 +148,7 @@ fn matcher(options: &Options) -> Result<RegexMatcher, GrepError> {
     Ok(builder.build_many(&patterns.texts)?)
 }
 
-fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> {
+pub(crate) fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> {
     let shows_lines = matches!(options.print, Print::Lines | Print::Parts | Print::Json);
     let mut builder = SearcherBuilder::new();
     builder

@@ -464,6 +464,35 @@ mod tests {
     }
 
     #[test]
+    fn a_fetch_delivers_the_content_of_small_files_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let small = CONTENT_BYTES as usize;
+        for (size, ahead, is_delivered) in [
+            (7, 1 << 20, true),
+            (7, 6, false),
+            (small, 1 << 20, true),
+            (small + 1, 1 << 20, false),
+            (0, 1 << 20, false),
+        ] {
+            let content = b"0123456789abc".repeat(size / 13 + 1)[..size].to_vec();
+            std::fs::write(&path, &content).unwrap();
+            let mut fetched = LocalContents.fetch(&found(&path), ahead).unwrap();
+            let delivered = fetched.content.take();
+            assert_eq!(delivered.is_some(), is_delivered, "{size} {ahead}");
+            assert!(delivered.is_none_or(|bytes| bytes == content));
+            let mut read = Vec::new();
+            fetched.file.read_to_end(&mut read).unwrap();
+            assert!(read == content);
+        }
+        // It says that its size is 0.
+        let status = LocalContents.fetch(&Found::named(*b"/proc/self/status"), 1 << 20);
+        let mut text = String::new();
+        status.unwrap().file.read_to_string(&mut text).unwrap();
+        assert!(text.starts_with("Name:"));
+    }
+
+    #[test]
     fn directories_vanished_files_and_fifos() {
         let dir = tempfile::tempdir().unwrap();
         let errno = |outcome: Result<Fetched, Problem>| outcome.unwrap_err().source.raw_os_error();
