@@ -15,6 +15,9 @@ use crate::member::{Op, Opened, Problem};
 use crate::opener::{Done, Fetched, Opener, PlaceId};
 use trawl_model::sync::lock;
 
+/// Longer than anything in these tests takes.
+const LONG: Duration = Duration::from_secs(60);
+
 /// A place for each name `PLACE/…`; fetches take a time and may fail, by a hash of the name.
 #[derive(Default)]
 struct Simulated {
@@ -28,6 +31,8 @@ struct Simulated {
     in_flight: Mutex<HashMap<String, usize>>,
     in_flight_max: AtomicUsize,
     fetches: AtomicU64,
+    /// Fetches wait until so many are in flight at all places together; 0 once they were.
+    together: AtomicUsize,
     /// Whether requests are answered by a thread of the opener.
     is_async: bool,
 }
@@ -55,6 +60,14 @@ impl Simulated {
             let count = all.entry(place.clone()).or_default();
             *count += 1;
             self.in_flight_max.fetch_max(*count, Ordering::Relaxed);
+            let wanted = self.together.load(Ordering::Relaxed);
+            if all.values().sum::<usize>() >= wanted {
+                self.together.store(0, Ordering::Relaxed);
+            }
+        }
+        let begin = Instant::now();
+        while self.together.load(Ordering::Relaxed) > 0 && begin.elapsed() < LONG {
+            std::thread::sleep(Duration::from_millis(1));
         }
         self.fetches.fetch_add(1, Ordering::Relaxed);
         while self.stalled.load(Ordering::Relaxed) {
@@ -153,10 +166,10 @@ fn delivered(set: &Set) -> Vec<Vec<u8>> {
 
 #[test]
 fn four_places_are_fetched_at_the_same_time() {
-    for (in_flight, least) in [(1, 3.0), (4, 8.0)] {
-        let delay = Duration::from_millis(20);
+    for in_flight in [1, 4] {
         let simulated = Arc::new(Simulated {
-            delay,
+            delay: Duration::from_millis(5),
+            together: AtomicUsize::new(4 * in_flight),
             ..Simulated::default()
         });
         let options = Options {
@@ -164,14 +177,11 @@ fn four_places_are_fetched_at_the_same_time() {
             ..Options::default()
         };
         let set = open(names(4, 16), &simulated, options);
-        let begin = Instant::now();
         assert_eq!(drain(&set).len(), 64);
-        let speedup = (delay * 64).as_secs_f64() / begin.elapsed().as_secs_f64();
-        // Ideally 4 and 16; other work on the machine takes its part.
-        assert!(speedup > least, "{in_flight} in flight: {speedup}");
-        assert!(simulated.in_flight_max.load(Ordering::Relaxed) <= in_flight);
+        assert_eq!(simulated.together.load(Ordering::Relaxed), 0);
+        assert_eq!(simulated.in_flight_max.load(Ordering::Relaxed), in_flight);
         let stats = set.close();
-        assert!(stats.saved_time > delay * 32, "{stats:?}");
+        assert!(stats.saved_time > Duration::ZERO, "{stats:?}");
     }
 }
 
