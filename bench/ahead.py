@@ -62,6 +62,7 @@ def main() -> None:
     args = parser.parse_args()
     trawl = str(args.trawl.resolve())
     caches = Caches.COLD if args.cold else Caches.EVICTED
+    args.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=args.work) as work:
         top, index = Path(work, "files"), str(Path(work, "index"))
         names = make(top, args.files, args.bytes)
