@@ -145,13 +145,6 @@ class Bench:
         if self.has("parallel"):
             commands["parallel -j16 -X cat"] = ["sh", "-c", f"parallel -j16 -n 100 cat < {quoted} | wc -c"]
         self.compare("3,000 cold files of 4 KiB: all their bytes", commands, cold=folder).show(["trawl set -- cat {} +"])
-        commands = {
-            "grep -rc": ["grep", "-rlc", "fox", "small"],
-            "trawl grep -l": [self.trawl, "grep", "-l", "fox", "small"],
-        }
-        if self.has("rg"):
-            commands["rg -l"] = ["rg", "-uuu", "-l", "fox", "small"]
-        self.compare("3,000 cold files of 4 KiB: their names", commands, cold=folder).show(["trawl grep -l"])
         self.modes("3,000 cold files of 4 KiB, in process", names, folder)
 
     def modes(self, title: str, names: bytes, cold: Path | None, repeats: int = 1) -> None:

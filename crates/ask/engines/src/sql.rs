@@ -1,4 +1,5 @@
-//! SQL on directories and Parquet files, answered by the program `trawl-sql`, with the asking user's permissions.
+//! SQL on directories and Parquet files, answered by the program `trawl-sql` with the asking user's
+//! permissions.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -28,7 +29,8 @@ const AFTER_FROM: [&str; 8] = [
     "where", "group", "having", "order", "limit", "offset", "union", "window",
 ];
 
-/// Makes a query of the paper's kind into SQL: without `from`, it is about this table; and a text in double quotes that cannot be a column's name is a text (`"%david%"`).
+/// Makes a query of the paper's kind into SQL: without `from`, it is about this table; and a text in
+/// double quotes that cannot be a column's name is a text (`"%david%"`).
 pub(crate) fn completed(query: &str, table: &str) -> String {
     let (mut out, mut from) = (String::new(), None);
     let mut rest = query;
@@ -130,19 +132,20 @@ impl Paths {
             About::File => None,
         };
         let root = root.map(|root| root.into_os_string().into_vec());
-        let words = match &root {
-            Some(root) => ["-0", "--below"]
-                .map(OsString::from)
-                .into_iter()
-                .chain([of(root)]),
-            None => ["--paths", "--table"]
-                .map(OsString::from)
-                .into_iter()
-                .chain([of(&[b"file=", prefix].concat())]),
+        let (option, value) = match &root {
+            Some(root) => ("--below", of(root)),
+            None => ("--table", of(&[b"file=", prefix].concat())),
         };
-        let words = words.chain(["--".into(), completed(query, about.table()).into()]);
+        let query = completed(query, about.table());
+        let words = [
+            "--paths".into(),
+            option.into(),
+            value,
+            "--".into(),
+            query.into(),
+        ];
         Ok(Paths {
-            process: start(settings, words.collect(), mask)?,
+            process: start(settings, words.into(), mask)?,
             prefix: prefix.to_vec(),
             root,
         })

@@ -23,8 +23,8 @@ pub(crate) enum Printer {
     Json(JSON<Buffer>),
 }
 
-/// What is printed about a member beside its lines, and by whom: `grep-printer` would resolve the
-/// path of each, for links of terminals.
+/// How a member's name is printed, if no lines are. `grep-printer` would resolve the path of each
+/// member first, for hyperlinks in terminals.
 #[derive(Clone, Copy)]
 pub(crate) struct Naming {
     /// Whether the summary is about members without a selected line.

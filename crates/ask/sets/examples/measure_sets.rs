@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use trawl_sets::{Local, Opener, Options, Set};
 
-/// What has been read.
+/// Counts and times so far.
 struct Sum {
     begun: Instant,
     first_s: f64,
@@ -45,7 +45,7 @@ fn read_set(names: Vec<Vec<u8>>, ordered: bool, shows: bool, sum: &mut Sum) {
         ordered,
         ..Options::default()
     };
-    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local)];
+    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local::default())];
     let Ok(set) = Set::open(Box::new(names.into_iter()), openers, options) else {
         return;
     };

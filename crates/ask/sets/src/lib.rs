@@ -37,7 +37,7 @@ pub use error::{SetError, TimedOut};
 pub use explain::Explanation;
 pub use member::{Digest, Opened, Problem};
 pub use name::SetName;
-pub use opener::{Local, LocalContents, Look, Opener, PlaceId};
+pub use opener::{Local, Look, Opener, PlaceId};
 pub use set::{Options, Set};
 pub use source::{Found, Names};
 pub use stats::Stats;

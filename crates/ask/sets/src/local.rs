@@ -43,20 +43,18 @@ const MOUNTS_MAX: usize = 256;
 ///
 /// A directory is a problem (`EISDIR`), as it is for cat(1). FIFOs and devices are opened without
 /// waiting for a writer and are delivered unread; a FIFO without a writer is empty.
-#[derive(Debug, Default)]
-pub struct Local;
-
-/// Opens files as [`Local`] does, and delivers the content of small ones with them. For consumers
-/// that read whole members: a small file takes no further system call.
-#[derive(Debug, Default)]
-pub struct LocalContents;
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Local {
+    contents: Contents,
+}
 
 /// Maximum size of a file whose content is delivered with it.
 const CONTENT_BYTES: u64 = 64 << 10;
 
 /// Whether contents are delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Contents {
+    #[default]
     Omitted,
     Delivered,
 }
@@ -85,7 +83,6 @@ thread_local! {
     static MOUNTS: RefCell<HashMap<(u64, u64), (Site, Instant)>> = RefCell::default();
     /// Whether a device's heads have to move, by its number.
     static DISKS: RefCell<HashMap<(u32, u32), bool>> = RefCell::default();
-    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 fn directory_of(name: &[u8]) -> &[u8] {
@@ -247,11 +244,9 @@ fn ready(
         ahead::let_it_block(&file).map_err(|error| problem(found, Op::Open, error))?;
     }
     Ok(Fetched {
-        file,
         is_stream: matches!(kind, Kind::Stream),
-        ahead_bytes: 0,
-        was_cached: false,
         content,
+        ..Fetched::of(file, 0)
     })
 }
 
@@ -322,13 +317,6 @@ fn look(found: &Found, contents: Contents) -> Look {
     }
 }
 
-fn cached(found: &Found, contents: Contents) -> Option<Result<Fetched, Problem>> {
-    match look(found, contents) {
-        Look::Here(_, outcome) => Some(outcome),
-        Look::Away(..) => None,
-    }
-}
-
 fn fetch(found: &Found, ahead_bytes: u64, contents: Contents) -> Result<Fetched, Problem> {
     let path = c_path(found)?;
     let file = match ahead::open_without_blocking(&path) {
@@ -353,12 +341,25 @@ fn fetch(found: &Found, ahead_bytes: u64, contents: Contents) -> Result<Fetched,
         Contents::Delivered if bytes == size && (1..=CONTENT_BYTES).contains(&size) => {
             read_whole(&file, size)
         }
-        _ => read_first(&file, bytes.min(FIRST_BYTES).max(u64::from(size > 0))).map(|()| None),
+        _ => {
+            let first = bytes.min(FIRST_BYTES).max(u64::from(size > 0));
+            ahead::read_through(&file, 0, first).map(|()| None)
+        }
     };
     let content = content.map_err(|error| problem(found, Op::Fetch, error))?;
     let mut fetched = ready(found, file, &kind, content)?;
     fetched.ahead_bytes = bytes;
     Ok(fetched)
+}
+
+impl Local {
+    /// Returns an opener that also delivers the content of small files. For consumers that read
+    /// whole members: a small cached file takes no further system call.
+    pub fn with_contents() -> Local {
+        Local {
+            contents: Contents::Delivered,
+        }
+    }
 }
 
 impl Opener for Local {
@@ -367,33 +368,18 @@ impl Opener for Local {
     }
 
     fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
-        cached(found, Contents::Omitted)
+        match look(found, self.contents) {
+            Look::Here(_, outcome) => Some(outcome),
+            Look::Away(..) => None,
+        }
     }
 
     fn look(&self, found: &Found) -> Option<Look> {
-        Some(look(found, Contents::Omitted))
+        Some(look(found, self.contents))
     }
 
     fn fetch(&self, found: &Found, ahead_bytes: u64) -> Result<Fetched, Problem> {
-        fetch(found, ahead_bytes, Contents::Omitted)
-    }
-}
-
-impl Opener for LocalContents {
-    fn place(&self, found: &Found) -> Option<PlaceId> {
-        Local.place(found)
-    }
-
-    fn cached(&self, found: &Found) -> Option<Result<Fetched, Problem>> {
-        cached(found, Contents::Delivered)
-    }
-
-    fn look(&self, found: &Found) -> Option<Look> {
-        Some(look(found, Contents::Delivered))
-    }
-
-    fn fetch(&self, found: &Found, ahead_bytes: u64) -> Result<Fetched, Problem> {
-        fetch(found, ahead_bytes, Contents::Delivered)
+        fetch(found, ahead_bytes, self.contents)
     }
 }
 
@@ -402,35 +388,9 @@ fn read_whole(file: &File, size: u64) -> io::Result<Option<Vec<u8>>> {
     let size = size as usize;
     // One byte more shows that the file has grown.
     let mut buffer = vec![0; size + 1];
-    let count = read_up_to(file, &mut buffer, size)?;
+    let count = ahead::read_up_to(file, &mut buffer, 0, size)?;
     buffer.truncate(size);
     Ok((count == size).then_some(buffer))
-}
-
-/// Reads the first bytes, so that they are in memory.
-fn read_first(file: &File, bytes: u64) -> io::Result<()> {
-    BUFFER.with_borrow_mut(|buffer| {
-        let bytes = bytes as usize;
-        if buffer.len() < bytes {
-            buffer.resize(bytes, 0);
-        }
-        read_up_to(file, &mut buffer[..bytes], bytes).map(drop)
-    })
-}
-
-/// Reads from the beginning of a file until there are `enough` bytes, or the file ends.
-fn read_up_to(file: &File, buffer: &mut [u8], enough: usize) -> io::Result<usize> {
-    use std::os::unix::fs::FileExt;
-    let mut at = 0;
-    while at < enough {
-        match file.read_at(&mut buffer[at..], at as u64) {
-            Ok(0) => break,
-            Ok(count) => at += count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(at)
 }
 
 #[cfg(test)]
@@ -449,7 +409,7 @@ mod tests {
         let path = dir.path().join("file");
         std::fs::write(&path, b"content").unwrap();
         let place = PlaceId::Device(std::fs::metadata(&path).unwrap().dev());
-        match Local.look(&found(&path)) {
+        match Local::default().look(&found(&path)) {
             Some(Look::Here(here, Ok(mut fetched))) => {
                 let mut text = String::new();
                 fetched.file.read_to_string(&mut text).unwrap();
@@ -457,7 +417,7 @@ mod tests {
             }
             other => eprintln!("skipped, because looking gives {other:?}"),
         }
-        let mut fetched = Local.fetch(&found(&path), 4).unwrap();
+        let mut fetched = Local::default().fetch(&found(&path), 4).unwrap();
         let mut text = String::new();
         fetched.file.read_to_string(&mut text).unwrap();
         assert_eq!((text.as_str(), fetched.ahead_bytes), ("content", 4));
@@ -477,7 +437,7 @@ mod tests {
         ] {
             let content = b"0123456789abc".repeat(size / 13 + 1)[..size].to_vec();
             std::fs::write(&path, &content).unwrap();
-            let mut fetched = LocalContents.fetch(&found(&path), ahead).unwrap();
+            let mut fetched = Local::with_contents().fetch(&found(&path), ahead).unwrap();
             let delivered = fetched.content.take();
             assert_eq!(delivered.is_some(), is_delivered, "{size} {ahead}");
             assert!(delivered.is_none_or(|bytes| bytes == content));
@@ -486,7 +446,7 @@ mod tests {
             assert!(read == content);
         }
         // It says that its size is 0.
-        let status = LocalContents.fetch(&Found::named(*b"/proc/self/status"), 1 << 20);
+        let status = Local::with_contents().fetch(&Found::named(*b"/proc/self/status"), 1 << 20);
         let mut text = String::new();
         status.unwrap().file.read_to_string(&mut text).unwrap();
         assert!(text.starts_with("Name:"));
@@ -496,17 +456,17 @@ mod tests {
     fn directories_vanished_files_and_fifos() {
         let dir = tempfile::tempdir().unwrap();
         let errno = |outcome: Result<Fetched, Problem>| outcome.unwrap_err().source.raw_os_error();
-        let is_directory = Local.fetch(&found(dir.path()), 1);
+        let is_directory = Local::default().fetch(&found(dir.path()), 1);
         assert_eq!(errno(is_directory), Some(Errno::ISDIR.0));
-        let gone = Local.fetch(&found(&dir.path().join("gone")), 1);
+        let gone = Local::default().fetch(&found(&dir.path().join("gone")), 1);
         assert_eq!(errno(gone), Some(Errno::NOENT.0));
         let fifo = dir.path().join("fifo");
         let made = trawl_testkit::oracle::command("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());
-        let mut fetched = Local.fetch(&found(&fifo), 1).unwrap();
+        let mut fetched = Local::default().fetch(&found(&fifo), 1).unwrap();
         assert!(fetched.is_stream);
         assert_eq!(fetched.file.read(&mut [0; 1]).unwrap(), 0);
-        assert!(Local.fetch(&Found::named(*b"a\0b"), 1).is_err());
+        assert!(Local::default().fetch(&Found::named(*b"a\0b"), 1).is_err());
     }
 
     #[test]

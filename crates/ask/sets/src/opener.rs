@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-pub use crate::local::{Local, LocalContents};
+pub use crate::local::Local;
 use crate::member::Problem;
 use crate::source::Found;
 
@@ -31,6 +31,19 @@ pub struct Fetched {
     pub was_cached: bool,
     /// The whole content, if the opener has it in memory; the descriptor has the same bytes.
     pub content: Option<Vec<u8>>,
+}
+
+impl Fetched {
+    /// Returns a member that was fetched, and whose descriptor can seek.
+    pub fn of(file: File, ahead_bytes: u64) -> Fetched {
+        Fetched {
+            file,
+            is_stream: false,
+            ahead_bytes,
+            was_cached: false,
+            content: None,
+        }
+    }
 }
 
 /// Function that takes a fetched member or its problem; any thread may call it.

@@ -121,7 +121,7 @@ fn check(root: &Path, log: &Log, options: Options) -> u64 {
     let left = (0..4)
         .map(|number| root.join(format!("d{number}")))
         .collect();
-    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local)];
+    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local::default())];
     let set = Set::open(Box::new(Walk { left, open: None }), openers, options).unwrap();
     let mut first = HashSet::new();
     let mut deliveries = 0;

@@ -1,16 +1,21 @@
 //! Reading ahead: opening and reading only what is in memory already, asking the kernel to read in
 //! the background, and where on its device a file begins.
 
+use std::cell::RefCell;
 use std::ffi::CStr;
 use std::fs::File;
-use std::io::IoSliceMut;
+use std::io::{self, IoSliceMut};
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Advice, CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::ReadWriteFlags;
 
 use crate::error::{Errno, Named, Op, SysError};
+
+/// Number of bytes that [`read_through`] reads at once.
+const THROUGH_BYTES: usize = 128 << 10;
 
 /// How the components of a path are resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +127,48 @@ pub fn whole_if_cached(file: impl AsFd, size_bytes: usize) -> Result<Option<Vec<
             error => Err(error),
         },
     }
+}
+
+/// Reads from `offset` until there are `enough` bytes or the file ends, and returns how many there
+/// are; the buffer may get more.
+///
+/// # Errors
+/// As pread(2), except for `EINTR`, after which it goes on.
+pub fn read_up_to(file: &File, buffer: &mut [u8], offset: u64, enough: usize) -> io::Result<usize> {
+    let mut at = 0;
+    while at < enough {
+        match file.read_at(&mut buffer[at..], offset + at as u64) {
+            Ok(0) => break,
+            Ok(count) => at += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(at)
+}
+
+/// Reads a range and drops what was read, so that it is in the page cache; the file may end earlier.
+///
+/// # Errors
+/// As [`read_up_to`].
+pub fn read_through(file: &File, offset: u64, length_bytes: u64) -> io::Result<()> {
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        buffer.resize(THROUGH_BYTES, 0);
+        let end = offset + length_bytes;
+        let mut at = offset;
+        while at < end {
+            let part =
+                usize::try_from(end - at).map_or(THROUGH_BYTES, |left| left.min(THROUGH_BYTES));
+            match read_up_to(file, &mut buffer[..part], at, part)? {
+                0 => break,
+                count => at += count as u64,
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Has the kernel begin to read this range, and does not wait for it.

@@ -85,8 +85,8 @@ fn problem(node: &LogicalPlan) -> Option<String> {
     }
 }
 
-/// Returns true for the index's tables, for files that the command line names, for the tables that describe them, for series of numbers
-/// and for the working table of a recursive query.
+/// Returns true for the index's tables, for files that the command line names, for the tables that
+/// describe them, for series of numbers and for the working table of a recursive query.
 fn is_known(scan: &TableScan) -> std::result::Result<bool, DataFusionError> {
     if scan.table_name.schema() == Some(INFORMATION) {
         return Ok(true);

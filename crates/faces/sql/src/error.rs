@@ -55,7 +55,7 @@ pub(crate) enum SqlError {
     BadParquet {
         /// Its path.
         path: PathBuf,
-        /// What is wrong.
+        /// The mistake in it.
         why: String,
     },
     /// The column of paths is neither text nor bytes.

@@ -25,7 +25,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -33,7 +33,7 @@ use tokio::sync::mpsc;
 use trawl_cli::sql::NamedFile;
 
 use crate::error::{Result, SqlError};
-use crate::scan::external;
+use crate::scan::{ScanStream, Sent};
 
 /// Maximum number of batches that wait to be taken.
 const WAITING: usize = 4;
@@ -125,6 +125,7 @@ impl TableProvider for FileTable {
             limit,
             schema,
             properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
         }))
     }
 }
@@ -137,6 +138,7 @@ struct FileScan {
     limit: Option<usize>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl DisplayAs for FileScan {
@@ -175,7 +177,7 @@ impl ExecutionPlan for FileScan {
     }
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> EngineResult<SendableRecordBatchStream> {
-        let (send, mut receive) = mpsc::channel(WAITING);
+        let (send, receive) = mpsc::channel(WAITING);
         let work = Work {
             table: self.table.clone(),
             columns: self.columns.clone(),
@@ -187,27 +189,20 @@ impl ExecutionPlan for FileScan {
             let done = work.run(&send);
             let _ = send.blocking_send(done.map(|()| None));
         })?;
-        let mut is_over = false;
-        let batches = futures::stream::poll_fn(move |context| {
-            if is_over {
-                return std::task::Poll::Ready(None);
-            }
-            let polled = receive.poll_recv(context).map(|sent| match sent {
-                Some(sent) => sent.map_err(external).transpose(),
-                None => Some(Err(external(SqlError::Usage(
-                    "the thread that reads the Parquet file has died".into(),
-                )))),
-            });
-            is_over = matches!(polled, std::task::Poll::Ready(None | Some(Err(_))));
-            polled
-        });
-        let schema = Arc::clone(&self.schema);
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+        // The thread ends when it can send no more.
+        let cancel = Arc::default();
+        Ok(Box::pin(ScanStream::new(
+            &self.schema,
+            receive,
+            cancel,
+            &self.metrics,
+        )))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 }
-
-/// A batch; `None` at the end, so that a lost thread is not mistaken for it.
-type Sent = Result<Option<RecordBatch>>;
 
 /// The input of a scan's thread.
 struct Work {

@@ -580,13 +580,12 @@ impl ExecutionPlan for IndexScan {
         };
         let named = std::thread::Builder::new().name("scan".into());
         named.spawn(move || work.run(&send))?;
-        Ok(Box::pin(ScanStream {
-            schema: Arc::clone(&self.schema),
+        Ok(Box::pin(ScanStream::new(
+            &self.schema,
             receive,
             cancel,
-            ended: false,
-            metrics: BaselineMetrics::new(&self.metrics, 0),
-        }))
+            &self.metrics,
+        )))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -616,7 +615,7 @@ struct Work {
 }
 
 /// A batch; `None` at the end, so that a lost thread is not mistaken for it.
-type Sent = std::result::Result<Option<RecordBatch>, SqlError>;
+pub(crate) type Sent = std::result::Result<Option<RecordBatch>, SqlError>;
 
 impl Work {
     fn run(&self, send: &mpsc::Sender<Sent>) {
@@ -639,12 +638,30 @@ impl Work {
 }
 
 /// The batches of a scan.
-struct ScanStream {
+pub(crate) struct ScanStream {
     schema: SchemaRef,
     receive: mpsc::Receiver<Sent>,
     cancel: Arc<AtomicBool>,
     ended: bool,
     metrics: BaselineMetrics,
+}
+
+impl ScanStream {
+    /// Returns the batches that a thread sends. `cancel` is set when nobody wants more.
+    pub(crate) fn new(
+        schema: &SchemaRef,
+        receive: mpsc::Receiver<Sent>,
+        cancel: Arc<AtomicBool>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> ScanStream {
+        ScanStream {
+            schema: Arc::clone(schema),
+            receive,
+            cancel,
+            ended: false,
+            metrics: BaselineMetrics::new(metrics, 0),
+        }
+    }
 }
 
 impl Stream for ScanStream {
@@ -659,7 +676,7 @@ impl Stream for ScanStream {
             Some(Ok(None)) => None,
             Some(Err(error)) => Some(Err(external(error))),
             None => Some(Err(DataFusionError::Execution(
-                "the thread that reads the index has died".into(),
+                "the thread that reads the table has died".into(),
             ))),
         });
         self.ended = matches!(polled, Poll::Ready(None | Some(Err(_))));

@@ -182,13 +182,7 @@ impl Member {
 
     fn whole(self, bytes: Vec<u8>, done: Done) {
         done(match trawl_sys::file::sealed(c"trawl-member", &bytes) {
-            Ok(file) => Ok(Fetched {
-                content: None,
-                file,
-                is_stream: false,
-                ahead_bytes: bytes.len() as u64,
-                was_cached: false,
-            }),
+            Ok(file) => Ok(Fetched::of(file, bytes.len() as u64)),
             Err(error) => Err(self.problem(errno(error.errno))),
         });
     }
@@ -198,11 +192,8 @@ impl Member {
         let begun = stream::begin(self.remote.clone(), self.path.clone(), piece);
         done(match begun {
             Ok(file) => Ok(Fetched {
-                content: None,
-                file,
                 is_stream: true,
-                ahead_bytes,
-                was_cached: false,
+                ..Fetched::of(file, ahead_bytes)
             }),
             Err(error) => Err(self.problem(error)),
         });

@@ -221,11 +221,8 @@ impl Opener for Servers {
         let bytes = self.arrived.take(&found.name)?;
         let file = trawl_sys::file::sealed(c"trawl-member", &bytes).ok()?;
         Some(Ok(Fetched {
-            content: None,
-            file,
-            is_stream: false,
-            ahead_bytes: bytes.len() as u64,
             was_cached: true,
+            ..Fetched::of(file, bytes.len() as u64)
         }))
     }
 

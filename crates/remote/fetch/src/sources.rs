@@ -75,14 +75,14 @@ impl Wishes {
     /// # Errors
     /// As [`Set::open`].
     pub fn open(self, names: Vec<SetName>) -> Result<Set, SetError> {
-        let (mut expander, mut openers) = sources(self.choice, Arc::new(Local));
+        let (mut expander, mut openers) = sources(self.choice, Arc::new(Local::default()));
         let is_trusted = self.environment == Environment::Trusted;
         expander.engines = self.engines;
         if is_trusted {
             expander.engines.extend(program(&names));
         } else {
             expander.servers = None;
-            openers = vec![Arc::new(Local)];
+            openers = vec![Arc::new(Local::default())];
         }
         expander.commands = self.commands;
         expander.attributes = self.attributes;

@@ -1,16 +1,15 @@
-//! Opens files that may be duplicates, and fetches what is going to be read of them.
+//! Opens files that may be duplicates, and fetches the parts that are compared.
 //!
 //! A file is opened through no symbolic link, and only a regular one is read.
 
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use trawl_sets::member::Op;
 use trawl_sets::opener::{Expected, Fetched};
 use trawl_sets::{Found, Local, Look, Opener, PlaceId, Problem};
-use trawl_sys::ahead::{Links, open_cached, read_cached, will_need};
+use trawl_sys::ahead::{Links, open_cached, read_cached, read_through, will_need};
 use trawl_sys::file::open_for_reading;
 
 /// Number of bytes at each end that are compared first.
@@ -18,14 +17,14 @@ pub(crate) const END_BYTES: usize = 4096;
 /// Number of bytes at the beginning of a whole file that a fetch waits for.
 const FIRST_BYTES: u64 = 128 << 10;
 
-/// What is going to be read of each file.
+/// The part of each file that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     Ends,
     Whole,
 }
 
-/// Opener of files of which this is going to be read.
+/// Opens files, and fetches this part of them.
 pub(crate) struct Candidates(pub(crate) Extent);
 
 impl Candidates {
@@ -83,54 +82,34 @@ impl Candidates {
         .into_iter()
         .for_each(drop);
         for (offset, length) in ranges {
-            read(&file, offset, length)?;
+            read_through(&file, offset, length)?;
         }
         Ok((file, wanted))
     }
 }
 
-/// Reads a range, so that it is in memory; the end of the file may come earlier.
-fn read(file: &File, offset: u64, length: u64) -> io::Result<()> {
-    let mut buffer = [0; 8 << 10];
-    let mut at = 0;
-    while at < length {
-        let part = (length - at).min(buffer.len() as u64) as usize;
-        match file.read_at(&mut buffer[..part], offset + at) {
-            Ok(0) => break,
-            Ok(count) => at += count as u64,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn fetched(file: File, ahead_bytes: u64, was_cached: bool) -> Fetched {
-    Fetched {
-        content: None,
-        file,
-        is_stream: false,
-        ahead_bytes,
-        was_cached,
-    }
-}
-
 impl Opener for Candidates {
     fn place(&self, found: &Found) -> Option<PlaceId> {
-        Local.place(found)
+        Local::default().place(found)
     }
 
     fn look(&self, found: &Found) -> Option<Look> {
         let place = self.place(found)?;
         Some(match self.cached(found, &place) {
-            Some(file) => Look::Here(place, Ok(fetched(file, 0, true))),
+            Some(file) => {
+                let fetched = Fetched {
+                    was_cached: true,
+                    ..Fetched::of(file, 0)
+                };
+                Look::Here(place, Ok(fetched))
+            }
             None => Look::Away(place, Expected::default()),
         })
     }
 
     fn fetch(&self, found: &Found, ahead_bytes: u64) -> Result<Fetched, Problem> {
         match Candidates::fetch(self, found, ahead_bytes) {
-            Ok((file, bytes)) => Ok(fetched(file, bytes, false)),
+            Ok((file, bytes)) => Ok(Fetched::of(file, bytes)),
             Err(source) => Err(Problem {
                 name: found.name.clone(),
                 op: Op::Fetch,

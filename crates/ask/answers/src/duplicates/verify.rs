@@ -164,7 +164,7 @@ fn hashes(files: &[&Entry], extent: Extent, cancel: Option<&AtomicBool>) -> Vec<
     while check(cancel).is_ok()
         && let Some(member) = set.iterate()
     {
-        // What cannot be opened has no hash, and is counted.
+        // A file that cannot be opened gets no hash, and is counted as unread.
         if let Ok(opened) = member
             && let Some(at) = positions.get(&opened.name)
         {

@@ -143,9 +143,9 @@ impl Set {
         self.0.core.iterate(Patience::ENDLESS).unwrap_or(None)
     }
 
-    /// As [`Set::iterate`], but waits for no longer than `limit`, so that a caller can look at
-    /// signals in between. What may block is left to threads; only if the system refuses them, or
-    /// `Options` allow none, this call expands and fetches itself, and may take longer.
+    /// As [`Set::iterate`], but waits for no longer than `limit`, so that a caller can handle signals
+    /// in between. Threads do the work that may block. Only if the system refuses them, or `Options`
+    /// allow none, does this call expand and fetch itself, and then it may take longer.
     ///
     /// # Errors
     /// [`TimedOut`] if no member's first bytes arrived in time. No member is lost.

@@ -31,7 +31,8 @@ struct Simulated {
     in_flight: Mutex<HashMap<String, usize>>,
     in_flight_max: AtomicUsize,
     fetches: AtomicU64,
-    /// Fetches wait until so many are in flight at all places together; 0 once they were.
+    /// Each fetch waits until this many are in flight at all places together; 0 once that has
+    /// happened.
     together: AtomicUsize,
     /// Whether requests are answered by a thread of the opener.
     is_async: bool,
@@ -90,13 +91,7 @@ impl Simulated {
         if self.gone.as_ref() == Some(&place) {
             return Err(fail(trawl_sys::Errno::IO.0));
         }
-        Ok(Fetched {
-            content: None,
-            file: null(),
-            is_stream: false,
-            ahead_bytes: ahead_bytes.min(10_000),
-            was_cached: false,
-        })
+        Ok(Fetched::of(null(), ahead_bytes.min(10_000)))
     }
 }
 
@@ -111,11 +106,8 @@ impl Opener for Shared {
         let every = self.0.cached_every;
         (every > 0 && number(&found.name).is_multiple_of(every)).then(|| {
             Ok(Fetched {
-                content: None,
-                file: null(),
-                is_stream: false,
-                ahead_bytes: 0,
                 was_cached: true,
+                ..Fetched::of(null(), 0)
             })
         })
     }

@@ -29,7 +29,7 @@ const PAUSE_MAX: u32 = 256;
 /// A rate that is older is forgotten, in rounds.
 const MEMORY: u32 = 512;
 
-/// What is known about a level.
+/// The throughput of a level, and when to try the level again.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
     /// Completions a second; 0 is unknown.

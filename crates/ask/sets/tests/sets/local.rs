@@ -15,7 +15,7 @@ fn set_of(top: &Path, names: &[&str]) -> Set {
         .collect();
     Set::open(
         Box::new(names.into_iter()),
-        vec![Arc::new(Local)],
+        vec![Arc::new(Local::default())],
         Options::default(),
     )
     .unwrap()

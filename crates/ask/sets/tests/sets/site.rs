@@ -93,11 +93,11 @@ impl Servers {
             return Err(problem(5));
         }
         Ok(Fetched {
-            content: None,
-            file: File::open("/dev/null").unwrap(),
-            is_stream: false,
-            ahead_bytes: if was_cached { 0 } else { behaviour.bytes },
             was_cached,
+            ..Fetched::of(
+                File::open("/dev/null").unwrap(),
+                if was_cached { 0 } else { behaviour.bytes },
+            )
         })
     }
 }

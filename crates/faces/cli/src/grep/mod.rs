@@ -22,7 +22,7 @@ use trawl_model::FileType;
 use trawl_sets::expand::Expander;
 use trawl_sets::member::Op;
 use trawl_sets::opener::Fetched;
-use trawl_sets::{Found, LocalContents, Names, Opener, PlaceId, Problem, Set, SetName};
+use trawl_sets::{Found, Local, Names, Opener, PlaceId, Problem, Set, SetName};
 use trawl_text::glob::{Case, Glob};
 
 use crate::commands::{IndexOption, Setting, Spec};
@@ -148,7 +148,8 @@ impl GrepArgs {
     fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
         let index = setting.index.clone();
         let manner = setting.manner.then(self.manner);
-        let (mut expander, rest) = members::sources(index.clone(), manner, Arc::new(LocalContents));
+        let (mut expander, rest) =
+            members::sources(index.clone(), manner, Arc::new(Local::with_contents()));
         if self.sort.is_some() {
             expander.order = trawl_sets::expand::Order::Csh;
         }
@@ -166,8 +167,8 @@ impl GrepArgs {
     }
 
     /// Returns the files that the names stand for. A name of something that exists, or that the
-    /// kernel does not let this user look for, is that file or directory, whatever characters are
-    /// in it; others are names of sets.
+    /// kernel does not let this user look for, is that file or directory, whatever characters are in
+    /// it; others are names of sets.
     fn named(&self, names: Vec<Vec<u8>>, expander: &Expander) -> Result<Below, Failure> {
         let is_there = |name: &Vec<u8>| {
             let path = Path::new(OsStr::from_bytes(name));
@@ -383,11 +384,8 @@ impl Opener for Input {
             source,
         })?;
         Ok(Fetched {
-            content: None,
-            file,
             is_stream: true,
-            ahead_bytes: 0,
-            was_cached: false,
+            ..Fetched::of(file, 0)
         })
     }
 }

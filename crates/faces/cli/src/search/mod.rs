@@ -184,8 +184,9 @@ pub(crate) fn run(
         let text = "trawl search answers only about now: use trawl find with --at for the past";
         return Err(Failure::Usage(text.into()));
     }
-    let pattern = args.pattern()?;
-    let request = args.request(&pattern)?;
+    let (language, options) = args.flags().read()?;
+    let pattern = Pattern::new(args.pattern.as_bytes(), language).map_err(CallError::Pattern)?;
+    let request = args.request(&pattern, options)?;
     let asked = match &args.remote {
         Some(address) => Asked {
             executor: remote(address, args)?,
@@ -256,14 +257,7 @@ impl SearchArgs {
         Flags(bits.fold(0, |all, (bit, _)| all | bit))
     }
 
-    fn pattern(&self) -> Result<Pattern, Failure> {
-        let (language, _) = self.flags().read()?;
-        let pattern = Pattern::new(self.pattern.as_bytes(), language);
-        Ok(pattern.map_err(CallError::Pattern)?)
-    }
-
-    fn request(&self, pattern: &Pattern) -> Result<Request, Failure> {
-        let (_, options) = self.flags().read()?;
+    fn request(&self, pattern: &Pattern, options: Options) -> Result<Request, Failure> {
         let options = Options {
             max_depth: match self.depth16 {
                 true => DEPTH_PAPER,

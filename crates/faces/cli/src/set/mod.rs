@@ -172,7 +172,7 @@ impl SetArgs {
         for name in &self.names {
             names.push(SetName::parse(name.as_bytes()).map_err(usage)?);
         }
-        let (mut expander, openers) = members::sources(index, manner, Arc::new(Local));
+        let (mut expander, openers) = members::sources(index, manner, Arc::new(Local::default()));
         if self.allow_commands {
             expander.commands = Commands::Run(Records::Either);
         }

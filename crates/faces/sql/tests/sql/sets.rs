@@ -18,7 +18,7 @@ use crate::site::Site;
 
 /// The variable that holds the words for the program, separated by newlines.
 const WORDS: &str = "TRAWL_TEST_WORDS";
-/// What is printed before the program's own output.
+/// The line that precedes the program's own output.
 const BEGIN: &str = "output begins here:";
 
 /// Runs `trawl` with the words of the environment.

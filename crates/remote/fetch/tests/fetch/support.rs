@@ -15,7 +15,7 @@ use trawl_remote::tls::Certificates;
 use trawl_remote::transport::Transport;
 use trawl_remote::{Exports, Limits, Serving, serve};
 use trawl_sets::opener::{Fetched, Opener};
-use trawl_sets::{Found, Problem};
+use trawl_sets::{Found, Opened, Problem, Set};
 
 /// Longer than anything in these tests takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -140,6 +140,19 @@ pub(crate) fn content(mut fetched: Fetched) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fetched.file.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads all members of a set, and returns their sizes in order.
+pub(crate) fn sizes(set: &Set) -> Vec<usize> {
+    let members = std::iter::from_fn(|| set.iterate());
+    let size = |member: Result<Opened, Problem>| {
+        let mut bytes = Vec::new();
+        let read = member.unwrap().file.read_to_end(&mut bytes);
+        read.unwrap()
+    };
+    let mut sizes: Vec<usize> = members.map(size).collect();
+    sizes.sort_unstable();
+    sizes
 }
 
 /// Returns the error of a problem.

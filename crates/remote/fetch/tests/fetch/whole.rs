@@ -15,7 +15,7 @@ use trawl_sys::become_user::{User, as_user};
 use trawl_testkit::Scratch;
 
 use crate::support::{
-    LONG, content, error, fetch_all, listen, name, proxy, server, servers, serving,
+    LONG, content, error, fetch_all, listen, name, proxy, server, servers, serving, sizes,
 };
 
 /// Writes files of these sizes, each with bytes of its own.
@@ -220,15 +220,9 @@ fn a_set_of_names_at_two_servers_is_iterated() {
     let count = names.len();
     let names: Box<dyn Names> = Box::new(names.into_iter());
     let openers: Vec<std::sync::Arc<dyn Opener>> =
-        vec![servers, std::sync::Arc::new(trawl_sets::Local)];
+        vec![servers, std::sync::Arc::new(trawl_sets::Local::default())];
     let set = Set::open(names, openers, trawl_sets::Options::default()).unwrap();
-    let mut sizes = Vec::new();
-    while let Some(member) = set.iterate() {
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut member.unwrap().file, &mut bytes).unwrap();
-        sizes.push(bytes.len());
-    }
-    sizes.sort_unstable();
+    let sizes = sizes(&set);
     assert_eq!(sizes.len(), count);
     assert_eq!(sizes, [10, 10, 20, 20, 20, 30, 30]);
 }

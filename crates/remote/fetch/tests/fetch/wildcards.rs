@@ -11,7 +11,7 @@ use trawl_sets::expand::{Attribute, Expander, Order};
 use trawl_sets::{Names, Opener, Options, Problem, Set, SetName};
 use trawl_testkit::Scratch;
 
-use crate::support::{LONG, listen, name, proxy, server, servers, serving};
+use crate::support::{LONG, listen, name, proxy, server, servers, serving, sizes};
 
 fn expander() -> Expander {
     let mut expander = Expander::new(Arc::new(LiveWalk::default()));
@@ -165,13 +165,7 @@ fn small_members_come_with_the_answer() {
     let names = expander.expand(vec![SetName::parse(&text).unwrap()]);
     let openers: Vec<Arc<dyn Opener>> = vec![servers];
     let set = Set::open(Box::new(names), openers, Options::default()).unwrap();
-    let mut sizes = Vec::new();
-    while let Some(member) = set.iterate() {
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut member.unwrap().file, &mut bytes).unwrap();
-        sizes.push(bytes.len());
-    }
-    sizes.sort_unstable();
+    let sizes = sizes(&set);
     // v.c is a link to x.c, and y.c is also below a link.
     assert_eq!(sizes, [9, 9, 9, 9, 12]);
     // The links are fetched, on another connection than that of the search.

@@ -245,7 +245,7 @@ impl Files {
 
 impl Opener for Files {
     fn place(&self, found: &Found) -> Option<PlaceId> {
-        Local.place(found)
+        Local::default().place(found)
     }
 
     fn fetch(&self, found: &Found, _: u64) -> Result<Fetched, Problem> {
@@ -254,13 +254,7 @@ impl Opener for Files {
             op: Op::Open,
             source: error.into(),
         });
-        begun.map(|(file, ahead_bytes)| Fetched {
-            content: None,
-            file,
-            is_stream: false,
-            ahead_bytes,
-            was_cached: false,
-        })
+        begun.map(|(file, ahead_bytes)| Fetched::of(file, ahead_bytes))
     }
 }
 

@@ -93,7 +93,7 @@ fn fetch(process: i32, is_over: &Arc<AtomicBool>) {
     };
     let given = Box::new(Gated::new(Arc::clone(&gate), names, Arc::clone(is_over)));
     if let Ok(set) = Set::open(given, vec![Arc::new(Files(gate))], options) {
-        // What cannot be fetched is the program's own affair: it says so itself.
+        // The program itself reports files that it cannot open.
         set.apply(drop);
     }
 }

@@ -45,11 +45,8 @@ impl Web {
             false => as_stream(bytes, response.body)?,
         };
         Ok(Fetched {
-            content: None,
-            file,
             is_stream: !has_ended,
-            ahead_bytes,
-            was_cached: false,
+            ..Fetched::of(file, ahead_bytes)
         })
     }
 }
