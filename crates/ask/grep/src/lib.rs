@@ -3,6 +3,7 @@
 //! - [`options`]: patterns, and the form of the output.
 //! - [`search`]: the search on several threads that iterate one set.
 //! - [`walk`]: the files below directories, as names of a set.
+//! - [`tree`]: the same for directories at servers, by one search.
 //!
 //! Invariants: the output of a member is written whole; a member that cannot be read is reported
 //! with its name, and the others are searched; files are read, never mapped, because they may be
@@ -17,6 +18,7 @@ pub mod options;
 mod plain;
 mod printer;
 pub mod search;
+pub mod tree;
 pub mod walk;
 
 pub use error::GrepError;

@@ -101,6 +101,21 @@ impl SetName {
         word.home.is_none() && word.pieces.iter().all(is_text)
     }
 
+    /// Returns the name of the single object that this name refers to, unescaped, if it contains no
+    /// specification.
+    pub fn object(&self) -> Option<Vec<u8>> {
+        if self.word_count() != 1 {
+            return None;
+        }
+        let word = self.word(0);
+        let text = |piece: &Piece| match piece {
+            Piece::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        let texts: Option<Vec<Vec<u8>>> = word.pieces.iter().map(text).collect();
+        texts.filter(|_| word.home.is_none()).map(|t| t.concat())
+    }
+
     /// Returns the name as it was given.
     pub fn text(&self) -> &[u8] {
         &self.text

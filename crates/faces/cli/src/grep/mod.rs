@@ -14,13 +14,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_answers::expression::Expression;
-use trawl_call::Cancel;
+use trawl_call::{Cancel, Executor};
 use trawl_engines::Directory;
+use trawl_grep::tree::Tree;
 use trawl_grep::walk::{Admits, Kind, Walk};
 use trawl_grep::{GrepError, Order, Summary, Target};
 use trawl_model::FileType;
-use trawl_sets::expand::Expander;
+use trawl_sets::expand::{Attribute, Expander};
 use trawl_sets::member::Op;
+use trawl_sets::name::server_prefix;
 use trawl_sets::opener::Fetched;
 use trawl_sets::{Found, Local, Names, Opener, PlaceId, Problem, Set, SetName};
 use trawl_text::glob::{Case, Glob};
@@ -111,6 +113,8 @@ fn failure(error: GrepError) -> Failure {
 fn is_single(names: &[Vec<u8>]) -> bool {
     match names {
         [name] if name == STANDARD_INPUT => true,
+        // It may be a directory there, as a set may have any number of members.
+        [name] if server_prefix(name).is_some() => false,
         [name] if !name.is_empty() => match Path::new(OsStr::from_bytes(name)).metadata() {
             Ok(meta) => !meta.is_dir(),
             // A set may have any number of members.
@@ -150,6 +154,10 @@ impl GrepArgs {
         let manner = setting.manner.then(self.manner);
         let (mut expander, rest) =
             members::sources(index.clone(), manner, Arc::new(Local::with_contents()));
+        if names.iter().any(|name| server_prefix(name).is_some()) {
+            // They come with the answer, and tell directories from files.
+            expander.attributes = Attribute::Wanted;
+        }
         if self.sort.is_some() {
             expander.order = trawl_sets::expand::Order::Csh;
         }
@@ -186,9 +194,10 @@ impl GrepArgs {
                 false => {
                     let set = SetName::parse(&name);
                     let set = set.map_err(|why| Failure::Usage(why.to_string()))?;
-                    match set.is_plain() {
-                        true => Start::Path(name),
-                        false => Start::Set(Box::new(expander.expand(vec![set]))),
+                    match set.object() {
+                        Some(object) if server_prefix(&object).is_some() => Start::Path(object),
+                        _ if set.is_plain() => Start::Path(name),
+                        _ => Start::Set(Box::new(expander.expand(vec![set]))),
                     }
                 }
             });
@@ -196,6 +205,7 @@ impl GrepArgs {
         Ok(Below {
             starts,
             admits: self.admits(),
+            servers: expander.servers.clone(),
             walk: None,
         })
     }
@@ -231,6 +241,7 @@ impl GrepArgs {
         Ok(Below {
             starts: all.into_iter().map(selected).collect(),
             admits: self.admits(),
+            servers: None,
             walk: None,
         })
     }
@@ -276,12 +287,21 @@ struct Search {
 struct Below {
     starts: VecDeque<Start>,
     admits: Admits,
-    walk: Option<Walk>,
+    /// Answers searches at servers.
+    servers: Option<Arc<dyn Executor>>,
+    /// The files at and below the current name.
+    walk: Option<Box<dyn Names>>,
 }
 
 impl Below {
     fn walk(&mut self, name: Vec<u8>) {
-        self.walk = Some(Walk::new([name], Arc::clone(&self.admits)));
+        let admits = Arc::clone(&self.admits);
+        let servers = self.servers.as_ref();
+        let at_server = servers.filter(|_| server_prefix(&name).is_some());
+        self.walk = Some(match at_server {
+            Some(servers) => Box::new(Tree::new(Arc::clone(servers), name, admits)),
+            None => Box::new(Walk::new([name], admits)),
+        });
     }
 }
 
@@ -328,7 +348,10 @@ impl Names for Below {
                         self.starts.pop_front();
                     }
                     Some(Ok(found)) if trawl_sets::name::is_url(&found.name) => {
-                        return Some(Ok(found));
+                        match server_prefix(&found.name).is_some() && may_be_directory(&found) {
+                            true => self.walk(found.name),
+                            false => return Some(Ok(found)),
+                        }
                     }
                     // A file of this name is not standard input.
                     Some(Ok(found)) if found.name == STANDARD_INPUT => self.walk(b"./-".to_vec()),
@@ -338,6 +361,14 @@ impl Names for Below {
             }
         }
     }
+}
+
+/// Returns whether what was found may be a directory: names without wildcards have no attributes.
+fn may_be_directory(found: &Found) -> bool {
+    let kind = |of: trawl_call::Attributes| FileType::from_mode(of.mode);
+    found
+        .attributes
+        .is_none_or(|of| kind(of) == FileType::Directory)
 }
 
 /// Returns a selected entry under its name below the start, if it is a regular file to be searched.

@@ -212,3 +212,46 @@ fn a_file_called_minus_is_not_standard_input() {
         assert!(names.lines().any(|name| name == "./-"), "{line}: {own}");
     }
 }
+
+#[test]
+fn a_directory_at_a_server_is_searched_as_one_here() {
+    let site = site("grep-server");
+    let socket = site.scratch.join("socket");
+    let _server = crate::remote::listen(std::path::Path::new(env!("CARGO_BIN_EXE_trawl")), &socket);
+    let there = format!("unix://{}:{}", socket.display(), site.tree().display());
+    for options in ["", "-c ", "--include=*.c ", "--exclude-dir=sub ", "-l "] {
+        let words = |place: &str| format!("grep -a {options}foo {place}");
+        let here = site.run(&words(&site.tree().display().to_string()));
+        let away = site.run(&words(&there));
+        assert_eq!(away.code, here.code, "{options}: {away}");
+        let text = String::from_utf8_lossy(&away.stdout)
+            .replace(&there, &site.tree().display().to_string());
+        let here = String::from_utf8_lossy(&here.stdout).into_owned();
+        assert_eq!(
+            sorted(text.as_bytes()),
+            sorted(here.as_bytes()),
+            "{options}"
+        );
+        assert!(!here.is_empty(), "{options}");
+    }
+    // Directories among the members of a set are searched, too.
+    let here = site.tree().display().to_string();
+    let ran = site.run(&format!("grep -l foo {there}/{{sub,n*,a.c}}"));
+    let local = site.run(&format!("grep -l foo {here}/{{sub,n*,a.c}}"));
+    let text = String::from_utf8_lossy(&ran.stdout).replace(&there, &here);
+    let local_text = String::from_utf8_lossy(&local.stdout);
+    assert_eq!(
+        sorted(text.as_bytes()),
+        sorted(local_text.as_bytes()),
+        "{ran}"
+    );
+    assert!(
+        text.contains("nul/data") && text.contains("sub/b.c"),
+        "{ran}"
+    );
+    for (place, code) in [("sub/no-newline", 0), ("sub/none", 2)] {
+        let ran = site.run(&format!("grep foo {there}/{place}"));
+        assert_eq!(ran.code, Some(code), "{ran}");
+        assert_eq!(ran.errors().is_empty(), code == 0, "{ran}");
+    }
+}

@@ -55,7 +55,7 @@ fn a_server_prints_what_the_walk_does() {
 }
 
 /// A server that ends with the test.
-struct Listening(Child);
+pub(crate) struct Listening(Child);
 
 impl Drop for Listening {
     fn drop(&mut self) {
@@ -64,7 +64,7 @@ impl Drop for Listening {
     }
 }
 
-fn listen(program: &Path, socket: &Path) -> Listening {
+pub(crate) fn listen(program: &Path, socket: &Path) -> Listening {
     let address = format!("--listen=unix:{}", socket.display());
     let child = oracle::command(program).args(["serve", &address]).spawn();
     let server = Listening(child.expect("it starts"));
