@@ -16,7 +16,7 @@ pub(crate) fn interrupts() -> Interrupts<'static> {
 
 /// From now on, an interrupt sets a flag and a closed pipe is a write error, so that the process
 /// has time to clean up.
-fn outlive_signals() -> Result<(), SysError> {
+pub(crate) fn outlive_signals() -> Result<(), SysError> {
     trawl_sys::signal::ignore_broken_pipe()?;
     trawl_sys::signal::watch_interrupts().map(drop)
 }

@@ -1,22 +1,28 @@
 //! Lists the members of a set without fetching them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use trawl_call::Attributes;
 use trawl_find::record;
 use trawl_model::{Column, FileType};
 use trawl_report::{Field, Form, Row, fields};
-use trawl_sets::Digest;
+use trawl_sets::{Digest, Problem, Set};
 use trawl_text::json::decimal;
 use trawl_text::locale::Locale;
 use trawl_text::quote::Quoting;
 
+use super::alive::Alive;
 use super::{SCHEMA, SetArgs, Use};
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::live;
 use crate::output::{Device, say};
 use crate::rows::{self, Report};
+
+/// How soon an interrupt is noticed while nothing is found.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) const PATH: Field = fields::PATH;
 pub(super) const SIZE: Field = record::field(Column::Size);
@@ -30,7 +36,11 @@ pub(super) fn list(
     args: &SetArgs,
     index: Option<PathBuf>,
     manner: Manner,
+    alive: &Alive,
 ) -> Result<Exit, Failure> {
+    if args.allow_commands {
+        live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
+    }
     let wants_attributes =
         args.digest || matches!(args.form.form(), Form::Json | Form::Csv | Form::Arrow);
     let set = args.open(
@@ -40,6 +50,7 @@ pub(super) fn list(
             true => Use::Attributes,
             false => Use::Names,
         },
+        alive,
     )?;
     let form = match args.form.form() {
         Form::Null => Form::Text,
@@ -48,7 +59,7 @@ pub(super) fn list(
     let mut report = rows::report(&SCHEMA, form);
     let ending = Ending::of(args);
     let (mut problems, mut count, mut all) = (0, 0u64, Vec::new());
-    while let Some(member) = set.digest() {
+    while let Some(member) = next(&set, args) {
         match member {
             Ok(_) if args.size => count += 1,
             Ok(member) if args.sort => all.push(member),
@@ -70,6 +81,22 @@ pub(super) fn list(
     rows::finish(report)?;
     set.close();
     Ok(Exit::from_issues(problems))
+}
+
+/// Returns the next member or problem. If names run commands, an interrupt ends the listing here, so
+/// that the commands are ended, too.
+fn next(set: &Set, args: &SetArgs) -> Option<Result<Digest, Problem>> {
+    if !args.allow_commands {
+        return set.digest();
+    }
+    loop {
+        if live::is_interrupted() {
+            return None;
+        }
+        if let Ok(next) = set.digest_timeout(LOOK_AGAIN) {
+            return next;
+        }
+    }
 }
 
 /// What follows a name, and how it is written.

@@ -1,5 +1,6 @@
 //! `trawl set`: lists the members of sets, or runs a command on each.
 
+mod alive;
 mod listing;
 mod running;
 
@@ -20,6 +21,7 @@ use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
 use crate::index::progress::ProgressWhen;
 use crate::members;
+use alive::Alive;
 
 const EXAMPLES: &str = "\
 NAME is a path. Any component may have csh wildcards (*, ?, [...], {a,b}, ~user),
@@ -158,16 +160,27 @@ impl Spec for SetArgs {
         let manner = setting.manner.then(self.manner);
         manner.prepare();
         members::refuse_past(manner)?;
-        match self.command.is_empty() {
-            true => listing::list(self, setting.index, manner),
-            false => running::run(self, setting.index, manner),
+        let alive = Alive::default();
+        let ended = match self.command.is_empty() {
+            true => listing::list(self, setting.index, manner, &alive),
+            false => running::run(self, setting.index, manner, &alive),
+        };
+        if self.allow_commands {
+            alive.wait();
         }
+        ended
     }
 }
 
 impl SetArgs {
     /// Opens the set.
-    fn open(&self, index: Option<PathBuf>, manner: Manner, use_: Use) -> Result<Set, Failure> {
+    fn open(
+        &self,
+        index: Option<PathBuf>,
+        manner: Manner,
+        use_: Use,
+        alive: &Alive,
+    ) -> Result<Set, Failure> {
         let mut names = Vec::new();
         for name in &self.names {
             names.push(SetName::parse(name.as_bytes()).map_err(usage)?);
@@ -187,7 +200,7 @@ impl SetArgs {
             ..trawl_sets::Options::default()
         };
         let open = |names| {
-            let names = Box::new(expander.expand(names));
+            let names = alive.watch(Box::new(expander.expand(names)));
             Set::open(names, openers.clone(), options.clone()).map_err(usage)
         };
         if !self.intersect {

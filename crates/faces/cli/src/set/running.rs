@@ -13,6 +13,7 @@ use trawl_apply::{Applied, ApplyError, Command, Counts, Feeding, Listener, Signa
 use trawl_sets::{Explanation, Problem, Stats};
 use trawl_sys::command::Ended;
 
+use super::alive::Alive;
 use super::{SetArgs, Use, usage};
 use crate::again;
 use crate::arguments::Manner;
@@ -27,7 +28,12 @@ const NAMED_MAX: u64 = 10;
 const ENOENT: i32 = 2;
 
 /// Runs the command.
-pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &SetArgs,
+    index: Option<PathBuf>,
+    manner: Manner,
+    alive: &Alive,
+) -> Result<Exit, Failure> {
     if args.digest || args.size || args.form.form() != trawl_report::Form::Text {
         return Err(usage(
             "a command prints its own output: leave out the options of lists",
@@ -45,7 +51,7 @@ pub(super) fn run(args: &SetArgs, index: Option<PathBuf>, manner: Manner) -> Res
     again::note_begun();
     trawl_sys::signal::ignore_broken_pipe().map_err(usage)?;
     let signals = Signals::take().map_err(usage)?;
-    let set = args.open(index, manner, Use::Names)?;
+    let set = args.open(index, manner, Use::Names, alive)?;
     let options = trawl_apply::Options {
         jobs: jobs(args.jobs),
         is_ordered: args.ordered || args.sort,

@@ -174,3 +174,38 @@ fn an_interrupt_ends_hanging_commands() {
         assert!(began.elapsed() < Duration::from_secs(5), "{jobs}");
     }
 }
+
+#[test]
+fn an_interrupt_of_a_listing_ends_the_commands_of_names() {
+    let site = odd("set-interrupt-list");
+    let mut command = site.command();
+    command.args([
+        "set",
+        "--allow-commands",
+        "%sleep 1000 & echo $! > pid; mv pid started; wait%",
+    ]);
+    let mut child = command
+        .process_group(0)
+        .current_dir(site.tree())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    let started = site.tree().join("started");
+    while !started.exists() {
+        assert!(Instant::now() < until, "the command does not start");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sleeper = std::fs::read_to_string(started).unwrap();
+    let pid = child.id().to_string();
+    let mut kill = oracle::command("kill");
+    assert!(kill.args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let status = format!("/proc/{}/stat", sleeper.trim());
+    // One that was killed may wait for its parent to notice.
+    let is_running = || std::fs::read_to_string(&status).is_ok_and(|stat| !stat.contains(") Z "));
+    while is_running() {
+        assert!(Instant::now() < until, "the command's own process runs on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
