@@ -61,7 +61,7 @@ impl Certificates {
                 .first()
                 .map_or("ca.pem".into(), |place| place.join("ca.pem")),
             source: io::Error::other(
-                "it must contain the authorities that sign servers' certificates; or give --ca",
+                "it must contain the authorities that sign servers' certificates (with trawl run, --ca names another file)",
             ),
         })?;
         let cert = Certificates::find(&self.cert, "cert.pem");

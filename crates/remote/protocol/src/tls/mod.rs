@@ -56,7 +56,8 @@ fn explain_certificate(error: &CertificateError) -> String {
             "its certificate is not valid yet: compare the clocks".to_owned()
         }
         Why::UnknownIssuer => "its certificate is signed by an authority that is not trusted \
-                               here; --ca names a file of trusted authorities"
+                               here; add the authority to ~/.config/trawl/ca.pem or \
+                               /etc/trawl/ca.pem (with trawl run, --ca names another file)"
             .to_owned(),
         Why::NotValidForName | Why::NotValidForNameContext { .. } => {
             format!("its certificate is for another name: {error}")
@@ -71,7 +72,8 @@ fn explain_alert(alert: AlertDescription) -> &'static str {
     use AlertDescription as Says;
     match alert {
         Says::CertificateRequired => {
-            "it wants a certificate of this program: give --cert and --key"
+            "it wants a certificate of this program: put cert.pem and key.pem into ~/.config/trawl or \
+             /etc/trawl (with trawl run, --cert and --key name other files)"
         }
         Says::CertificateExpired => "it says that the certificate of this program has expired",
         Says::UnknownCA => {
