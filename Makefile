@@ -87,7 +87,8 @@ bench: build ## measure times, memory and sizes against the peers (ONLY=parts RO
 	@scripts/need.sh bench
 	$(CARGO) build --release --locked --package trawl-bench
 	$(CARGO) build --release --locked --package trawl-fetch --example experiment
-	@TRAWL='$(RELEASE)' EXPERIMENT='$(CARGO_TARGET_DIR)/release/examples/experiment' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
+	$(CARGO) build --release --locked --package trawl-sets --example measure_sets
+	@TRAWL='$(RELEASE)' EXPERIMENT='$(CARGO_TARGET_DIR)/release/examples/experiment' MEASURE='$(CARGO_TARGET_DIR)/release/examples/measure_sets' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
 
 generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build

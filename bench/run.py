@@ -3,7 +3,7 @@
 
 usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
               [--also DIR] [--generator FILE] [--trees DIR] [--python FILE]
-              [--experiment FILE]
+              [--experiment FILE] [--measure FILE]
               [--rows N] [--gufi-rows N] [--gufi-sample N] [--huge-rows N]
               [--runs N] [--only PART,…] [--out FILE]
 
@@ -12,7 +12,8 @@ indexes. `--trace` is a GUFI text trace, `--forest` a tree of a million
 entries or more, `--also` another tree for live finders, `--closed` a trace
 of which a stranger sees little; parts without their input are left out.
 `--experiment` is
-the example of that name in `crates/remote/fetch`. `--generator` writes traces; from it indexes of the given numbers of rows are
+the example of that name in `crates/remote/fetch`, `--measure` the example
+`measure_sets` in `crates/ask/sets`. `--generator` writes traces; from it indexes of the given numbers of rows are
 made and kept in `--trees`. `--python` has the module duckdb. Peers that are
 not installed are left out and named. Figures are medians of paired runs; a
 ratio is ours divided by the peer's, so less than 1 means that we are cheaper.
@@ -60,6 +61,7 @@ class Bench:
         self.work: Path = args.work.resolve()
         self.trace: Path | None = args.trace
         self.experiment: Path | None = args.experiment
+        self.measure: Path | None = args.measure
         self.forest: Path | None = args.forest
         self.closed: Path | None = args.closed
         self.also: Path | None = args.also
@@ -283,6 +285,22 @@ class Bench:
             f"loop; all figures, and the model's, are in `{cells.name}`.\n\n```\n{gains}```"
         )
 
+    def readers(self) -> None:
+        """Compares what reads many files ahead with programs that read them one by one or by processes."""
+        scripts = {
+            "grep_peers": [self.trawl, str(self.work / "readers"), self.tree],
+            "ahead": [self.trawl, str(self.work / "readers"), "--runs", str(self.runs)],
+        }
+        if self.measure:
+            scripts["sets_peers"] = [self.trawl, str(self.measure), str(self.work / "readers")]
+        said = [f"{self.machine()} `ONLY=readers make bench`"]
+        for name, words in scripts.items():
+            script = Path(__file__).with_name(f"{name}.py")
+            ran = subprocess.run([sys.executable, str(script), *words], stdout=subprocess.PIPE, text=True, check=False)
+            failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
+            said.append(f"`bench/{name}.py`:\n\n```\n{ran.stdout.strip()}\n```{failed}")
+        self.sections["Reading many files"] = "\n\n".join(said)
+
     def machine(self) -> str:
         """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -298,6 +316,7 @@ class Bench:
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
             "fresh": self.fresh, "call": self.call, "paper": self.paper, "sets": self.sets,
+            "readers": self.readers,
         }
 
 
@@ -312,7 +331,7 @@ def main() -> None:
     parser.add_argument("trawl", type=Path)
     parser.add_argument("tree", type=Path)
     parser.add_argument("work", type=Path)
-    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees", "--experiment"):
+    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees", "--experiment", "--measure"):
         parser.add_argument(tree, type=Path)
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
     for option, rows in (("--rows", 10_000_000), ("--gufi-rows", 2_200_000), ("--gufi-sample", 100_000), ("--huge-rows", 100_000_000)):
