@@ -1,5 +1,6 @@
 //! Runs a command on each member of a set as soon as the member has been fetched.
 //!
+//! - `ahead`: files that running programs were given as arguments, fetched ahead of them.
 //! - [`command`]: the words of a command, and the members filled into them.
 //! - [`pool`]: the workers, each of which takes members and runs commands.
 //! - `children`: the commands that run now, and signals to them.
@@ -13,12 +14,14 @@
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod children;
 pub mod command;
 mod error;
 mod output;
 pub mod pool;
 
+pub use ahead::Ahead;
 pub use command::Command;
 pub use error::ApplyError;
 pub use pool::{Applied, Counts, Feeding, Listener, Options, Signals, apply};

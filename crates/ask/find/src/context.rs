@@ -40,6 +40,8 @@ pub struct World {
     /// Size in bytes of the blocks that `-ls` counts: 1024, or 512 if
     /// `POSIXLY_CORRECT` is set.
     pub ls_block_bytes: u64,
+    /// See [`Environment::started`].
+    pub started: fn(i32),
     /// Types of file systems by device.
     pub file_systems: FileSystems,
     /// Which symbolic links are followed.
@@ -68,6 +70,7 @@ impl World {
             locale: env.locale,
             terminal: env.terminal,
             ls_block_bytes: env.ls_block_bytes,
+            started: env.started,
             file_systems: FileSystems::default(),
             follow: Follow::default(),
             races: Races::default(),

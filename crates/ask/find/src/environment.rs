@@ -28,6 +28,9 @@ pub struct Environment {
     /// Whether `POSIXLY_CORRECT` is set: no warnings beyond POSIX, and patterns
     /// with the rules of POSIX.
     pub is_posix: bool,
+    /// Called with the process id of each command that `-exec … {} +` has started with the names of
+    /// many files.
+    pub started: fn(i32),
     /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -69,6 +72,7 @@ impl Environment {
             zone: Zone::local,
             ls_block_bytes: if is_posix { 512 } else { 1024 },
             is_posix,
+            started: |_| {},
             references: Box::new(crate::reference::LiveFiles),
         }
     }

@@ -193,6 +193,7 @@ pub(crate) fn environment() -> Environment {
         zone: Zone::utc,
         ls_block_bytes: 1024,
         is_posix: false,
+        started: |_| {},
         references: Box::new(OneFile),
     }
 }
@@ -203,6 +204,7 @@ pub(crate) fn world() -> World {
         zone: Zone::utc(),
         owners: Default::default(),
         locale: Locale::Utf8,
+        started: |_| {},
         terminal: Terminal::Absent,
         ls_block_bytes: 1024,
         file_systems: Default::default(),

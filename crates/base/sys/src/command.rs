@@ -58,18 +58,29 @@ impl Launch<'_> {
     /// # Errors
     /// Fails if the command cannot be started or the directory cannot be entered.
     pub fn run(&self) -> io::Result<Ended> {
-        let started = match self.dir {
-            None if closed_streams().contains(&true) => self.run_after_fork(libc::AT_FDCWD),
-            None => match spawn::run(self.words, self.input) {
+        self.run_told(|_| {})
+    }
+
+    /// Like [`Launch::run`], and calls `started` with the process id as soon as the process runs
+    /// the program.
+    ///
+    /// # Errors
+    /// As [`Launch::run`].
+    pub fn run_told(&self, started: impl Fn(i32)) -> io::Result<Ended> {
+        let ended = match self.dir {
+            None if closed_streams().contains(&true) => {
+                self.run_after_fork(libc::AT_FDCWD, started)
+            }
+            None => match spawn::run(self.words, self.input, &started) {
                 // The fast path does not run such files with a shell.
                 Err(error) if error.raw_os_error() == Some(libc::ENOEXEC) => {
-                    self.run_after_fork(libc::AT_FDCWD)
+                    self.run_after_fork(libc::AT_FDCWD, started)
                 }
                 other => other,
             },
-            Some(dir) => self.run_after_fork(dir.as_raw_fd()),
+            Some(dir) => self.run_after_fork(dir.as_raw_fd(), started),
         };
-        Ok(Ended::from(started?))
+        Ok(Ended::from(ended?))
     }
 
     fn command(&self) -> Command {
@@ -85,7 +96,11 @@ impl Launch<'_> {
 
     /// Forks, restores the signals and closed streams that this process was started with, changes
     /// to the directory `dir` unless it is `AT_FDCWD`, and calls execvp(3).
-    fn run_after_fork(&self, dir: i32) -> io::Result<std::process::ExitStatus> {
+    fn run_after_fork(
+        &self,
+        dir: i32,
+        started: impl Fn(i32),
+    ) -> io::Result<std::process::ExitStatus> {
         let mut command = self.command();
         let ignores_pipe = inherits_ignored_broken_pipe();
         let kept = kept_signals_ignored();
@@ -116,7 +131,9 @@ impl Launch<'_> {
         // SAFETY: between fork and exec, `go` calls only signal(2), rt_sigaction(2), close(2) and
         // fchdir(2), which are async-signal-safe (signal-safety(7)), and it allocates nothing.
         unsafe { command.pre_exec(go) };
-        command.status()
+        let mut child = command.spawn()?;
+        started(child.id().cast_signed());
+        child.wait()
     }
 }
 

@@ -21,15 +21,20 @@ unsafe extern "C" {
 /// Number of bits in a word of a signal set.
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
-/// Runs a command until it ends, in the working directory of this process. Fails with `ENOEXEC` for
+/// Runs a command until it ends, in the working directory of this process; `started` is called with
+/// its process id. Fails with `ENOEXEC` for
 /// a script without an interpreter line.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/posix_spawn.3.html>
 ///
 /// # Errors
 /// Fails if the command cannot be started.
-pub(crate) fn run(words: &[OsString], input: Input) -> io::Result<ExitStatus> {
-    run_with(words, input, &signals_to_reset())
+pub(crate) fn run(
+    words: &[OsString],
+    input: Input,
+    started: &dyn Fn(i32),
+) -> io::Result<ExitStatus> {
+    run_with(words, input, &signals_to_reset(), started)
 }
 
 /// What a command gets besides its words.
@@ -61,12 +66,19 @@ fn signals_to_reset() -> Vec<libc::c_int> {
     kept.chain(pipe).collect()
 }
 
-fn run_with(words: &[OsString], input: Input, reset: &[libc::c_int]) -> io::Result<ExitStatus> {
+fn run_with(
+    words: &[OsString],
+    input: Input,
+    reset: &[libc::c_int],
+    started: &dyn Fn(i32),
+) -> io::Result<ExitStatus> {
     let plan = Plan {
         has_null_input: input == Input::Nothing,
         ..Plan::default()
     };
-    wait(start_with(words, &plan, reset)?)
+    let pid = start_with(words, &plan, reset)?;
+    started(pid);
+    wait(pid)
 }
 
 fn start_with(words: &[OsString], plan: &Plan, reset: &[libc::c_int]) -> io::Result<libc::pid_t> {
@@ -218,7 +230,11 @@ mod tests {
         std::fs::write(&script, "grep ^SigIgn: /proc/self/status > \"$1\"").unwrap();
         let out = folder.path().join("out");
         let words = [&"sh".into(), &script, &out].map(|word: &std::path::PathBuf| word.into());
-        assert!(run_with(&words, Input::Nothing, reset).unwrap().success());
+        assert!(
+            run_with(&words, Input::Nothing, reset, &|_| {})
+                .unwrap()
+                .success()
+        );
         let text = std::fs::read_to_string(out).unwrap();
         u64::from_str_radix(text.trim_start_matches("SigIgn:").trim(), 16).unwrap()
     }

@@ -6,10 +6,11 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use trawl_answers::find::{ProgramSearch, Remarks, Searched};
+use trawl_apply::Ahead;
 use trawl_arrow::Arrow;
 use trawl_find::context::Context;
 use trawl_find::driver::{RunOptions, Search, Streams};
@@ -203,7 +204,10 @@ pub(crate) fn run(
         );
         return Ok(Exit::Find(1));
     }
-    let env = Environment::of_process();
+    let env = Environment {
+        started: fetch_ahead,
+        ..Environment::of_process()
+    };
     let program = match trawl_find::parse(&words, &env) {
         Ok(Parsed::Search(program)) => program,
         Ok(Parsed::Help) => return print(&help()),
@@ -381,6 +385,12 @@ impl Ours {
             Err(failure) => Err(failure),
         }
     }
+}
+
+/// Fetches the files ahead that a command has been given, in the order of its arguments.
+fn fetch_ahead(process: i32) {
+    static AHEAD: LazyLock<Arc<Ahead>> = LazyLock::new(Arc::default);
+    AHEAD.started(process);
 }
 
 fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, Failure> {

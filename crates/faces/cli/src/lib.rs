@@ -14,7 +14,6 @@
 //! | `serve` | answering searches from other machines |
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
-//! | `find`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `set` | sets: their members, and a command for each |
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |

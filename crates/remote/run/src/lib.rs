@@ -6,7 +6,6 @@
 //! | `program` | a command that sees trees, or is answered from tables, and how it ended |
 //! | `child` | starts the command in mounts of its own, passes signals on to it and waits for it |
 //! | `preload` | bulk answers for the command's programs |
-//! | `ahead` | fetches files ahead that programs were started with |
 //! | `trees` | trees of servers and where they are shown |
 //! | `place` | directories of servers, as users write them |
 //! | [`mount`] | a tree for all users who may see its mount |
@@ -20,7 +19,6 @@
 
 #![forbid(unsafe_code)]
 
-mod ahead;
 mod answer;
 mod child;
 mod error;

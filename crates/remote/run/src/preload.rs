@@ -12,6 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use trawl_apply::Ahead;
 use trawl_mount::Tables;
 use trawl_mount::tables::MountedTree;
 use trawl_open::place::indexes_to_ask;
@@ -21,7 +22,6 @@ use trawl_table_service::{
     Config, Haste, KnownNames, LocalWalk, Running, Service, Started, Viewers,
 };
 
-use crate::ahead::Ahead;
 use crate::child::shown_path;
 use crate::notice::{Notice, Tell};
 use crate::trees::ShownTree;

@@ -13,7 +13,7 @@ use trawl_sets::member::Op;
 use trawl_sets::opener::Fetched;
 use trawl_sets::{Found, Local, Names, Opener, PlaceId, Problem};
 use trawl_sys::SysError;
-use trawl_sys::ahead::will_need;
+use trawl_sys::ahead::{is_cached, will_need};
 use trawl_sys::confined::open_file_anywhere;
 use trawl_sys::stat::stat_fd;
 
@@ -25,6 +25,12 @@ const WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20
 /// After how many names to look at the program, although there is room: files that it has passed
 /// need not be fetched, and where all are in memory it is faster than fetching.
 const LOOK_NAMES: usize = 32;
+
+/// After how many files in a row that were in memory only one in [`SAMPLE_NAMES`] is looked at, until
+/// one is not in memory: opening a file costs as much as reading it from memory.
+const CACHED_NAMES: usize = 32;
+/// See [`CACHED_NAMES`].
+const SAMPLE_NAMES: usize = 16;
 
 /// Limits of what is fetched.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +78,8 @@ struct Progress {
     bytes: Vec<u64>,
     /// Bytes that were fetched at positions that the program has not come to.
     ahead_bytes: u64,
+    /// Number of files in a row that were in memory already.
+    cached: usize,
     /// Positions of fetched files by device and inode number.
     positions: HashMap<(u64, u64), usize>,
 }
@@ -83,6 +91,18 @@ impl Progress {
             _ => bounds.then,
         };
         self.given < self.passed.saturating_add(window.files) && self.ahead_bytes < window.bytes
+    }
+
+    /// Returns how many names to leave out before the next one.
+    fn left_out(&self) -> usize {
+        match self.cached {
+            CACHED_NAMES.. => SAMPLE_NAMES - 1,
+            _ => 0,
+        }
+    }
+
+    fn looked_at(&mut self, was_cached: bool) {
+        self.cached = if was_cached { self.cached + 1 } else { 0 };
     }
 
     fn fetched(&mut self, position: usize, bytes: u64, id: (u64, u64)) {
@@ -185,7 +205,8 @@ impl Gated {
             }
         }
         let mut progress = self.gate.progress();
-        while progress.given < progress.passed && Iterator::next(&mut self.names).is_some() {
+        let from = progress.passed.max(progress.given + progress.left_out());
+        while progress.given < from && Iterator::next(&mut self.names).is_some() {
             progress.given += 1;
         }
         true
@@ -232,9 +253,11 @@ impl Files {
         let file = open_file_anywhere(&path)?;
         let of = stat_fd(file.as_fd())?;
         let bytes = of.size.min(self.0.bounds.file_bytes);
-        if bytes > 0 {
+        let was_cached = is_cached(file.as_fd(), bytes) == Some(true);
+        if bytes > 0 && !was_cached {
             will_need(file.as_fd(), 0, bytes)?;
         }
+        self.0.progress().looked_at(was_cached);
         if let Some(position) = self.0.positions.get(&found.name) {
             let id = (of.dev.as_u64(), of.ino);
             self.0.progress().fetched(*position, bytes, id);
@@ -286,5 +309,17 @@ mod tests {
         // Whatever comes late for what the program has passed is no longer ahead.
         progress.fetched(3, 1 << 20, (1, 3));
         assert_eq!(progress.ahead_bytes, 31 << 20);
+    }
+
+    #[test]
+    fn among_files_in_memory_one_in_sixteen_is_looked_at() {
+        let mut progress = Progress::default();
+        for _ in 0..CACHED_NAMES {
+            assert_eq!(progress.left_out(), 0);
+            progress.looked_at(true);
+        }
+        assert_eq!(progress.left_out(), SAMPLE_NAMES - 1);
+        progress.looked_at(false);
+        assert_eq!(progress.left_out(), 0);
     }
 }

@@ -1,9 +1,9 @@
-//! Fetches the files ahead that a program of the run was started with, as in `grep foo *.c`, in the
+//! Fetches the files ahead that a running program was started with, as in `grep foo *.c`, in the
 //! order of its arguments.
 //!
-//! The program's library tells of its start; everything else happens in this process: the arguments
-//! are read from `/proc`, the files are opened here, and the kernel is asked to read their first
-//! bytes into its cache. How far the program has come is seen by which of the files it has open.
+//! Everything happens in this process: the program's arguments are read from `/proc`, the files are
+//! opened here, and the kernel is asked to read their first bytes into its cache. How far the program
+//! has come is seen by which of the files it has open.
 //!
 //! Invariants: the program has no descriptor, thread or signal more than otherwise, and waits for
 //! nothing. Only regular files are opened, and none is read, so that no access time changes. At
@@ -22,7 +22,7 @@ use trawl_sets::{Options, Set};
 use gate::{Files, Gate, Gated};
 use process::Process;
 
-pub(crate) use gate::Bounds;
+use gate::Bounds;
 
 /// Maximum number of programs whose files are fetched at once; those of others are not.
 const PROGRAMS_MAX: usize = 8;
@@ -31,12 +31,12 @@ const IN_FLIGHT: usize = 16;
 
 /// Programs whose files are being fetched, by process id.
 #[derive(Debug, Default)]
-pub(crate) struct Ahead(Mutex<HashMap<i32, Arc<AtomicBool>>>);
+pub struct Ahead(Mutex<HashMap<i32, Arc<AtomicBool>>>);
 
 impl Ahead {
     /// Notes that a program has started, and returns at once. A program that the process ran
     /// before is forgotten.
-    pub(crate) fn started(self: &Arc<Self>, process: i32) {
+    pub fn started(self: &Arc<Self>, process: i32) {
         let is_over = Arc::new(AtomicBool::new(false));
         if !self.enter(process, &is_over) {
             return;

@@ -20,6 +20,9 @@ use trawl_sys::command::Limits;
 /// Message for an argument that fits into no command.
 const TOO_LONG: &str = "can not fit single argument within argument list size limit";
 
+/// Number of arguments from which on others are told of a command's start.
+const MANY: usize = 8;
+
 /// A command that collects arguments.
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -74,9 +77,13 @@ impl Batch {
         if words.is_empty() {
             return;
         }
+        let started = match words.len() {
+            MANY.. => cx.world.started,
+            _ => |_| {},
+        };
         let words = [&self.first[..], &words].concat();
         let dir = dir.as_ref().map(AsFd::as_fd);
-        if launch(&words, dir, Input::Inherited, cx) == Outcome::Failure {
+        if launch(&words, dir, Input::Inherited, started, cx) == Outcome::Failure {
             cx.failed = true;
         }
     }

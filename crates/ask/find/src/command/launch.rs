@@ -20,18 +20,19 @@ pub(super) enum Outcome {
 }
 
 /// Writes out everything printed so far, then runs a command and waits for it
-/// to end.
+/// to end. `started` is called with its process id.
 pub(super) fn launch(
     words: &[OsString],
     dir: Option<BorrowedFd<'_>>,
     input: Input,
+    started: fn(i32),
     cx: &mut Context<'_>,
 ) -> Outcome {
     cx.acted = true;
     cx.flush();
     let program = words.first().map_or(&b""[..], |word| word.as_bytes());
     let quoted = quote::message(program, cx.world.locale);
-    match (Launch { words, dir, input }).run() {
+    match (Launch { words, dir, input }).run_told(started) {
         Ok(Ended::Code(0)) => return Outcome::Success,
         Ok(Ended::Code(_)) => {}
         Ok(Ended::Signal(signal)) => cx.remark(&format!("{quoted} terminated by signal {signal}")),

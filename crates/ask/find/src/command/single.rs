@@ -68,7 +68,7 @@ impl Single {
             Consent::Given => Input::Inherited,
             Consent::Asked => Input::Nothing,
         };
-        launch(&words, dir.as_ref().map(AsFd::as_fd), input, cx)
+        launch(&words, dir.as_ref().map(AsFd::as_fd), input, |_| {}, cx)
     }
 }
 

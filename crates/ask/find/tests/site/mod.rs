@@ -146,6 +146,7 @@ impl Site {
             zone: Zone::utc,
             ls_block_bytes: 1024,
             is_posix: false,
+            started: |_| {},
             references: Box::new(FilesOf(self.scratch.path().to_owned())),
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! Files that a program was started with are fetched before it opens them, so far and no further,
-//! and the program does what it does otherwise.
+//! Files that a program was started with, under `trawl run` or by find's `-exec`, are fetched before
+//! it opens them, so far and no further, and the program does what it does otherwise.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -200,6 +200,40 @@ fn programs_print_what_they_print_otherwise() {
         assert_eq!(covered.code, plain.code, "{script}");
     }
     cold.site.expect_nothing_left();
+}
+
+#[test]
+fn find_has_the_files_of_a_command_fetched_before_it_opens_them() {
+    let Some(cold) = Cold::new("ahead-find", 20) else {
+        return;
+    };
+    let ask = |mut command: Command, script: &str, end: &str| {
+        command.args([".", "-name", "f*", "-exec"]);
+        command.args(["sh", "-c", script, "sh", "{}", end]);
+        command.current_dir(cold.site.tree());
+        command
+    };
+    let ours = || {
+        let mut command = oracle::command(&cold.trawl);
+        command.args(["find", "--live"]);
+        command
+    };
+    let start = |end: &str| {
+        let mut command = ask(ours(), "sleep 60; :", end);
+        Waiting(command.process_group(0).spawn().expect("it starts"))
+    };
+    let waiting = start("+");
+    assert_eq!(cold.settles_at(20), 20);
+    drop(waiting);
+    cold.evict();
+    // One file after the other is processed, in order.
+    let waiting = start(";");
+    assert_eq!(cold.settles_at(0), 0);
+    drop(waiting);
+    let script = "cat \"$@\"";
+    let ran = oracle::run(&mut ask(ours(), script, "+")).expect_code(0);
+    let theirs = oracle::run(&mut ask(oracle::command("find"), script, "+")).expect_code(0);
+    assert!(ran.stdout == theirs.stdout, "{} bytes", ran.stdout.len());
 }
 
 #[test]
