@@ -1,7 +1,8 @@
 //! GROUPLAT: "This method is same as GROUPOPS, except that we calculate latency differences for
 //! individual peaks." (§5.7.2)
 //!
-//! D = Σ|Lₚ − L′ₚ| / ΣLₚ × 100 over peaks p, with their estimated latencies L and L′.
+//! The score is the average of |Lₚ − L′ₚ| / Lₚ × 100 over peaks p, with their estimated latencies L
+//! and L′.
 
 use super::Context;
 use super::phases::{self, Phases};

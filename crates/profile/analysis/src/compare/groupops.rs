@@ -1,9 +1,8 @@
 //! GROUPOPS: "If the peaks in the profiles are similar, the score is the normalized difference of
 //! operations for individual peaks." (§5.7.2)
 //!
-//! The phases decide first; see [`phases`](super::phases). The difference of individual peaks is
-//! normalised as TOTOPS is: D = Σ|nₚ − mₚ| / Σnₚ × 100 over peaks p, so a peak counts as much as it
-//! has operations.
+//! The phases decide first; see [`phases`](super::phases). Every peak's difference is normalised as
+//! TOTOPS normalises the total's, |nₚ − mₚ| / nₚ × 100, and the score is their average.
 
 use super::Context;
 use super::phases::{self, Phases};

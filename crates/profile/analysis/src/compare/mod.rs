@@ -82,7 +82,8 @@ impl Method {
             Self::TotalLatency => 30.0,
             Self::ChiSquare => 99.9,
             Self::EarthMover => 10.0,
-            Self::GroupOperations | Self::GroupLatency | Self::GroupShift => 30.0,
+            Self::GroupOperations | Self::GroupLatency => 20.0,
+            Self::GroupShift => 30.0,
         }
     }
 
