@@ -23,6 +23,7 @@ mod correlated;
 mod error;
 mod histogram;
 mod profile;
+pub mod recorder;
 mod resolution;
 mod sliced;
 
