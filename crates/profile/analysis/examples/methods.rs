@@ -1,23 +1,30 @@
 //! Compares the comparison methods with labelled pairs, as in Figures 6.3–6.8 of the paper.
 //!
-//! `methods [SEED [RUNS [RESOLUTION]]]` prints for each method and each kind of work a table for
+//! `methods [SEED [RUNS [RESOLUTION [NOISE]]]]` prints for each method and each kind of work a table for
 //! gnuplot: threshold, false positives, false negatives, all in percent. Tables are separated by two
 //! blank lines: `plot "table" index 4 using 1:2 with lines, "" index 4 using 1:3 with lines`.
 
-#[path = "../tests/labelled/mod.rs"]
+#[path = "../tests/analysis/labelled/mod.rs"]
 mod labelled;
 
-use labelled::{Change, Labelled, Work, errors, good_range, pairs};
+use labelled::{Change, Generator, Labelled, Work, errors, good_range};
 use trawl_analysis::compare::{Method, Settings};
 use trawl_histogram::Resolution;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: u64| arguments.get(at).map_or(Ok(default), |one| one.parse());
-    let (seed, runs) = (number(0, 1)?, number(1, 100)? as usize);
     let resolution = Resolution::try_from(number(2, 1)?)?;
+    let noise = arguments.get(3).map_or(Ok(1.0), |one| one.parse())?;
     for work in [Work::Fixed, Work::Scaled] {
-        let pairs = pairs(seed, runs, work, resolution);
+        let generator = Generator {
+            seed: number(0, 1)?,
+            runs: usize::try_from(number(1, 100)?)?,
+            work,
+            resolution,
+            noise,
+        };
+        let pairs = generator.pairs();
         let different = pairs.iter().filter(|pair| pair.change.is_different());
         println!(
             "# {work:?} work: {} pairs, {} different",

@@ -74,23 +74,28 @@ const LEFT_MOST: f64 = 1.0;
 /// Layers whose latencies have different units or resolutions cannot be compared.
 pub fn differences<'a>(
     upper: &'a Profile,
-    lower: &'a Profile,
+    lower: &Profile,
     calls: &[Calls],
     detection: &Detection,
 ) -> Result<Vec<Difference<'a>>> {
     check(upper, lower)?;
-    let called = |name: &'a str| -> Vec<(&'a str, &'a Histogram)> {
-        let listed = calls.iter().find(|one| one.upper == name);
-        let names = listed.map_or(vec![name], |one| {
-            one.lower.iter().map(String::as_str).collect()
-        });
-        let is_called = |(one, _): &(&str, &Histogram)| names.contains(one);
-        lower.operations().filter(is_called).collect()
-    };
     let operations = upper.by_total().into_iter();
     Ok(operations
-        .map(|(name, histogram)| difference(name, histogram, &called(name), detection))
+        .map(|(name, histogram)| {
+            difference(name, histogram, &called(name, lower, calls), detection)
+        })
         .collect())
+}
+
+/// Returns the operations of the lower layer that an operation calls.
+fn called<'b>(name: &str, lower: &'b Profile, calls: &[Calls]) -> Vec<(&'b str, &'b Histogram)> {
+    let listed = calls.iter().find(|one| one.upper == name);
+    let is_called = |one: &str| match listed {
+        Some(listed) => listed.lower.iter().any(|lower| lower == one),
+        None => one == name,
+    };
+    let operations = lower.operations();
+    operations.filter(|(one, _)| is_called(one)).collect()
 }
 
 fn check(upper: &Profile, lower: &Profile) -> Result<()> {

@@ -286,3 +286,12 @@ fn stands_out(peak: u64, valley: u64, detection: &Detection) -> bool {
 fn steady(count: u64) -> f64 {
     2.0 * (count as f64 + 0.375).sqrt()
 }
+
+/// Returns the share of requests beyond the fastest peak, 0 to 1: "The page cache miss ratio is
+/// calculated as the sum of the operations in the middle and slowest peaks over the total number of
+/// operations." (Table 8.2)
+#[must_use]
+pub fn missed_share(peaks: &[Peak]) -> f64 {
+    let sum = |peaks: &[Peak]| peaks.iter().map(|peak| peak.operations as f64).sum::<f64>();
+    crate::preprocess::share(sum(peaks.get(1..).unwrap_or(&[])), sum(peaks))
+}

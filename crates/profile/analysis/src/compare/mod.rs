@@ -74,7 +74,7 @@ impl Method {
     /// Returns the percentage above which this method calls two profiles different.
     ///
     /// The paper gives ranges in its Figures 6.3–6.8, not numbers. Each default lies in the range
-    /// in which the method makes fewest errors on the labelled pairs of `tests/labelled`.
+    /// in which the method makes fewest errors on the labelled pairs of `tests/analysis/labelled`.
     #[must_use]
     pub const fn threshold_percent(self) -> f64 {
         match self {

@@ -89,39 +89,51 @@ impl Labelled {
     }
 }
 
-/// Returns the pairs of `runs` pairs of complete profiles.
-pub(crate) fn pairs(seed: u64, runs: usize, work: Work, resolution: Resolution) -> Vec<Labelled> {
-    let mut random = Random::new(seed);
-    let mut pairs = Vec::new();
-    for _ in 0..runs {
-        pairs.extend(run_pair(work, resolution, &mut random));
-    }
-    pairs
+/// Makes pairs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Generator {
+    pub(crate) seed: u64,
+    /// Pairs of complete profiles, of eight operations each.
+    pub(crate) runs: usize,
+    pub(crate) work: Work,
+    pub(crate) resolution: Resolution,
+    /// How much two runs differ although nothing changed: see [`Operation::run`].
+    pub(crate) noise: f64,
 }
 
-fn run_pair(work: Work, resolution: Resolution, random: &mut Random) -> Vec<Labelled> {
-    let before = workload(random);
-    let total: f64 = before.iter().map(Operation::latency_ns).sum();
-    let scale = match work {
-        Work::Fixed => 1.0,
-        Work::Scaled => {
-            let factor = random.log_between(1.5, 16.0);
-            random.either_way(factor)
-        }
-    };
-    let mut made = Vec::new();
-    for operation in &before {
-        let (change, mut first, mut second) = change(operation, total, scale, random);
-        first.requests *= scale.recip().min(1.0);
-        second.requests *= scale.min(1.0);
-        if random.happens(0.5) {
-            std::mem::swap(&mut first.paths, &mut second.paths);
-        }
-        let first = first.run(resolution, random);
-        let second = second.run(resolution, random);
-        made.push((operation.name, change, first, second));
+impl Generator {
+    pub(crate) fn pairs(&self) -> Vec<Labelled> {
+        let mut random = Random::new(self.seed);
+        let runs = 0..self.runs;
+        runs.flat_map(|_| self.run(&mut random)).collect()
     }
-    label(made, resolution)
+
+    fn run(&self, random: &mut Random) -> Vec<Labelled> {
+        let before = workload(random);
+        let total_ns: f64 = before.iter().map(Operation::latency_ns).sum();
+        let scale = self.scale(random);
+        let mut made = Vec::new();
+        for operation in &before {
+            let (change, mut first, mut second) = change(operation, total_ns, scale, random);
+            first.requests *= scale.recip().min(1.0);
+            second.requests *= scale.min(1.0);
+            if random.happens(0.5) {
+                std::mem::swap(&mut first.paths, &mut second.paths);
+            }
+            let first = first.run(self.resolution, self.noise, random);
+            let second = second.run(self.resolution, self.noise, random);
+            made.push((operation.name, change, first, second));
+        }
+        label(made, self.resolution)
+    }
+
+    fn scale(&self, random: &mut Random) -> f64 {
+        let factor = random.log_between(1.5, 16.0);
+        match self.work {
+            Work::Fixed => 1.0,
+            Work::Scaled => random.either_way(factor),
+        }
+    }
 }
 
 type Made = (&'static str, Change, Histogram, Histogram);
