@@ -10,6 +10,11 @@
 //! | [`Sliced`] | a profile with a timeline: the paper's four dimensions (§3.1.5) |
 //! | [`Correlated`] | a histogram of a value for each latency peak (§3.1.6) |
 //! | [`Capture`] | all of these together: what one run of a profiler yields |
+//! | [`recorder`] | records operations, one recorder for each thread; readers merge them |
+//! | [`text`] | the paper's text format (§5.8) |
+//! | [`json`] | JSON, which keeps everything |
+//! | [`openmetrics`] | export for Prometheus: classic and native histograms |
+//! | [`otlp`] | export for OpenTelemetry: exponential histograms |
 //!
 //! Invariants: pure: no clock, no I/O. Times are numbers that callers pass in; whoever reads the
 //! cycle counter or CLOCK_MONOTONIC says so in the profile's [`Unit`]. Every reading satisfies
@@ -22,10 +27,16 @@ mod capture;
 mod correlated;
 mod error;
 mod histogram;
+pub mod json;
+pub mod openmetrics;
+pub mod otlp;
 mod profile;
 pub mod recorder;
 mod resolution;
 mod sliced;
+#[cfg(test)]
+mod test_profiles;
+pub mod text;
 
 pub use capture::Capture;
 pub use correlated::{Correlated, Peak};
