@@ -20,6 +20,23 @@
 //! cycle counter or CLOCK_MONOTONIC says so in the profile's [`Unit`]. Every reading satisfies
 //! `entered = Σ buckets + in flight + dropped`, or [`Profile::check`] names the operation that does
 //! not. Bytes that are read are hostile: they give errors with line and field, never a panic.
+//!
+//! ```
+//! use trawl_histogram::recorder::{Plan, Recorders};
+//! use trawl_histogram::{Profile, Resolution, Unit, json};
+//!
+//! let mut plan = Plan::new(&Profile::new(Unit::Nanoseconds, Resolution::ONE));
+//! let read = plan.operation("read")?;
+//! let recorders = Recorders::new(plan)?;
+//! let mut recorder = recorders.start(); // one for each thread
+//! let call = recorder.enter(read, 1_000);
+//! recorder.leave(call, 6_000);
+//! let reading = recorders.read(None)?; // any thread, any time
+//! assert_eq!(reading.profile.get("read").map(|one| one.count(12)), Some(1));
+//! let text = json::write(&reading.into())?;
+//! # assert!(json::read(text.as_bytes()).is_ok());
+//! # Ok::<(), trawl_histogram::Error>(())
+//! ```
 
 #![forbid(unsafe_code)]
 
