@@ -56,6 +56,8 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-mount", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-remote", "trawl-table-service"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-apply", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
+    Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
+    Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -336,7 +338,7 @@ fn only_fenced_crates_may_be_unsafe() {
 /// The folders below `crates`, in the order in which data flows: a crate uses crates of its own
 /// folder and of those before it.
 const FOLDERS: &[&str] = &[
-    "base", "store", "walk", "watch", "ask", "tables", "remote", "faces",
+    "base", "store", "walk", "watch", "ask", "tables", "remote", "profile", "faces",
 ];
 
 /// Returns the position of a package's folder in [`FOLDERS`]; `None` for packages outside `crates`.
