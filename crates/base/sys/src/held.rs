@@ -67,7 +67,11 @@ impl Held {
 }
 
 fn joined(spawned: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
-    let ended = || Err(io::Error::other("the thread that starts a command panicked"));
+    let ended = || {
+        Err(io::Error::other(
+            "the thread that starts a command panicked",
+        ))
+    };
     spawned.join().unwrap_or_else(|_| ended())
 }
 
@@ -121,6 +125,9 @@ mod tests {
         let held = Held::start(Command::new("/bin/true")).unwrap();
         let Held { go, spawned, .. } = held;
         drop(go);
-        assert_eq!(joined(spawned).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(
+            joined(spawned).unwrap_err().kind(),
+            io::ErrorKind::BrokenPipe
+        );
     }
 }

@@ -6,9 +6,9 @@
  * programs on these tracepoints, and interrupts make no system calls.
  *
  * Helpers cost more than everything else here, since each is a call and a return, which mitigations
- * of speculation make slow. So each CPU has a slot with the state of the task that runs on it, which
- * is exchanged when the CPU switches tasks; entering and leaving a call touch only the slot. A
- * call that was switched out is kept in the task's own storage, which the kernel frees with the task.
+ * of speculation make slow. So each CPU has a slot with the state of the task that runs on it, and
+ * entering and leaving a call touch only the slot. When a task is switched out within a call, the
+ * call moves to the task's own storage, which the kernel frees with the task.
  *
  * For each system call: entered = sum of buckets + ended + dropped + calls in flight. `ended` are
  * calls that never return: exit(2), and those of threads that exec or a signal ends within one.
@@ -57,14 +57,17 @@ struct {
 	TYPE(value, struct call);
 } tasks SECTION(".maps");
 
-/* State of the task that runs on this CPU. */
+/* What is known of the task that runs on this CPU, and its call in flight. Each task's registers lie
+ * at one place of their own while it is in the kernel, so their address names the task, without a
+ * helper: if `regs` is another address, the slot is stale. */
 struct slot {
-	u64 start_ns;
+	u64 start_ns; /* 0: none in flight */
 	u32 number;
 	u32 tid;
 	u64 epoch;
 	u32 knowledge;
 	u32 is_stored; /* the call in flight is also in the task's storage */
+	u64 regs;
 };
 
 struct {
@@ -135,16 +138,43 @@ INLINE u32 known_number(void *regs, u64 number)
 	return number < NUMBERS ? number : CALL_OTHER;
 }
 
-/* The slot knows nothing of the current task: asks its storage. */
-INLINE void learn(struct slot *slot)
+/* The slot holds a call that is in no storage and whose task is not known any more: the kernel did
+ * not run `put_away` when the task was switched out. */
+INLINE void drop_unstored(struct slot *slot)
 {
+	if (!slot->start_ns || slot->is_stored)
+		return;
+	struct counters *all = counters_of(slot->number);
+	slot->start_ns = 0;
+	if (all)
+		all->dropped++;
+}
+
+/* The slot is stale: asks the storage of the current task. */
+INLINE void learn(struct slot *slot, u64 regs)
+{
+	drop_unstored(slot);
+	/* Before the storage is looked at: tasks may be marked meanwhile. */
 	u64 now = epoch;
 	struct task_struct *task = current_task();
 	struct call *stored = task_storage_get(&tasks, task, 0, filter == TREE ? 0 : CREATE);
 	slot->knowledge = stored ? FOLLOWED : FOREIGN;
+	slot->start_ns = stored ? stored->start_ns : 0;
+	slot->number = stored ? stored->number : 0;
+	slot->is_stored = slot->start_ns != 0;
 	slot->tid = task->pid;
-	slot->is_stored = 0;
 	slot->epoch = now;
+	slot->regs = regs;
+}
+
+INLINE void forget_stored(struct slot *slot)
+{
+	if (!slot->is_stored)
+		return;
+	struct call *stored = task_storage_get(&tasks, current_task(), 0, 0);
+	if (stored)
+		stored->start_ns = 0;
+	slot->is_stored = 0;
 }
 
 /* `entered` changes before the call is in flight, and `dropped`, `ended` and the buckets after it
@@ -155,8 +185,9 @@ int enter(u64 *context)
 	struct slot *slot = own_slot();
 	if (!slot)
 		return 0;
-	if (slot->epoch != epoch || (filter != TREE && slot->knowledge != FOLLOWED))
-		learn(slot);
+	if (slot->regs != context[0] || slot->epoch != epoch ||
+	    (filter != TREE && slot->knowledge != FOLLOWED))
+		learn(slot, context[0]);
 	if (filter == TREE && slot->knowledge != FOLLOWED)
 		return 0;
 	if (filter == CGROUP && current_ancestor_cgroup_id(cgroup_level) != cgroup_id)
@@ -170,11 +201,10 @@ int enter(u64 *context)
 		all->dropped++;
 		return 0;
 	}
-	/* A call that was not seen to return: an exit program did not run. */
+	/* A call that was not seen to return: the kernel did not run `leave`. */
 	if (slot->start_ns) {
-		struct counters *before = counters_of(slot->number);
-		if (before)
-			before->dropped++;
+		forget_stored(slot);
+		drop_unstored(slot);
 	}
 	slot->number = number;
 	slot->start_ns = ktime_get_ns();
@@ -220,22 +250,16 @@ INLINE u32 bucket_of(u64 latency_ns)
 	return log * resolution + within;
 }
 
-INLINE void forget_stored(struct slot *slot)
-{
-	if (!slot->is_stored)
-		return;
-	struct call *stored = task_storage_get(&tasks, current_task(), 0, 0);
-	if (stored)
-		stored->start_ns = 0;
-	slot->is_stored = 0;
-}
-
 SECTION("tp_btf/sys_exit")
 int leave(u64 *context)
 {
 	struct slot *slot = own_slot();
+	if (!slot)
+		return 0;
+	if (slot->regs != context[0])
+		learn(slot, context[0]);
 	/* The call began before the programs were attached, or is not to be counted. */
-	if (!slot || !slot->start_ns)
+	if (!slot->start_ns)
 		return 0;
 	u64 latency_ns = ktime_get_ns() - slot->start_ns;
 	u32 number = slot->number;
@@ -262,33 +286,27 @@ int leave(u64 *context)
 	return 0;
 }
 
-/* Exchanges the slot's contents: those of `previous` for those of `next`. */
+/* A task is switched out: its call in flight goes to its storage, and the slot is stale. */
 SECTION("tp_btf/sched_switch")
-int exchange(u64 *context)
+int put_away(u64 *context)
 {
 	struct task_struct *previous = (void *)context[1];
-	struct task_struct *next = (void *)context[2];
 	struct slot *slot = own_slot();
 	if (!slot)
 		return 0;
-	if (slot->start_ns && !slot->is_stored) {
+	slot->regs = 0;
+	if (!slot->start_ns)
+		return 0;
+	if (!slot->is_stored && slot->tid == (u32)previous->pid) {
 		struct call *stored = task_storage_get(&tasks, previous, 0, 0);
-		struct counters *all = counters_of(slot->number);
 		if (stored) {
 			stored->number = slot->number;
-			stored->tid = slot->tid;
 			stored->start_ns = slot->start_ns;
-		} else if (all) {
-			all->dropped++;
+			slot->is_stored = 1;
 		}
 	}
-	struct call *stored = next->pid ? task_storage_get(&tasks, next, 0, 0) : 0;
-	slot->tid = next->pid;
-	slot->epoch = epoch;
-	slot->knowledge = stored ? FOLLOWED : FOREIGN;
-	slot->start_ns = stored ? stored->start_ns : 0;
-	slot->number = stored ? stored->number : 0;
-	slot->is_stored = slot->start_ns != 0;
+	drop_unstored(slot);
+	slot->start_ns = 0;
 	return 0;
 }
 
@@ -310,7 +328,14 @@ SECTION("tp_btf/sched_process_exit")
 int end(u64 *context)
 {
 	struct slot *slot = own_slot();
-	if (!slot || !slot->start_ns)
+	struct task_struct *task = current_task();
+	if (!slot)
+		return 0;
+	if (slot->tid != (u32)task->pid || !slot->regs)
+		learn(slot, 0);
+	/* Another task may get the memory of these registers. */
+	slot->regs = 0;
+	if (!slot->start_ns)
 		return 0;
 	u32 number = slot->number;
 	slot->start_ns = 0;

@@ -3,11 +3,10 @@
 //!
 //! `cargo run --release -p trawl-kernel-profile --example overhead [CALLS [ROUNDS [RESOLUTION]]]`
 //!
-//! Prints, in nanoseconds a call: the medians of both, and the median, the least and the greatest of
+//! Prints, in nanoseconds of CPU time a call (so that other programs do not count): the medians of both, and the median, the least and the greatest of
 //! the differences of each pair; and what the readings say about the calls counted.
 
-use std::time::Instant;
-
+use rustix::time::{ClockId, clock_gettime};
 use trawl_histogram::Resolution;
 use trawl_kernel_profile::{Filter, SystemCalls};
 
@@ -22,7 +21,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut layer = SystemCalls::attach(&Filter::Tree(std::process::id()), resolution)?;
         with.push(time(calls));
         let reading = layer.read()?;
-        let counted = reading.profile.get("getppid").map_or(0, |one| one.counts().entered);
+        let counted = reading
+            .profile
+            .get("getppid")
+            .map_or(0, |one| one.counts().entered);
         if counted != calls || reading.missed > 0 {
             return Err(format!("{calls} calls, but {counted} counted").into());
         }
@@ -44,11 +46,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Returns nanoseconds a call.
+/// Returns nanoseconds of CPU time a call.
 fn time(calls: u64) -> f64 {
-    let begin = Instant::now();
+    let begin_ns = cpu_time_ns();
     for _ in 0..calls {
         std::hint::black_box(rustix::process::getppid());
     }
-    begin.elapsed().as_nanos() as f64 / calls as f64
+    (cpu_time_ns() - begin_ns) as f64 / calls as f64
+}
+
+fn cpu_time_ns() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

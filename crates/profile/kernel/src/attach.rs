@@ -18,7 +18,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/system_calls.o");
 /// Programs and their tracepoints, in the order in which they are attached: what follows tasks comes
 /// before what counts, and a call can be counted only once its end would be seen.
 pub(crate) const PROGRAMS: [(&str, &str); 5] = [
-    ("exchange", "sched_switch"),
+    ("put_away", "sched_switch"),
     ("end", "sched_process_exit"),
     ("follow", "sched_process_fork"),
     ("leave", "sys_exit"),

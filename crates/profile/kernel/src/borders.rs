@@ -30,7 +30,11 @@ impl Borders {
         for (bucket, cell) in cell_bucket.iter_mut().zip(0_u64..) {
             let begin = (1 << 63) | (cell << 57);
             *bucket = (1..in_octave)
-                .filter(|at| bucket_start.get(usize::from(*at)).is_some_and(|start| *start <= begin))
+                .filter(|at| {
+                    bucket_start
+                        .get(usize::from(*at))
+                        .is_some_and(|start| *start <= begin)
+                })
                 .count() as u8;
         }
         Borders {

@@ -107,8 +107,11 @@ fn cgroup(path: &Path) -> Result<Selection, KernelError> {
             cause: "the directory is not in the unified hierarchy (cgroup2)",
         });
     }
-    let is_same_mount =
-        |above: &&Path| above.metadata().is_ok_and(|above| above.dev() == found.dev());
+    let is_same_mount = |above: &&Path| {
+        above
+            .metadata()
+            .is_ok_and(|above| above.dev() == found.dev())
+    };
     let level = path.ancestors().skip(1).take_while(is_same_mount).count();
     Ok(Selection {
         kind: CGROUP,

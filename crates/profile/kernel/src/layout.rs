@@ -26,7 +26,16 @@ pub(crate) type CounterWords = [u64; 8];
 
 impl Counters {
     pub(crate) fn new(words: &CounterWords) -> Counters {
-        let [entered, ended, dropped, total_ns, complement_of_min_ns, max_ns, left, _] = *words;
+        let [
+            entered,
+            ended,
+            dropped,
+            total_ns,
+            complement_of_min_ns,
+            max_ns,
+            left,
+            _,
+        ] = *words;
         Counters {
             entered,
             ended,
@@ -69,7 +78,7 @@ impl Call {
 
     /// `struct slot`: `None` if no call is in flight there, or if the task's storage has it.
     pub(crate) fn from_slot(words: &SlotWords) -> Option<Call> {
-        let [start_ns, number_and_tid, _, knowledge_and_stored] = *words;
+        let [start_ns, number_and_tid, _, knowledge_and_stored, _] = *words;
         let is_stored = knowledge_and_stored >> 32 != 0;
         (start_ns != 0 && !is_stored).then_some(Call {
             tid: (number_and_tid >> 32) as u32,
@@ -80,4 +89,4 @@ impl Call {
 }
 
 /// Words of `struct slot`.
-pub(crate) type SlotWords = [u64; 4];
+pub(crate) type SlotWords = [u64; 5];

@@ -7,7 +7,10 @@
 #[must_use]
 pub fn name_of(number: u32) -> Option<&'static str> {
     let found = TABLE.binary_search_by_key(&number, |(number, _)| *number);
-    found.ok().and_then(|at| TABLE.get(at)).map(|(_, name)| *name)
+    found
+        .ok()
+        .and_then(|at| TABLE.get(at))
+        .map(|(_, name)| *name)
 }
 
 /// Returns the number of the system call with this name; `None` if the architecture has none.

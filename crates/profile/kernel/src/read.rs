@@ -10,9 +10,7 @@ use trawl_histogram::{Counts, Histogram, Profile, Resolution, Unit};
 use crate::attach::{IN_FLIGHT, PROGRAMS, walk};
 use crate::balance::{self, Balance, Sum};
 use crate::error::KernelError;
-use crate::layout::{
-    CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters, ROW, SlotWords,
-};
+use crate::layout::{CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters, ROW, SlotWords};
 use crate::names;
 
 /// What a layer has counted since it was attached.
@@ -101,7 +99,11 @@ fn add(
         entered: after.entered.max(left),
         left,
         dropped,
-        total: read.counters.iter().map(|one| u128::from(one.total_ns)).sum(),
+        total: read
+            .counters
+            .iter()
+            .map(|one| u128::from(one.total_ns))
+            .sum(),
         min: read.counters.iter().filter_map(|one| one.min_ns).min(),
         max: read.counters.iter().map(|one| one.max_ns).max(),
     };
@@ -153,11 +155,7 @@ fn all_counters(programs: &Ebpf) -> Result<Vec<Sum>, KernelError> {
 }
 
 /// Reads a system call, again if its counters change meanwhile, until its buckets fit its counters.
-fn read_call(
-    programs: &Ebpf,
-    number: u32,
-    resolution: Resolution,
-) -> Result<Read, KernelError> {
+fn read_call(programs: &Ebpf, number: u32, resolution: Resolution) -> Result<Read, KernelError> {
     let map = counter_map(programs)?;
     let mut seen = counters(&map, number)?;
     let mut buckets = Vec::new();
@@ -205,7 +203,9 @@ fn read_buckets(
 const COUNTERS: &str = "counters";
 
 fn counter_map(programs: &Ebpf) -> Result<CounterMap<'_>, KernelError> {
-    let map = programs.map(COUNTERS).ok_or(KernelError::Object(COUNTERS))?;
+    let map = programs
+        .map(COUNTERS)
+        .ok_or(KernelError::Object(COUNTERS))?;
     CounterMap::try_from(map).map_err(|source| KernelError::Map {
         map: COUNTERS,
         source,
@@ -263,7 +263,9 @@ fn missed(programs: &Ebpf) -> Result<u64, KernelError> {
             .lines()
             .find_map(|line| line.strip_prefix("recursion_misses:"));
         // Kernels before 5.12 do not say.
-        missed += count.and_then(|count| count.trim().parse().ok()).unwrap_or(0);
+        missed += count
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or(0);
     }
     Ok(missed)
 }
