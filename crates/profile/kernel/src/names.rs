@@ -3,6 +3,14 @@
 //! Source: `arch/x86/entry/syscalls/syscall_64.tbl` and `scripts/syscall.tbl` of the kernel, as
 //! `linux-raw-sys` 0.12.1 gives them. Numbers never change; newer kernels add some at the end.
 
+#[cfg(target_arch = "aarch64")]
+use ARM64 as TABLE;
+#[cfg(target_arch = "x86_64")]
+use X86_64 as TABLE;
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+static TABLE: &[(u32, &str)] = &[];
+
 /// Returns the name of a system call of 64-bit programs; `None` if the number has none here.
 #[must_use]
 pub fn name_of(number: u32) -> Option<&'static str> {
@@ -21,8 +29,8 @@ pub fn number_of(name: &str) -> Option<u32> {
 }
 
 #[rustfmt::skip]
-#[cfg(target_arch = "x86_64")]
-static TABLE: &[(u32, &str)] = &[
+#[cfg(any(test, target_arch = "x86_64"))]
+static X86_64: &[(u32, &str)] = &[
     (0, "read"),
     (1, "write"),
     (2, "open"),
@@ -408,8 +416,8 @@ static TABLE: &[(u32, &str)] = &[
 ];
 
 #[rustfmt::skip]
-#[cfg(target_arch = "aarch64")]
-static TABLE: &[(u32, &str)] = &[
+#[cfg(any(test, target_arch = "aarch64"))]
+static ARM64: &[(u32, &str)] = &[
     (0, "io_setup"),
     (1, "io_destroy"),
     (2, "io_submit"),
@@ -737,5 +745,58 @@ static TABLE: &[(u32, &str)] = &[
     (469, "file_setattr"),
 ];
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-static TABLE: &[(u32, &str)] = &[];
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The C library's headers, which come from the kernel and know at least some of the calls.
+    const HEADERS: [(&str, &[(u32, &str)]); 2] = [
+        ("/usr/include/x86_64-linux-gnu/asm/unistd_64.h", X86_64),
+        ("/usr/include/asm-generic/unistd.h", ARM64),
+    ];
+
+    #[test]
+    fn numbers_are_those_of_the_kernels_headers() {
+        for (path, table) in HEADERS {
+            let Ok(header) = std::fs::read_to_string(path) else {
+                eprintln!("skipped, because {path} is not installed");
+                continue;
+            };
+            let mut compared = 0;
+            for line in header.lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let [_, name, number] = words[..] else {
+                    continue;
+                };
+                let (Some(name), Ok(number)) = (name.strip_prefix("__NR_"), number.parse::<u32>())
+                else {
+                    continue;
+                };
+                let found = table.iter().find(|(_, known)| *known == name);
+                // Some names are only for 32-bit programs, or count the calls.
+                if let Some((found, _)) = found {
+                    assert_eq!(*found, number, "{name} in {path}");
+                    compared += 1;
+                }
+            }
+            assert!(compared > 250, "{compared} names compared with {path}");
+        }
+    }
+
+    #[test]
+    fn tables_are_sorted_and_without_gaps_of_common_calls() {
+        for table in [X86_64, ARM64] {
+            assert!(table.is_sorted_by(|a, b| a.0 < b.0));
+            let common: Vec<u32> = table
+                .iter()
+                .map(|one| one.0)
+                .filter(|n| *n >= 424)
+                .collect();
+            // 453 is x86's own map_shadow_stack.
+            let expected = (424..=469).filter(|n| *n != 453 || common.contains(n));
+            assert!(common.iter().copied().eq(expected));
+        }
+        assert_eq!(number_of("getppid").and_then(name_of), Some("getppid"));
+        assert_eq!(name_of(509), None);
+    }
+}
