@@ -35,6 +35,7 @@
 //! | [`become_user`] | work done as another user |
 //! | [`child`] | starting commands beside this process, signalling and awaiting them |
 //! | [`command`] | running commands and waiting for them |
+//! | [`held`] | commands that wait before they execute |
 //! | [`enclosure`] | commands in a mount namespace of their own |
 //! | [`own_id()`] | the id of this process, without a system call |
 //! | [`process`] | limits, resource use, the clock |
@@ -71,6 +72,7 @@ pub mod far;
 pub mod file;
 pub mod filesystem;
 pub mod handle;
+pub mod held;
 pub mod identity;
 pub mod inherited;
 pub mod link;

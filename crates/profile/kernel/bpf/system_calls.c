@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+/*
+ * Latencies of system calls, counted where they happen.
+ *
+ * Each CPU has its own counters, so nothing is atomic: the kernel disables preemption around
+ * programs on these tracepoints, and interrupts make no system calls.
+ *
+ * Helpers cost more than everything else here, since each is a call and a return, which mitigations
+ * of speculation make slow. So each CPU has a slot with the state of the task that runs on it, and
+ * entering and leaving a call touch only the slot. When a task is switched out within a call, the
+ * call moves to the task's own storage, which the kernel frees with the task.
+ *
+ * For each system call: entered = sum of buckets + ended + dropped + calls in flight. `ended` are
+ * calls that never return: exit(2), and those of threads that exec or a signal ends within one.
+ * Calls in flight are found by walking slots and tasks, independently of the counters.
+ */
+#include "kernel.h"
+
+enum {
+	NUMBERS = 510, /* system calls 0 to 509 */
+	CALL_32BIT = 510, /* calls of 32-bit programs, which have other numbers */
+	CALL_OTHER = 511, /* any other number */
+	CALLS = 512,
+	ROW = 64, /* buckets in one element of the map */
+	OCTAVE_CELLS = 64,
+};
+enum { TREE = 0, CGROUP = 1, EVERYTHING = 2 };
+enum { UNKNOWN = 0, FOLLOWED = 1, FOREIGN = 2 };
+
+/* Set before the programs are loaded; the kernel then removes the branches not taken. */
+volatile const u32 filter = EVERYTHING;
+volatile const s32 root_pid = 0;
+volatile const u64 cgroup_id = 0;
+volatile const u32 cgroup_level = 0;
+/* Buckets per power of two, 1 to 8. */
+volatile const u32 resolution = 1;
+/* For each 64th of an octave, the bucket in which it begins; and where each bucket begins, as
+ * 2^63 * 2^(bucket / resolution), rounded up. */
+volatile const u8 cell_bucket[OCTAVE_CELLS] = {};
+volatile const u64 bucket_start[16] = {};
+
+/* Changes when tasks have been marked, which makes the slots' knowledge stale. */
+volatile u64 epoch = 1;
+/* Processes and threads that could not be followed, for want of memory. */
+u64 lost_tasks = 0;
+
+struct call {
+	u64 start_ns; /* 0: none in flight */
+	u32 number;
+	u32 tid;
+};
+
+struct {
+	NUMBER(type, MAP_TASK_STORAGE);
+	NUMBER(map_flags, NO_PREALLOCATION);
+	TYPE(key, int);
+	TYPE(value, struct call);
+} tasks SECTION(".maps");
+
+/* What is known of the task that runs on this CPU, and its call in flight. Each task's registers lie
+ * at one place of their own while it is in the kernel, so their address names the task, without a
+ * helper: if `regs` is another address, the slot is stale. */
+struct slot {
+	u64 start_ns; /* 0: none in flight */
+	u32 number;
+	u32 tid;
+	u64 epoch;
+	u32 knowledge;
+	u32 is_stored; /* the call in flight is also in the task's storage */
+	u64 regs;
+};
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct slot);
+} slots SECTION(".maps");
+
+struct counters {
+	u64 entered;
+	u64 ended;
+	u64 dropped;
+	u64 total_ns;
+	u64 complement_of_min_ns; /* so that 0 means none */
+	u64 max_ns;
+	u64 left; /* changes after the bucket: a reader sees whether it has read all buckets */
+	u64 unused; /* fills a cache line */
+};
+
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, CALLS);
+	TYPE(key, u32);
+	TYPE(value, struct counters);
+} counters SECTION(".maps");
+
+struct row {
+	u64 count[ROW];
+};
+
+/* `resolution` rows for each system call; the loader sets the number of entries. */
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, CALLS);
+	TYPE(key, u32);
+	TYPE(value, struct row);
+} buckets SECTION(".maps");
+
+char terms[] SECTION("license") = "Dual MIT/GPL";
+
+INLINE struct slot *own_slot(void)
+{
+	u32 zero = 0;
+	return map_lookup(&slots, &zero);
+}
+
+INLINE struct counters *counters_of(u32 number)
+{
+	return map_lookup(&counters, &number);
+}
+
+INLINE int is_32bit(void *regs)
+{
+	struct pt_regs___x86 *x86 = regs;
+	struct pt_regs___arm64 *arm64 = regs;
+	if (HAS_MEMBER(x86->cs))
+		return x86->cs == 0x23;
+	if (HAS_MEMBER(arm64->pstate))
+		return (arm64->pstate & 0x10) != 0;
+	return 0;
+}
+
+INLINE u32 known_number(void *regs, u64 number)
+{
+	if (is_32bit(regs))
+		return CALL_32BIT;
+	return number < NUMBERS ? number : CALL_OTHER;
+}
+
+/* The slot holds a call that is in no storage and whose task is not known any more: the kernel did
+ * not run `put_away` when the task was switched out. */
+INLINE void drop_unstored(struct slot *slot)
+{
+	if (!slot->start_ns || slot->is_stored)
+		return;
+	struct counters *all = counters_of(slot->number);
+	slot->start_ns = 0;
+	if (all)
+		all->dropped++;
+}
+
+/* The slot is stale: asks the storage of the current task. */
+INLINE void learn(struct slot *slot, u64 regs)
+{
+	drop_unstored(slot);
+	/* Before the storage is looked at: tasks may be marked meanwhile. */
+	u64 now = epoch;
+	struct task_struct *task = current_task();
+	struct call *stored = task_storage_get(&tasks, task, 0, filter == TREE ? 0 : CREATE);
+	slot->knowledge = stored ? FOLLOWED : FOREIGN;
+	slot->start_ns = stored ? stored->start_ns : 0;
+	slot->number = stored ? stored->number : 0;
+	slot->is_stored = slot->start_ns != 0;
+	slot->tid = task->pid;
+	slot->epoch = now;
+	slot->regs = regs;
+}
+
+INLINE void forget_stored(struct slot *slot)
+{
+	if (!slot->is_stored)
+		return;
+	struct call *stored = task_storage_get(&tasks, current_task(), 0, 0);
+	if (stored)
+		stored->start_ns = 0;
+	slot->is_stored = 0;
+}
+
+/* `entered` changes before the call is in flight, and `dropped`, `ended` and the buckets after it
+ * is not any more: a reader that looks at them in the opposite order counts no call twice. */
+SECTION("tp_btf/sys_enter")
+int enter(u64 *context)
+{
+	struct slot *slot = own_slot();
+	if (!slot)
+		return 0;
+	if (slot->regs != context[0] || slot->epoch != epoch ||
+	    (filter != TREE && slot->knowledge != FOLLOWED))
+		learn(slot, context[0]);
+	if (filter == TREE && slot->knowledge != FOLLOWED)
+		return 0;
+	if (filter == CGROUP && current_ancestor_cgroup_id(cgroup_level) != cgroup_id)
+		return 0;
+	u32 number = known_number((void *)context[0], context[1]);
+	struct counters *all = counters_of(number);
+	if (!all)
+		return 0;
+	all->entered++;
+	if (filter != TREE && slot->knowledge != FOLLOWED) {
+		all->dropped++;
+		return 0;
+	}
+	/* A call that was not seen to return: the kernel did not run `leave`. */
+	if (slot->start_ns) {
+		forget_stored(slot);
+		drop_unstored(slot);
+	}
+	slot->number = number;
+	slot->start_ns = ktime_get_ns();
+	return 0;
+}
+
+INLINE u32 log2_of(u64 value)
+{
+	u32 log = 0;
+	if (value >> 32) {
+		log = 32;
+		value >>= 32;
+	}
+	if (value >> 16) {
+		log += 16;
+		value >>= 16;
+	}
+	if (value >> 8) {
+		log += 8;
+		value >>= 8;
+	}
+	if (value >> 4) {
+		log += 4;
+		value >>= 4;
+	}
+	if (value >> 2) {
+		log += 2;
+		value >>= 2;
+	}
+	return log + (value >> 1);
+}
+
+/* The bucket b with 2^b <= latency^resolution < 2^(b+1). */
+INLINE u32 bucket_of(u64 latency_ns)
+{
+	u32 log = log2_of(latency_ns);
+	if (resolution == 1)
+		return log;
+	u64 scaled = latency_ns << (63 - log);
+	u32 within = cell_bucket[(scaled >> 57) & (OCTAVE_CELLS - 1)] & 7;
+	if (scaled >= bucket_start[within + 1])
+		within++;
+	return log * resolution + within;
+}
+
+SECTION("tp_btf/sys_exit")
+int leave(u64 *context)
+{
+	struct slot *slot = own_slot();
+	if (!slot)
+		return 0;
+	if (slot->regs != context[0])
+		learn(slot, context[0]);
+	/* The call began before the programs were attached, or is not to be counted. */
+	if (!slot->start_ns)
+		return 0;
+	u64 latency_ns = ktime_get_ns() - slot->start_ns;
+	u32 number = slot->number;
+	slot->start_ns = 0;
+	forget_stored(slot);
+	struct counters *all = counters_of(number);
+	if (!all)
+		return 0;
+	all->total_ns += latency_ns;
+	if (~latency_ns > all->complement_of_min_ns)
+		all->complement_of_min_ns = ~latency_ns;
+	if (latency_ns > all->max_ns)
+		all->max_ns = latency_ns;
+	/* A latency of 0 counts as 1. */
+	u32 bucket = bucket_of(latency_ns | !latency_ns);
+	u32 index = number * resolution + bucket / ROW;
+	struct row *row = map_lookup(&buckets, &index);
+	if (row) {
+		row->count[bucket % ROW]++;
+		all->left++;
+	} else {
+		all->dropped++;
+	}
+	return 0;
+}
+
+/* A task is switched out: its call in flight goes to its storage, and the slot is stale. */
+SECTION("tp_btf/sched_switch")
+int put_away(u64 *context)
+{
+	struct task_struct *previous = (void *)context[1];
+	struct slot *slot = own_slot();
+	if (!slot)
+		return 0;
+	slot->regs = 0;
+	if (!slot->start_ns)
+		return 0;
+	if (!slot->is_stored && slot->tid == (u32)previous->pid) {
+		struct call *stored = task_storage_get(&tasks, previous, 0, 0);
+		if (stored) {
+			stored->number = slot->number;
+			stored->start_ns = slot->start_ns;
+			slot->is_stored = 1;
+		}
+	}
+	drop_unstored(slot);
+	slot->start_ns = 0;
+	return 0;
+}
+
+/* Children and threads of followed tasks are followed from their first instruction. */
+SECTION("tp_btf/sched_process_fork")
+int follow(u64 *context)
+{
+	struct task_struct *parent = (void *)context[0];
+	struct task_struct *child = (void *)context[1];
+	if (filter != TREE || !task_storage_get(&tasks, parent, 0, 0))
+		return 0;
+	if (!task_storage_get(&tasks, child, 0, CREATE))
+		__sync_fetch_and_add(&lost_tasks, 1);
+	return 0;
+}
+
+/* A thread that ends within a call, as in exit(2), never leaves it. */
+SECTION("tp_btf/sched_process_exit")
+int end(u64 *context)
+{
+	struct slot *slot = own_slot();
+	struct task_struct *task = current_task();
+	if (!slot)
+		return 0;
+	if (slot->tid != (u32)task->pid || !slot->regs)
+		learn(slot, 0);
+	/* Another task may get the memory of these registers. */
+	slot->regs = 0;
+	if (!slot->start_ns)
+		return 0;
+	u32 number = slot->number;
+	slot->start_ns = 0;
+	forget_stored(slot);
+	struct counters *all = counters_of(number);
+	if (all)
+		all->ended++;
+	return 0;
+}
+
+/* The process number of a task as the reader of the iterator sees it. */
+INLINE s32 number_for_reader(struct task_struct *task)
+{
+	u32 level = current_task()->thread_pid->level;
+	struct pid *pid = task->thread_pid;
+	struct upid *first = pid->numbers;
+	u32 size = __builtin_preserve_field_info(pid->numbers[0], 1);
+	s32 number = 0;
+	if (!pid)
+		return 0;
+	probe_read_kernel(&number, sizeof(number), (void *)first + (u64)level * size + OFFSET_OF(first->nr));
+	return number;
+}
+
+INLINE int is_followed(struct task_struct *task)
+{
+	return task && task_storage_get(&tasks, task, 0, 0) != 0;
+}
+
+/* Marks the process tree below `root_pid`, and writes one byte for each task marked. A pass that
+ * marks nothing has seen all: children of marked tasks are marked when they are made. */
+SECTION("iter/task")
+int mark(struct bpf_iter__task *context)
+{
+	struct seq_file *seq = context->meta->seq;
+	struct task_struct *task = context->task;
+	if (!task) {
+		__sync_fetch_and_add(&epoch, 1);
+		return 0;
+	}
+	if (is_followed(task))
+		return 0;
+	struct task_struct *leader = task->group_leader;
+	struct task_struct *parent = task->real_parent;
+	if (number_for_reader(leader) != root_pid && !is_followed(leader) && !is_followed(parent) &&
+	    !is_followed(parent->group_leader))
+		return 0;
+	u8 one = 1;
+	if (task_storage_get(&tasks, task, 0, CREATE))
+		seq_write(seq, &one, sizeof(one));
+	else
+		__sync_fetch_and_add(&lost_tasks, 1);
+	return 0;
+}
+
+/* Writes the calls in flight of tasks that were switched out within one. */
+SECTION("iter/task")
+int in_flight(struct bpf_iter__task *context)
+{
+	struct seq_file *seq = context->meta->seq;
+	struct task_struct *task = context->task;
+	if (!task)
+		return 0;
+	struct call *stored = task_storage_get(&tasks, task, 0, 0);
+	if (!stored)
+		return 0;
+	struct call copy = {};
+	copy.start_ns = stored->start_ns;
+	copy.number = stored->number;
+	copy.tid = task->pid;
+	if (copy.start_ns)
+		seq_write(seq, &copy, sizeof(copy));
+	return 0;
+}

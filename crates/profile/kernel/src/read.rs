@@ -1,0 +1,271 @@
+//! Reads the counters and makes a profile of them.
+
+use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
+
+use aya::Ebpf;
+use aya::maps::{Array, MapData, PerCpuArray};
+use trawl_histogram::{Counts, Histogram, Profile, Resolution, Unit};
+
+use crate::attach::{IN_FLIGHT, PROGRAMS, walk};
+use crate::balance::{self, Balance, Sum};
+use crate::error::KernelError;
+use crate::layout::{CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters, ROW, SlotWords};
+use crate::names;
+
+/// What a layer has counted since it was attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Reading {
+    /// The operations. An operation's dropped calls include those that ended with their thread.
+    pub profile: Profile,
+    /// Calls that never return, by operation: exit(2), and calls in which a thread was ended.
+    pub ended: BTreeMap<String, u64>,
+    /// Whether no call entered or left during the reading, so that each operation's counts are exact
+    /// to one moment. Otherwise they are off by at most the calls of the reading's duration.
+    pub is_still: bool,
+    /// Events for which the kernel ran no program; 0 unless programs of other tracers call into ours.
+    pub missed: u64,
+    /// Processes and threads that could not be followed, for want of memory.
+    pub lost_tasks: u64,
+}
+
+/// How often a system call's counters are read again if they change meanwhile.
+const ATTEMPTS: u32 = 8;
+
+type CounterMap<'m> = PerCpuArray<&'m MapData, CounterWords>;
+type BucketMap<'m> = PerCpuArray<&'m MapData, [u64; ROW]>;
+
+/// One system call's counters and buckets, over all CPUs.
+struct Read {
+    counters: Vec<Counters>,
+    buckets: Vec<u64>,
+}
+
+pub(crate) fn read(programs: &mut Ebpf, resolution: Resolution) -> Result<Reading, KernelError> {
+    let before = all_counters(programs)?;
+    let in_flight = calls_in_flight(programs)?;
+    let mut reading = Reading {
+        profile: Profile::new(Unit::Nanoseconds, resolution),
+        ended: BTreeMap::new(),
+        is_still: true,
+        missed: missed(programs)?,
+        lost_tasks: lost_tasks(programs)?,
+    };
+    for (number, before) in (0..CALLS).zip(before) {
+        let read = read_call(programs, number, resolution)?;
+        if !read.counters.iter().any(|one| one.entered > 0) {
+            continue;
+        }
+        let in_flight = in_flight.get(&number).copied().unwrap_or(0);
+        add(&mut reading, number, before, &read, in_flight)?;
+    }
+    Ok(reading)
+}
+
+/// Checks one system call and adds it to a reading.
+fn add(
+    reading: &mut Reading,
+    number: u32,
+    before: Sum,
+    read: &Read,
+    in_flight: u64,
+) -> Result<(), KernelError> {
+    let operation = name(number);
+    let after = Sum::of(&read.counters);
+    let recorded: u64 = read.buckets.iter().sum();
+    let slack = read.counters.len() as u64;
+    let balance = balance::check(before, after, in_flight, slack);
+    let ended: u64 = read.counters.iter().map(|one| one.ended).sum();
+    let dropped = read.counters.iter().map(|one| one.dropped).sum::<u64>() + ended;
+    if balance == Balance::Broken {
+        return Err(KernelError::Unbalanced {
+            operation,
+            entered: after.entered,
+            recorded,
+            in_flight,
+            dropped,
+        });
+    }
+    let left = recorded + dropped;
+    // The independent count, so that the histogram's own check is one of it as well.
+    let left = match balance {
+        Balance::Exact => after.entered - in_flight,
+        _ => left,
+    };
+    reading.is_still &= balance == Balance::Exact && left == recorded + dropped;
+    let counts = Counts {
+        carried: 0,
+        entered: after.entered.max(left),
+        left,
+        dropped,
+        total: read
+            .counters
+            .iter()
+            .map(|one| u128::from(one.total_ns))
+            .sum(),
+        min: read.counters.iter().filter_map(|one| one.min_ns).min(),
+        max: read.counters.iter().map(|one| one.max_ns).max(),
+    };
+    let histogram = histogram(reading.profile.resolution(), counts, read, &operation)?;
+    reading.profile.insert(&operation, histogram)?;
+    if ended > 0 {
+        reading.ended.insert(operation, ended);
+    }
+    Ok(())
+}
+
+/// Returns the histogram; extremes that are newer than the buckets count as unknown.
+fn histogram(
+    resolution: Resolution,
+    mut counts: Counts,
+    read: &Read,
+    operation: &str,
+) -> Result<Histogram, KernelError> {
+    let first = read.buckets.iter().position(|count| *count > 0);
+    let last = read.buckets.iter().rposition(|count| *count > 0);
+    let lies_in = |latency: &u64, at| Some(usize::from(resolution.bucket(*latency))) == at;
+    counts.min = counts.min.filter(|latency| lies_in(latency, first));
+    counts.max = counts.max.filter(|latency| lies_in(latency, last));
+    if last.is_none() {
+        counts.total = 0;
+    }
+    let made = Histogram::from_parts(resolution, counts, read.buckets.clone());
+    let named = |source| trawl_histogram::Error::Operation {
+        operation: operation.to_owned(),
+        source,
+    };
+    Ok(made.map_err(named)?)
+}
+
+/// Returns the name of a row of counters: the system call's, without white space.
+fn name(number: u32) -> String {
+    match (number, names::name_of(number)) {
+        (CALL_32BIT, _) => "32-bit".to_owned(),
+        (CALL_OTHER, _) => "unknown".to_owned(),
+        (_, Some(name)) => name.to_owned(),
+        (_, None) => format!("call-{number}"),
+    }
+}
+
+fn all_counters(programs: &Ebpf) -> Result<Vec<Sum>, KernelError> {
+    let map = counter_map(programs)?;
+    let sum = |number| counters(&map, number).map(|counters| Sum::of(&counters));
+    (0..CALLS).map(sum).collect()
+}
+
+/// Reads a system call, again if its counters change meanwhile, until its buckets fit its counters.
+fn read_call(programs: &Ebpf, number: u32, resolution: Resolution) -> Result<Read, KernelError> {
+    let map = counter_map(programs)?;
+    let mut seen = counters(&map, number)?;
+    let mut buckets = Vec::new();
+    if seen.iter().all(|one| one.entered == 0) {
+        return Ok(Read {
+            counters: seen,
+            buckets,
+        });
+    }
+    for _ in 0..ATTEMPTS {
+        buckets = read_buckets(programs, number, resolution)?;
+        let now = counters(&map, number)?;
+        let left: u64 = now.iter().map(|one| one.left).sum();
+        let is_whole = now == seen && left == buckets.iter().sum::<u64>();
+        seen = now;
+        if is_whole {
+            break;
+        }
+    }
+    Ok(Read {
+        counters: seen,
+        buckets,
+    })
+}
+
+fn read_buckets(
+    programs: &Ebpf,
+    number: u32,
+    resolution: Resolution,
+) -> Result<Vec<u64>, KernelError> {
+    const MAP: &str = "buckets";
+    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
+    let failed = |source| KernelError::Map { map: MAP, source };
+    let map = BucketMap::try_from(map).map_err(failed)?;
+    let rows = u32::from(resolution.get());
+    let mut buckets = Vec::with_capacity(resolution.buckets());
+    for row in 0..rows {
+        let of_cpus = map.get(&(number * rows + row), 0).map_err(failed)?;
+        let sum = |at: usize| of_cpus.iter().filter_map(|one| one.get(at)).sum::<u64>();
+        buckets.extend((0..ROW).map(sum));
+    }
+    Ok(buckets)
+}
+
+const COUNTERS: &str = "counters";
+
+fn counter_map(programs: &Ebpf) -> Result<CounterMap<'_>, KernelError> {
+    let map = programs
+        .map(COUNTERS)
+        .ok_or(KernelError::Object(COUNTERS))?;
+    CounterMap::try_from(map).map_err(|source| KernelError::Map {
+        map: COUNTERS,
+        source,
+    })
+}
+
+fn counters(map: &CounterMap<'_>, number: u32) -> Result<Vec<Counters>, KernelError> {
+    let of_cpus = map.get(&number, 0).map_err(|source| KernelError::Map {
+        map: COUNTERS,
+        source,
+    })?;
+    Ok(of_cpus.iter().map(Counters::new).collect())
+}
+
+/// Returns the number of calls in flight by system call. A call moves from its CPU's slot to its
+/// task's storage, never back; so slots are read first, and what is found twice counts once.
+fn calls_in_flight(programs: &mut Ebpf) -> Result<BTreeMap<u32, u64>, KernelError> {
+    const MAP: &str = "slots";
+    let failed = |source| KernelError::Map { map: MAP, source };
+    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
+    let map: PerCpuArray<_, SlotWords> = PerCpuArray::try_from(map).map_err(failed)?;
+    let slots = map.get(&0, 0).map_err(failed)?;
+    let mut calls: Vec<Call> = slots.iter().filter_map(Call::from_slot).collect();
+    let walked = walk(programs, IN_FLIGHT)?;
+    let (records, _) = walked.as_chunks::<{ Call::BYTES }>();
+    calls.extend(records.iter().map(Call::from_bytes));
+    calls.sort_unstable();
+    calls.dedup_by_key(|call| (call.tid, call.start_ns));
+    let mut by_number = BTreeMap::new();
+    for call in calls {
+        *by_number.entry(call.number).or_default() += 1;
+    }
+    Ok(by_number)
+}
+
+fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
+    const MAP: &str = ".bss";
+    let failed = |source| KernelError::Map { map: MAP, source };
+    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
+    let map: Array<_, u64> = Array::try_from(map).map_err(failed)?;
+    map.get(&0, 0).map_err(failed)
+}
+
+/// Returns how often the kernel skipped a program because it was already running on that CPU.
+fn missed(programs: &Ebpf) -> Result<u64, KernelError> {
+    let mut missed = 0;
+    for (name, target) in PROGRAMS {
+        let program = programs.program(name).ok_or(KernelError::Object(name))?;
+        let fd = program.fd();
+        let fd = fd.map_err(|error| crate::diagnosis::of_program(name, target, error))?;
+        let number = std::os::fd::AsFd::as_fd(fd).as_raw_fd();
+        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
+        let info = info.map_err(KernelError::Walk)?;
+        let count = info
+            .lines()
+            .find_map(|line| line.strip_prefix("recursion_misses:"));
+        // Kernels before 5.12 do not say.
+        missed += count
+            .and_then(|count| count.trim().parse().ok())
+            .unwrap_or(0);
+    }
+    Ok(missed)
+}

@@ -1,0 +1,46 @@
+//! The committed object is what its source compiles to.
+
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_object_is_compiled_from_its_source() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let needed = std::fs::read_to_string(source.join("compiler")).expect("the version is stated");
+    let needed = needed.trim();
+    let Ok(version) = Command::new("clang").arg("--version").output() else {
+        eprintln!("skipped, because clang is not installed ({needed} is needed)");
+        return;
+    };
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    if !version
+        .lines()
+        .next()
+        .is_some_and(|line| line.contains(needed))
+    {
+        eprintln!("skipped, because the object needs {needed}, and this is {version}");
+        return;
+    }
+    if Command::new("llvm-strip")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        eprintln!("skipped, because llvm-strip is not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let compiled = directory.path().join("system_calls.o");
+    let status = Command::new("sh")
+        .arg(source.join("compile.sh"))
+        .arg(&compiled)
+        .status()
+        .expect("sh runs");
+    assert!(status.success());
+    let is_same = std::fs::read(compiled).expect("it was compiled")
+        == std::fs::read(source.join("system_calls.o")).expect("it is committed");
+    assert!(
+        is_same,
+        "bpf/system_calls.o is stale: compile it with bpf/compile.sh"
+    );
+}
