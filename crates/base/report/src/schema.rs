@@ -20,8 +20,8 @@ pub struct Schema {
     pub fields: &'static [Field],
     /// The forms in which the rows are printed, besides text.
     pub forms: &'static [Form],
-    /// Command lines that print such rows, without the program's name and the form. Tests run them
-    /// in a tree of odd names.
+    /// Command lines that print such rows, without the program's name. The option of the form comes
+    /// after the first word, or in the place of `{form}`. Tests run them in a tree of odd names.
     pub samples: &'static [&'static str],
 }
 

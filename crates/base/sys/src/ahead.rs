@@ -198,6 +198,13 @@ pub fn will_need(file: impl AsFd, offset: u64, length_bytes: u64) -> Result<(), 
     advise(file, offset, length_bytes, Advice::WillNeed)
 }
 
+/// Has the kernel drop what it keeps of a file in memory, as far as that is not dirty or mapped.
+///
+/// Source: `POSIX_FADV_DONTNEED`, <https://man7.org/linux/man-pages/man2/posix_fadvise.2.html>
+pub fn drop_cached(file: impl AsFd) -> Result<(), SysError> {
+    advise(file, 0, 0, Advice::DontNeed)
+}
+
 fn advise(file: impl AsFd, offset: u64, length: u64, advice: Advice) -> Result<(), SysError> {
     rustix::fs::fadvise(file, offset, NonZeroU64::new(length), advice).named(Op::Fadvise)
 }

@@ -194,6 +194,21 @@ pub fn watch_end(child: &std::process::Child) -> io::Result<std::os::fd::OwnedFd
     Ok(watched?)
 }
 
+/// Returns a descriptor that becomes readable when the process of this number ends, which need not be
+/// a child.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/pidfd_open.2.html>
+///
+/// # Errors
+/// Fails if there is no such process.
+pub fn watch_process(process: u32) -> io::Result<std::os::fd::OwnedFd> {
+    let number = i32::try_from(process).ok();
+    let pid = number.and_then(rustix::process::Pid::from_raw);
+    let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+    let watched = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty());
+    Ok(watched?)
+}
+
 /// Sends a signal to the process of a descriptor from [`watch_end`].
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/pidfd_send_signal.2.html>

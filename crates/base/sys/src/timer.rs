@@ -10,6 +10,16 @@ use rustix::time::{
 
 use crate::error::{Errno, Named, Op, SysError};
 
+/// Returns the interval at which the kernel's coarse clocks advance: the time between two timer ticks.
+///
+/// Source: `CLOCK_MONOTONIC_COARSE`, <https://man7.org/linux/man-pages/man2/clock_getres.2.html>
+#[must_use]
+pub fn tick() -> Duration {
+    let tick = rustix::time::clock_getres(rustix::time::ClockId::MonotonicCoarse);
+    let seconds = u64::try_from(tick.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(tick.tv_nsec).unwrap_or(0))
+}
+
 /// A timer based on the monotonic clock.
 #[derive(Debug)]
 pub struct Timer(OwnedFd);

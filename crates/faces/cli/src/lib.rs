@@ -17,6 +17,7 @@
 //! | `set` | sets: their members, and a command for each |
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
+//! | `profile` | latency profiles: recorded, shown, compared |
 //! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
 //! | [`reports`] | what commands print for programs |
@@ -50,6 +51,7 @@ mod ls;
 mod manual;
 mod members;
 mod output;
+mod profile;
 pub mod reports;
 mod rows;
 mod run;
@@ -104,6 +106,7 @@ commands::commands! {
     "diff" Diff diff::DiffArgs;
     "history" History history::HistoryArgs;
     "growth" Growth growth::GrowthArgs;
+    "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;
     "completions" Completions generate::CompletionsArgs;
     "man" Man generate::ManArgs;

@@ -41,6 +41,9 @@ pub fn all() -> Vec<Report> {
     TABLE.iter().flat_map(of).collect()
 }
 
+/// Where a sample has its form, if not after the first word.
+const FORM: &str = "{form}";
+
 /// Returns command lines that print rows in a form, each once. Those that change the index come
 /// last.
 pub fn samples(form: Form) -> Vec<String> {
@@ -59,9 +62,14 @@ pub fn samples(form: Form) -> Vec<String> {
         .filter(|report| report.schema.forms.contains(&form))
     {
         for sample in report.schema.samples {
-            let words = sample.split(' ').take(1).chain(option);
-            let words = words.chain(sample.split(' ').skip(1));
-            let line = words.collect::<Vec<_>>().join(" ");
+            let line = match (sample.contains(FORM), option) {
+                (true, option) => sample.replace(FORM, option.unwrap_or_default()),
+                (false, option) => {
+                    let words = sample.split(' ').take(1).chain(option);
+                    let words = words.chain(sample.split(' ').skip(1));
+                    words.collect::<Vec<_>>().join(" ")
+                }
+            };
             if !lines.contains(&line) {
                 lines.push(line);
             }

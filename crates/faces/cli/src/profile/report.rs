@@ -1,0 +1,243 @@
+//! `trawl profile report`.
+
+use std::fmt::Write;
+
+use trawl_analysis::View;
+use trawl_analysis::peaks::Peak;
+use trawl_analysis::report::{Described, NamedPeak, Options};
+use trawl_histogram::{Histogram, Profile};
+use trawl_profile::Recording;
+use trawl_report::{Field, Schema, schema};
+
+use super::words::{bar, count, percent, time};
+use super::{ReportArgs, open};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::rows::{self, Report};
+
+const LAYER: Field = Field::text("layer", "layer at which the latencies were measured");
+pub(super) const OPERATION: Field = Field::text("operation", "name of the operation");
+const ENTERED: Field = Field::integer("entered", "calls that began");
+const IN_FLIGHT: Field = Field::integer("in_flight", "calls that had not returned");
+const DROPPED: Field = Field::integer("dropped", "calls whose latency is unknown");
+const TOTAL: Field = Field::integer("total_ns", "total latency").in_units("nanoseconds");
+const MIN: Field = Field::integer("min_ns", "least latency").in_units("nanoseconds");
+const MAX: Field = Field::integer("max_ns", "greatest latency").in_units("nanoseconds");
+const PEAKS: Field = Field::texts("peaks", "centres of the peaks, with the share of the calls");
+const BUCKETS: Field = Field::integers(
+    "buckets",
+    "number of calls in each bucket, from bucket 0; bucket b begins at 2^(b/r) nanoseconds or cycles",
+);
+
+/// Rows for programs.
+pub(super) static SCHEMA: Schema = Schema {
+    row: "an operation of a latency profile",
+    fields: &[
+        LAYER, OPERATION, ENTERED, IN_FLIGHT, DROPPED, TOTAL, MIN, MAX, PEAKS, BUCKETS,
+    ],
+    forms: schema::ROWS,
+    samples: &["profile report {form} ../recording"],
+};
+
+/// Width of a histogram's bars.
+const BAR_WIDTH: usize = 50;
+/// Number of operations that are drawn.
+const DRAWN: usize = 3;
+
+/// Shows a recording.
+pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let recording = open(&args.file)?;
+    let mut report = rows::report(&SCHEMA, args.form.form());
+    report.begin()?;
+    if report.form() == rows::Form::Text {
+        report.put(heading(&recording))?;
+    }
+    let mut found = 0;
+    for capture in &recording.captures {
+        found += layer(&recording, capture.profile.whole(), args, &mut report)?;
+    }
+    rows::finish(report)?;
+    if found == 0 && !args.operation.is_empty() {
+        let names = args.operation.join(", ");
+        return Err(Failure::Usage(format!(
+            "the recording has no operation {names}"
+        )));
+    }
+    Ok(Exit::from_issues(recording.losses.len() as u64))
+}
+
+fn heading(recording: &Recording) -> String {
+    let machine = &recording.machine;
+    let mut text = match recording.subject.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{} ({} processors, Linux {})\n",
+            trawl_text::words::shown(recording.subject.as_bytes()),
+            machine.cpus,
+            trawl_text::words::shown(machine.kernel.as_bytes())
+        ),
+    };
+    for loss in &recording.losses {
+        let loss = trawl_text::words::shown(loss.as_bytes());
+        let _ = writeln!(text, "incomplete: {loss}");
+    }
+    text
+}
+
+/// Shows the operations of one layer; returns their number.
+fn layer(
+    recording: &Recording,
+    profile: &Profile,
+    args: &ReportArgs,
+    report: &mut Report,
+) -> Result<usize, Failure> {
+    let options = Options {
+        least_share: match args.operation.is_empty() {
+            true => args.least / 100.0,
+            false => 0.0,
+        },
+        times: recording.machine.times_in(profile.unit()),
+        ..Options::default()
+    };
+    let described = trawl_analysis::report::report(profile.operations(), &options);
+    let is_wanted = |one: &&Described<'_>| {
+        args.operation.is_empty() || args.operation.iter().any(|name| name == one.row.operation)
+    };
+    let wanted: Vec<&Described<'_>> = described.operations.iter().filter(is_wanted).collect();
+    if report.form() == rows::Form::Text {
+        report.put(table(profile, &wanted, described.left_out.operations))?;
+        let drawn = match args.operation.is_empty() {
+            true => DRAWN,
+            false => usize::MAX,
+        };
+        for one in wanted.iter().take(drawn) {
+            report.put(drawing(profile, one))?;
+        }
+        return Ok(wanted.len());
+    }
+    for one in &wanted {
+        report.line(String::new, |row| fill(row, profile, one))?;
+    }
+    Ok(wanted.len())
+}
+
+/// Returns the table of §3.1.1: operations by total latency, with the part of each.
+fn table(profile: &Profile, wanted: &[&Described<'_>], left_out: usize) -> String {
+    let layer = trawl_text::words::shown(profile.layer.as_bytes());
+    let mut text = format!("\n{layer}\n");
+    let _ = writeln!(
+        text,
+        "{:<20} {:>12} {:>10} {:>8} {:>10}  peaks",
+        "operation", "calls", "latency", "share", "mean"
+    );
+    for one in wanted {
+        let (row, mean) = (&one.row, one.row.histogram.mean().unwrap_or(0.0));
+        let seconds = |latency| profile.unit().seconds(latency);
+        let peaks: Vec<String> = one
+            .peaks
+            .iter()
+            .map(|peak| centre(profile, &peak.peak))
+            .collect();
+        let _ = writeln!(
+            text,
+            "{:<20} {:>12} {:>10} {:>8} {:>10}  {}",
+            trawl_text::words::shown(row.operation.as_bytes()),
+            count(row.histogram.counts().entered),
+            time(seconds(row.latency)),
+            percent(row.latency_share),
+            time(seconds(mean)),
+            peaks.join(", ")
+        );
+    }
+    if left_out > 0 {
+        let _ = writeln!(
+            text,
+            "{left_out} operations with less of the total latency are left out"
+        );
+    }
+    text
+}
+
+fn centre(profile: &Profile, peak: &Peak) -> String {
+    let centre = profile.unit().seconds(peak.centre);
+    format!("{} ({})", time(centre), percent(peak.operations_share))
+}
+
+/// Draws a histogram, and says what its peaks are.
+fn drawing(profile: &Profile, one: &Described<'_>) -> String {
+    let histogram = one.row.histogram;
+    let name = trawl_text::words::shown(one.row.operation.as_bytes());
+    let mut text = format!("\n{name}: calls by latency, on a logarithmic scale\n");
+    let most = histogram.buckets().iter().copied().max().unwrap_or(0);
+    let view = View::from(histogram);
+    for bucket in filled(histogram) {
+        let (from, calls) = (profile.unit().seconds(view.low(bucket)), view.at(bucket));
+        let _ = writeln!(
+            text,
+            "{:>8} {:>12} {}",
+            time(from),
+            count(calls),
+            bar(calls, most, BAR_WIDTH)
+        );
+    }
+    for peak in &one.peaks {
+        let _ = writeln!(text, "  {}", explained(profile, peak));
+    }
+    if let Some(warning) = &one.warning {
+        let _ = writeln!(
+            text,
+            "  up to {:.0} of these calls may have been preempted",
+            warning.expected_most
+        );
+    }
+    text
+}
+
+/// Returns the buckets from the first that holds something to the last.
+fn filled(histogram: &Histogram) -> std::ops::Range<usize> {
+    let buckets = histogram.buckets();
+    let first = buckets.iter().position(|count| *count > 0);
+    first.unwrap_or(buckets.len())..buckets.len()
+}
+
+fn explained(profile: &Profile, named: &NamedPeak) -> String {
+    let peak = &named.peak;
+    let seconds = |latency| profile.unit().seconds(latency);
+    let mut text = format!(
+        "{} to {}: {} of the calls, {} of their latency",
+        time(seconds(peak.from)),
+        time(seconds(peak.to)),
+        percent(peak.operations_share),
+        percent(peak.latency_share)
+    );
+    if let Some(near) = named.near.first() {
+        let name = trawl_text::words::shown(near.name.as_bytes());
+        let _ = write!(text, "; near a {name} ({})", time(seconds(near.time)));
+    }
+    text
+}
+
+fn fill(row: &mut trawl_report::Row<'_>, profile: &Profile, one: &Described<'_>) {
+    let histogram = one.row.histogram;
+    let counts = histogram.counts();
+    let ns = |latency: f64| (profile.unit().seconds(latency) * 1e9).round() as u64;
+    row.put(&LAYER, profile.layer.as_str())
+        .put(&OPERATION, one.row.operation)
+        .put(&ENTERED, counts.entered)
+        .put(&IN_FLIGHT, histogram.in_flight())
+        .put(&DROPPED, counts.dropped)
+        .put(&TOTAL, ns(counts.total as f64));
+    for (field, latency) in [(&MIN, counts.min), (&MAX, counts.max)] {
+        match latency {
+            Some(latency) => row.put(field, ns(latency as f64)),
+            None => row.put(field, trawl_report::Value::Null),
+        };
+    }
+    let peaks: Vec<String> = one
+        .peaks
+        .iter()
+        .map(|peak| centre(profile, &peak.peak))
+        .collect();
+    row.texts(&PEAKS, peaks.iter().map(String::as_str));
+    row.integers(&BUCKETS, histogram.buckets().iter().copied());
+}

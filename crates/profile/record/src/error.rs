@@ -1,0 +1,50 @@
+//! Why nothing can be recorded or read.
+
+use std::ffi::OsString;
+use std::io;
+
+use trawl_kernel_profile::KernelError;
+
+/// Why a profile cannot be recorded, or a recording cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProfileError {
+    /// A layer cannot be attached or read.
+    #[error("layer {layer}: {source}")]
+    Layer {
+        /// Name of the layer.
+        layer: &'static str,
+        /// The cause.
+        #[source]
+        source: KernelError,
+    },
+    /// The command cannot be started.
+    #[error("cannot run {}: {source}", program.display())]
+    Start {
+        /// The program.
+        program: OsString,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The process to be recorded cannot be watched.
+    #[error("cannot watch process {process}: {source}")]
+    Watch {
+        /// Its number.
+        process: u32,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A profile contradicts itself or cannot be combined.
+    #[error(transparent)]
+    Profile(#[from] trawl_histogram::Error),
+    /// A recording is malformed.
+    #[error("line {line} of the recording: {cause}")]
+    Malformed {
+        /// Number of the line, from 1.
+        line: usize,
+        /// What is wrong.
+        cause: String,
+    },
+}

@@ -1,0 +1,115 @@
+//! The layers at which latencies are measured (§3.1.4: "Our infrastructure allows profiling at the
+//! user, file system, driver, and network levels").
+
+use std::fmt;
+
+use trawl_histogram::{Profile, Resolution};
+use trawl_kernel_profile::{Filter, SystemCalls};
+
+use crate::error::ProfileError;
+
+/// A layer that was attached, and counts.
+pub trait Attached: fmt::Debug {
+    /// Returns what was counted since the layer was attached.
+    ///
+    /// # Errors
+    /// Fails if the counts cannot be read, or contradict themselves.
+    fn read(&mut self) -> Result<Reading, ProfileError>;
+}
+
+/// What a layer has counted.
+#[derive(Debug)]
+pub struct Reading {
+    /// The operations.
+    pub profile: Profile,
+    /// Events that the layer could not count, in words; empty if it counted all.
+    pub losses: Vec<String>,
+}
+
+/// A layer.
+pub trait Layer: fmt::Debug + Sync {
+    /// Returns the layer's name in commands and profiles.
+    fn name(&self) -> &'static str;
+
+    /// Returns what the layer measures, in a few words.
+    fn about(&self) -> &'static str;
+
+    /// Returns `Ok` if the layer can see this machine, and otherwise why not.
+    ///
+    /// # Errors
+    /// As [`Layer::attach`].
+    fn availability(&self) -> Result<(), ProfileError>;
+
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// Says what this machine or this process lacks, or why the filter means nothing at this layer.
+    fn attach(
+        &self,
+        filter: &Filter,
+        resolution: Resolution,
+    ) -> Result<Box<dyn Attached>, ProfileError>;
+}
+
+/// All layers, from programs down to devices.
+pub static LAYERS: &[&dyn Layer] = &[&SystemCallLayer];
+
+/// Returns the layer of this name.
+pub fn find(name: &str) -> Option<&'static dyn Layer> {
+    LAYERS.iter().copied().find(|layer| layer.name() == name)
+}
+
+/// System calls, seen by BPF programs in the kernel.
+#[derive(Debug)]
+struct SystemCallLayer;
+
+fn failed(source: trawl_kernel_profile::KernelError) -> ProfileError {
+    ProfileError::Layer {
+        layer: SystemCallLayer.name(),
+        source,
+    }
+}
+
+impl Layer for SystemCallLayer {
+    fn name(&self) -> &'static str {
+        "system-calls"
+    }
+
+    fn about(&self) -> &'static str {
+        "every system call, from entering the kernel to leaving it"
+    }
+
+    fn availability(&self) -> Result<(), ProfileError> {
+        let own = Filter::Tree(std::process::id());
+        self.attach(&own, Resolution::ONE).map(drop)
+    }
+
+    fn attach(
+        &self,
+        filter: &Filter,
+        resolution: Resolution,
+    ) -> Result<Box<dyn Attached>, ProfileError> {
+        let attached = SystemCalls::attach(filter, resolution).map_err(failed)?;
+        Ok(Box::new(attached))
+    }
+}
+
+impl Attached for SystemCalls {
+    fn read(&mut self) -> Result<Reading, ProfileError> {
+        let reading = SystemCalls::read(self).map_err(failed)?;
+        let losses = [
+            (reading.missed, "events for which the kernel ran no program"),
+            (
+                reading.lost_tasks,
+                "processes that could not be followed, for want of memory",
+            ),
+        ];
+        let told = losses.into_iter().filter(|(count, _)| *count > 0);
+        Ok(Reading {
+            profile: reading.profile,
+            losses: told
+                .map(|(count, what)| format!("{count} {what}"))
+                .collect(),
+        })
+    }
+}

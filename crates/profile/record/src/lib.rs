@@ -1,0 +1,26 @@
+//! Records latency profiles: at which layers, of which processes, for how long.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`layer`] | the layers, and what each can see on this machine |
+//! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
+//! | [`run`] | attaches layers to a command, a process, a control group or the machine |
+//! | [`times`] | characteristic times of this machine (§3.1.2) |
+//!
+//! Invariants: a command is attached to before its first instruction; every reading that is kept
+//! adds up, or the recording fails; layers leave the system when the recording ends.
+//!
+//! Prints nothing. The analysis of recordings is `trawl-analysis`.
+
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod layer;
+pub mod recording;
+pub mod run;
+pub mod times;
+
+pub use error::ProfileError;
+pub use layer::{LAYERS, Layer};
+pub use recording::Recording;
+pub use run::{Ended, Subject, Wishes, record};
