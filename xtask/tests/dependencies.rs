@@ -56,6 +56,9 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-mount", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-remote", "trawl-table-service"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
+    Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
+    Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-kernel-profile", may_use: &["trawl-sys", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -82,6 +85,12 @@ const SQL_ENGINE: &str = "datafusion";
 
 /// The only crate that may use it.
 const SQL_CRATE: &str = "trawl-sql";
+
+/// The loader of BPF programs: it acts with root's rights.
+const BPF_LOADER: &str = "aya";
+
+/// The only crate that may use it.
+const BPF_CRATE: &str = "trawl-kernel-profile";
 
 /// The crates that only read an index, alone or as part of a library that programs load.
 const READERS: &[&str] = &[
@@ -265,15 +274,17 @@ fn linked_by(node: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn only_one_crate_uses_the_sql_engine() {
-    for package in workspace_packages() {
-        let uses = list(&package, "dependencies").iter();
-        let uses = uses.filter(|used| text(used, "name").starts_with(SQL_ENGINE));
-        let name = text(&package, "name");
-        assert!(
-            uses.count() == 0 || name == SQL_CRATE,
-            "{name} must not depend on {SQL_ENGINE}"
-        );
+fn only_one_crate_uses_the_sql_engine_and_one_the_bpf_loader() {
+    for (dependency, user) in [(SQL_ENGINE, SQL_CRATE), (BPF_LOADER, BPF_CRATE)] {
+        for package in workspace_packages() {
+            let uses = list(&package, "dependencies").iter();
+            let uses = uses.filter(|used| text(used, "name").starts_with(dependency));
+            let name = text(&package, "name");
+            assert!(
+                uses.count() == 0 || name == user,
+                "{name} must not depend on {dependency}"
+            );
+        }
     }
 }
 
@@ -336,7 +347,7 @@ fn only_fenced_crates_may_be_unsafe() {
 /// The folders below `crates`, in the order in which data flows: a crate uses crates of its own
 /// folder and of those before it.
 const FOLDERS: &[&str] = &[
-    "base", "store", "walk", "watch", "ask", "tables", "remote", "faces",
+    "base", "store", "walk", "watch", "ask", "tables", "remote", "profile", "faces",
 ];
 
 /// Returns the position of a package's folder in [`FOLDERS`]; `None` for packages outside `crates`.

@@ -1,7 +1,7 @@
 //! What one run of a profiler yields: a profile with its timeline, and the values correlated with its
 //! latency peaks.
 
-use crate::{Correlated, Error, Fault, Sliced};
+use crate::{Correlated, Error, Fault, Profile, Sliced};
 
 /// A profile with its timeline and the values correlated with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +28,19 @@ impl Capture {
     }
 }
 
-impl<T: Into<Sliced>> From<T> for Capture {
+impl From<Sliced> for Capture {
     /// Returns a capture without correlated values.
-    fn from(profile: T) -> Capture {
+    fn from(profile: Sliced) -> Capture {
         Capture {
-            profile: profile.into(),
+            profile,
             correlated: Vec::new(),
         }
+    }
+}
+
+impl From<Profile> for Capture {
+    /// Returns a capture with a timeline of one slice, without correlated values.
+    fn from(profile: Profile) -> Capture {
+        Sliced::from(profile).into()
     }
 }
