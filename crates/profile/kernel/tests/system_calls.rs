@@ -31,6 +31,11 @@ fn attach(filter: &Filter, resolution: u8) -> Option<SystemCalls> {
             eprintln!("skipped, because {error}");
             None
         }
+        // In a namespace, where only trees can be counted.
+        Err(error @ KernelError::Filter { .. }) if !matches!(filter, Filter::Tree(_)) => {
+            eprintln!("skipped, because {error}");
+            None
+        }
         Err(error) => panic!("{error}"),
     }
 }
