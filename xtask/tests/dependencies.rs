@@ -58,6 +58,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-apply", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
     Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-kernel-profile", may_use: &["trawl-sys", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-profile", may_use: &["trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile"], may_use_in_tests: &[] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
@@ -85,6 +86,12 @@ const SQL_ENGINE: &str = "datafusion";
 
 /// The only crate that may use it.
 const SQL_CRATE: &str = "trawl-sql";
+
+/// The loader of BPF programs: it acts with root's rights.
+const BPF_LOADER: &str = "aya";
+
+/// The only crate that may use it.
+const BPF_CRATE: &str = "trawl-kernel-profile";
 
 /// The crates that only read an index, alone or as part of a library that programs load.
 const READERS: &[&str] = &[
@@ -268,15 +275,17 @@ fn linked_by(node: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn only_one_crate_uses_the_sql_engine() {
-    for package in workspace_packages() {
-        let uses = list(&package, "dependencies").iter();
-        let uses = uses.filter(|used| text(used, "name").starts_with(SQL_ENGINE));
-        let name = text(&package, "name");
-        assert!(
-            uses.count() == 0 || name == SQL_CRATE,
-            "{name} must not depend on {SQL_ENGINE}"
-        );
+fn only_one_crate_uses_the_sql_engine_and_one_the_bpf_loader() {
+    for (dependency, user) in [(SQL_ENGINE, SQL_CRATE), (BPF_LOADER, BPF_CRATE)] {
+        for package in workspace_packages() {
+            let uses = list(&package, "dependencies").iter();
+            let uses = uses.filter(|used| text(used, "name").starts_with(dependency));
+            let name = text(&package, "name");
+            assert!(
+                uses.count() == 0 || name == user,
+                "{name} must not depend on {dependency}"
+            );
+        }
     }
 }
 

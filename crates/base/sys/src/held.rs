@@ -86,7 +86,8 @@ fn hold(command: &mut Command, pid_to: PipeWriter, wait_on: PipeReader, go: &Pip
         rustix::io::write(&pid_to, &pid.to_ne_bytes())?;
         let mut byte = [0];
         match rustix::io::retry_on_intr(|| rustix::io::read(&wait_on, &mut byte))? {
-            0 => Err(io::ErrorKind::BrokenPipe.into()),
+            // The standard library passes on only the number of an error.
+            0 => Err(io::Error::from_raw_os_error(libc::EPIPE)),
             _ => Ok(()),
         }
     };

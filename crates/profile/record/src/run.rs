@@ -46,8 +46,6 @@ pub struct Wishes {
     pub interval: Option<Duration>,
     /// Maximum duration.
     pub duration: Option<Duration>,
-    /// What the recording is called.
-    pub title: String,
 }
 
 /// How the subject ended.
@@ -213,7 +211,7 @@ impl Run {
             if wishes.interval.is_none() {
                 capture = Capture::from(capture.profile.into_whole());
             }
-            recording.captures.push(titled(capture, &wishes.title)?);
+            recording.captures.push(titled(capture, &recording.subject)?);
         }
         Ok(recording)
     }

@@ -200,8 +200,8 @@ fn reasons(profile: &Profile, why: Option<&Selected<'_>>) -> Vec<String> {
 
 /// Says why an operation is worth a look.
 fn said(profile: &Profile, reason: &Reason) -> String {
-    let at = |centre: f64| time(profile.unit().seconds(centre));
-    let peak = |group: &Group| at(centre(group));
+    let at = |latency: f64| time(profile.unit().seconds(latency));
+    let peak = |group: &Group| format!("from {} to {}", at(group.from), at(group.to));
     match reason {
         Reason::LatencyShare(share) => format!("it has {} of the latency", percent(*share)),
         Reason::SlowPeak(peak) => format!(
@@ -221,13 +221,13 @@ fn said(profile: &Profile, reason: &Reason) -> String {
             method.name()
         ),
         Reason::Phase(difference) => phase(difference),
-        Reason::Appeared(group) => format!("a peak at {} appeared", peak(group)),
-        Reason::Vanished(group) => format!("the peak at {} vanished", peak(group)),
+        Reason::Appeared(group) => format!("a peak {} appeared", peak(group)),
+        Reason::Vanished(group) => format!("the peak {} vanished", peak(group)),
         Reason::Moved(group) => {
-            format!("the peak at {} is {} now", peak(group), moved(group))
+            format!("the peak {} is {} now", peak(group), moved(group))
         }
         Reason::Grew(group) => format!(
-            "the peak at {} had {} calls and has {} now",
+            "the peak {} had {} calls and has {} now",
             peak(group),
             count(group.first),
             count(group.second)
@@ -249,11 +249,6 @@ fn phase(difference: &Difference) -> String {
         }
         Difference::PeakPlace { .. } => "a peak lies elsewhere".to_owned(),
     }
-}
-
-/// Returns the middle of a group's latencies on the logarithmic axis.
-fn centre(group: &Group) -> f64 {
-    (group.from.max(1.0) * group.to.max(1.0)).sqrt()
 }
 
 fn moved(group: &Group) -> String {

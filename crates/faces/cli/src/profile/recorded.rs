@@ -18,7 +18,6 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         resolution: args.resolution,
         interval: args.slices,
         duration: args.duration,
-        title: String::new(),
     };
     live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
     crate::again::note_begun();
