@@ -61,6 +61,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find fi
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show the differences between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the state of a path in every snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show the size of a tree in each snapshot'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Record and compare latencies of system calls and other operations'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for trawl or one of its commands'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print shell completions'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Show a manual page'
@@ -706,6 +707,45 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "record" -d 'Record a command, a process, a control group or the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "report" -d 'Show the operations of a recording, the greatest total latency first'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "diff" -d 'Compare two recordings, and show the operations that differ'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "export" -d 'Write a recording in the format of another program'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "layers" -d 'List the layers, and what each can see on this machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s o -l output -d 'Write the recording to FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l pid -d 'Record this process and everything that it starts from now on' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of the control group DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l duration -d 'Stop after TIME [default: when the command or process ends, or at an interrupt]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: all that work here]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l operation -d 'Show these operations in full, and no others' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l least -d 'Leave out operations with less than this share of the total latency, in percent' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l method -d 'Rate differences by this method' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l threshold -d 'Show operations that differ by more than this [default: the method\'s own threshold]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l everything -d 'Show all operations'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l as -d 'Write it in this format' -r -f -a "text\t'The text format of the paper\'s tools'
+json\t'JSON, with the timeline'
+openmetrics\t'OpenMetrics 1.0, with a bucket for each power of two'
+native\t'OpenMetrics 2.0 with native histograms'
+otlp\t'OTLP exponential histograms, as JSON'"
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l layer -d 'Write this layer [default: the first]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -s o -l output -d 'Write to FILE instead of standard output' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from layers" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from layers" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand help" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s o -l output -d 'Write the pages of all commands into DIR instead' -r -F

@@ -211,7 +211,9 @@ impl Run {
             if wishes.interval.is_none() {
                 capture = Capture::from(capture.profile.into_whole());
             }
-            recording.captures.push(titled(capture, &recording.subject)?);
+            recording
+                .captures
+                .push(titled(capture, &recording.subject)?);
         }
         Ok(recording)
     }

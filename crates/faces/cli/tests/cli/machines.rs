@@ -59,6 +59,7 @@ pub(crate) fn odd(label: &str) -> Site {
         .args(["-n", "user.x", "-v", "0xff00"])
         .arg(site.tree().join("odd/nan"));
     let _ = set.output();
+    std::fs::write(site.scratch.join("recording"), crate::profile::RECORDING).unwrap();
     site.index();
     write(b"odd/new\xff");
     std::fs::remove_file(site.tree().join("odd/=1+1")).unwrap();

@@ -32,6 +32,7 @@ mod machines;
 mod mounts;
 mod pack;
 mod power_cut;
+mod profile;
 mod recovery;
 mod remote;
 mod revoked;

@@ -1,0 +1,231 @@
+//! `trawl profile`: recordings of commands against strace(1), and what is shown of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value;
+use trawl_testkit::oracle::{self, Ran};
+use trawl_testkit::skip::{Skip, without_program};
+
+use crate::site::{Site, objects};
+
+/// A recording with one operation: calls of 2, 4 and 6 ns.
+pub(crate) const RECORDING: &str = "\
+{\"recording\":1,\"subject\":\"x\\u001b[31m\",\"cpus\":2,\"kernel\":\"6.1\",\"times\":[{\"name\":\"page fault\",\"ns\":4.0}],\"losses\":[]}
+{\"version\":1,\"title\":\"x\",\"layer\":\"system-calls\",\"unit\":\"nanoseconds\",\"resolution\":1,\"operations\":[{\"operation\":\"read\",\"histogram\":{\"entered\":3,\"left\":3,\"dropped\":0,\"total\":12,\"min\":2,\"max\":6,\"buckets\":[0,1,2]}}]}
+";
+
+/// Makes a tree with 20 files, and the recording of [`RECORDING`].
+fn site(label: &str) -> Site {
+    let site = Site::empty(label);
+    for at in 0..20 {
+        std::fs::write(site.tree().join(format!("f{at:02}")), "line\n".repeat(100)).unwrap();
+    }
+    std::fs::write(site.scratch.join("recording"), RECORDING).unwrap();
+    site
+}
+
+/// Returns whether system calls can be recorded here, and says why not.
+fn can_record(site: &Site) -> bool {
+    let layers = objects(&site.run("profile layers --json"));
+    let layer = layers.iter().find(|one| one["layer"] == "system-calls");
+    let layer = layer.expect("the layer is listed");
+    if layer["works"] != Value::Bool(true) {
+        let why = layer["why_not"].as_str().unwrap_or_default();
+        Skip::new("recording system calls", why).say();
+    }
+    layer["works"] == Value::Bool(true)
+}
+
+/// Returns the calls of a recording, by name.
+fn calls(site: &Site, file: &str) -> BTreeMap<String, u64> {
+    let rows = objects(
+        &site
+            .run(&format!("profile report --json --least 0 {file}"))
+            .expect_code(0),
+    );
+    let row = |row: &Value| {
+        let name = row["operation"].as_str().expect("a name").to_owned();
+        (name, row["entered"].as_u64().expect("a number"))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Counts the calls of a command by strace(1).
+fn traced(site: &Site, command: &[&str]) -> BTreeMap<String, u64> {
+    let out = site.scratch.join("strace");
+    let mut strace = oracle::command("strace");
+    strace
+        .args(["-f", "-c", "-U", "name,calls", "-o"])
+        .arg(&out);
+    oracle::run(strace.args(command).current_dir(site.tree())).expect_code(0);
+    let text = std::fs::read_to_string(out).unwrap();
+    let row = |line: &str| {
+        let (name, calls) = line.split_once(' ')?;
+        Some((name.to_owned(), calls.trim().parse().ok()?))
+    };
+    let mut all: BTreeMap<String, u64> = text.lines().filter_map(row).collect();
+    all.remove("total");
+    all
+}
+
+#[test]
+fn a_command_is_recorded_from_its_first_call_and_nothing_is_lost() {
+    let site = site("profile-strace");
+    if !can_record(&site) {
+        return;
+    }
+    if let Some(skip) = without_program("counts of system calls", "strace") {
+        return skip.say();
+    }
+    let script = "for f in f*; do /bin/cat $f; done; /usr/bin/wc -c f*; (/bin/cat f0*)";
+    for command in [
+        &["/bin/cat", "f00", "f01", "f02"][..],
+        &["/bin/sh", "-c", script],
+    ] {
+        let mut trawl = site.command();
+        trawl.args(["profile", "record", "--quiet", "-o", "../made", "--"]);
+        let ran = oracle::run(trawl.args(command).current_dir(site.tree())).expect_code(0);
+        let (mut ours, mut theirs) = (calls(&site, "../made"), traced(&site, command));
+        let mut plain = oracle::command(command[0]);
+        let plain = oracle::run(plain.args(&command[1..]).current_dir(site.tree()));
+        assert_eq!(ran.stdout, plain.stdout);
+        // strace does not count what never returns; how often a shell waits depends on timing.
+        for name in ["exit_group", "wait4", "rt_sigreturn"] {
+            (ours.remove(name), theirs.remove(name));
+        }
+        assert_eq!(ours, theirs, "{command:?}");
+        assert!(ours["read"] >= 3 && ours["openat"] >= 3, "{ours:?}");
+    }
+}
+
+#[test]
+fn a_recording_ends_as_its_command_does() {
+    let site = site("profile-ends");
+    let record = |words: &[&str]| -> Ran {
+        let mut trawl = site.command();
+        trawl.args(["profile", "record", "-q", "-o", "../made"]);
+        oracle::run(trawl.args(words).current_dir(site.tree()))
+    };
+    let ran = record(&[]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.errors().contains("--pid"), "{ran}");
+    let ran = record(&["--layer", "none", "--", "true"]);
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("system-calls"),
+        "{ran}"
+    );
+    if !can_record(&site) {
+        return;
+    }
+    for (words, code) in [
+        (&["--", "sh", "-c", "exit 3"][..], 3),
+        (&["--", "sh", "-c", "kill -9 $$"], 137),
+        (&["--", "no such command"], 127),
+        (&["--", "/"], 126),
+        (
+            &[
+                "--duration",
+                "200ms",
+                "--pid",
+                &std::process::id().to_string(),
+            ],
+            0,
+        ),
+    ] {
+        let ran = record(words);
+        assert_eq!(ran.code, Some(code), "{ran}");
+    }
+    let ran = record(&["--slices", "100ms", "--", "sleep", "0.35"]).expect_code(0);
+    assert!(ran.errors().is_empty(), "{ran}");
+    let json = site.run("profile export --as json ../made").expect_code(0);
+    let json: Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let slices = json["slices"].as_array().expect("a timeline").len();
+    assert!((4..=20).contains(&slices), "{slices}");
+}
+
+#[test]
+fn a_report_shows_operations_peaks_and_times_near_them() {
+    let site = site("profile-report");
+    let ran = site.run("profile report ../recording").expect_code(0);
+    let text = ran.text();
+    for part in ["read ", "12 ns", "100.0 %", "near a page fault (4.0 ns)"] {
+        assert!(text.contains(part), "{part}: {ran}");
+    }
+    assert!(!text.contains('\x1b'), "{ran}");
+    let rows = objects(&site.run("profile report --json ../recording"));
+    assert_eq!(rows[0]["buckets"], serde_json::json!([0, 1, 2]));
+    assert_eq!(rows[0]["total_ns"], 12);
+    let ran = site.run("profile report --operation none ../recording");
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("none"),
+        "{ran}"
+    );
+    for (file, words) in [
+        ("f00", "line 1 of the recording"),
+        ("none", "cannot read none"),
+    ] {
+        let ran = site.run(&format!("profile report {file}"));
+        assert!(ran.code == Some(2) && ran.errors().contains(words), "{ran}");
+    }
+}
+
+#[test]
+fn recordings_differ_from_others_and_not_from_themselves() {
+    let site = site("profile-diff");
+    let same = site.run("profile diff ../recording ../recording");
+    assert_eq!(same.code, Some(0), "{same}");
+    // 1,000 calls in two peaks, the second of which is elsewhere in the other recording.
+    let write = |name: &str, place: usize| {
+        let mut buckets = vec![0u64; place + 1];
+        (buckets[10], buckets[place]) = (800, 200);
+        let total: u64 = 800 * 1024 + 200 * (1 << place);
+        let text = RECORDING.replace("[0,1,2]", &serde_json::to_string(&buckets).unwrap());
+        let text = text.replace("\"entered\":3,\"left\":3", "\"entered\":1000,\"left\":1000");
+        let max = 1u64 << place;
+        let text = text.replace(
+            "\"total\":12,\"min\":2,\"max\":6",
+            &format!("\"total\":{total},\"min\":1024,\"max\":{max}"),
+        );
+        std::fs::write(site.scratch.join(name), text).unwrap();
+    };
+    (write("a", 20), write("b", 24));
+    for method in ["", "--method grouplat ", "--method earthmover "] {
+        let ran = site.run(&format!("profile diff {method}../a ../b"));
+        assert_eq!(ran.code, Some(1), "{method}{ran}");
+        assert!(ran.text().contains("1 of 1 operations differ"), "{ran}");
+        let ran = site.run(&format!("profile diff {method}../a ../a"));
+        assert_eq!(ran.code, Some(0), "{method}{ran}");
+    }
+    let ran = site.run("profile diff --method none ../a ../b");
+    assert!(ran.errors().contains("groupops"), "{ran}");
+}
+
+#[test]
+fn exports_are_what_their_readers_expect() {
+    let site = site("profile-export");
+    let export = |format: &str| {
+        let ran = site.run(&format!("profile export --as {format} ../recording"));
+        ran.expect_code(0).text()
+    };
+    assert!(
+        export("text").starts_with("OP_read 3 12\n"),
+        "{}",
+        export("text")
+    );
+    let json: Value = serde_json::from_str(&export("json")).expect("JSON");
+    assert_eq!(json["operations"][0]["histogram"]["total"], 12);
+    let otlp: Value = serde_json::from_str(&export("otlp")).expect("JSON");
+    let metric = &otlp["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
+    assert_eq!(
+        metric["exponentialHistogram"]["dataPoints"][0]["count"],
+        "3"
+    );
+    let text = export("openmetrics");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let out = site.tree().join("out");
+    let ran = site
+        .run("profile export --as json -o out ../recording")
+        .expect_code(0);
+    assert!(ran.stdout.is_empty() && Path::new(&out).exists(), "{ran}");
+}
