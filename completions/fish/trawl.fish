@@ -726,15 +726,11 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l operation -d 'Show these operations in full, and no others' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l least -d 'Leave out operations with less than this share of the total latency, in percent' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l json -d 'Print one JSON object per line'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l csv -d 'Print comma-separated values with a header'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l arrow -d 'Write an Arrow IPC stream'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l method -d 'Rate differences by this method' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l threshold -d 'Show operations that differ by more than this [default: the method\'s own threshold]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l everything -d 'Show all operations'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l json -d 'Print one JSON object per line'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l csv -d 'Print comma-separated values with a header'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l arrow -d 'Write an Arrow IPC stream'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l as -d 'Write it in this format' -r -f -a "text\t'The text format of the paper\'s tools'
 json\t'JSON, with the timeline'

@@ -149,7 +149,12 @@ mod tests {
                 continue;
             }
             let sub = command.find_subcommand(entry.name).unwrap();
-            let has = |id: &str| sub.get_arguments().any(|argument| argument.get_id() == id);
+            // Some commands have the forms in commands of their own.
+            let arguments = || {
+                let own = std::iter::once(sub).chain(sub.get_subcommands());
+                own.flat_map(clap::Command::get_arguments)
+            };
+            let has = |id: &str| arguments().any(|argument| argument.get_id() == id);
             let forms = |form| {
                 let mut schemas = entry.reports.iter();
                 schemas.any(|schema| schema.forms.contains(&form))

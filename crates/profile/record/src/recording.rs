@@ -213,7 +213,7 @@ mod tests {
         let capture = text.lines().nth(1).unwrap();
         let alone = Recording::read(capture.as_bytes()).unwrap();
         assert_eq!(alone.captures.len(), 1);
-        let damaged = text.replacen("\"entered\":3", "\"entered\":4", 2);
+        let damaged = text.replacen("\"left\":3", "\"left\":9", 1);
         let error = Recording::read(damaged.as_bytes()).unwrap_err();
         assert!(error.to_string().contains("line 2"), "{error}");
         for text in ["", "{}", "x", "{\"recording\":2}"] {

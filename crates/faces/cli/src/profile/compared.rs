@@ -49,7 +49,7 @@ pub(super) static SCHEMA: Schema = Schema {
         FIRST_TOTAL,
         SECOND_TOTAL,
     ],
-    forms: schema::ROWS,
+    forms: schema::OBJECTS,
     samples: &["profile diff {form} --everything ../recording ../recording"],
 };
 

@@ -22,7 +22,7 @@ use trawl_report::Schema;
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::forms::{FormArgs, Offer, Rows};
+use crate::forms::{FormArgs, Objects};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,7 +109,7 @@ struct ReportArgs {
     #[arg(long, value_name = "PERCENT", default_value = "0.1", value_parser = parse_percent)]
     least: f64,
     #[command(flatten)]
-    form: FormArgs<Rows>,
+    form: FormArgs<Objects>,
 }
 
 /// Options of `trawl profile diff`.
@@ -131,7 +131,7 @@ struct DiffArgs {
     #[arg(long)]
     everything: bool,
     #[command(flatten)]
-    form: FormArgs<Rows>,
+    form: FormArgs<Objects>,
 }
 
 /// Options of `trawl profile export`.
@@ -151,17 +151,11 @@ struct ExportArgs {
     output: Option<PathBuf>,
 }
 
-/// The forms of the list of layers.
-#[derive(Clone, Copy, Debug)]
-struct Listed;
-
-impl Offer for Listed {}
-
 /// Options of `trawl profile layers`.
 #[derive(Debug, clap::Args)]
 struct LayersArgs {
     #[command(flatten)]
-    form: FormArgs<Listed>,
+    form: FormArgs<Objects>,
 }
 
 impl Spec for ProfileArgs {

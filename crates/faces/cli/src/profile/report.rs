@@ -35,7 +35,7 @@ pub(super) static SCHEMA: Schema = Schema {
     fields: &[
         LAYER, OPERATION, ENTERED, IN_FLIGHT, DROPPED, TOTAL, MIN, MAX, PEAKS, BUCKETS,
     ],
-    forms: schema::ROWS,
+    forms: schema::OBJECTS,
     samples: &["profile report {form} ../recording"],
 };
 

