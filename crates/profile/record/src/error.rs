@@ -16,7 +16,7 @@ pub enum ProfileError {
         layer: &'static str,
         /// The cause.
         #[source]
-        source: KernelError,
+        source: Box<KernelError>,
     },
     /// The command cannot be started.
     #[error("cannot run {}: {source}", program.display())]

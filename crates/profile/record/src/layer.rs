@@ -66,7 +66,7 @@ struct SystemCallLayer;
 fn failed(source: trawl_kernel_profile::KernelError) -> ProfileError {
     ProfileError::Layer {
         layer: SystemCallLayer.name(),
-        source,
+        source: Box::new(source),
     }
 }
 

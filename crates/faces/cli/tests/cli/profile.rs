@@ -92,7 +92,8 @@ fn a_command_is_recorded_from_its_first_call_and_nothing_is_lost() {
         assert_eq!(ran.stdout, plain.stdout);
         // strace does not count what never returns; how often a shell waits depends on timing.
         for name in ["exit_group", "wait4", "rt_sigreturn"] {
-            (ours.remove(name), theirs.remove(name));
+            ours.remove(name);
+            theirs.remove(name);
         }
         assert_eq!(ours, theirs, "{command:?}");
         assert!(ours["read"] >= 3 && ours["openat"] >= 3, "{ours:?}");
@@ -189,7 +190,8 @@ fn recordings_differ_from_others_and_not_from_themselves() {
         );
         std::fs::write(site.scratch.join(name), text).unwrap();
     };
-    (write("a", 20), write("b", 24));
+    write("a", 20);
+    write("b", 24);
     for method in ["", "--method grouplat ", "--method earthmover "] {
         let ran = site.run(&format!("profile diff {method}../a ../b"));
         assert_eq!(ran.code, Some(1), "{method}{ran}");
