@@ -10,6 +10,7 @@
 //! | [`layers`] | What does one layer add to the layer below? |
 //! | [`preemption`] | Could the scheduler have disturbed the profile? |
 //! | [`mix`] | Which operations does a workload consist of, as a whole and by phase? |
+//! | [`timeline`] | What happened in a part of the time? |
 //! | [`report`] | All that concerns a single profile |
 //!
 //! Invariants: pure; no clock, no I/O, nothing is printed. Answers are plain data, from which the
@@ -27,6 +28,7 @@ pub mod preemption;
 pub mod preprocess;
 pub mod report;
 pub mod select;
+pub mod timeline;
 mod view;
 
 pub use view::{Pair, View};

@@ -98,11 +98,13 @@ pub fn of_profile(profile: &Profile) -> Mix {
     mix(operations.map(|(name, one)| (name, View::from(one))))
 }
 
-/// Returns the mix of some slices: phases that the caller knows, as the paper did.
+/// Returns the mix of some slices: phases that the caller knows, as the paper did. Slices that do not
+/// exist are left out.
 #[must_use]
 pub fn of_slices(sliced: &Sliced, slices: Range<usize>) -> Mix {
     let resolution = sliced.whole().resolution();
-    let chosen = sliced.slices().get(slices).unwrap_or(&[]).iter();
+    let chosen = slices.start..slices.end.min(sliced.slices().len());
+    let chosen = sliced.slices().get(chosen).unwrap_or(&[]).iter();
     let operations = chosen.flat_map(|slice| slice.operations());
     mix(operations.map(|(name, buckets)| (name, View::new(buckets, resolution))))
 }

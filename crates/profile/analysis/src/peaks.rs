@@ -16,6 +16,8 @@
 //! that it is related to that corresponding OS activity." (§3.1.2) [`CharacteristicTime`]s are
 //! measured elsewhere.
 
+use std::ops::RangeInclusive;
+
 use crate::view::View;
 
 /// What counts as a peak.
@@ -88,6 +90,16 @@ pub struct Peak {
 }
 
 impl Peak {
+    /// Returns the peak's buckets, as [`Correlated`](trawl_histogram::Correlated) wants them: "we
+    /// sort OS requests based on the peak they belong to according to their measured latency"
+    /// (§3.1.6).
+    #[must_use]
+    pub fn buckets(&self) -> RangeInclusive<u16> {
+        // A histogram has at most `BUCKETS_MAX` buckets.
+        let number = |bucket: usize| u16::try_from(bucket).unwrap_or(u16::MAX);
+        number(self.first)..=number(self.last)
+    }
+
     /// Returns the characteristic times within `factor` of the peak's centre, nearest first.
     #[must_use]
     pub fn near(&self, times: &[CharacteristicTime], factor: f64) -> Vec<Near> {

@@ -64,6 +64,9 @@ pub enum Error {
         /// The version that is read.
         known: u64,
     },
+    /// A file's unit and frequency do not fit.
+    #[error("{0}")]
+    Unit(&'static str),
     /// A thread was stopped in the middle of recording an operation, for too long to wait for it.
     #[error("a thread does not finish recording operation {0}: read again")]
     Busy(String),

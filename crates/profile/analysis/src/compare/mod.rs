@@ -83,7 +83,7 @@ impl Method {
             Self::ChiSquare => 99.9,
             Self::EarthMover => 10.0,
             Self::GroupOperations | Self::GroupLatency => 20.0,
-            Self::GroupShift => 30.0,
+            Self::GroupShift => 35.0,
         }
     }
 

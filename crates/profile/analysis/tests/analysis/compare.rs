@@ -84,6 +84,9 @@ fn the_second_phase_compares_number_and_places_of_peaks() {
         }
         other => panic!("{other:?}"),
     }
+    // A third peak with 8 of 1,118 operations, and even less latency, is not compared.
+    let tiny = verdict(&one, &[(10, 1000), (14, 8), (20, 110)], &phases);
+    assert!(matches!(tiny, Verdict::Open(_)), "{tiny:?}");
     // Nothing is wrong with 10 % more of the second.
     let open = verdict(&one, &[(10, 1000), (20, 110)], &phases);
     assert!(matches!(open, Verdict::Open(peaks) if peaks.len() == 2));
@@ -177,6 +180,17 @@ fn a_peak_that_only_a_long_run_has_is_seen() {
     assert_eq!(groups.len(), 2);
     assert_eq!((groups[1].first, groups[1].second), (0, 200));
     assert!(groups[1].grown > 5.0);
+}
+
+#[test]
+fn groupshift_ignores_groups_that_hold_little() {
+    // 40 of 5,040 requests, 0.8 %, and next to no latency.
+    let n = buckets(&[(20, 5000)]);
+    let small = shift_groups(&n, &buckets(&[(9, 40), (20, 5000)]), None);
+    assert_eq!(small.len(), 1);
+    // 60 of 5,060 are 1.2 %.
+    let larger = shift_groups(&n, &buckets(&[(9, 60), (20, 5000)]), None);
+    assert_eq!(larger.len(), 2);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Operation mixes.
 
 use trawl_analysis::mix::{Detection, Phase, by_phase, of_profile, of_slices};
+use trawl_analysis::timeline::part;
 use trawl_histogram::{Counts, Histogram, Profile, Resolution, Slice, Sliced, Unit};
 
 use crate::close;
@@ -111,7 +112,8 @@ fn idle_slices_and_single_requests_are_no_phases() {
     );
     assert_eq!(ranges(&by_phase(&quiet, &Detection::default())), [(0, 6)]);
     assert!(by_phase(&sliced(&["read"], &[]), &Detection::default()).is_empty());
-    assert_eq!(of_slices(&quiet, 4..99).operations, 0);
+    assert_eq!(of_slices(&quiet, 4..99).operations, 510);
+    assert_eq!(of_slices(&quiet, 98..99).operations, 0);
 }
 
 #[test]
@@ -131,4 +133,22 @@ fn many_slices_are_joined_before_phases_are_sought() {
     let found = by_phase(&sliced(&["read", "write"], &slices), &Detection::default());
     // Five slices are joined to one, and 12,000 is a multiple of five.
     assert_eq!(ranges(&found), [(0, 12_000), (12_000, 20_000)]);
+}
+
+#[test]
+fn a_part_of_the_time_is_a_profile() {
+    let build = sliced(&["lookup", "read"], &[&[5, 0], &[7, 2], &[1, 30]]);
+    let early = part(&build, 0..2);
+    // 12 requests of 1.5 each.
+    let lookup = early.get("lookup").expect("it occurs");
+    assert_eq!((lookup.buckets(), lookup.counts().total), (&[12][..], 18));
+    assert_eq!(
+        early.get("read").map(|read| read.buckets()),
+        Some(&[0, 2][..])
+    );
+    assert_eq!(of_profile(&early), of_slices(&build, 0..2));
+    early.check().expect("counts add up");
+    assert_eq!(of_profile(&part(&build, 0..9)), of_profile(build.whole()));
+    assert!(part(&build, 7..9).is_empty());
+    assert!(part(&build, 2..2).is_empty());
 }

@@ -78,6 +78,9 @@ fn preempted_requests_move_by_the_quanta_of_the_others() {
     // With three processes, 2 · 2^26 is added: bucket 27.
     let three = preempted(view(&counts), power(26), 3);
     assert!(three.moves.iter().all(|one| one.to == 27));
+    // K(b) = {k : 0 < k, …}: bucket 0 stays.
+    let zero = preempted(view(&buckets(&[(0, 1_000_000_000)])), power(26), 2);
+    assert!(zero.moves.is_empty());
     // A process alone is not preempted.
     assert!(preempted(view(&counts), power(26), 1).moves.is_empty());
 }

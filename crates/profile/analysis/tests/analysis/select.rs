@@ -119,6 +119,53 @@ fn the_papers_methods_select_everything_in_a_longer_run() {
 }
 
 #[test]
+fn a_peak_that_grew_or_moved_is_named_so() {
+    let first = profile(&[
+        ("read", &[(700, 1000), (40_000, 100)]),
+        ("stat", &[(900, 1000)]),
+    ]);
+    let second = profile(&[
+        ("read", &[(700, 1000), (40_000, 300)]),
+        ("stat", &[(900, 400), (1_500, 600)]),
+    ]);
+    let runs = (first, second);
+    let (_, selected) = selected(&runs, Method::GroupShift);
+    assert_eq!(names(&selected), ["read", "stat"]);
+    let reasons = |at: usize| &selected[at].reasons[1..];
+    assert!(matches!(reasons(0), [Reason::Grew(group)] if group.second == 300));
+    // 600 of 1,000 moved from bucket 9 to bucket 10, which is one peak with it.
+    assert!(matches!(reasons(1), [Reason::Moved(group)] if group.movement > 0.59));
+}
+
+#[test]
+fn every_method_rates_what_the_phases_leave_open() {
+    // 10 % more disk accesses: no phase settles that.
+    let first = profile(&[("read", &[(700, 1000), (6_000_000, 100)])]);
+    let second = profile(&[("read", &[(700, 1000), (6_000_000, 110)])]);
+    let rate = |method| {
+        let comparison = compare(&first, &second, method, &Settings::default());
+        comparison.expect("one unit").rows[0].score
+    };
+    // Buckets 9 and 22; 10 of 1,100 operations more.
+    close(rate(Method::TotalOperations), 1_000.0 / 1_100.0, 1e-9);
+    // 1000·768 + 100·6,291,456 = 629,913,600; 10·6,291,456 more.
+    close(
+        rate(Method::TotalLatency),
+        6_291_456_000.0 / 629_913_600.0,
+        1e-9,
+    );
+    // 100/1100 and 110/1110: the difference moves by 13 bins.
+    close(
+        rate(Method::EarthMover),
+        (110.0 / 1110.0 - 100.0 / 1100.0) * 1_300.0,
+        1e-9,
+    );
+    // 0 % of one peak and 10 % of the other.
+    close(rate(Method::GroupOperations), 5.0, 1e-9);
+    close(rate(Method::GroupLatency), 5.0, 1e-9);
+}
+
+#[test]
 fn rows_are_sorted_by_total_latency() {
     let runs = runs();
     let (comparison, _) = selected(&runs, Method::EarthMover);
