@@ -58,7 +58,8 @@ pub fn gnuplot(capture: &Capture) -> Vec<File> {
     }
     if !all.is_empty() {
         let title = format!("{} ({})", profile.title, layer(profile));
-        push(&mut files, "complete.gp", complete(&title, &all, scale));
+        let title = title.trim();
+        push(&mut files, "complete.gp", complete(title, &all, scale));
     }
     files
 }

@@ -72,10 +72,12 @@ impl Ink {
     /// Returns the colour: red, green, blue.
     pub fn rgb(self, theme: Theme) -> [u8; 3] {
         const LIGHT: [u32; 9] = [
-            0xd9e8f5, 0xb7d4ea, 0x94bfdd, 0x6fa8cf, 0x4b90c0, 0x2f77ac, 0x1d5e92, 0x104674, 0x072e53,
+            0xd9e8f5, 0xb7d4ea, 0x94bfdd, 0x6fa8cf, 0x4b90c0, 0x2f77ac, 0x1d5e92, 0x104674,
+            0x072e53,
         ];
         const DARK: [u32; 9] = [
-            0x1d3a6b, 0x3a4a6e, 0x555b6e, 0x6d6e72, 0x858178, 0xa09876, 0xbfb06a, 0xdfca56, 0xfee838,
+            0x1d3a6b, 0x3a4a6e, 0x555b6e, 0x6d6e72, 0x858178, 0xa09876, 0xbfb06a, 0xdfca56,
+            0xfee838,
         ];
         let (light, dark) = match self {
             Ink::Paper => (0xffffff, 0x14171c),
@@ -129,11 +131,17 @@ mod tests {
     fn text_and_bars_have_the_contrast_that_wcag_asks_for() {
         for theme in [Theme::Light, Theme::Dark] {
             for text in [Ink::Text, Ink::Faint, Ink::Note] {
-                assert!(contrast(text, Ink::Paper, theme) >= 4.5, "{text:?} {theme:?}");
+                assert!(
+                    contrast(text, Ink::Paper, theme) >= 4.5,
+                    "{text:?} {theme:?}"
+                );
             }
             assert!(contrast(Ink::First, Ink::Paper, theme) >= 3.0, "{theme:?}");
             assert!(contrast(Ink::Second, Ink::Paper, theme) >= 2.5, "{theme:?}");
-            assert!(contrast(Ink::First, Ink::Second, theme) >= 1.25, "{theme:?}");
+            assert!(
+                contrast(Ink::First, Ink::Second, theme) >= 1.25,
+                "{theme:?}"
+            );
         }
     }
 
@@ -142,7 +150,10 @@ mod tests {
         for theme in [Theme::Light, Theme::Dark] {
             let steps = (0..Ink::STEPS).map(|step| contrast(Ink::Heat(step), Ink::Paper, theme));
             let steps: Vec<f64> = steps.collect();
-            assert!(steps.windows(2).all(|two| two[1] > two[0] * 1.1), "{steps:?}");
+            assert!(
+                steps.windows(2).all(|two| two[1] > two[0] * 1.1),
+                "{steps:?}"
+            );
         }
     }
 }

@@ -128,6 +128,9 @@ mod tests {
     #[test]
     fn powers_of_ten_use_prefixes() {
         let all: Vec<String> = (0..8).map(power).collect();
-        assert_eq!(all, ["1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 M"]);
+        assert_eq!(
+            all,
+            ["1", "10", "100", "1 k", "10 k", "100 k", "1 M", "10 M"]
+        );
     }
 }

@@ -306,7 +306,10 @@ mod tests {
     fn long_names_keep_both_ends() {
         let short = fit(&format!("begin{}end", "x".repeat(255)), 12.0, 100.0);
         assert!(width(&short, 12.0) <= 100.0, "{short}");
-        assert!(short.starts_with("begin") && short.ends_with("end"), "{short}");
+        assert!(
+            short.starts_with("begin") && short.ends_with("end"),
+            "{short}"
+        );
         assert_eq!(fit("read", 12.0, 100.0), "read");
     }
 

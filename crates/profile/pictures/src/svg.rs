@@ -159,7 +159,11 @@ fn polygon(out: &mut String, points: &[(f64, f64)], ink: Ink, shade: f64) {
         .iter()
         .map(|(x, y)| format!("{},{}", short(*x), short(*y)));
     let points = pairs.collect::<Vec<_>>().join(" ");
-    let _ = write!(out, "<polygon class=\"{}\" points=\"{points}\"/>", ink.class());
+    let _ = write!(
+        out,
+        "<polygon class=\"{}\" points=\"{points}\"/>",
+        ink.class()
+    );
     if shade > 0.0 {
         let shade = short(shade);
         let _ = write!(

@@ -27,11 +27,19 @@ pub(crate) struct Explained {
 }
 
 /// Explains one peak.
-pub(crate) fn peak(peak: &Peak, unit: Unit, layer: &str, times: &[CharacteristicTime]) -> Explained {
+pub(crate) fn peak(
+    peak: &Peak,
+    unit: Unit,
+    layer: &str,
+    times: &[CharacteristicTime],
+) -> Explained {
     let near = peak.near(times, NEAR);
     let named = near.first().map(|one| {
         let measured = time(unit.seconds(one.time));
-        format!("close to {}, which takes {measured} on this machine", one.name)
+        format!(
+            "close to {}, which takes {measured} on this machine",
+            one.name
+        )
     });
     let centre = unit.seconds(peak.centre);
     Explained {
@@ -81,14 +89,23 @@ fn usual(seconds: f64, layer: &str) -> &'static str {
 }
 
 /// Returns an operation in one or two sentences: where most calls lie, and where most time goes.
-pub(crate) fn summary(peaks: &[Peak], unit: Unit, layer: &str, times: &[CharacteristicTime]) -> String {
+pub(crate) fn summary(
+    peaks: &[Peak],
+    unit: Unit,
+    layer: &str,
+    times: &[CharacteristicTime],
+) -> String {
     let by_calls = peaks.iter().max_by(|a, b| a.operations.cmp(&b.operations));
     let by_time = peaks.iter().max_by(|a, b| a.latency.total_cmp(&b.latency));
     let (Some(common), Some(slow)) = (by_calls, by_time) else {
         return "No call has a latency.".to_owned();
     };
     let words = peak(common, unit, layer, times);
-    let most = if common.operations_share > 0.5 { "Most calls" } else { "The most frequent calls" };
+    let most = if common.operations_share > 0.5 {
+        "Most calls"
+    } else {
+        "The most frequent calls"
+    };
     let mut text = format!("{most} take {}: {}.", words.range, words.guess);
     if slow.mode != common.mode {
         text.push_str(&format!(
@@ -103,7 +120,11 @@ pub(crate) fn summary(peaks: &[Peak], unit: Unit, layer: &str, times: &[Characte
 
 /// Returns why an operation was selected from a comparison, one sentence for each reason.
 pub(crate) fn reasons(selected: &Selected<'_>, unit: Unit) -> Vec<String> {
-    selected.reasons.iter().map(|one| reason(one, unit)).collect()
+    selected
+        .reasons
+        .iter()
+        .map(|one| reason(one, unit))
+        .collect()
 }
 
 fn reason(one: &Reason, unit: Unit) -> String {
@@ -138,14 +159,24 @@ fn reason(one: &Reason, unit: Unit) -> String {
             numbers::count(group.second)
         ),
         Reason::Moved(group) => {
-            let way = if group.movement > 0.0 { "longer" } else { "shorter" };
+            let way = if group.movement > 0.0 {
+                "longer"
+            } else {
+                "shorter"
+            };
             let factor = group.movement.abs().exp2();
-            format!("The calls at {} take {factor:.1} times {way}.", place(group, unit))
+            format!(
+                "The calls at {} take {factor:.1} times {way}.",
+                place(group, unit)
+            )
         }
         Reason::Grew(group) => {
             let way = if group.growth > 0.0 { "more" } else { "fewer" };
             let factor = group.growth.abs().exp2();
-            format!("At {} there are {factor:.1} times {way} calls.", place(group, unit))
+            format!(
+                "At {} there are {factor:.1} times {way} calls.",
+                place(group, unit)
+            )
         }
     }
 }
@@ -184,7 +215,10 @@ pub(crate) fn layer(one: &layers::Difference<'_>, unit: Unit, names: (&str, &str
         ..0.0 => format!(
             "{lower} spent more time than {upper} waited: it works in parallel, or others call it too."
         ),
-        own => format!("{} of its time is spent in {upper} itself, the rest in {lower}.", share(own)),
+        own => format!(
+            "{} of its time is spent in {upper} itself, the rest in {lower}.",
+            share(own)
+        ),
     };
     text.push_str(&match one.passed {
         ..0.995 => format!(
@@ -229,7 +263,10 @@ mod tests {
             time: 2.5e6,
         }];
         let words = peak(&found[1], Unit::Nanoseconds, "vfs", &times);
-        assert_eq!(words.guess, "close to half a disk rotation, which takes 2.5 ms on this machine");
+        assert_eq!(
+            words.guess,
+            "close to half a disk rotation, which takes 2.5 ms on this machine"
+        );
         assert_eq!(words.range, "2.1 ms to 4.19 ms");
     }
 

@@ -30,7 +30,11 @@ pub fn complete(profile: &Profile) -> Picture {
     };
     let mut picture = Picture::new(&title, LEFT + PLOT + NAMES + 16.0);
     picture.description = describe(shown.len());
-    let (row, gap) = if shown.len() > 12 { (46.0, 14.0) } else { (64.0, 18.0) };
+    let (row, gap) = if shown.len() > 12 {
+        (46.0, 14.0)
+    } else {
+        (64.0, 18.0)
+    };
     let top = HEADING + 24.0;
     let bottom = top + shown.len() as f64 * (row + gap);
     axis.times(&mut picture, top, bottom);
@@ -50,7 +54,10 @@ pub fn complete(profile: &Profile) -> Picture {
         heights.grid(&mut picture, &area);
         picture.open(name);
         let share = one.counts().total as f64 / latency.max(1.0);
-        let lines = [calls(one), format!("{} · {}", total(one, scale), numbers::share(share))];
+        let lines = [
+            calls(one),
+            format!("{} · {}", total(one, scale), numbers::share(share)),
+        ];
         names(&mut picture, &area, name, &lines);
         chart.bars(&mut picture, scale, one.buckets(), Ink::First);
         picture.close();

@@ -42,9 +42,10 @@ pub fn layers(all: &[&Profile], calls: &[Calls]) -> Picture {
     let names: Vec<&str> = all.iter().map(|one| layer(one)).collect();
     let title = format!("Layers under each other: {}", names.join(", "));
     let mut picture = Picture::new(&title, LEFT + PLOT + NAMES + 16.0);
-    picture.description = "For each operation, the histogram of each layer under that of the layer \
+    picture.description =
+        "For each operation, the histogram of each layer under that of the layer \
                            above. A peak at the same place in a lower layer comes from there."
-        .to_owned();
+            .to_owned();
     let top = HEADING + 24.0;
     let height = |rows: &[Row<'_>]| HEAD + rows.len() as f64 * (ROW + GAP);
     let bottom = top + groups.iter().map(|(_, rows)| height(rows)).sum::<f64>();
@@ -92,7 +93,11 @@ fn draw(picture: &mut Picture, chart: &Chart, row: &Row<'_>, depth: usize) {
         total(row.histogram, row.scale),
     ];
     for (at, line) in (0..).zip(&lines) {
-        let style = if at == 0 { style.in_ink(Ink::Text) } else { style };
+        let style = if at == 0 {
+            style.in_ink(Ink::Text)
+        } else {
+            style
+        };
         let text = fit(line, style.size, NAMES - 14.0);
         picture.text((left, area.top + 13.0 + f64::from(at) * 15.0), &text, style);
     }
@@ -110,7 +115,9 @@ fn groups<'a>(all: &[&'a Profile], calls: &'a [Calls]) -> Vec<(&'a str, Vec<Row<
             let mut above = vec![name];
             for profile in lower {
                 above = below(&above, profile, calls);
-                let found = above.iter().filter_map(|name| Some((*name, profile.get(name)?)));
+                let found = above
+                    .iter()
+                    .filter_map(|name| Some((*name, profile.get(name)?)));
                 rows.extend(found.map(|(name, one)| row(profile, name, one)));
             }
             (name, rows)
@@ -140,5 +147,9 @@ fn below<'a>(above: &[&'a str], profile: &Profile, calls: &'a [Calls]) -> Vec<&'
     found.sort_unstable();
     found.dedup();
     found.retain(|name| profile.get(name).is_some());
-    if found.is_empty() { above.to_vec() } else { found }
+    if found.is_empty() {
+        above.to_vec()
+    } else {
+        found
+    }
 }

@@ -24,11 +24,16 @@ const HEAD: f64 = 46.0;
 pub fn mix(phases: &[(String, Mix)], unit: Unit) -> Picture {
     let width = NAMES + (PLOT + VALUES) * 2.0;
     let mut picture = Picture::new("Operations: calls and total latency", width);
-    picture.description = "Bars from the left: calls of each operation, and their total time.".to_owned();
+    picture.description =
+        "Bars from the left: calls of each operation, and their total time.".to_owned();
     let mut top = HEADING;
     for (name, mix) in phases {
         let style = Style::NAME;
-        picture.text((16.0, top + 18.0), &fit(name, style.size, width - 32.0), style);
+        picture.text(
+            (16.0, top + 18.0),
+            &fit(name, style.size, width - 32.0),
+            style,
+        );
         let columns = [(NAMES, "calls"), (NAMES + PLOT + VALUES, "total latency")];
         for (left, what) in columns {
             let style = Style::AXIS.at(Anchor::Start);
@@ -50,7 +55,13 @@ pub fn mix(phases: &[(String, Mix)], unit: Unit) -> Picture {
             let share = part.latency / most_latency.max(f64::MIN_POSITIVE);
             let text = numbers::time(unit.seconds(part.latency));
             let left = NAMES + PLOT + VALUES;
-            bar(&mut picture, (left, top), share, (&text, part.operations), Ink::Second);
+            bar(
+                &mut picture,
+                (left, top),
+                share,
+                (&text, part.operations),
+                Ink::Second,
+            );
             picture.close();
             top += ROW;
         }

@@ -11,7 +11,7 @@ use super::chart::{Axis, Chart, Heights, Scale, calls, filled, layer, total};
 use crate::Error;
 use crate::ink::Ink;
 use crate::numbers;
-use crate::picture::{Anchor, Item, Mark, Picture, Rect, Shape, Style, Turn, HEADING};
+use crate::picture::{Anchor, HEADING, Item, Mark, Picture, Rect, Shape, Style, Weight, fit};
 
 const LEFT: f64 = 60.0;
 const PLOT: f64 = 720.0;
@@ -27,7 +27,9 @@ pub fn operation(
     times: &[CharacteristicTime],
 ) -> Result<Picture, Error> {
     let missing = || Error::Operation(operation.to_owned());
-    let one = profile.get(operation).filter(|one| !one.buckets().is_empty());
+    let one = profile
+        .get(operation)
+        .filter(|one| !one.buckets().is_empty());
     let one = one.ok_or_else(missing)?;
     let scale = Scale::of(profile);
     let title = format!(
@@ -39,7 +41,7 @@ pub fn operation(
     let mut picture = Picture::new(&title, LEFT + PLOT + 70.0);
     let area = Rect {
         left: LEFT,
-        top: HEADING + 56.0,
+        top: HEADING + 68.0,
         width: PLOT,
         height: HEIGHT,
     };
@@ -50,9 +52,11 @@ pub fn operation(
     };
     let found = peaks(View::from(one), &Detection::default());
     picture.description = format!("A histogram with {} peaks.", found.len());
-    chart.axis.times(&mut picture, area.top - 30.0, area.bottom());
+    chart
+        .axis
+        .times(&mut picture, area.top - 30.0, area.bottom());
     chart.heights.grid(&mut picture, &area);
-    characteristic(&mut picture, &chart, scale, times);
+    let named = characteristic(&mut picture, &chart, scale, times);
     chart.bars(&mut picture, scale, one.buckets(), Ink::First);
     rings(&mut picture, &chart, scale, one);
     for (peak, number) in found.iter().zip(1..) {
@@ -60,8 +64,14 @@ pub fn operation(
     }
     chart.axis.numbers(&mut picture, scale, area.bottom());
     let above = Style::AXIS.at(Anchor::Start);
-    picture.text((8.0, area.top - 36.0), "calls", above);
+    picture.text((16.0, HEADING + 12.0), "bars: calls", above);
     picture.height = area.bottom() + 44.0;
+    for line in named {
+        let style = above.in_ink(Ink::Note);
+        let line = fit(&line, style.size, PLOT);
+        picture.text((LEFT, picture.height + 6.0), &line, style);
+        picture.height += 18.0;
+    }
     Ok(picture)
 }
 
@@ -77,32 +87,44 @@ fn bracket(picture: &mut Picture, chart: &Chart, scale: Scale, peak: &Peak, numb
     picture.line((left, y), (right, y), Ink::Note);
     let text = format!("peak {number}");
     let room = right - left;
-    let text = if room < 40.0 { number.to_string() } else { text };
+    let text = if room < 40.0 {
+        number.to_string()
+    } else {
+        text
+    };
     let style = Style::AXIS.in_ink(Ink::Note);
     picture.text(((left + right) / 2.0, y - 6.0), &text, style);
 }
 
-/// Draws the times that activities of the machine take.
+/// Draws the times that activities of the machine take, each with a letter; returns what the letters
+/// mean.
 fn characteristic(
     picture: &mut Picture,
     chart: &Chart,
     scale: Scale,
     times: &[CharacteristicTime],
-) {
+) -> Vec<String> {
     let area = &chart.area;
-    for time in times.iter().filter(|time| time.time > 0.0) {
+    let mut names = Vec::new();
+    for (time, letter) in times.iter().filter(|time| time.time > 0.0).zip('a'..='z') {
         let x = chart.axis.x(scale.log2(time.time));
         if x <= area.left || x >= area.right() {
             continue;
         }
         picture.dashes((x, area.top), (x, area.bottom()), Ink::Note);
         let style = Style {
-            turn: Turn::Up,
-            anchor: Anchor::End,
-            ..Style::AXIS.in_ink(Ink::Note)
+            weight: Weight::Bold,
+            ..Style::AXIS.at(Anchor::Start).in_ink(Ink::Note)
         };
-        picture.text((x - 4.0, area.top + 8.0), &time.name, style);
+        picture.text((x + 4.0, area.top + 14.0), &letter.to_string(), style);
+        let seconds = scale.unit.seconds(time.time);
+        names.push(format!(
+            "{letter}: {}, {}",
+            time.name,
+            numbers::time(seconds)
+        ));
     }
+    names
 }
 
 /// Draws each bucket's estimated total latency, on an axis at the right.
@@ -118,10 +140,15 @@ fn rings(picture: &mut Picture, chart: &Chart, scale: Scale, one: &Histogram) {
     let style = Style::AXIS.at(Anchor::Start).in_ink(Ink::Second);
     for exponent in (least as i32..=most as i32).filter(|one| one.rem_euclid(3) == 0) {
         let label = numbers::time(10_f64.powi(exponent));
-        picture.text((area.right() + 6.0, y(f64::from(exponent)) + 4.0), &label, style);
+        picture.text(
+            (area.right() + 6.0, y(f64::from(exponent)) + 4.0),
+            &label,
+            style,
+        );
     }
-    let at = (area.right() + 62.0, area.top - 36.0);
-    picture.text(at, "○ time of all calls in the bucket", style.at(Anchor::End));
+    let text = "rings: time of all calls in a bucket";
+    let at = (area.right() + 62.0, HEADING + 12.0);
+    picture.text(at, text, style.at(Anchor::End));
     for (bucket, count, sum) in &sums {
         let (left, width) = chart.axis.bucket(scale, *bucket);
         let (x, y) = (left + width / 2.0, y(sum.log10()));

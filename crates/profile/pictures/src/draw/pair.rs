@@ -32,22 +32,32 @@ struct Both<'a> {
 pub fn pair(first: &Profile, second: &Profile, labels: (&str, &str)) -> Picture {
     let shown = both(first, second);
     let scales = (Scale::of(first), Scale::of(second));
-    let buckets = |scale: Scale, one: Option<&'_ Histogram>| (scale, one.map_or(Vec::new(), |one| one.buckets().to_vec()));
+    let buckets = |scale: Scale, one: Option<&'_ Histogram>| {
+        (scale, one.map_or(Vec::new(), |one| one.buckets().to_vec()))
+    };
     let all: Vec<(Scale, Vec<u64>)> = shown
         .iter()
         .flat_map(|one| [buckets(scales.0, one.first), buckets(scales.1, one.second)])
         .collect();
-    let axis = Axis::over(all.iter().map(|(scale, one)| (*scale, one.as_slice())), LEFT, PLOT);
+    let axis = Axis::over(
+        all.iter().map(|(scale, one)| (*scale, one.as_slice())),
+        LEFT,
+        PLOT,
+    );
     let heights = Heights::over(all.iter().map(|(_, one)| one.as_slice()));
     let title = format!("{} (left) and {} (right)", labels.0, labels.1);
     let mut picture = Picture::new(&title, LEFT + PLOT + GAP + PLOT + 20.0);
-    picture.description = "Each row is an operation. The thin lines in a chart are the tops of the \
+    picture.description =
+        "Each row is an operation. The thin lines in a chart are the tops of the \
                            other profile's bars."
-        .to_owned();
+            .to_owned();
     let top = HEADING + 48.0;
     let bottom = top + shown.len() as f64 * (ROW + NAME);
     let sides = [axis, axis.at(LEFT + PLOT + GAP)];
-    for (side, (label, ink)) in sides.iter().zip([(labels.0, Ink::First), (labels.1, Ink::Second)]) {
+    for (side, (label, ink)) in sides
+        .iter()
+        .zip([(labels.0, Ink::First), (labels.1, Ink::Second)])
+    {
         side.times(&mut picture, top, bottom);
         let style = Style::NAME.in_ink(ink);
         let label = fit(label, style.size, PLOT);
@@ -73,8 +83,16 @@ fn row(
     let name = fit(one.name, Style::NAME.size, PLOT * 0.5);
     picture.text((LEFT, top - 8.0), &name, Style::NAME);
     let charts = [
-        (sides[0], (scales.0, one.first, Ink::First), (scales.1, one.second, Ink::Second)),
-        (sides[1], (scales.1, one.second, Ink::Second), (scales.0, one.first, Ink::First)),
+        (
+            sides[0],
+            (scales.0, one.first, Ink::First),
+            (scales.1, one.second, Ink::Second),
+        ),
+        (
+            sides[1],
+            (scales.1, one.second, Ink::Second),
+            (scales.0, one.first, Ink::First),
+        ),
     ];
     for (axis, own, other) in charts {
         let area = Rect {
@@ -124,7 +142,10 @@ fn both<'a>(first: &'a Profile, second: &'a Profile) -> Vec<Both<'a>> {
     };
     let total = |one: &Both<'a>| seconds(first, one.first) + seconds(second, one.second);
     let is_called = |one: &Both<'a>| {
-        [one.first, one.second].into_iter().flatten().any(|one| !one.buckets().is_empty())
+        [one.first, one.second]
+            .into_iter()
+            .flatten()
+            .any(|one| !one.buckets().is_empty())
     };
     let mut all: Vec<Both<'a>> = all.into_values().filter(is_called).collect();
     all.sort_by(|a, b| total(b).total_cmp(&total(a)));

@@ -66,7 +66,12 @@ impl Stage {
         };
         push(face(top[3], top[0]), 0.34);
         push(face(top[0], top[1]), 0.18);
-        push(top.iter().map(|one| self.at(one.0, one.1, height)).collect(), 0.0);
+        push(
+            top.iter()
+                .map(|one| self.at(one.0, one.1, height))
+                .collect(),
+            0.0,
+        );
     }
 }
 
@@ -78,7 +83,9 @@ impl Stage {
 pub fn surface(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Picture, Error> {
     let profile = sliced.whole();
     let missing = || Error::Operation(operation.to_owned());
-    let one = profile.get(operation).filter(|one| !one.buckets().is_empty());
+    let one = profile
+        .get(operation)
+        .filter(|one| !one.buckets().is_empty());
     let one = one.ok_or_else(missing)?;
     let scale = Scale::of(profile);
     let rows = Rows::new(sliced, operation, ROWS_MOST);
@@ -94,9 +101,10 @@ pub fn surface(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pic
     };
     let title = format!("{operation} ({}) over time: {what}", layer(profile));
     let mut picture = Picture::new(&title, WIDTH);
-    picture.description = "Columns on a grid: latency grows to the right, elapsed time to the back; \
+    picture.description =
+        "Columns on a grid: latency grows to the right, elapsed time to the back; \
                            the more of it, the higher the column."
-        .to_owned();
+            .to_owned();
     floor(&mut picture, &stage, scale, &rows);
     columns(&mut picture, &stage, scale, &rows, measure);
     picture.height = NEAR.1 + 50.0;
@@ -106,11 +114,16 @@ pub fn surface(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pic
 fn columns(picture: &mut Picture, stage: &Stage, scale: Scale, rows: &Rows, measure: Measure) {
     let values = |(_, buckets): &(usize, Vec<u64>)| -> Vec<(usize, f64)> {
         let cells = filled(buckets);
-        cells.map(|(at, count)| (at, value(measure, scale, at, count))).collect()
+        cells
+            .map(|(at, count)| (at, value(measure, scale, at, count)))
+            .collect()
     };
     let all: Vec<Vec<(usize, f64)>> = rows.rows.iter().map(values).collect();
     let cells = || all.iter().flatten().map(|(_, value)| *value);
-    let (least, most) = (cells().fold(f64::INFINITY, f64::min), cells().fold(0.0, f64::max));
+    let (least, most) = (
+        cells().fold(f64::INFINITY, f64::min),
+        cells().fold(0.0, f64::max),
+    );
     let share = |value: f64| match measure {
         Measure::Calls => (value.log10() + 0.3) / (most.max(10.0).log10() + 0.3),
         Measure::Latency => value / most,
@@ -140,15 +153,19 @@ fn floor(picture: &mut Picture, stage: &Stage, scale: Scale, rows: &Rows) {
         picture.line(stage.at(at, 0.0, 0.0), stage.at(at, depth, 0.0), Ink::Grid);
         let (x, y) = stage.at(at, 0.0, 0.0);
         let label = numbers::time(scale.begin(bucket).exp2());
-        picture.text((x + 6.0, y + 16.0), &label, Style::AXIS);
+        picture.text((x + 4.0, y + 18.0), &label, Style::AXIS.at(Anchor::Start));
     }
     let step = stage.rows.div_ceil(6).max(1);
     for row in (0..=stage.rows).step_by(step) {
         let at = row as f64;
-        picture.line(stage.at(stage.first as f64, at, 0.0), stage.at(last, at, 0.0), Ink::Grid);
+        picture.line(
+            stage.at(stage.first as f64, at, 0.0),
+            stage.at(last, at, 0.0),
+            Ink::Grid,
+        );
         let (x, y) = stage.at(stage.first as f64, at, 0.0);
         let label = rows.when(row);
-        picture.text((x - 8.0, y + 8.0), &label, Style::AXIS.at(Anchor::End));
+        picture.text((x - 10.0, y + 6.0), &label, Style::AXIS.at(Anchor::End));
     }
     let (x, y) = stage.at((stage.first as f64 + last) / 2.0, 0.0, 0.0);
     picture.text((x + 30.0, y + 42.0), "latency", Style::AXIS);

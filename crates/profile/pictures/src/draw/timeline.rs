@@ -84,7 +84,9 @@ pub(crate) fn heat(value: f64, (least, most): (f64, f64)) -> Ink {
 pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Picture, Error> {
     let profile = sliced.whole();
     let missing = || Error::Operation(operation.to_owned());
-    let one = profile.get(operation).filter(|one| !one.buckets().is_empty());
+    let one = profile
+        .get(operation)
+        .filter(|one| !one.buckets().is_empty());
     let one = one.ok_or_else(missing)?;
     let scale = Scale::of(profile);
     let rows = Rows::new(sliced, operation, ROWS_MOST);
@@ -93,9 +95,10 @@ pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pi
         Measure::Latency => format!("{operation} ({}) over time: total latency", layer(profile)),
     };
     let mut picture = Picture::new(&title, LEFT + PLOT + 70.0);
-    picture.description = "Latency grows to the right, elapsed time downwards; the more of it, the \
+    picture.description =
+        "Latency grows to the right, elapsed time downwards; the more of it, the \
                            stronger the colour."
-        .to_owned();
+            .to_owned();
     let axis = Axis::over([(scale, one.buckets())], LEFT, PLOT);
     let height = (320.0 / rows.rows.len().max(1) as f64).clamp(4.0, 22.0);
     let area = Rect {
@@ -107,7 +110,13 @@ pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pi
     axis.times(&mut picture, area.top, area.bottom());
     let range = range(&rows, scale, measure);
     for at in 0..rows.rows.len() {
-        row(&mut picture, &rows, at, (scale, axis, measure, range), (area.top, height));
+        row(
+            &mut picture,
+            &rows,
+            at,
+            (scale, axis, measure, range),
+            (area.top, height),
+        );
     }
     elapsed(&mut picture, &rows, &area, height);
     axis.numbers(&mut picture, scale, area.bottom());
@@ -120,7 +129,9 @@ pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pi
 fn range(rows: &Rows, scale: Scale, measure: Measure) -> (f64, f64) {
     let cells = rows.rows.iter().flat_map(|(_, buckets)| filled(buckets));
     let values = cells.map(|(bucket, count)| value(measure, scale, bucket, count));
-    values.fold((f64::INFINITY, 0.0), |(least, most), one| (one.min(least), one.max(most)))
+    values.fold((f64::INFINITY, 0.0), |(least, most), one| {
+        (one.min(least), one.max(most))
+    })
 }
 
 fn row(
@@ -166,7 +177,11 @@ fn elapsed(picture: &mut Picture, rows: &Rows, area: &Rect, height: f64) {
     for at in (0..rows.rows.len()).step_by(step) {
         let y = area.top + at as f64 * height;
         let label = rows.when(at);
-        picture.text((area.left - 6.0, y + 10.0), &label, Style::AXIS.at(Anchor::End));
+        picture.text(
+            (area.left - 6.0, y + 10.0),
+            &label,
+            Style::AXIS.at(Anchor::End),
+        );
     }
     let (left, right) = (area.left, area.right());
     picture.line((left, area.bottom()), (right, area.bottom()), Ink::Faint);

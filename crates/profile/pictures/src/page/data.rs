@@ -26,7 +26,10 @@ pub(super) fn json(subject: &Subject<'_>) -> String {
         "operations": operations,
         "buckets": buckets(subject),
     });
-    let escaped = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e");
+    let escaped = data
+        .to_string()
+        .replace('<', "\\u003c")
+        .replace('>', "\\u003e");
     escaped.replace('&', "\\u0026")
 }
 
@@ -45,7 +48,9 @@ fn buckets(subject: &Subject<'_>) -> Vec<Value> {
 /// Returns an operation with its rows: when each begins, and pairs of bucket and count.
 fn one(name: &str, rows: &Rows) -> Value {
     let row = |(at, (_, buckets)): (usize, &(usize, Vec<u64>))| {
-        let cells: Vec<Value> = filled(buckets).map(|(bucket, count)| json!([bucket, count])).collect();
+        let cells: Vec<Value> = filled(buckets)
+            .map(|(bucket, count)| json!([bucket, count]))
+            .collect();
         json!([rows.when(at), cells])
     };
     let all: Vec<Value> = rows.rows.iter().enumerate().map(row).collect();

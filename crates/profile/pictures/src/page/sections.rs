@@ -60,7 +60,10 @@ impl<'a> Subject<'a> {
     /// Returns the last bucket that any operation of the first capture uses.
     pub(super) fn last_bucket(&self) -> usize {
         let operations = self.profile().into_iter().flat_map(Profile::operations);
-        operations.map(|(_, one)| one.buckets().len()).max().unwrap_or(0)
+        operations
+            .map(|(_, one)| one.buckets().len())
+            .max()
+            .unwrap_or(0)
     }
 
     fn picture(&self, out: &mut String, picture: &Picture) {
@@ -123,7 +126,14 @@ impl<'a> Subject<'a> {
             .enumerate()
             .map(|(at, (name, one))| self.row(profile, at, name, (one, latency)))
             .collect();
-        let headings = ["operation", "calls", "total time", "share", "average", "in words"];
+        let headings = [
+            "operation",
+            "calls",
+            "total time",
+            "share",
+            "average",
+            "in words",
+        ];
         out.push_str(&table(&headings, &rows));
         for (at, (name, one)) in all.iter().take(self.sections.len()).enumerate() {
             self.operation(out, profile, at, (name, one));
@@ -144,7 +154,9 @@ impl<'a> Subject<'a> {
             true => format!("<a href=\"#op-{at}\">{}</a>", name(operation)),
             false => name(operation),
         };
-        let mean = one.mean().map(|mean| numbers::time(scale.unit.seconds(mean)));
+        let mean = one
+            .mean()
+            .map(|mean| numbers::time(scale.unit.seconds(mean)));
         let summary = words::summary(&found(one), scale.unit, layer(profile), &self.story.times);
         vec![
             link,
@@ -170,7 +182,12 @@ impl<'a> Subject<'a> {
             name(operation),
             calls(one),
             total(one, scale),
-            text(&words::summary(&found(one), scale.unit, layer(profile), &self.story.times))
+            text(&words::summary(
+                &found(one),
+                scale.unit,
+                layer(profile),
+                &self.story.times
+            ))
         );
         if let Ok(picture) = crate::operation(profile, operation, &self.story.times) {
             self.picture(out, &picture);
@@ -179,8 +196,10 @@ impl<'a> Subject<'a> {
         if let Some(sliced) = self.sliced()
             && let Ok(picture) = crate::timeline(sliced, operation, Measure::Calls)
         {
-            out.push_str("<h4>Over time</h4><p>Time passes downwards. A stripe is a peak that is \
-                          always there; a spot is one that comes and goes.</p>");
+            out.push_str(
+                "<h4>Over time</h4><p>Time passes downwards. A stripe is a peak that is \
+                          always there; a spot is one that comes and goes.</p>",
+            );
             self.picture(out, &picture);
         }
         values(out, one, scale);
@@ -253,8 +272,10 @@ impl<'a> Subject<'a> {
             }));
         }
         out.push_str(&section("mix", "What the workload consists of"));
-        out.push_str("<p>Left, how often each operation was called; right, how long all its calls \
-                      took. A phase is a stretch of time with its own mix of operations.</p>");
+        out.push_str(
+            "<p>Left, how often each operation was called; right, how long all its calls \
+                      took. A phase is a stretch of time with its own mix of operations.</p>",
+        );
         self.picture(out, &crate::mix(&all, profile.unit()));
         out.push_str("</section>");
     }
@@ -275,16 +296,24 @@ impl<'a> Subject<'a> {
 
     /// Writes what each layer adds to the one below.
     pub(super) fn layers(&self, out: &mut String) {
-        let all: Vec<&Profile> = self.story.captures.iter().map(|one| one.profile.whole()).collect();
+        let all: Vec<&Profile> = self
+            .story
+            .captures
+            .iter()
+            .map(|one| one.profile.whole())
+            .collect();
         if all.len() < 2 {
             return;
         }
         out.push_str(&section("layers", "Layers under each other"));
-        out.push_str("<p>Each layer's calls wait for those of the layer below. A peak that both \
-                      have comes from below; one that only the upper layer has arises there.</p>");
+        out.push_str(
+            "<p>Each layer's calls wait for those of the layer below. A peak that both \
+                      have comes from below; one that only the upper layer has arises there.</p>",
+        );
         for two in all.windows(2) {
             let names = (layer(two[0]), layer(two[1]));
-            let found = analysis::differences(two[0], two[1], &self.story.calls, &Detection::default());
+            let found =
+                analysis::differences(two[0], two[1], &self.story.calls, &Detection::default());
             match found {
                 Ok(found) => {
                     out.push_str("<ul>");
@@ -324,7 +353,12 @@ fn differences(out: &mut String, first: &Profile, second: &Profile) {
     out.push_str("<p>These operations differ by more than chance explains:</p><ul>");
     for one in &found {
         let reasons = words::reasons(one, first.unit()).join(" ");
-        let _ = write!(out, "<li><b>{}</b>: {}</li>", name(one.operation), text(&reasons));
+        let _ = write!(
+            out,
+            "<li><b>{}</b>: {}</li>",
+            name(one.operation),
+            text(&reasons)
+        );
     }
     out.push_str("</ul>");
 }
@@ -343,7 +377,10 @@ fn values(out: &mut String, one: &Histogram, scale: Scale) {
         })
         .collect();
     out.push_str("<details><summary>Values</summary>");
-    out.push_str(&table(&["bucket", "latency", "calls", "estimated total"], &rows));
+    out.push_str(&table(
+        &["bucket", "latency", "calls", "estimated total"],
+        &rows,
+    ));
     out.push_str("</details>");
 }
 
@@ -359,12 +396,18 @@ fn facts(profile: &Profile) -> String {
     parts.push(format!("layer {}", name(layer(profile))));
     parts.push(format!("{} operations", all.len()));
     parts.push(numbers::calls(u64::try_from(calls).unwrap_or(u64::MAX)));
-    parts.push(format!("{} in all", numbers::time(profile.unit().seconds(latency))));
+    parts.push(format!(
+        "{} in all",
+        numbers::time(profile.unit().seconds(latency))
+    ));
     if let Some(ns) = profile.duration_ns {
         parts.push(format!("recorded for {}", numbers::time(ns as f64 / 1e9)));
     }
     if let Unit::Cycles { frequency_hz } = profile.unit() {
-        parts.push(format!("{:.2} billion cycles a second", frequency_hz.get() as f64 / 1e9));
+        parts.push(format!(
+            "{:.2} billion cycles a second",
+            frequency_hz.get() as f64 / 1e9
+        ));
     }
     parts.join(" · ")
 }
