@@ -69,9 +69,12 @@ fn push(files: &mut Vec<File>, name: &str, content: String) {
     files.push(File { name, content });
 }
 
-/// Returns a string for gnuplot: between single quotes only the quote itself is special.
+/// Returns a string for gnuplot, which substitutes nothing between single quotes. A quote becomes a
+/// typographic one: gnuplot reads a doubled quote at the beginning as an empty string, and would
+/// evaluate what follows. `]]>` is broken up, because gnuplot's SVG would not be XML with it.
 fn quoted(text: &str) -> String {
-    format!("'{}'", clean(text).replace('\'', "''"))
+    let text = clean(text).replace('\'', "’").replace("]]>", "]] >");
+    format!("'{text}'")
 }
 
 /// Returns the first lines of a script.
@@ -143,7 +146,7 @@ fn operation(name: &str, one: &Histogram, scale: Scale, number: usize) -> String
     let _ = write!(
         out,
         "set title {}\nset xlabel {}\nset ylabel 'Number of operations'\n\
-         set y2label 'Estimated total latency, seconds'\nset y2tics\nset logscale y2 10\n\
+         set y2label 'Estimated total latency, seconds'\nset y2tics\nset logscale y2 10\nset format y2 '%.0e'\n\
          plot 'operation-{number}.dat' using 1:2 with boxes linecolor rgb '#0072b2', \
          '' using 1:4 axes x1y2 with points pointtype 6 linecolor rgb '#d98200'\n",
         quoted(name),
@@ -157,6 +160,7 @@ fn complete(title: &str, all: &[(&str, &Histogram)], scale: Scale) -> String {
     let mut out = head("complete", (800, 120 + all.len() * 130));
     out.push_str(&axes(scale, span(all.iter().map(|(_, one)| *one))));
     let (rows, title) = (all.len(), quoted(title));
+    out.push_str("set lmargin 9\nset rmargin 3\n");
     let _ = writeln!(out, "set multiplot layout {rows},1 title {title}");
     for (at, (name, _)) in all.iter().enumerate() {
         if at == 1 {

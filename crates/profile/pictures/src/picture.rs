@@ -63,7 +63,6 @@ pub(crate) struct Style {
     pub(crate) size: f64,
     pub(crate) anchor: Anchor,
     pub(crate) weight: Weight,
-    pub(crate) turn: Turn,
 }
 
 /// The strength of letters.
@@ -73,15 +72,6 @@ pub(crate) enum Weight {
     Bold,
 }
 
-/// The direction of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// From left to right.
-    Level,
-    /// From the bottom to the top.
-    Up,
-}
-
 impl Style {
     /// Text of an axis.
     pub(crate) const AXIS: Style = Style {
@@ -89,7 +79,6 @@ impl Style {
         size: 11.0,
         anchor: Anchor::Middle,
         weight: Weight::Normal,
-        turn: Turn::Level,
     };
 
     /// A name beside a chart.
@@ -98,7 +87,6 @@ impl Style {
         size: 13.0,
         anchor: Anchor::Start,
         weight: Weight::Bold,
-        turn: Turn::Level,
     };
 
     pub(crate) const fn at(self, anchor: Anchor) -> Style {

@@ -8,7 +8,7 @@ use tiny_skia::{
 use crate::Error;
 use crate::font::Font;
 use crate::ink::{Ink, Theme};
-use crate::picture::{Anchor, Dashes, Item, Picture, Rect, Shape, Style, Turn, Weight};
+use crate::picture::{Anchor, Dashes, Item, Picture, Rect, Shape, Style, Weight};
 
 /// The most pixels that a picture may have: 64 million take 256 MB while they are drawn.
 pub const PIXELS_MAX: f64 = 64e6;
@@ -152,14 +152,8 @@ impl Canvas {
             Anchor::Middle => width / 2.0,
             Anchor::End => width,
         };
-        let turn = match style.turn {
-            Turn::Up => Transform::from_rotate(-90.0),
-            Turn::Level => Transform::identity(),
-        };
-        let place = turn
-            .pre_translate(-back as f32, 0.0)
-            .post_translate(at.0 as f32, at.1 as f32)
-            .post_concat(self.scale);
+        let place =
+            Transform::from_translate((at.0 - back) as f32, at.1 as f32).post_concat(self.scale);
         let paint = self.paint(style.ink, 1.0);
         self.pixels
             .fill_path(&path, &paint, FillRule::Winding, place, None);

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use crate::ink::{Ink, Theme};
 use crate::picture::{
-    Anchor, Dashes, HEADING, Item, Mark, Picture, Rect, Shape, Style, Turn, Weight, clean,
+    Anchor, Dashes, HEADING, Item, Mark, Picture, Rect, Shape, Style, Weight, clean,
 };
 
 /// Where an SVG is going to be.
@@ -67,20 +67,22 @@ pub(crate) fn render(picture: &Picture, home: Home<'_>) -> String {
     out
 }
 
-/// Returns the rules for the classes, with colours by `rule`.
+/// Returns the rules for the classes, with colours by `rule`. [`SHAPES`] says whether a shape is
+/// filled or outlined with its colour.
 fn classes(rule: impl Fn(Ink) -> String) -> String {
     let one = |ink: Ink| {
         let (class, colour) = (ink.class(), rule(ink));
-        format!(".{class}{{fill:{colour};stroke:{colour}}}")
+        format!(".{class}{{color:{colour}}}")
     };
     Ink::all().map(one).collect()
 }
 
 /// Returns how shapes look, whatever their colours are.
-pub(crate) const SHAPES: &str = "svg text{font-family:system-ui,\"DejaVu Sans\",Arial,sans-serif;\
-     stroke:none}svg rect,svg polygon{stroke:none}svg circle{fill:none;stroke-width:1.5}\
-     svg .hit{fill:transparent}svg .shade{fill:#000}svg .dashes{stroke-dasharray:4 3}\
-     svg .bold{font-weight:600}svg .middle{text-anchor:middle}svg .end{text-anchor:end}\
+pub(crate) const SHAPES: &str = "svg text{font-family:system-ui,\"DejaVu Sans\",Arial,sans-serif}\
+     svg text,svg rect,svg polygon{fill:currentColor}svg path,svg circle{fill:none;\
+     stroke:currentColor}svg circle{stroke-width:1.5}svg .hit{fill:transparent}\
+     svg .shade{fill:#000}svg .dashes{stroke-dasharray:4 3}svg .bold{font-weight:600}\
+     svg .middle{text-anchor:middle}svg .end{text-anchor:end}\
      svg .mark:hover>:last-child,svg .mark.on>:last-child{opacity:.6}";
 
 /// Returns the rules of a page: the colours are variables.
@@ -184,13 +186,9 @@ fn write_text(out: &mut String, at: (f64, f64), text: &str, style: &Style) {
         Weight::Normal => "",
     };
     let (x, y) = (short(at.0), short(at.1));
-    let turn = match style.turn {
-        Turn::Up => format!(" transform=\"rotate(-90 {x} {y})\""),
-        Turn::Level => String::new(),
-    };
     let _ = write!(
         out,
-        "<text class=\"{}{anchor}{bold}\" x=\"{x}\" y=\"{y}\" font-size=\"{}\"{turn}>{}</text>",
+        "<text class=\"{}{anchor}{bold}\" x=\"{x}\" y=\"{y}\" font-size=\"{}\">{}</text>",
         style.ink.class(),
         short(style.size),
         escape(text)

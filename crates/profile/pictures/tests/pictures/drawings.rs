@@ -120,11 +120,11 @@ fn times_stand_at_their_places_above_the_buckets() {
             .find(|one| one.has_tag_name("text") && one.text() == Some(label));
         number(found.unwrap(), "x")
     };
-    // A decade is log₂ 10 buckets wide, and bucket 10 begins at 2^10 ns = 1.024 µs.
-    let bucket = text("11") - text("10");
+    // A decade is log₂ 10 buckets wide, and bucket 12 begins at 2^12 ns = 4.096 µs.
+    let bucket = text("13") - text("12");
     assert!(((text("10 µs") - text("1 µs")) / bucket - 10_f64.log2()).abs() < 0.01);
-    let begin = text("10") - bucket / 2.0;
-    assert!(((begin - text("1 µs")) / bucket - 1.024_f64.log2()).abs() < 0.01);
+    let begin = text("12") - bucket / 2.0;
+    assert!(((begin - text("1 µs")) / bucket - 4.096_f64.log2()).abs() < 0.01);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The report is well-formed HTML, as an independent tokenizer reads it.
 
-use html5gum::{Token, Tokenizer};
+use html5gum::{DefaultEmitter, Token, Tokenizer};
 
 use super::story::story;
 
@@ -22,7 +22,10 @@ pub(crate) fn read(html: &str) -> Page {
         text: String::new(),
     };
     let mut open: Vec<String> = Vec::new();
-    for token in Tokenizer::new(html).infallible() {
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    for token in Tokenizer::new_with_emitter(html, emitter) {
+        let Ok(token) = token;
         match token {
             Token::StartTag(tag) => {
                 let name = String::from_utf8(tag.name.to_vec()).unwrap();

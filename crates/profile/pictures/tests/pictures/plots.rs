@@ -34,7 +34,8 @@ fn plot(capture: &Capture, directory: &Path) -> Option<usize> {
             allow_dtd: true,
             ..Default::default()
         };
-        roxmltree::Document::parse_with_options(&svg, options).unwrap();
+        let parsed = roxmltree::Document::parse_with_options(&svg, options);
+        assert!(parsed.is_ok(), "{}: {parsed:?}\n{svg}", script.name);
         run += 1;
     }
     Some(run)
