@@ -6,9 +6,9 @@
 
 use trawl_analysis::compare::groupshift::Group;
 use trawl_analysis::compare::phases::Difference;
-use trawl_analysis::layers;
 use trawl_analysis::peaks::{CharacteristicTime, Peak};
 use trawl_analysis::select::{Reason, Selected};
+use trawl_analysis::{View, layers};
 use trawl_histogram::Unit;
 
 use crate::numbers::{self, share, time};
@@ -65,9 +65,9 @@ fn usual(seconds: f64, layer: &str) -> &'static str {
     let is_device = ["driver", "block", "device", "disk"].contains(&layer);
     match seconds {
         ..20e-6 if is_device => {
-            "as fast as memory: probably the device's queue or its write cache took the request"
+            "as fast as memory (probably the device's queue or its write cache took the request)"
         }
-        ..2e-6 => "answered from memory: no device is that fast",
+        ..2e-6 => "answered from memory (no device is that fast)",
         ..20e-6 => "answered from memory, with some work such as copying data or searching a list",
         ..150e-6 => {
             "as long as a fast solid-state disk takes, or as waking another thread and switching to it"
@@ -88,31 +88,63 @@ fn usual(seconds: f64, layer: &str) -> &'static str {
     }
 }
 
+/// The share of a peak's calls that its core holds.
+const CORE: f64 = 0.75;
+
+/// Returns the fewest buckets around a peak's highest one that hold most of its calls, as times: the
+/// tails of a peak reach far on a logarithmic axis, and tell nothing of a usual call.
+fn core(view: View<'_>, peak: &Peak, unit: Unit) -> String {
+    let (mut first, mut last) = (peak.mode, peak.mode);
+    let enough = peak.operations as f64 * CORE;
+    while (view.operations_in(first, last + 1) as f64) < enough {
+        let before = if first > peak.first {
+            view.at(first - 1)
+        } else {
+            0
+        };
+        let after = if last < peak.last {
+            view.at(last + 1)
+        } else {
+            0
+        };
+        match before > after {
+            true => first -= 1,
+            false if last < peak.last => last += 1,
+            false if first > peak.first => first -= 1,
+            false => break,
+        }
+    }
+    let from = if first == 0 { 0.0 } else { view.low(first) };
+    let (from, to) = (unit.seconds(from), unit.seconds(view.low(last + 1)));
+    format!("{} to {}", time(from), time(to))
+}
+
 /// Returns an operation in one or two sentences: where most calls lie, and where most time goes.
 pub(crate) fn summary(
+    view: View<'_>,
     peaks: &[Peak],
     unit: Unit,
     layer: &str,
     times: &[CharacteristicTime],
 ) -> String {
-    let by_calls = peaks.iter().max_by(|a, b| a.operations.cmp(&b.operations));
+    let by_calls = peaks.iter().max_by_key(|peak| peak.operations);
     let by_time = peaks.iter().max_by(|a, b| a.latency.total_cmp(&b.latency));
     let (Some(common), Some(slow)) = (by_calls, by_time) else {
         return "No call has a latency.".to_owned();
     };
-    let words = peak(common, unit, layer, times);
-    let most = if common.operations_share > 0.5 {
-        "Most calls"
-    } else {
-        "The most frequent calls"
+    let guess = peak(common, unit, layer, times).guess;
+    let most = match common.operations_share {
+        ..0.5 => "The most frequent calls",
+        share if share < 0.5 / CORE => "Many calls",
+        _ => "Most calls",
     };
-    let mut text = format!("{most} take {}: {}.", words.range, words.guess);
+    let mut text = format!("{most} take {}: {guess}.", core(view, common, unit));
     if slow.mode != common.mode {
         text.push_str(&format!(
-            " But {} of the time goes to {} of the calls, which take {}.",
+            " But {} of the time goes to {} of the calls, which mostly take {}.",
             share(slow.latency_share),
             share(slow.operations_share),
-            range(slow, unit)
+            core(view, slow, unit)
         ));
     }
     text
@@ -208,9 +240,6 @@ fn phase(difference: &Difference, unit: Unit) -> String {
 /// Returns what a layer adds to an operation.
 pub(crate) fn layer(one: &layers::Difference<'_>, unit: Unit, names: (&str, &str)) -> String {
     let (upper, lower) = names;
-    if one.lower_operations == 0 {
-        return format!("{lower} has no call for it: all its time is spent in {upper}.");
-    }
     let mut text = match one.own_share {
         ..0.0 => format!(
             "{lower} spent more time than {upper} waited: it works in parallel, or others call it too."
@@ -242,7 +271,6 @@ pub(crate) fn layer(one: &layers::Difference<'_>, unit: Unit, names: (&str, &str
 
 #[cfg(test)]
 mod tests {
-    use trawl_analysis::View;
     use trawl_analysis::peaks::{Detection, peaks};
     use trawl_histogram::Resolution;
 
@@ -275,11 +303,26 @@ mod tests {
         // 9000 calls of 1.5 µs take 14 ms, 100 calls of 3 ms take 315 ms.
         let mut buckets = [0; 22];
         (buckets[10], buckets[21]) = (9000, 100);
-        let text = summary(&found(&buckets), Unit::Nanoseconds, "vfs", &[]);
+        let view = View::new(&buckets, Resolution::ONE);
+        let text = summary(view, &found(&buckets), Unit::Nanoseconds, "vfs", &[]);
         assert_eq!(
             text,
-            "Most calls take 1.02 µs to 2.05 µs: answered from memory: no device is that fast. \
-             But 96 % of the time goes to 1.1 % of the calls, which take 2.1 ms to 4.19 ms."
+            "Most calls take 1.02 µs to 2.05 µs: answered from memory (no device is that fast). \
+             But 96 % of the time goes to 1.1 % of the calls, which mostly take 2.1 ms to 4.19 ms."
+        );
+    }
+
+    #[test]
+    fn the_tails_of_a_peak_are_not_its_core() {
+        // Three quarters of 1,000 calls are in bucket 11 and the larger neighbour.
+        let mut buckets = [0; 16];
+        buckets[9..14].copy_from_slice(&[20, 150, 600, 180, 50]);
+        let view = View::new(&buckets, Resolution::ONE);
+        let found = found(&buckets);
+        assert_eq!((found.len(), found[0].first, found[0].last), (1, 9, 13));
+        assert_eq!(
+            core(view, &found[0], Unit::Nanoseconds),
+            "2.05 µs to 8.19 µs"
         );
     }
 }

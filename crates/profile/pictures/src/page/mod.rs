@@ -23,10 +23,10 @@ const SCRIPT: &str = include_str!("page.js");
 const RULES: &str = include_str!("page.css");
 
 /// SHA-256 of [`SCRIPT`], in base64. A test compares it.
-const SCRIPT_HASH: &str = "xCWaD4D6mSIJ4gbfgzRyE/9EPkYyxEKhRJrFx62nKzw=";
+const SCRIPT_HASH: &str = "Q9BE/KkzWuYxcrpJr2csNpWUSPF7giRICHDWhv6qWHk=";
 
 /// SHA-256 of [`style`].
-const STYLE_HASH: &str = "POVPbHiGLYmg5E8CEoBSssnX9onD2V/5Amy33lltF38=";
+const STYLE_HASH: &str = "V3djz2O94ucN+7mlYQDfJh2CI3b3yX+vKHMV1HVOcPQ=";
 
 /// Returns the page.
 pub fn html(story: &Story) -> String {
@@ -48,10 +48,10 @@ pub fn html(story: &Story) -> String {
     subject.pair(&mut out);
     subject.layers(&mut out);
     out.push_str("</main><p id=\"readout\" role=\"status\" aria-live=\"polite\"></p>");
-    let _ = write!(
+    let _ = writeln!(
         out,
         "<script type=\"application/json\" id=\"data\">{}</script><script>{SCRIPT}</script></body>\
-         </html>\n",
+         </html>",
         data::json(&subject)
     );
     out

@@ -110,13 +110,14 @@
   function projection(width, height) {
     const [sinYaw, cosYaw] = [Math.sin(view.yaw), Math.cos(view.yaw)];
     const [sinPitch, cosPitch] = [Math.sin(view.pitch), Math.cos(view.pitch)];
-    const size = Math.min(width * 0.56, height * 0.92);
+    const size = Math.min(width * 0.5, height * 0.72);
+    const middle = height / 2 + 0.275 * cosPitch * size;
     return (x, y, z) => {
       const [a, b] = [x - 0.5, y - 0.5];
       const across = a * cosYaw - b * sinYaw;
       const back = a * sinYaw + b * cosYaw;
       const up = z * 0.55;
-      return [width / 2 + across * size, height * 0.62 - (back * sinPitch + up * cosPitch) * size];
+      return [width / 2 + across * size, middle - (back * sinPitch + up * cosPitch) * size];
     };
   }
 
@@ -126,7 +127,7 @@
     return { heat: [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => named(`h${at}`)), grid: named("grid"), text: named("faint") };
   }
 
-  function polygon(pen, points) {
+  function polygon(points) {
     const path = new Path2D();
     points.forEach(([x, y], at) => (at ? path.lineTo(x, y) : path.moveTo(x, y)));
     path.closePath();
@@ -195,7 +196,7 @@
     const isSeen = ({ points: [a, b, c] }) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) < 0;
     const top = { points: corners.map((one) => at(...one, column.share)), shade: 0 };
     column.paths = [...faces.filter(isSeen), top].map(({ points, shade }) => {
-      const path = polygon(pen, points);
+      const path = polygon(points);
       pen.fillStyle = ink.heat[column.heat];
       pen.fill(path);
       pen.fillStyle = `rgba(0, 0, 0, ${shade})`;

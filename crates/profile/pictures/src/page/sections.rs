@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use trawl_analysis::compare::complete::compare;
 use trawl_analysis::compare::{Method, Settings};
+use trawl_analysis::layers::Calls;
 use trawl_analysis::peaks::{Detection, Peak, peaks};
 use trawl_analysis::select::{Selection, of_comparison};
 use trawl_analysis::{View, layers as analysis, mix as mixes};
@@ -141,6 +142,18 @@ impl<'a> Subject<'a> {
         out.push_str("</section>");
     }
 
+    /// Returns an operation in words, as markup.
+    fn summary(&self, profile: &Profile, one: &Histogram) -> String {
+        let (view, unit, times) = (View::from(one), profile.unit(), &self.story.times);
+        text(&words::summary(
+            view,
+            &found(one),
+            unit,
+            layer(profile),
+            times,
+        ))
+    }
+
     /// Returns the row of an operation in the table.
     fn row(
         &self,
@@ -157,14 +170,13 @@ impl<'a> Subject<'a> {
         let mean = one
             .mean()
             .map(|mean| numbers::time(scale.unit.seconds(mean)));
-        let summary = words::summary(&found(one), scale.unit, layer(profile), &self.story.times);
         vec![
             link,
             numbers::count(u64::try_from(one.recorded()).unwrap_or(u64::MAX)),
             total(one, scale),
             numbers::share(one.counts().total as f64 / latency.max(1.0)),
             mean.unwrap_or_default(),
-            text(&summary),
+            self.summary(profile, one),
         ]
     }
 
@@ -182,12 +194,7 @@ impl<'a> Subject<'a> {
             name(operation),
             calls(one),
             total(one, scale),
-            text(&words::summary(
-                &found(one),
-                scale.unit,
-                layer(profile),
-                &self.story.times
-            ))
+            self.summary(profile, one)
         );
         if let Ok(picture) = crate::operation(profile, operation, &self.story.times) {
             self.picture(out, &picture);
@@ -214,7 +221,7 @@ impl<'a> Subject<'a> {
             let words = words::peak(&peak, unit, layer, &self.story.times);
             let _ = write!(
                 out,
-                "<li><b>{}</b>: {}. <span class=\"guess\">{}</span></li>",
+                "<li><b>{}</b>: {}. <span class=\"guess\">{}.</span></li>",
                 text(&words.range),
                 text(&words.shares),
                 text(&capital(&words.guess))
@@ -286,7 +293,7 @@ impl<'a> Subject<'a> {
             return;
         };
         let labels = (second.first_label.as_str(), second.label.as_str());
-        let heading = format!("{} and {}", name(labels.0), name(labels.1));
+        let heading = format!("Side by side: {} and {}", name(labels.0), name(labels.1));
         out.push_str(&section("pair", &heading));
         out.push_str("<p>The thin lines are the tops of the other profile's bars.</p>");
         differences(out, profile, &second.profile);
@@ -311,24 +318,36 @@ impl<'a> Subject<'a> {
                       have comes from below; one that only the upper layer has arises there.</p>",
         );
         for two in all.windows(2) {
-            let names = (layer(two[0]), layer(two[1]));
-            let found =
-                analysis::differences(two[0], two[1], &self.story.calls, &Detection::default());
-            match found {
-                Ok(found) => {
-                    out.push_str("<ul>");
-                    for one in found.iter().take(SECTIONS_MOST) {
-                        let words = words::layer(one, two[0].unit(), names);
-                        let operation = name(one.operation);
-                        let _ = write!(out, "<li><b>{operation}</b>: {}</li>", text(&words));
-                    }
-                    out.push_str("</ul>");
-                }
-                Err(error) => note(out, &error.to_string()),
-            }
+            added(out, two[0], two[1], &self.story.calls);
         }
         self.picture(out, &crate::layers(&all, &self.story.calls));
         out.push_str("</section>");
+    }
+}
+
+/// Writes what a layer adds to the one below.
+fn added(out: &mut String, upper: &Profile, lower: &Profile, calls: &[Calls]) {
+    let names = (layer(upper), layer(lower));
+    let found = match analysis::differences(upper, lower, calls, &Detection::default()) {
+        Ok(found) => found,
+        Err(error) => return note(out, &error.to_string()),
+    };
+    let (passed, alone): (Vec<_>, Vec<_>) = found.iter().partition(|one| one.lower_operations > 0);
+    out.push_str("<ul>");
+    for one in passed.iter().take(SECTIONS_MOST) {
+        let words = words::layer(one, upper.unit(), names);
+        let operation = name(one.operation);
+        let _ = write!(out, "<li><b>{operation}</b>: {}</li>", text(&words));
+    }
+    out.push_str("</ul>");
+    if !alone.is_empty() {
+        let operations: Vec<String> = alone.iter().map(|one| name(one.operation)).collect();
+        let _ = write!(
+            out,
+            "<p>All time of these is spent in {}: {}.</p>",
+            name(names.0),
+            operations.join(", ")
+        );
     }
 }
 
