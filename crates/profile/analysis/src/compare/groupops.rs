@@ -1,7 +1,7 @@
 //! GROUPOPS: "If the peaks in the profiles are similar, the score is the normalized difference of
 //! operations for individual peaks." (§5.7.2)
 //!
-//! The phases decide first; see [`phases`](super::phases). Every peak's difference is normalised as
+//! The phases decide first; see [`phases`]. Every peak's difference is normalised as
 //! TOTOPS normalises the total's, |nₚ − mₚ| / nₚ × 100, and the score is their average.
 
 use super::Context;

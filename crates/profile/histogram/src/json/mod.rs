@@ -35,7 +35,7 @@
 //!   floating point, such as JavaScript, round those above 2^53.
 //!
 //! A reader refuses other versions, unknown and repeated fields, more than
-//! [`INPUT_BYTES_MAX`](crate::INPUT_BYTES_MAX) bytes, and captures that fail
+//! [`INPUT_BYTES_MAX`] bytes, and captures that fail
 //! [`Capture::check`](crate::Capture::check).
 
 mod wire;

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use super::plan::{Block, Layout};
 
@@ -23,8 +24,13 @@ const GREATEST: usize = 7;
 /// How often a reader copies a block itself before it asks the owner.
 const ATTEMPTS: usize = 16;
 
-/// How often a reader looks for the owner's answer before it gives up: seconds, if the owner is stopped.
-const LOOKS: usize = 1 << 20;
+/// How often a reader looks for the owner's answer, giving up the CPU between two looks.
+const LOOKS: usize = 1000;
+
+/// How often it looks after that, with a pause between two looks: about half a second.
+const LATE_LOOKS: usize = 500;
+
+const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Cells {
@@ -185,7 +191,7 @@ impl Cells {
             is_done: false,
         });
         self.asked.store(true, Relaxed);
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS + LATE_LOOKS {
             if self.copy(block, copy) {
                 return Some(Copied::Block);
             }
@@ -194,7 +200,10 @@ impl Cells {
             {
                 return Some(Copied::All(request.copy));
             }
-            thread::yield_now();
+            match look < LOOKS {
+                true => thread::yield_now(),
+                false => thread::sleep(PAUSE),
+            }
         }
         None
     }

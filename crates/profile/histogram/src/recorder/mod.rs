@@ -31,7 +31,7 @@
 //! reader therefore leaves a buffer and asks: the owner sees the request when the next call leaves,
 //! and copies its cells into the buffer itself. An owner that makes no further call changes nothing,
 //! and the reader's own attempt succeeds. So a reader waits only for an owner that was stopped in the
-//! middle of a change, until it runs again.
+//! middle of a change: until it runs again, or for about half a second ([`Error::Busy`]).
 //!
 //! # Ended threads
 //!
