@@ -178,18 +178,20 @@ fn reason(one: &Reason, unit: Unit) -> String {
             method.name()
         ),
         Reason::Phase(difference) => phase(difference, unit),
-        Reason::Appeared(group) => format!(
-            "A peak appeared at {}: {} calls became {}.",
-            place(group, unit),
-            numbers::count(group.first),
-            numbers::count(group.second)
-        ),
-        Reason::Vanished(group) => format!(
-            "The peak at {} vanished: {} calls became {}.",
-            place(group, unit),
-            numbers::count(group.first),
-            numbers::count(group.second)
-        ),
+        Reason::Appeared(group) => {
+            format!(
+                "A peak appeared at {}: {}.",
+                place(group, unit),
+                became(group)
+            )
+        }
+        Reason::Vanished(group) => {
+            format!(
+                "The peak at {} vanished: {}.",
+                place(group, unit),
+                became(group)
+            )
+        }
         Reason::Moved(group) => {
             let way = if group.movement > 0.0 {
                 "longer"
@@ -211,6 +213,11 @@ fn reason(one: &Reason, unit: Unit) -> String {
             )
         }
     }
+}
+
+fn became(group: &Group) -> String {
+    let (first, second) = (numbers::calls(group.first), numbers::count(group.second));
+    format!("{first} became {second}")
 }
 
 fn place(group: &Group, unit: Unit) -> String {

@@ -2,7 +2,7 @@
 //!
 //! "Operations are sorted from top to bottom by their total latency." (Figure 3.2)
 
-use trawl_histogram::Profile;
+use trawl_histogram::{Histogram, Profile};
 
 use super::chart::{Axis, Chart, Heights, Scale, called, calls, layer, total};
 use crate::ink::Ink;
@@ -51,21 +51,29 @@ pub fn complete(profile: &Profile) -> Picture {
             heights,
             area,
         };
-        heights.grid(&mut picture, &area);
-        picture.open(name);
-        let share = one.counts().total as f64 / latency.max(1.0);
-        let lines = [
-            calls(one),
-            format!("{} · {}", total(one, scale), numbers::share(share)),
-        ];
-        names(&mut picture, &area, name, &lines);
-        chart.bars(&mut picture, scale, one.buckets(), Ink::First);
-        picture.close();
+        operation(&mut picture, &chart, scale, (name, one), latency);
     }
     axis.numbers(&mut picture, scale, bottom);
     picture.height = bottom + 44.0;
     left_out(&mut picture, &all[shown.len()..], bottom);
     picture
+}
+
+/// Draws one operation; `latency` is that of all of them.
+fn operation(
+    picture: &mut Picture,
+    chart: &Chart,
+    scale: Scale,
+    (name, one): (&str, &Histogram),
+    latency: f64,
+) {
+    chart.heights.grid(picture, &chart.area);
+    picture.open(name);
+    let share = numbers::share(one.counts().total as f64 / latency.max(1.0));
+    let lines = [calls(one), format!("{} · {share}", total(one, scale))];
+    names(picture, &chart.area, name, &lines);
+    chart.bars(picture, scale, one.buckets(), Ink::First);
+    picture.close();
 }
 
 fn describe(operations: usize) -> String {
@@ -90,7 +98,7 @@ fn names(picture: &mut Picture, area: &Rect, name: &str, lines: &[String]) {
     }
 }
 
-fn left_out(picture: &mut Picture, rest: &[(&str, &trawl_histogram::Histogram)], bottom: f64) {
+fn left_out(picture: &mut Picture, rest: &[(&str, &Histogram)], bottom: f64) {
     if rest.is_empty() {
         return;
     }

@@ -52,25 +52,7 @@ pub fn layers(all: &[&Profile], calls: &[Calls]) -> Picture {
     axis.times(&mut picture, top, bottom);
     let mut y = top;
     for (name, rows) in &groups {
-        picture.open(name);
-        let style = Style::NAME;
-        let text = fit(name, style.size, PLOT);
-        picture.text((LEFT, y + HEAD - 8.0), &text, style);
-        for (at, row) in rows.iter().enumerate() {
-            let area = Rect {
-                left: LEFT,
-                top: y + HEAD + at as f64 * (ROW + GAP),
-                width: PLOT,
-                height: ROW,
-            };
-            let chart = Chart {
-                axis,
-                heights,
-                area,
-            };
-            draw(&mut picture, &chart, row, at);
-        }
-        picture.close();
+        group(&mut picture, name, rows, (axis, heights, y));
         y += height(rows);
     }
     if let Some(first) = all.first() {
@@ -78,6 +60,33 @@ pub fn layers(all: &[&Profile], calls: &[Calls]) -> Picture {
     }
     picture.height = bottom + 44.0;
     picture
+}
+
+/// Draws the charts of one operation under its name.
+fn group(
+    picture: &mut Picture,
+    name: &str,
+    rows: &[Row<'_>],
+    (axis, heights, top): (Axis, Heights, f64),
+) {
+    picture.open(name);
+    let text = fit(name, Style::NAME.size, PLOT);
+    picture.text((LEFT, top + HEAD - 8.0), &text, Style::NAME);
+    for (at, row) in rows.iter().enumerate() {
+        let area = Rect {
+            left: LEFT,
+            top: top + HEAD + at as f64 * (ROW + GAP),
+            width: PLOT,
+            height: ROW,
+        };
+        let chart = Chart {
+            axis,
+            heights,
+            area,
+        };
+        draw(picture, &chart, row, at);
+    }
+    picture.close();
 }
 
 fn draw(picture: &mut Picture, chart: &Chart, row: &Row<'_>, depth: usize) {

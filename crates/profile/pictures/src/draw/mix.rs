@@ -4,7 +4,7 @@
 //! the Ext2 VFS operations used during the build process […] Note that each plot uses a different
 //! non-logarithmic scale."
 
-use trawl_analysis::mix::Mix;
+use trawl_analysis::mix::{Mix, Part};
 use trawl_histogram::Unit;
 
 use crate::ink::Ink;
@@ -17,6 +17,8 @@ const SHOWN_MOST: usize = 16;
 const NAMES: f64 = 170.0;
 const PLOT: f64 = 230.0;
 const VALUES: f64 = 100.0;
+/// Left end of the second column.
+const SECOND: f64 = NAMES + PLOT + VALUES;
 const ROW: f64 = 20.0;
 const HEAD: f64 = 46.0;
 
@@ -29,46 +31,63 @@ pub fn mix(phases: &[(String, Mix)], unit: Unit) -> Picture {
     let mut top = HEADING;
     for (name, mix) in phases {
         let style = Style::NAME;
-        picture.text(
-            (16.0, top + 18.0),
-            &fit(name, style.size, width - 32.0),
-            style,
-        );
-        let columns = [(NAMES, "calls"), (NAMES + PLOT + VALUES, "total latency")];
-        for (left, what) in columns {
+        let name = fit(name, style.size, width - 32.0);
+        picture.text((16.0, top + 18.0), &name, style);
+        for (left, what) in [(NAMES, "calls"), (SECOND, "total latency")] {
             let style = Style::AXIS.at(Anchor::Start);
             picture.text((left, top + 38.0), what, style);
         }
         top += HEAD;
         let shown = &mix.rows[..mix.rows.len().min(SHOWN_MOST)];
         let most_calls = shown.iter().map(|part| part.operations).max();
-        let most_latency = shown.iter().map(|part| part.latency).fold(0.0, f64::max);
+        let most = Most {
+            calls: most_calls.unwrap_or(1).max(1) as f64,
+            latency: shown
+                .iter()
+                .map(|part| part.latency)
+                .fold(f64::MIN_POSITIVE, f64::max),
+        };
         for part in shown {
-            picture.open(&part.operation);
-            let name = fit(&part.operation, 12.0, NAMES - 26.0);
-            let style = Style::AXIS.at(Anchor::End).in_ink(Ink::Text);
-            picture.text((NAMES - 8.0, top + 14.0), &name, style);
-            let share = part.operations as f64 / most_calls.unwrap_or(1).max(1) as f64;
-            let text = numbers::count(part.operations);
-            let value = (text.as_str(), part.operations);
-            bar(&mut picture, (NAMES, top), share, value, Ink::First);
-            let share = part.latency / most_latency.max(f64::MIN_POSITIVE);
-            let text = numbers::time(unit.seconds(part.latency));
-            let left = NAMES + PLOT + VALUES;
-            bar(
-                &mut picture,
-                (left, top),
-                share,
-                (&text, part.operations),
-                Ink::Second,
-            );
-            picture.close();
+            row(&mut picture, part, &most, unit, top);
             top += ROW;
         }
         top += 14.0;
     }
     picture.height = top + 6.0;
     picture
+}
+
+/// The greatest values of a phase, which the longest bars show.
+struct Most {
+    calls: f64,
+    latency: f64,
+}
+
+/// Draws one operation.
+fn row(picture: &mut Picture, part: &Part, most: &Most, unit: Unit, top: f64) {
+    picture.open(&part.operation);
+    let name = fit(&part.operation, 12.0, NAMES - 26.0);
+    let style = Style::AXIS.at(Anchor::End).in_ink(Ink::Text);
+    picture.text((NAMES - 8.0, top + 14.0), &name, style);
+    let calls = numbers::count(part.operations);
+    let share = part.operations as f64 / most.calls;
+    bar(
+        picture,
+        (NAMES, top),
+        share,
+        (&calls, part.operations),
+        Ink::First,
+    );
+    let latency = numbers::time(unit.seconds(part.latency));
+    let share = part.latency / most.latency;
+    bar(
+        picture,
+        (SECOND, top),
+        share,
+        (&latency, part.operations),
+        Ink::Second,
+    );
+    picture.close();
 }
 
 /// Draws one bar, with its value at its end.

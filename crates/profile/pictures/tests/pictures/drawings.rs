@@ -72,7 +72,7 @@ fn a_complete_profile_shows_every_count_and_sorts_by_total_latency() {
         .operations()
         .map(|(name, one)| (name, buckets(one), one.counts().total))
         .collect();
-    expected.sort_by(|a, b| b.2.cmp(&a.2));
+    expected.sort_by_key(|one| std::cmp::Reverse(one.2));
     let expected: Vec<(&str, Buckets)> = expected.into_iter().map(|(a, b, _)| (a, b)).collect();
     assert_eq!(shown, expected);
 }
