@@ -23,10 +23,10 @@ const SCRIPT: &str = include_str!("page.js");
 const RULES: &str = include_str!("page.css");
 
 /// SHA-256 of [`SCRIPT`], in base64. A test compares it.
-const SCRIPT_HASH: &str = "Q9BE/KkzWuYxcrpJr2csNpWUSPF7giRICHDWhv6qWHk=";
+const SCRIPT_HASH: &str = "Bu0LmwtkL7/RYzXZfs2ejriFROOs46P/L4397VUewLs=";
 
 /// SHA-256 of [`style`].
-const STYLE_HASH: &str = "V3djz2O94ucN+7mlYQDfJh2CI3b3yX+vKHMV1HVOcPQ=";
+const STYLE_HASH: &str = "RQ67QXsl/QHvVwX22VW3lKiVKMMcDNCy2JmOHJNDu9o=";
 
 /// Returns the page.
 pub fn html(story: &Story) -> String {

@@ -267,6 +267,7 @@
       turn(...by);
     });
     dark.addEventListener("change", drawSpace);
+    matchMedia("print").addEventListener("change", drawSpace);
     drawSpace();
   }
 
