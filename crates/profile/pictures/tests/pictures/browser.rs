@@ -3,10 +3,10 @@
 use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::{env, fs};
 
 use trawl_pictures::{Ink, Theme, html};
+use trawl_testkit::oracle::command;
 
 use super::{hostile, story::story};
 
@@ -25,7 +25,7 @@ fn browser() -> Option<PathBuf> {
 /// Opens a file with these options; returns what the browser prints.
 fn run(browser: &Path, directory: &Path, options: &[&str], target: &str) -> String {
     let data = format!("--user-data-dir={}", directory.join("data").display());
-    let output = Command::new(browser)
+    let output = command(browser)
         .args([
             "--headless=new",
             "--no-sandbox",
@@ -40,6 +40,7 @@ fn run(browser: &Path, directory: &Path, options: &[&str], target: &str) -> Stri
         .args(options)
         .arg(format!("file://{}/{target}", directory.display()))
         .current_dir(directory)
+        .env("HOME", directory)
         .output()
         .unwrap();
     assert!(

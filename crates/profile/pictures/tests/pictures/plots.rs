@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use trawl_histogram::Capture;
+use trawl_testkit::oracle::command;
 
 use super::{hostile, story::story};
 
@@ -18,7 +18,7 @@ fn plot(capture: &Capture, directory: &Path) -> Option<usize> {
     }
     let mut run = 0;
     for script in files.iter().filter(|file| file.name.ends_with(".gp")) {
-        let output = Command::new("gnuplot")
+        let output = command("gnuplot")
             .arg(&script.name)
             .current_dir(directory)
             .output();
