@@ -57,6 +57,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-apply", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
     Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
+    Rule { name: "trawl-pictures", may_use: &["trawl-histogram", "trawl-analysis"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-kernel-profile", may_use: &["trawl-sys", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-profile", may_use: &["trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile"], may_use_in_tests: &[] },
@@ -69,7 +70,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-profile"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile"],
         may_use_in_tests: &[],
     },
     Rule {

@@ -146,6 +146,12 @@ struct ExportArgs {
     /// Write this layer [default: the first]
     #[arg(long, value_name = "NAME")]
     layer: Option<String>,
+    /// With svg and png, draw this operation [default: all]
+    #[arg(long, value_name = "OPERATION")]
+    operation: Option<String>,
+    /// With html, svg and png, show this recording beside it
+    #[arg(long, value_name = "FILE", conflicts_with = "operation")]
+    second: Option<PathBuf>,
     /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
