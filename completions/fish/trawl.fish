@@ -732,12 +732,18 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l everything -d 'Show all operations'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l as -d 'Write it in this format' -r -f -a "text\t'The text format of the paper\'s tools'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l as -d 'Write it in this format' -r -f -a "html\t'A report for browsers in one file, which works offline'
+svg\t'A picture'
+png\t'A picture made of pixels'
+gnuplot\t'Data and scripts for gnuplot, in the directory of --output'
 json\t'JSON, with the timeline'
+text\t'The text format of the paper\'s tools'
 openmetrics\t'OpenMetrics 1.0, with a bucket for each power of two'
-native\t'OpenMetrics 2.0 with native histograms'
+native\t'OpenMetrics 2.0, with native histograms'
 otlp\t'OTLP exponential histograms, as JSON'"
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l layer -d 'Write this layer [default: the first]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l operation -d 'With svg and png, draw this operation [default: all]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l second -d 'With html, svg and png, show this recording beside it' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -s o -l output -d 'Write to FILE instead of standard output' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from layers" -l json -d 'Print one JSON object per line'

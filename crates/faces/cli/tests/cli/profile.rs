@@ -225,17 +225,30 @@ fn exports_are_what_their_readers_expect() {
     );
     let text = export("openmetrics");
     assert!(text.ends_with("# EOF\n"), "{text}");
-    assert!(export("html").contains("<!doctype html>") || export("html").contains("<!DOCTYPE html>"));
+    assert!(
+        export("html").contains("<!doctype html>") || export("html").contains("<!DOCTYPE html>")
+    );
     for format in ["svg", "svg --operation read", "svg --second ../recording"] {
         let text = export(format);
         assert!(text.contains("<svg") && text.contains("read"), "{format}");
     }
-    let png = site.run("profile export --as png ../recording").expect_code(0);
+    let png = site
+        .run("profile export --as png ../recording")
+        .expect_code(0);
     assert!(png.stdout.starts_with(b"\x89PNG\r\n"));
     let ran = site.run("profile export --as gnuplot ../recording");
-    assert!(ran.code == Some(2) && ran.errors().contains("--output"), "{ran}");
-    site.run("profile export --as gnuplot -o figures ../recording").expect_code(0);
-    assert!(std::fs::read_dir(site.tree().join("figures")).unwrap().count() > 1);
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("--output"),
+        "{ran}"
+    );
+    site.run("profile export --as gnuplot -o figures ../recording")
+        .expect_code(0);
+    assert!(
+        std::fs::read_dir(site.tree().join("figures"))
+            .unwrap()
+            .count()
+            > 1
+    );
     let out = site.tree().join("out");
     let ran = site
         .run("profile export --as json -o out ../recording")
