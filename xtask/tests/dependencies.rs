@@ -58,6 +58,9 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
     Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-profile-mapping", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-profile-preload", may_use: &["trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &[] },
+    Rule { name: "trawl-user-profile", may_use: &["trawl-sys", "trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &["trawl-profile-preload"] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -136,11 +139,12 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "trawl-table-client",
     "trawl-preload",
     "trawl-audit",
+    "trawl-profile-preload",
     "trawl-python",
 ];
 
 /// Pure data and functions: no dependency of any kind.
-const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table"];
+const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table", "trawl-profile-mapping"];
 
 fn workspace_packages() -> Vec<Value> {
     match metadata(&["--no-deps"])["packages"].take() {
