@@ -127,6 +127,9 @@ pub const REGIONS_MAX: usize = 1 << 16;
 /// The greatest resolution.
 pub const RESOLUTION_MAX: u64 = 8;
 
+const _: () = assert!(DROPPED_AT + OPERATIONS <= HEADER_WORDS);
+const _: () = assert!(REGION_NAME_AT + NAME_BYTES_MAX / 8 <= REGION_HEADER_WORDS);
+
 /// The places of everything for one resolution and number of regions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -243,8 +246,6 @@ mod tests {
             // The header of each block is one cache line.
             assert_eq!(layout.block_range(3, 5).start % 8, 0);
         }
-        assert!(DROPPED_AT + OPERATIONS <= HEADER_WORDS);
-        assert!(REGION_NAME_AT + NAME_BYTES_MAX / 8 <= REGION_HEADER_WORDS);
     }
 
     #[test]

@@ -115,9 +115,9 @@ pub(crate) fn leave(entry: Entry) {
 /// The block is mapped and belongs to this thread.
 #[inline(always)]
 unsafe fn count(block: Word, started: u64, now: u64) {
-    let sequence = unsafe { block.add(SEQUENCE_AT) };
     // SAFETY: guaranteed by the caller.
     unsafe {
+        let sequence = block.add(SEQUENCE_AT);
         let is_outermost = sequence.read_volatile().is_multiple_of(2);
         if is_outermost {
             add(sequence, 1);
