@@ -21,6 +21,7 @@ SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
 SHELL_FOR_SSH := $(CARGO_TARGET_DIR)/release/trawl-shell
 LIBRARY := $(CARGO_TARGET_DIR)/release/libtrawl
 PRELOAD := $(CARGO_TARGET_DIR)/release/libtrawl_preload.so
+PROFILE := $(CARGO_TARGET_DIR)/release/libtrawl_profile.so
 AUDIT := $(CARGO_TARGET_DIR)/audit/libtrawl_audit.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
@@ -39,6 +40,7 @@ build-lib: ## build libtrawl (the search call for C) and the libraries loaded in
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-capi
 	$(CARGO) build --release --locked --package trawl-preload
+	$(CARGO) build --release --locked --package trawl-profile-preload
 	$(CARGO) rustc --profile audit --locked --package trawl-audit --lib --crate-type cdylib
 	@! readelf --dynamic '$(AUDIT)' | grep NEEDED || { echo 'libtrawl-audit.so must need no other library' >&2; exit 1; }
 
@@ -65,9 +67,9 @@ test: ## install what the tests need and run all of them
 
 # Crates that "make check" and "make test-system" leave out: compiled apart (see "make test").
 APART := --exclude trawl-sql --exclude trawl-python
-# Unit tests leave out two more: these libraries define the C library's own functions, which must
+# Unit tests leave out three more: these libraries define the C library's own functions, which must
 # not end up in a test program (`test = false` in their Cargo.toml).
-UNIT := --workspace $(APART) --exclude trawl-preload --exclude trawl-audit
+UNIT := --workspace $(APART) --exclude trawl-preload --exclude trawl-audit --exclude trawl-profile-preload
 RULES := --test dependencies --test documents --test front_door --test style
 
 check: ## after every edit: rustfmt, clippy, unit tests, the tree's rules
@@ -103,7 +105,7 @@ built:
 	@$(call missing,'$(RELEASE)' '$(SHELL_FOR_SSH)' '$(SQL)',build)
 
 built-lib:
-	@$(call missing,'$(LIBRARY).so' '$(LIBRARY).a' '$(PRELOAD)' '$(AUDIT)',build-lib)
+	@$(call missing,'$(LIBRARY).so' '$(LIBRARY).a' '$(PRELOAD)' '$(PROFILE)' '$(AUDIT)',build-lib)
 
 install: built built-lib install-lib ## copy the built programs, libtrawl, man pages, completions and systemd units to DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
@@ -127,6 +129,7 @@ install-lib: built-lib ## copy only the built libtrawl, with headers, man pages 
 	$(INSTALL) -D -m 755 '$(LIBRARY).so' '$(DESTDIR)$(PREFIX)/lib/libtrawl.so.0'
 	ln -sf libtrawl.so.0 '$(DESTDIR)$(PREFIX)/lib/libtrawl.so'
 	$(INSTALL) -D -m 755 '$(PRELOAD)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-preload.so'
+	$(INSTALL) -m 755 '$(PROFILE)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-profile.so'
 	$(INSTALL) -m 755 '$(AUDIT)' '$(DESTDIR)$(PREFIX)/lib/trawl/libtrawl-audit.so'
 	$(INSTALL) -m 644 '$(LIBRARY).a' '$(DESTDIR)$(PREFIX)/lib/libtrawl.a'
 	$(INSTALL) -D -m 644 crates/faces/c/include/trawl.h '$(DESTDIR)$(PREFIX)/include/trawl.h'

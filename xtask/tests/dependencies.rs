@@ -60,7 +60,10 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-pictures", may_use: &["trawl-histogram", "trawl-analysis"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-kernel-profile", may_use: &["trawl-sys", "trawl-histogram"], may_use_in_tests: &[] },
-    Rule { name: "trawl-profile", may_use: &["trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile"], may_use_in_tests: &[] },
+    Rule { name: "trawl-profile", may_use: &["trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile", "trawl-user-profile"], may_use_in_tests: &[] },
+    Rule { name: "trawl-profile-mapping", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-profile-preload", may_use: &["trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &[] },
+    Rule { name: "trawl-user-profile", may_use: &["trawl-sys", "trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &["trawl-profile-preload"] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -145,11 +148,12 @@ const MAY_BE_UNSAFE: &[&str] = &[
     "trawl-table-client",
     "trawl-preload",
     "trawl-audit",
+    "trawl-profile-preload",
     "trawl-python",
 ];
 
 /// Pure data and functions: no dependency of any kind.
-const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table"];
+const WITHOUT_DEPENDENCIES: &[&str] = &["trawl-model", "trawl-table", "trawl-profile-mapping"];
 
 fn workspace_packages() -> Vec<Value> {
     match metadata(&["--no-deps"])["packages"].take() {

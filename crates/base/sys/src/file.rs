@@ -53,6 +53,24 @@ pub fn sealed(name: &CStr, bytes: &[u8]) -> Result<std::fs::File, SysError> {
     Ok(file.into())
 }
 
+/// Creates an anonymous in-memory file of this size, filled with zeroes, whose size nobody can
+/// change any more: a mapping of it stays valid whatever other processes do.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/memfd_create.2.html>,
+/// <https://man7.org/linux/man-pages/man2/F_ADD_SEALS.2const.html>
+///
+/// # Errors
+/// Fails if there are too many descriptors.
+pub fn nowhere_of_size(name: &CStr, bytes: u64) -> Result<std::fs::File, SysError> {
+    use rustix::fs::{MemfdFlags, SealFlags};
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let file = rustix::fs::memfd_create(name, flags).named(Op::MemfdCreate)?;
+    rustix::fs::ftruncate(&file, bytes).named(Op::Write)?;
+    let seals = SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+    rustix::fs::fcntl_add_seals(&file, seals).named(Op::Fcntl)?;
+    Ok(file.into())
+}
+
 /// Opens a file for reading. No component of the path may be a symbolic link; opening a FIFO or a
 /// device does not block.
 ///
@@ -138,6 +156,17 @@ mod tests {
     use super::*;
     use crate::error::Errno;
     use std::fs::File;
+
+    #[test]
+    fn a_fixed_size_stays() {
+        use std::os::unix::fs::FileExt;
+        let file = nowhere_of_size(c"test", 5000).unwrap();
+        file.set_len(4999).unwrap_err();
+        file.set_len(5001).unwrap_err();
+        file.set_len(5000).unwrap();
+        file.write_all_at(b"end", 4997).unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 5000);
+    }
 
     #[test]
     fn sealed_bytes_stay() {

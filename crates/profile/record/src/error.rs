@@ -18,6 +18,20 @@ pub enum ProfileError {
         #[source]
         source: Box<KernelError>,
     },
+    /// The layer of programs cannot be recorded.
+    #[error("layer user: {0}")]
+    User(#[from] trawl_user_profile::Error),
+    /// The library that the layer of programs needs is not installed.
+    #[error(
+        "layer user: libtrawl-profile.so is not installed beside this program: make install-lib"
+    )]
+    NoLibrary,
+    /// The layer sees nothing but commands.
+    #[error("layer {layer} sees only commands that it starts: record -- COMMAND")]
+    OnlyCommands {
+        /// Name of the layer.
+        layer: &'static str,
+    },
     /// The command cannot be started.
     #[error("cannot run {}: {source}", program.display())]
     Start {

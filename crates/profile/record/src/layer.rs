@@ -2,11 +2,13 @@
 //! user, file system, driver, and network levels").
 
 use std::fmt;
+use std::process::Command;
 
 use trawl_histogram::{Profile, Resolution};
 use trawl_kernel_profile::{Filter, SystemCalls};
 
 use crate::error::ProfileError;
+use crate::user::UserLayer;
 
 /// A layer that was attached, and counts.
 pub trait Attached: fmt::Debug {
@@ -26,6 +28,13 @@ pub struct Reading {
     pub losses: Vec<String>,
 }
 
+/// What recording a call costs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Time in nanoseconds, if it was measured.
+    pub each_ns: Option<f64>,
+}
+
 /// A layer.
 pub trait Layer: fmt::Debug + Sync {
     /// Returns the layer's name in commands and profiles.
@@ -34,11 +43,24 @@ pub trait Layer: fmt::Debug + Sync {
     /// Returns what the layer measures, in a few words.
     fn about(&self) -> &'static str;
 
-    /// Returns `Ok` if the layer can see this machine, and otherwise why not.
+    /// Returns what a call costs if the layer works here, and otherwise why it does not.
     ///
     /// # Errors
     /// As [`Layer::attach`].
-    fn availability(&self) -> Result<(), ProfileError>;
+    fn availability(&self) -> Result<Cost, ProfileError>;
+
+    /// Prepares a command that is about to be started, and begins to count; `None` if the layer is
+    /// attached to its process instead.
+    ///
+    /// # Errors
+    /// As [`Layer::attach`].
+    fn prepare(
+        &self,
+        _command: &mut Command,
+        _resolution: Resolution,
+    ) -> Result<Option<Box<dyn Attached>>, ProfileError> {
+        Ok(None)
+    }
 
     /// Begins to count.
     ///
@@ -52,7 +74,12 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&SystemCallLayer];
+pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS];
+
+/// The layer that is recorded unless others are named: it needs nothing in the programs.
+pub static USUAL: &dyn Layer = &SYSTEM_CALLS;
+
+static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer;
 
 /// Returns the layer of this name.
 pub fn find(name: &str) -> Option<&'static dyn Layer> {
@@ -79,9 +106,10 @@ impl Layer for SystemCallLayer {
         "every system call, from entering the kernel to leaving it"
     }
 
-    fn availability(&self) -> Result<(), ProfileError> {
+    fn availability(&self) -> Result<Cost, ProfileError> {
         let own = Filter::Tree(std::process::id());
-        self.attach(&own, Resolution::ONE).map(drop)
+        self.attach(&own, Resolution::ONE)?;
+        Ok(Cost::default())
     }
 
     fn attach(

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`layer`] | the layers, and what each can see on this machine |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
+//! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
 //!
@@ -19,8 +20,9 @@ pub mod layer;
 pub mod recording;
 pub mod run;
 pub mod times;
+mod user;
 
 pub use error::ProfileError;
-pub use layer::{LAYERS, Layer};
+pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::Recording;
 pub use run::{Ended, Subject, Wishes, record};

@@ -102,9 +102,11 @@ impl Run {
         let watch = |process: u32| move |source| ProfileError::Watch { process, source };
         let (tracks, watched) = match subject {
             Subject::Command(words) => {
-                let held = hold(words)?;
-                let tracks = attach(&Filter::Tree(held.pid()), wishes)?;
+                let mut command = command(words);
+                let prepared = prepare(&mut command, wishes)?;
+                let held = Held::start(command).map_err(|source| start_error(words, source))?;
                 let process = held.pid();
+                let tracks = attach_rest(prepared, &Filter::Tree(process), wishes)?;
                 let child = held
                     .release()
                     .map_err(|source| start_error(words, source))?;
@@ -235,10 +237,34 @@ fn titled(capture: Capture, title: &str) -> Result<Capture, ProfileError> {
 }
 
 fn attach(filter: &Filter, wishes: &Wishes) -> Result<Vec<Track>, ProfileError> {
+    let none = wishes.layers.iter().map(|_| None);
+    attach_rest(none.collect(), filter, wishes)
+}
+
+/// Lets each layer prepare the command.
+fn prepare(command: &mut Command, wishes: &Wishes) -> Result<Prepared, ProfileError> {
+    let layers = wishes.layers.iter();
+    layers
+        .map(|layer| layer.prepare(command, wishes.resolution))
+        .collect()
+}
+
+/// What each layer attached by itself.
+type Prepared = Vec<Option<Box<dyn Attached>>>;
+
+/// Attaches the layers that have not attached themselves, and begins to read all.
+fn attach_rest(
+    prepared: Prepared,
+    filter: &Filter,
+    wishes: &Wishes,
+) -> Result<Vec<Track>, ProfileError> {
     let interval = wishes.interval.unwrap_or(Duration::from_secs(1));
     let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-    let one = |layer: &&'static dyn Layer| {
-        let mut attached = layer.attach(filter, wishes.resolution)?;
+    let one = |(layer, prepared): (&&'static dyn Layer, Option<Box<dyn Attached>>)| {
+        let mut attached = match prepared {
+            Some(attached) => attached,
+            None => layer.attach(filter, wishes.resolution)?,
+        };
         let first = attached.read()?.profile;
         Ok(Track {
             attached,
@@ -246,17 +272,17 @@ fn attach(filter: &Filter, wishes: &Wishes) -> Result<Vec<Track>, ProfileError> 
             losses: Vec::new(),
         })
     };
-    wishes.layers.iter().map(one).collect()
+    wishes.layers.iter().zip(prepared).map(one).collect()
 }
 
-fn hold(words: &[OsString]) -> Result<Held, ProfileError> {
+fn command(words: &[OsString]) -> Command {
     let (program, arguments) = match words.split_first() {
         Some((program, arguments)) => (program.clone(), arguments),
         None => (OsString::new(), words),
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    Held::start(command).map_err(|source| start_error(words, source))
+    command
 }
 
 fn start_error(words: &[OsString], source: io::Error) -> ProfileError {

@@ -85,7 +85,7 @@ struct RecordArgs {
     /// Use N buckets for each doubling of the latency, 1 to 8
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_resolution)]
     resolution: Resolution,
-    /// Record only this layer; may be repeated [default: all that work here]
+    /// Record only this layer; may be repeated [default: system-calls]
     #[arg(long, value_name = "NAME")]
     layer: Vec<String>,
     /// Print no summary

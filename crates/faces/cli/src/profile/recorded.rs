@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use trawl_profile::{Ended, LAYERS, Layer, ProfileError, Recording, Subject, Wishes, layer};
+use trawl_profile::{Ended, LAYERS, Layer, ProfileError, Recording, Subject, USUAL, Wishes, layer};
 
 use super::{RecordArgs, failed, words};
 use crate::exit::Exit;
@@ -82,22 +82,10 @@ fn subject(args: &RecordArgs) -> Result<Subject, Failure> {
     })
 }
 
-/// Returns the layers that were named, or all that work here.
+/// Returns the layers that were named, or the usual one.
 fn layers(args: &RecordArgs) -> Result<Vec<&'static dyn Layer>, Failure> {
     if args.layer.is_empty() {
-        let mut reasons = Vec::new();
-        let works = |layer: &&'static dyn Layer| match layer.availability() {
-            Ok(()) => true,
-            Err(why) => {
-                reasons.push(why.to_string());
-                false
-            }
-        };
-        let found: Vec<_> = LAYERS.iter().copied().filter(works).collect();
-        return match found.is_empty() {
-            true => Err(Failure::Usage(reasons.join("; "))),
-            false => Ok(found),
-        };
+        return Ok(vec![USUAL]);
     }
     let named = |name: &String| {
         layer::find(name).ok_or_else(|| {

@@ -1,0 +1,113 @@
+//! The layer of programs: calls of the C library, seen by a library that is loaded into them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use trawl_histogram::Resolution;
+use trawl_kernel_profile::Filter;
+use trawl_user_profile::unseen::{self, Unseen};
+use trawl_user_profile::{Options, Session};
+
+use crate::error::ProfileError;
+use crate::layer::{Attached, Cost, Layer, Reading};
+
+/// Paths of the library relative to the program's directory: where it is installed, and where cargo
+/// builds it.
+const LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-profile.so", "libtrawl_profile.so"];
+
+#[derive(Debug)]
+pub(crate) struct UserLayer;
+
+/// Returns the library.
+fn library() -> Result<PathBuf, ProfileError> {
+    let program = std::env::current_exe().ok();
+    let beside = program.as_deref().and_then(Path::parent);
+    let places = LIBRARIES.iter().filter_map(|name| Some(beside?.join(name)));
+    let mut found = places.filter_map(|place| place.canonicalize().ok());
+    found.next().ok_or(ProfileError::NoLibrary)
+}
+
+impl Layer for UserLayer {
+    fn name(&self) -> &'static str {
+        "user"
+    }
+
+    fn about(&self) -> &'static str {
+        "file functions of the C library, as programs call them"
+    }
+
+    fn availability(&self) -> Result<Cost, ProfileError> {
+        let probe = trawl_user_profile::availability(&library()?)?;
+        Ok(Cost {
+            each_ns: Some(probe.cost_ns),
+        })
+    }
+
+    fn prepare(
+        &self,
+        command: &mut Command,
+        resolution: Resolution,
+    ) -> Result<Option<Box<dyn Attached>>, ProfileError> {
+        let library = library()?;
+        let probe = trawl_user_profile::availability(&library)?;
+        let options = Options {
+            resolution,
+            ..Options::default()
+        };
+        let session = Session::start(&library, &probe, &options)?;
+        command.envs(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
+        let unseen = unseen::reason(&in_path(Path::new(command.get_program())));
+        Ok(Some(Box::new(Recorded { session, unseen })))
+    }
+
+    fn attach(&self, _: &Filter, _: Resolution) -> Result<Box<dyn Attached>, ProfileError> {
+        Err(ProfileError::OnlyCommands { layer: self.name() })
+    }
+}
+
+/// Returns the file of a program, as execvp(3) finds it.
+fn in_path(program: &Path) -> PathBuf {
+    if program.components().count() > 1 {
+        return program.to_owned();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
+    let found = places.find(|place| place.is_file());
+    found.unwrap_or_else(|| program.to_owned())
+}
+
+#[derive(Debug)]
+struct Recorded {
+    session: Session,
+    /// Why the command itself is not seen.
+    unseen: Option<Unseen>,
+}
+
+impl Attached for Recorded {
+    fn read(&mut self) -> Result<Reading, ProfileError> {
+        let reading = self.session.read();
+        let mut profile = reading.whole;
+        UserLayer.name().clone_into(&mut profile.layer);
+        profile.check()?;
+        let mut losses = Vec::new();
+        if reading.without_region > 0 {
+            let calls = reading.without_region;
+            losses.push(format!(
+                "{calls} calls of threads for which there was no memory"
+            ));
+        }
+        for damage in &reading.damaged {
+            let (program, operation) = (&damage.program, damage.operation);
+            losses.push(format!("{operation} of {program}: {}", damage.cause));
+        }
+        losses.extend(self.unseen.map(|why| {
+            let why = match why {
+                Unseen::Static => "it is statically linked",
+                Unseen::OtherRights => "it runs with other rights",
+                _ => "the loader preloads nothing into it",
+            };
+            format!("the calls of the command itself are not seen: {why}")
+        }));
+        Ok(Reading { profile, losses })
+    }
+}
