@@ -719,7 +719,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l duration -d 'Stop after TIME [default: when the command or process ends, or at an interrupt]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: all that work here]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: system-calls]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'

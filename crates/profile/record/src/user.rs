@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use trawl_histogram::Resolution;
 use trawl_kernel_profile::Filter;
@@ -57,7 +58,13 @@ impl Layer for UserLayer {
         let session = Session::start(&library, &probe, &options)?;
         command.envs(session.environment(std::env::var_os("LD_PRELOAD").as_deref()));
         let unseen = unseen::reason(&in_path(Path::new(command.get_program())));
-        Ok(Some(Box::new(Recorded { session, unseen })))
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+        Ok(Some(Box::new(Recorded {
+            session,
+            unseen,
+            begun: Instant::now(),
+            start_unix_ns: since.and_then(|since| u64::try_from(since.as_nanos()).ok()),
+        })))
     }
 
     fn attach(&self, _: &Filter, _: Resolution) -> Result<Box<dyn Attached>, ProfileError> {
@@ -81,6 +88,8 @@ struct Recorded {
     session: Session,
     /// Why the command itself is not seen.
     unseen: Option<Unseen>,
+    begun: Instant,
+    start_unix_ns: Option<u64>,
 }
 
 impl Attached for Recorded {
@@ -88,6 +97,8 @@ impl Attached for Recorded {
         let reading = self.session.read();
         let mut profile = reading.whole;
         UserLayer.name().clone_into(&mut profile.layer);
+        profile.start_unix_ns = self.start_unix_ns;
+        profile.duration_ns = u64::try_from(self.begun.elapsed().as_nanos()).ok();
         profile.check()?;
         let mut losses = Vec::new();
         if reading.without_region > 0 {
@@ -104,7 +115,6 @@ impl Attached for Recorded {
             let why = match why {
                 Unseen::Static => "it is statically linked",
                 Unseen::OtherRights => "it runs with other rights",
-                _ => "the loader preloads nothing into it",
             };
             format!("the calls of the command itself are not seen: {why}")
         }));

@@ -101,6 +101,39 @@ fn a_command_is_recorded_from_its_first_call_and_nothing_is_lost() {
 }
 
 #[test]
+fn functions_of_the_c_library_are_recorded_without_rights() {
+    let site = site("profile-user");
+    let layers = objects(&site.run("profile layers --json"));
+    let layer = layers.iter().find(|one| one["layer"] == "user");
+    let layer = layer.expect("the layer is listed");
+    if layer["works"] != Value::Bool(true) {
+        let why = layer["why_not"].as_str().unwrap_or_default();
+        return Skip::new("recording functions of the C library", why).say();
+    }
+    if let Some(skip) = without_program("counts of system calls", "strace") {
+        return skip.say();
+    }
+    let command = ["/bin/cat", "f00", "f01", "f02"];
+    let mut trawl = site.command();
+    trawl.args([
+        "profile", "record", "-q", "--layer", "user", "-o", "../made", "--",
+    ]);
+    oracle::run(trawl.args(command).current_dir(site.tree())).expect_code(0);
+    let (ours, theirs) = (calls(&site, "../made"), traced(&site, &command));
+    // The loader's reads are not the program's; nothing but the program writes.
+    assert_eq!(ours["write"], theirs["write"]);
+    assert!(
+        ours["read"] >= 6 && ours["read"] <= theirs["read"],
+        "{ours:?}"
+    );
+    let ran = site.run("profile record -q --layer user --all --duration 1s -o ../made");
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("COMMAND"),
+        "{ran}"
+    );
+}
+
+#[test]
 fn a_recording_ends_as_its_command_does() {
     let site = site("profile-ends");
     let record = |words: &[&str]| -> Ran {
