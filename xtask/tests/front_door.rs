@@ -14,6 +14,7 @@ const BUILT: &[&str] = &[
     "release/libtrawl.so",
     "release/libtrawl.a",
     "release/libtrawl_preload.so",
+    "release/libtrawl_profile.so",
     "audit/libtrawl_audit.so",
 ];
 

@@ -10,8 +10,8 @@ use std::time::Instant;
 use trawl_histogram::Resolution;
 use trawl_user_profile::{Clock, Error, Options, Session, availability};
 
-const CALLS: u32 = 5_000_000;
-const PAIRS: usize = 9;
+const CALLS: u32 = 1_000_000;
+const PAIRS: usize = 25;
 
 fn main() -> Result<(), Error> {
     let mut arguments = std::env::args_os().skip(1);
@@ -30,17 +30,19 @@ fn main() -> Result<(), Error> {
                 ..Options::default()
             };
             let session = Session::start(library, &probe, &options)?;
-            let mut differences = [0.0; PAIRS];
-            for difference in &mut differences {
-                let without = run_ns(program, None);
-                *difference = run_ns(program, Some(&session)) - without;
+            let mut pairs = [(0.0, 0.0); PAIRS];
+            for pair in &mut pairs {
+                *pair = (run_ns(program, Some(&session)), run_ns(program, None));
             }
+            let least = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(f64::MAX, f64::min);
+            let (with, without) = (least(|pair| pair.0), least(|pair| pair.1));
+            let mut differences = pairs.map(|(with, without)| with - without);
             differences.sort_by(f64::total_cmp);
             println!(
-                "r = {resolution}, {clock:?}: {:.1} ns (from {:.1} to {:.1})",
+                "r = {resolution}, {clock:?}: {:.1} ns more than {without:.1} in the best runs; \
+                 median of the pairs {:.1}",
+                with - without,
                 differences[PAIRS / 2],
-                differences[0],
-                differences[PAIRS - 1],
             );
         }
     }

@@ -37,6 +37,14 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("sed", "sed -i.old s/line/LINE/ file && cat file file.old"),
     ("env", "env -i /bin/cat file"),
     (
+        "cc",
+        "echo 'int main(void) { return 5; }' > a.c; cc -o a a.c; ./a; echo $?",
+    ),
+    (
+        "git",
+        "git init -q .; git add .; git -c user.email=a@b -c user.name=c commit -qm x; git log --stat --format=%s",
+    ),
+    (
         "perl",
         "perl -e 'open F,\"<\",\"file\" or die; print while <F>; print -s \"file\"; fork && wait; print \"x\\n\"'",
     ),
