@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_held_command_runs_only_when_released() {
-        let mut command = Command::new("/bin/echo");
+        let mut command = trawl_testkit::oracle::command("/bin/echo");
         command.arg("ran").stdout(Stdio::piped());
         let held = Held::start(command).unwrap();
         let program = std::fs::read_link(format!("/proc/{}/exe", held.pid())).unwrap();
@@ -116,14 +116,14 @@ mod tests {
 
     #[test]
     fn a_command_that_does_not_exist_is_an_error_on_release() {
-        let held = Held::start(Command::new("/nonexistent/program")).unwrap();
+        let held = Held::start(trawl_testkit::oracle::command("/nonexistent/program")).unwrap();
         let error = held.release().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
     fn a_dropped_command_ends() {
-        let held = Held::start(Command::new("/bin/true")).unwrap();
+        let held = Held::start(trawl_testkit::oracle::command("/bin/true")).unwrap();
         let Held { go, spawned, .. } = held;
         drop(go);
         assert_eq!(

@@ -1,14 +1,16 @@
 //! The committed object is what its source compiles to.
 
 use std::path::Path;
-use std::process::Command;
 
 #[test]
 fn the_object_is_compiled_from_its_source() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
     let needed = std::fs::read_to_string(source.join("compiler")).expect("the version is stated");
     let needed = needed.trim();
-    let Ok(version) = Command::new("clang").arg("--version").output() else {
+    let Ok(version) = trawl_testkit::oracle::command("clang")
+        .arg("--version")
+        .output()
+    else {
         eprintln!("skipped, because clang is not installed ({needed} is needed)");
         return;
     };
@@ -21,7 +23,7 @@ fn the_object_is_compiled_from_its_source() {
         eprintln!("skipped, because the object needs {needed}, and this is {version}");
         return;
     }
-    if Command::new("llvm-strip")
+    if trawl_testkit::oracle::command("llvm-strip")
         .arg("--version")
         .output()
         .is_err()
@@ -31,7 +33,7 @@ fn the_object_is_compiled_from_its_source() {
     }
     let directory = tempfile::tempdir().expect("a temporary directory");
     let compiled = directory.path().join("system_calls.o");
-    let status = Command::new("sh")
+    let status = trawl_testkit::oracle::command("sh")
         .arg(source.join("compile.sh"))
         .arg(&compiled)
         .status()

@@ -64,7 +64,7 @@ fn entered(reading: &Reading, name: &str) -> u64 {
 
 /// This program, running a workload.
 fn work(which: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
     command.args(["--exact", "workload", "--test-threads=1", "--nocapture"]);
     command.env(WORK, which).stdout(Stdio::null());
     command
@@ -74,7 +74,7 @@ fn work(which: &str) -> Command {
 fn strace(command: &Command) -> Option<BTreeMap<String, u64>> {
     let directory = tempfile::tempdir().unwrap();
     let summary = directory.path().join("summary");
-    let mut strace = Command::new("strace");
+    let mut strace = trawl_testkit::oracle::command("strace");
     strace
         .args(["-f", "-c", "-U", "calls,name", "-o"])
         .arg(&summary);
@@ -135,7 +135,7 @@ fn counts_equal_those_of_strace() {
         ],
     ];
     for words in words {
-        let mut command = Command::new(words[0]);
+        let mut command = trawl_testkit::oracle::command(words[0]);
         command.args(&words[1..]).stdout(Stdio::null());
         let Some(expected) = strace(&command) else {
             return;
@@ -166,7 +166,7 @@ fn counts_equal_those_of_strace() {
 /// pread(2)".
 #[test]
 fn counts_equal_the_kernels_own() {
-    let mut command = Command::new("/bin/cat");
+    let mut command = trawl_testkit::oracle::command("/bin/cat");
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let held = Held::start(command).unwrap();
     let pid = held.pid();
@@ -247,7 +247,7 @@ fn until(is_so: impl Fn() -> bool) {
 fn latencies_of_sleeps_lie_in_their_buckets() {
     for resolution in [1, 3, 8] {
         let lengths_ms = [10_u64, 40, 160];
-        let mut command = Command::new("/bin/sh");
+        let mut command = trawl_testkit::oracle::command("/bin/sh");
         command.args(["-c", "sleep 0.01; sleep 0.04; sleep 0.16"]);
         let begin = Instant::now();
         let Some(reading) = count(command, resolution) else {
@@ -340,7 +340,7 @@ fn a_running_tree_is_followed() {
 
 #[test]
 fn a_call_in_flight_is_seen_and_ends_with_its_process() {
-    let mut command = Command::new("/bin/sleep");
+    let mut command = trawl_testkit::oracle::command("/bin/sleep");
     command.arg("1000");
     let held = Held::start(command).unwrap();
     let pid = held.pid();
@@ -441,7 +441,7 @@ fn what_cannot_be_filtered_is_refused_with_the_reason() {
 
 #[test]
 fn without_privilege_the_missing_capabilities_are_named() {
-    let mut command = Command::new("setpriv");
+    let mut command = trawl_testkit::oracle::command("setpriv");
     command.args([
         "--reuid=65534",
         "--clear-groups",
