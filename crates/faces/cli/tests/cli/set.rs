@@ -199,7 +199,7 @@ fn an_interrupt_of_a_listing_ends_the_commands_of_names() {
     let sleeper = std::fs::read_to_string(started).unwrap();
     let pid = child.id().to_string();
     let mut kill = oracle::command("kill");
-    assert!(kill.args(["-INT", &pid]).status().unwrap().success());
+    assert!(kill.args(["-TERM", &pid]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let status = format!("/proc/{}/stat", sleeper.trim());
     // One that was killed may wait for its parent to notice.
