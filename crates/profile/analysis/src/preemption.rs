@@ -144,7 +144,7 @@ pub fn preempted(view: View<'_>, quantum: f64, processes: u32) -> Preempted {
     Preempted { buckets, moves }
 }
 
-/// What is known of the scheduler and of the processes that ran.
+/// Facts about the scheduler and the processes that ran.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
     /// Q: the scheduler's quantum.

@@ -19,7 +19,7 @@ pub struct Options {
     pub times: Vec<CharacteristicTime>,
     /// Name a characteristic time beside a peak if it lies within this factor of its centre.
     pub times_factor: f64,
-    /// What is known of the scheduler and the load; `None`: no warnings of preemption.
+    /// Facts about the scheduler and the load; without them, there are no warnings of preemption.
     pub machine: Option<Machine>,
 }
 

@@ -63,7 +63,7 @@ pub struct Selected<'a> {
     pub reasons: Vec<Reason>,
 }
 
-/// What is worth a look.
+/// The criteria by which operations are selected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     /// Select operations until they hold this share of the total latency.

@@ -12,7 +12,7 @@ pub enum Error {
     Operation {
         /// The operation's name.
         operation: String,
-        /// What is wrong with it.
+        /// The defect.
         source: Fault,
     },
     /// A name that the formats cannot carry.
@@ -50,7 +50,7 @@ pub enum Error {
         line: usize,
         /// Number of the field in its line, from 1.
         field: usize,
-        /// What is wrong there.
+        /// The defect at this place.
         cause: String,
     },
     /// A JSON file is malformed; the cause names line and column.
@@ -72,7 +72,7 @@ pub enum Error {
     Busy(String),
 }
 
-/// What is wrong with one operation's histogram, or with two that should be combined.
+/// A defect of one operation's histogram, or of two that should be combined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {

@@ -21,9 +21,9 @@ pub struct Counts {
     pub dropped: u64,
     /// Sum of the latencies.
     pub total: u128,
-    /// Least latency; `None` if there is none or it is unknown.
+    /// Least latency; `None` if no call was measured or the value is unknown.
     pub min: Option<u64>,
-    /// Greatest latency; `None` if there is none or it is unknown.
+    /// Greatest latency; `None` if no call was measured or the value is unknown.
     pub max: Option<u64>,
 }
 

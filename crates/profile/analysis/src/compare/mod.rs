@@ -124,7 +124,7 @@ pub struct Totals {
     pub latency: f64,
 }
 
-/// What is known of the two runs to which a pair of profiles belongs.
+/// Facts about the two runs that a pair of profiles comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Context {
     /// Totals of the first run; `None` if nothing but the pair is known.
