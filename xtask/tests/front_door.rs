@@ -9,6 +9,7 @@ use trawl_testkit::{Scratch, skip};
 /// The files that `make install` and `make install-lib` copy.
 const BUILT: &[&str] = &[
     "release/trawl",
+    "release/trawl-more",
     "release/trawl-sql",
     "release/trawl-shell",
     "release/libtrawl.so",

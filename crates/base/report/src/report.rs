@@ -1,6 +1,6 @@
 //! Reports: rows of one schema, written in one form as they come.
 
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 
 use crate::csv::{Cells, Csv, Nulls};
 use crate::form::Form;
@@ -73,6 +73,13 @@ impl<W: Write> Report<W> {
             Some(renderer) if !has_begun => renderer
                 .begin(self.schema.fields, &mut self.output)
                 .map_err(ReportError::Write),
+            None if self.form == Form::Arrow => {
+                let error = "this program does not write Arrow streams";
+                Err(ReportError::Write(io::Error::new(
+                    ErrorKind::Unsupported,
+                    error,
+                )))
+            }
             _ => Ok(()),
         }
     }

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use trawl_answers::find::{ProgramSearch, Remarks, Searched};
 use trawl_apply::Ahead;
-use trawl_arrow::Arrow;
 use trawl_find::context::Context;
 use trawl_find::driver::{RunOptions, Search, Streams};
 use trawl_find::expr::Node;
@@ -31,6 +30,7 @@ use trawl_text::quote::Terminal;
 use crate::again;
 use crate::arguments::Manner;
 use crate::at;
+use crate::beside;
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
@@ -394,8 +394,11 @@ fn fetch_ahead(process: i32) {
 }
 
 fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, Failure> {
-    let arrow = Arc::new(Mutex::new(Arrow::default()));
-    if let Some(node) = ours.writing.node(&arrow)
+    let arrow = match ours.writing {
+        Writing::Arrow => Some(Arc::new(Mutex::new(beside::arrow()?))),
+        _ => None,
+    };
+    if let Some(node) = ours.writing.node(arrow.as_ref())
         && !program.print_with(node)
     {
         let text = "--json, --csv, --arrow and -0 already print matches: leave out -print and similar actions";
@@ -405,17 +408,15 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
     ours.manner.prepare();
     let session = ours.open(&program)?;
     let (mut output, mut errors) = (Output::stdout().with_own_controls(), io::stderr());
-    match ours.writing {
-        Writing::Csv => output.put(csv_header(&record::FIELDS))?,
-        Writing::Arrow => {
-            rows::refuse_terminal()?;
-            let mut begin = Vec::new();
-            lock(&arrow)
-                .begin(&record::FIELDS, &mut begin)
-                .map_err(ReportError::Write)?;
-            output.put(begin)?;
-        }
-        Writing::Usual | Writing::Json | Writing::Zero => {}
+    if ours.writing == Writing::Csv {
+        output.put(csv_header(&record::FIELDS))?;
+    }
+    if let Some(arrow) = &arrow {
+        rows::refuse_terminal()?;
+        let mut begin = Vec::new();
+        let begun = lock(arrow).begin(&record::FIELDS, &mut begin);
+        begun.map_err(ReportError::Write)?;
+        output.put(begin)?;
     }
     let streams = Streams {
         out: &mut output,
@@ -440,9 +441,9 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         mut session,
         live,
     } = search.finish()?;
-    if ours.writing == Writing::Arrow {
+    if let Some(arrow) = &arrow {
         let mut end = Vec::new();
-        lock(&arrow).finish(&mut end).map_err(ReportError::Write)?;
+        lock(arrow).finish(&mut end).map_err(ReportError::Write)?;
         output.put(end)?;
     }
     output.finish()?;
@@ -489,13 +490,13 @@ fn time_of(word: &OsStr) -> Result<AsOf, String> {
 }
 
 impl Writing {
-    /// Returns the action that takes the place of `-print`.
-    fn node(self, arrow: &Arc<Mutex<Arrow>>) -> Option<Node> {
+    /// Returns the action that takes the place of `-print`; Arrow streams are written to `arrow`.
+    fn node(self, arrow: Option<&Stream>) -> Option<Node> {
         let (predicate, leaf): (_, Box<dyn Leaf>) = match self {
             Writing::Usual => return None,
             Writing::Json => return Some(record::node()),
             Writing::Csv => (&CSV, Box::new(Written(Writing::Csv))),
-            Writing::Arrow => (&ARROW, Box::new(WrittenArrow(Arc::clone(arrow)))),
+            Writing::Arrow => (&ARROW, Box::new(WrittenArrow(Arc::clone(arrow?)))),
             Writing::Zero => (&ZERO, Box::new(Written(Writing::Zero))),
         };
         Some(Node::new(predicate, leaf))
@@ -543,8 +544,11 @@ impl Leaf for Written {
     }
 }
 
+/// An Arrow stream.
+type Stream = Arc<Mutex<Box<dyn Renderer + Send>>>;
+
 /// Writes matches to a stream whose beginning and end the caller writes.
-struct WrittenArrow(Arc<Mutex<Arrow>>);
+struct WrittenArrow(Stream);
 
 impl std::fmt::Debug for WrittenArrow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -561,7 +565,7 @@ impl Leaf for WrittenArrow {
             record::fill(printed, &path, Some(&meta), target, &cx.world.owners);
         };
         let mut made = Vec::new();
-        let done = render_row(&record::FIELDS, &mut *arrow, &mut made, fill);
+        let done = render_row(&record::FIELDS, &mut **arrow, &mut made, fill);
         drop(arrow);
         cx.out.bytes.extend(made);
         if let Err(error) = done {

@@ -18,7 +18,8 @@
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `profile` | latency profiles: recorded, shown, compared |
-//! | [`sql`] | options of `sql` and `export`, and starting the program that runs them |
+//! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
+//! | `beside` | programs beside `trawl`, and hand-overs to them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
 //! | [`reports`] | what commands print for programs |
 //! | [`generate`], `manual` | completions and man pages, and the sections of man pages besides options |
@@ -31,6 +32,7 @@
 mod again;
 mod answer;
 mod arguments;
+mod beside;
 mod commands;
 mod diff;
 mod du;
@@ -73,6 +75,7 @@ use trawl_report::{block_size, csv, table, time_look, width};
 use trawl_session::{at, freshness as fresh, settings};
 
 use arguments::Arguments;
+use beside::More;
 use commands::{Class, Setting};
 use exit::Exit;
 use failure::Failure;
@@ -112,8 +115,47 @@ commands::commands! {
     "man" Man generate::ManArgs;
 }
 
-/// Runs the program with these words, the first being its own name, and returns how it ended.
+/// Minimum stack size in bytes: with less, the program runs on a thread that has this much. Scripts
+/// lower the limit to make find build shorter command lines.
+const STACK_BYTES: usize = 4 << 20;
+
+/// What only `trawl-more` contains. `trawl` does not refer to it, so the linker leaves it out there.
+static MORE: More = More {
+    profile: profile::run,
+    queries: members::queries,
+    arrow: rows::arrow,
+};
+
+/// Runs the program `trawl`, and returns how it ended.
+pub fn trawl() -> Exit {
+    on_enough_stack(|| run_as(std::env::args_os().collect()))
+}
+
+/// Runs the program `trawl-more`, to which `trawl` hands over, and returns how it ended.
+pub fn trawl_more() -> Exit {
+    on_enough_stack(|| run(std::env::args_os().collect()))
+}
+
+fn on_enough_stack(run: fn() -> Exit) -> Exit {
+    if trawl_sys::process::stack_limit() >= STACK_BYTES as u64 {
+        return run();
+    }
+    let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+    match thread.spawn(run).map(std::thread::JoinHandle::join) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(_) => run(),
+    }
+}
+
+/// Runs the program with these words, the first being its own name, and returns how it ended. No
+/// other program is needed but `trawl-sql`.
 pub fn run(words: Vec<OsString>) -> Exit {
+    beside::have(&MORE);
+    run_as(words)
+}
+
+fn run_as(words: Vec<OsString>) -> Exit {
     let exit = loop {
         match ask(words.clone()) {
             Some(exit) => break exit,
@@ -182,9 +224,13 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
     if !matches!(command.class(), Class::Writer | Class::Server) {
         end_quietly_on_closed_pipe();
     }
-    command.run(Setting {
+    let setting = Setting {
         index,
         manner,
         words,
-    })
+    };
+    if words.iter().any(|word| word == "--arrow") {
+        beside::need_more(&setting)?;
+    }
+    command.run(setting)
 }

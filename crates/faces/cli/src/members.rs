@@ -10,26 +10,40 @@ use trawl_sets::expand::Expander;
 use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;
+use crate::beside::{self, Queries};
+use crate::commands::Setting;
 use crate::failure::Failure;
 
 /// Returns what expands names, and what opens members, in the order in which openers are asked;
 /// `local` opens local files. Nothing is asked before a name needs it.
 pub(crate) fn sources(
-    index: Option<PathBuf>,
+    setting: &Setting<'_>,
     manner: Manner,
     local: Arc<dyn Opener>,
 ) -> (Expander, Vec<Arc<dyn Opener>>) {
     let choice = Choice {
         who: AskedSource::Auto,
-        index: index.clone(),
+        index: setting.index.clone(),
         wait: manner.when().wait.deadline(),
     };
     let (mut expander, mut openers) = trawl_fetch::sources::sources(choice, local);
-    let client = Client::new(Limits::default());
-    expander.engines = trawl_engines::engines(&settings(index));
-    expander.engines.push(Arc::new(Pages::new(client.clone())));
-    openers.insert(0, Arc::new(Web::new(client)));
+    if let Some(more) = beside::more() {
+        let queries = (more.queries)(setting.index.clone());
+        expander.engines = queries.engines;
+        openers.insert(0, queries.links);
+    }
     (expander, openers)
+}
+
+/// Returns what answers queries; only `trawl-more` contains it.
+pub(crate) fn queries(index: Option<PathBuf>) -> Queries {
+    let client = Client::new(Limits::default());
+    let mut engines = trawl_engines::engines(&settings(index));
+    engines.push(Arc::new(Pages::new(client.clone())));
+    Queries {
+        engines,
+        links: Arc::new(Web::new(client)),
+    }
 }
 
 /// Refuses to answer as of an earlier time.
@@ -47,6 +61,6 @@ pub(crate) fn refuse_past(manner: Manner) -> Result<(), Failure> {
 pub(crate) fn settings(index: Option<PathBuf>) -> trawl_engines::Settings {
     trawl_engines::Settings {
         index,
-        sql_programs: crate::sql::candidates(),
+        sql_programs: beside::places(crate::sql::PROGRAM),
     }
 }

@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 
 use trawl_arrow::Arrow;
 use trawl_find::record;
-use trawl_report::{Row, Schema};
+use trawl_report::{Renderer, Row, Schema};
 use trawl_text::owners::Owners;
 
+use crate::beside;
 use crate::failure::Failure;
 use crate::output::{Output, cells};
 use trawl_report::listing::Item;
@@ -40,10 +41,15 @@ pub(crate) fn refuse_terminal() -> Result<(), Failure> {
 
 /// Begins a report on an output.
 pub(crate) fn report_to(schema: &'static Schema, form: Form, output: Output) -> Report {
-    match form {
-        Form::Arrow => Report::with(schema, form, Box::new(Arrow::default()), output),
-        form => Report::new(schema, form, cells(), output),
+    match beside::more() {
+        Some(more) if form == Form::Arrow => Report::with(schema, form, (more.arrow)(), output),
+        _ => Report::new(schema, form, cells(), output),
     }
+}
+
+/// Returns the renderer of Arrow streams; only `trawl-more` contains it.
+pub(crate) fn arrow() -> Box<dyn Renderer + Send> {
+    Box::new(Arrow::default())
 }
 
 /// Ends a report: writes what is still in its buffer.

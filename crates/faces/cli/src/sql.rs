@@ -8,9 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::Command as Program;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +21,7 @@ pub use trawl_session::shown_index;
 use crate::Command;
 use crate::arguments::{self, Manner};
 pub use crate::at::why_none;
+use crate::beside;
 use crate::commands::{Setting, Spec};
 pub use crate::csv::{Cells, protected};
 use crate::exit::Exit;
@@ -180,7 +179,7 @@ impl Spec for SqlArgs {
     const SEE_ALSO: &'static [&'static str] = &["trawl-export(1)", "trawl-stats(1)"];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        Err(hand_over(setting.words))
+        Err(beside::hand_over(PROGRAM, setting.words))
     }
 }
 
@@ -223,7 +222,7 @@ impl Spec for ExportArgs {
     const SEE_ALSO: &'static [&'static str] = &["trawl-sql(1)"];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        Err(hand_over(setting.words))
+        Err(beside::hand_over(PROGRAM, setting.words))
     }
 }
 
@@ -361,45 +360,6 @@ fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Fa
         spreadsheet: manner.spreadsheet,
         task,
     })
-}
-
-/// Replaces this process by `trawl-sql`, with the same words. Returns only if that fails.
-pub(crate) fn hand_over(words: &[OsString]) -> Failure {
-    let rest = words.get(1..).unwrap_or_default();
-    let mut missing = None;
-    for program in candidates() {
-        let error = Program::new(&program).arg0("trawl").args(rest).exec();
-        match error.kind() {
-            std::io::ErrorKind::NotFound => missing = Some(error),
-            _ => {
-                return Failure::File {
-                    action: "run",
-                    path: program,
-                    source: error,
-                };
-            }
-        }
-    }
-    let why = missing.as_ref().map_or_else(String::new, cause);
-    Failure::Usage(format!(
-        "cannot run {PROGRAM}: {why}; it must be next to trawl, in ../libexec or in PATH: \
-         install it, or build it with make"
-    ))
-}
-
-/// Returns the places where the program may be, the most likely first.
-pub(crate) fn candidates() -> Vec<PathBuf> {
-    let own = std::env::current_exe().ok();
-    let beside = own.as_deref().and_then(Path::parent);
-    let mut places: Vec<PathBuf> = Vec::new();
-    if let Some(dir) = beside {
-        places.push(dir.join(PROGRAM));
-        places.push(dir.join("../libexec/trawl").join(PROGRAM));
-        places.push(dir.join("../libexec").join(PROGRAM));
-    }
-    // A name without a slash is looked up in PATH.
-    places.push(PathBuf::from(PROGRAM));
-    places
 }
 
 /// Parses a number of bytes with an optional unit.

@@ -27,6 +27,7 @@ use trawl_sets::opener::Fetched;
 use trawl_sets::{Found, Local, Names, Opener, PlaceId, Problem, Set, SetName};
 use trawl_text::glob::{Case, Glob};
 
+use crate::beside;
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -60,6 +61,7 @@ impl Spec for GrepArgs {
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         let (pattern, names) = self.split()?;
+        beside::need_more_for(&setting, names.iter().map(Vec::as_slice))?;
         let is_single = self.expression.is_empty() && is_single(&names);
         let options = self.options(pattern, is_single)?;
         members::refuse_past(setting.manner.then(self.manner))?;
@@ -152,8 +154,8 @@ impl GrepArgs {
     fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
         let index = setting.index.clone();
         let manner = setting.manner.then(self.manner);
-        let (mut expander, rest) =
-            members::sources(index.clone(), manner, Arc::new(Local::with_contents()));
+        let local = Arc::new(Local::with_contents());
+        let (mut expander, rest) = members::sources(&setting, manner, local);
         if names.iter().any(|name| server_prefix(name).is_some()) {
             // They come with the answer, and tell directories from files.
             expander.attributes = Attribute::Wanted;

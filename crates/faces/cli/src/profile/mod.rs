@@ -19,6 +19,7 @@ use trawl_histogram::{INPUT_BYTES_MAX, Resolution};
 use trawl_profile::{ProfileError, Recording};
 use trawl_report::Schema;
 
+use crate::beside;
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -172,14 +173,19 @@ impl Spec for ProfileArgs {
     const REPORTS: &'static [&'static Schema] =
         &[&report::SCHEMA, &compared::SCHEMA, &layers::SCHEMA];
 
-    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
-        match &self.action {
-            Action::Record(args) => recorded::run(args),
-            Action::Report(args) => report::run(args),
-            Action::Diff(args) => compared::run(args),
-            Action::Export(args) => export::run(args),
-            Action::Layers(args) => layers::run(args),
-        }
+    fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        (beside::need_more(&setting)?.profile)(self)
+    }
+}
+
+/// Runs the command; only `trawl-more` contains this.
+pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
+    match &args.action {
+        Action::Record(args) => recorded::run(args),
+        Action::Report(args) => report::run(args),
+        Action::Diff(args) => compared::run(args),
+        Action::Export(args) => export::run(args),
+        Action::Layers(args) => layers::run(args),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Lists the members of a set without fetching them.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use trawl_call::Attributes;
@@ -15,6 +14,7 @@ use trawl_text::quote::Quoting;
 use super::alive::Alive;
 use super::{SCHEMA, SetArgs, Use};
 use crate::arguments::Manner;
+use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::live;
@@ -34,7 +34,7 @@ pub(super) const MTIME: Field = record::field(Column::Mtime);
 /// Lists the members.
 pub(super) fn list(
     args: &SetArgs,
-    index: Option<PathBuf>,
+    setting: &Setting<'_>,
     manner: Manner,
     alive: &Alive,
 ) -> Result<Exit, Failure> {
@@ -44,7 +44,7 @@ pub(super) fn list(
     let wants_attributes =
         args.digest || matches!(args.form.form(), Form::Json | Form::Csv | Form::Arrow);
     let set = args.open(
-        index,
+        setting,
         manner,
         match wants_attributes {
             true => Use::Attributes,

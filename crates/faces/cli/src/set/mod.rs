@@ -7,7 +7,6 @@ mod running;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use trawl_report::{Field, Schema, fields, schema};
@@ -15,6 +14,7 @@ use trawl_sets::expand::{Attribute, Commands, Order, Records};
 use trawl_sets::{Local, Set, SetName};
 
 use crate::arguments::Manner;
+use crate::beside;
 use crate::commands::{Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -157,13 +157,14 @@ impl Spec for SetArgs {
     const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        beside::need_more_for(&setting, self.names.iter().map(|name| name.as_bytes()))?;
         let manner = setting.manner.then(self.manner);
         manner.prepare();
         members::refuse_past(manner)?;
         let alive = Alive::default();
         let ended = match self.command.is_empty() {
-            true => listing::list(self, setting.index, manner, &alive),
-            false => running::run(self, setting.index, manner, &alive),
+            true => listing::list(self, &setting, manner, &alive),
+            false => running::run(self, &setting, manner, &alive),
         };
         if self.allow_commands {
             alive.wait();
@@ -176,7 +177,7 @@ impl SetArgs {
     /// Opens the set.
     fn open(
         &self,
-        index: Option<PathBuf>,
+        setting: &Setting<'_>,
         manner: Manner,
         use_: Use,
         alive: &Alive,
@@ -185,7 +186,8 @@ impl SetArgs {
         for name in &self.names {
             names.push(SetName::parse(name.as_bytes()).map_err(usage)?);
         }
-        let (mut expander, openers) = members::sources(index, manner, Arc::new(Local::default()));
+        let local = Arc::new(Local::default());
+        let (mut expander, openers) = members::sources(setting, manner, local);
         if self.allow_commands {
             expander.commands = Commands::Run(Records::Either);
         }

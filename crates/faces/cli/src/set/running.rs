@@ -2,7 +2,6 @@
 
 use std::io;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +16,7 @@ use super::alive::Alive;
 use super::{SetArgs, Use, usage};
 use crate::again;
 use crate::arguments::Manner;
+use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
 use crate::index::progress::{ProgressWhen, Shown, Style, counted};
@@ -30,7 +30,7 @@ const ENOENT: i32 = 2;
 /// Runs the command.
 pub(super) fn run(
     args: &SetArgs,
-    index: Option<PathBuf>,
+    setting: &Setting<'_>,
     manner: Manner,
     alive: &Alive,
 ) -> Result<Exit, Failure> {
@@ -51,7 +51,7 @@ pub(super) fn run(
     again::note_begun();
     trawl_sys::signal::ignore_broken_pipe().map_err(usage)?;
     let signals = Signals::take().map_err(usage)?;
-    let set = args.open(index, manner, Use::Names, alive)?;
+    let set = args.open(setting, manner, Use::Names, alive)?;
     let options = trawl_apply::Options {
         jobs: jobs(args.jobs),
         is_ordered: args.ordered || args.sort,

@@ -1,0 +1,35 @@
+//! Links the programs with the static unwinder of the C compiler, if it has one: each library that
+//! the loader need not find and map makes starting shorter. Without it, they need libgcc_s.so.
+
+use std::path::Path;
+use std::process::Command;
+
+/// The archive of the unwinder.
+const UNWINDER: &str = "libgcc_eh.a";
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed=CC");
+    let is_native = std::env::var_os("TARGET") == std::env::var_os("HOST");
+    let is_gnu = std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|env| env == "gnu");
+    if !is_native || !is_gnu {
+        return;
+    }
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let asked = Command::new(compiler)
+        .arg(format!("-print-file-name={UNWINDER}"))
+        .output();
+    let Ok(answer) = asked else {
+        return;
+    };
+    let path = String::from_utf8_lossy(&answer.stdout);
+    // A compiler that does not have it prints the bare name.
+    let path = Path::new(path.trim());
+    if let Some(dir) = path
+        .parent()
+        .filter(|_| path.is_absolute() && path.exists())
+    {
+        println!("cargo::rustc-link-search=native={}", dir.display());
+        println!("cargo::rustc-link-lib=static:-bundle=gcc_eh");
+    }
+}
