@@ -1,4 +1,5 @@
-//! Exports: other engines read them and give the same answers to the same queries.
+//! Other engines read exports and give the same answers to the same queries; files that they wrote are
+//! read.
 
 use std::path::{Path, PathBuf};
 
@@ -36,6 +37,16 @@ frame = pq.read_table(sys.argv[1] + "/entries").to_pandas()
 frame = frame[frame.path_raw.isna()]
 for row in frame.itertuples():
     print(f"{row.path}\t{row.size}\t{row.type}\t{row.mtime.value // 10**9}")
+"#;
+
+/// Writes the same rows with each compression that DuckDB knows, and prints the files' names.
+const COMPRESSIONS: &str = r#"
+import duckdb, sys
+for codec in ("uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw"):
+    file = f"{sys.argv[1]}/{codec}.parquet"
+    rows = "SELECT i, 'name' || i AS n FROM range(5000) t(i)"
+    duckdb.sql(f"COPY ({rows}) TO '{file}' (FORMAT parquet, COMPRESSION '{codec}')")
+    print(file)
 "#;
 
 /// Returns the Python interpreter with these engines, as `make test` installs it.
@@ -232,4 +243,24 @@ fn an_export_is_new_whole_and_only_of_what_was_asked() {
     );
     let text = std::fs::read_to_string(json.join("entries/part-00001.jsonl")).unwrap();
     assert_eq!(text.lines().count(), site.find(&["-printf", "x\\n"]).len());
+}
+
+#[test]
+fn parquet_files_of_every_compression_are_read() {
+    let python = match python("duckdb") {
+        Ok(python) => python,
+        Err(skip) => return skip.say(),
+    };
+    let site = Site::empty("sql-compressions");
+    let files = script(&site, &python, COMPRESSIONS, &[site.scratch.path()]);
+    assert_eq!(files.lines().count(), 7, "{files}");
+    for file in files.lines() {
+        let mut command = site.command(&Identity::Ourselves);
+        let query = "SELECT count(*), sum(i), min(n), max(n) FROM t";
+        let table = format!("t={file}");
+        let ran = oracle::run(command.args(["sql", "--csv", "--table", &table, query]));
+        let rows = ran.text();
+        let row = rows.lines().nth(1);
+        assert_eq!(row, Some("5000,12497500,name0,name999"), "{file}: {ran}");
+    }
 }
