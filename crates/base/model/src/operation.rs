@@ -81,7 +81,7 @@ operations! {
     Trawl ReadManifest "read-manifest" "Reads the manifest of a shard, or of all shards at once.";
     Trawl OpenSegment "open-segment" "Opens a file of a segment.";
     Trawl ReadFooter "read-footer" "Reads and checks the footer of a segment's file; small files are read whole.";
-    Trawl ReadColumn "read-column" "Reads the bytes of a column in one row group.";
+    Trawl ReadColumn "read-column" "Reads the bytes of a column in one row group from a file that is not kept in memory.";
     Trawl DecodePages "decode-pages" "Decodes the wanted pages of a column in one row group.";
     Trawl LookUpName "look-up-name" "Looks names up in the sidecar of a segment.";
     Trawl AskDaemon "ask-daemon" "Waits for the daemon's answer to a request.";

@@ -202,7 +202,8 @@ pub(crate) fn run(
         }
     };
     if let Some(path) = &ours.profile {
-        crate::own::begin(path, all)?;
+        let said = ["trawl", "find"].map(OsString::from);
+        crate::own::begin(path, &[&said, all].concat())?;
         crate::output::end_quietly_on_closed_pipe();
     }
     let words: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();

@@ -9,10 +9,12 @@ use std::sync::OnceLock;
 
 use trawl_histogram::recorder::{OperationId, Plan, Recorder, Recorders, Started};
 use trawl_histogram::{Capture, Profile, Resolution, Unit};
+use trawl_kernel_profile::Filter;
 use trawl_model::operation::{self, Layer, Observer, Operation};
 use trawl_sys::process;
 
 use crate::error::ProfileError;
+use crate::layer::{self, Attached, Cost};
 use crate::recording::{Machine, Recording};
 
 /// Two buckets for each doubling: their borders are those of native histograms of schema 1, and a
@@ -126,6 +128,48 @@ impl Own {
                 work(recorder, *id);
             }
         });
+    }
+}
+
+/// Number of operations with which the cost of one is measured.
+const MEASURED: u32 = 10_000;
+
+/// The layer in the list of layers. A process records it about itself, so it is attached to none.
+#[derive(Debug)]
+pub(crate) struct OwnLayer;
+
+impl layer::Layer for OwnLayer {
+    fn name(&self) -> &'static str {
+        Layer::Trawl.name()
+    }
+
+    fn about(&self) -> &'static str {
+        "what trawl itself does, with --profile FILE before or after any command"
+    }
+
+    fn availability(&self) -> Result<Cost, ProfileError> {
+        // Measured beside the recording of this process, if there is one.
+        let own = Own::new()?;
+        let (mut recorder, id) = (own.recorders.start(), own.ids.first().copied());
+        let begun_ns = process::monotonic_ns();
+        for _ in 0..MEASURED {
+            let Some(id) = id else { break };
+            let started = recorder.enter(id, process::monotonic_ns());
+            recorder.leave(started, process::monotonic_ns());
+        }
+        let took_ns = process::monotonic_ns().saturating_sub(begun_ns);
+        Ok(Cost {
+            each_ns: Some(took_ns as f64 / f64::from(MEASURED)),
+        })
+    }
+
+    fn attach(
+        &self,
+        _filter: &Filter,
+        _resolution: Resolution,
+    ) -> Result<Box<dyn Attached>, ProfileError> {
+        let layer = layer::Layer::name(self);
+        Err(ProfileError::OnlyOwn { layer })
     }
 }
 

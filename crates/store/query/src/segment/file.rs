@@ -385,10 +385,7 @@ impl SegmentFile {
             keep,
             ..
         } = scratch;
-        let loaded = {
-            let _span = Operation::ReadColumn.span();
-            self.load(group, at.column, pages, &places, chunk)?
-        };
+        let loaded = self.load(group, at.column, pages, &places, chunk)?;
         let _span = Operation::DecodePages.span();
         let damaged = |problem| self.damaged(problem);
         if pages.dictionary_len > 0 && !places.is_empty() {
@@ -510,6 +507,7 @@ impl SegmentFile {
                     .ok_or_else(|| self.damaged("a page lies outside the file"))
             }
             Body::File(file) => {
+                let _span = Operation::ReadColumn.span();
                 buffer.resize(span.len(), 0);
                 read_at(file, buffer, start).map_err(|cause| read_error(&self.path, cause))?;
                 Ok(buffer)
