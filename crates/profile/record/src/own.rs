@@ -21,6 +21,14 @@ use crate::recording::{Machine, Recording};
 /// recorder takes 30 KiB.
 const RESOLUTION: u8 = 2;
 
+/// The unit of all latencies.
+pub const UNIT: Unit = Unit::Nanoseconds;
+
+/// Returns the resolution of all histograms.
+pub fn resolution() -> Resolution {
+    Resolution::new(RESOLUTION).unwrap_or(Resolution::ONE)
+}
+
 static OWN: OnceLock<Own> = OnceLock::new();
 
 thread_local! {
@@ -59,8 +67,7 @@ pub fn started() -> Option<&'static Own> {
 
 impl Own {
     fn new() -> Result<Own, ProfileError> {
-        let resolution = Resolution::new(RESOLUTION).unwrap_or(Resolution::ONE);
-        let mut template = Profile::new(Unit::Nanoseconds, resolution);
+        let mut template = Profile::new(UNIT, resolution());
         let now = process::now();
         let nanos = u64::try_from(now.secs).unwrap_or(0) * 1_000_000_000;
         template.start_unix_ns = Some(nanos + u64::from(now.nanos));

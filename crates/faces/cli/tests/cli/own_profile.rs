@@ -346,12 +346,7 @@ fn rounds_and_answers_of_the_daemon_are_counted_as_they_were_asked() {
     }
     let after = metrics(&watched);
     let more = |name: &str| operation(&after, name).entered - operation(&before, name).entered;
-    for name in [
-        "round",
-        "barrier",
-        "answer-now",
-        "publish",
-    ] {
+    for name in ["round", "barrier", "answer-now", "publish"] {
         assert_eq!(more(name), QUESTIONS, "{name}");
     }
     // A changed directory is a changed entry of the one above it, too.
