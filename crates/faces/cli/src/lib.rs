@@ -7,6 +7,7 @@
 //! | `forms` | `--json` and other options about the form of answers |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
 //! | `output`, `failure` | standard output, error messages |
+//! | `own` | recording the operations of this process: `--profile`, metrics of daemons and servers |
 //! | `again` | asking again when index files disappear |
 //! | `scope` | sessions of questions ([`trawl_session`]) that report on standard error and end in an exit code |
 //! | `live` | signals of questions |
@@ -53,6 +54,7 @@ mod ls;
 mod manual;
 mod members;
 mod output;
+mod own;
 mod profile;
 pub mod reports;
 mod rows;
@@ -115,6 +117,13 @@ commands::commands! {
     "man" Man generate::ManArgs;
 }
 
+impl Command {
+    /// Returns whether another program executes the command, and so records it.
+    fn is_handed_over(&self) -> bool {
+        matches!(self, Command::Sql(_) | Command::Export(_))
+    }
+}
+
 /// Minimum stack size in bytes: with less, the program runs on a thread that has this much. Scripts
 /// lower the limit to make find build shorter command lines.
 const STACK_BYTES: usize = 4 << 20;
@@ -163,6 +172,7 @@ fn run_as(words: Vec<OsString>) -> Exit {
         }
     };
     again::write_held_back();
+    own::finish();
     exit
 }
 
@@ -215,22 +225,27 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
     let Arguments {
         index,
         manner,
+        profile,
         command,
     } = arguments;
+    let setting = Setting {
+        index,
+        manner,
+        words,
+    };
+    let profile = profile.filter(|_| !command.is_handed_over());
+    if profile.is_some() || words.iter().any(|word| word == "--arrow") {
+        beside::need_more(&setting)?;
+    }
+    if let Some(path) = profile {
+        own::begin(&path, words)?;
+    }
     if manner.at.is_some() && command.class() != Class::Question {
         let text = "--at is only for questions about files: leave it out";
         return Err(Failure::Usage(text.into()));
     }
     if !matches!(command.class(), Class::Writer | Class::Server) {
         end_quietly_on_closed_pipe();
-    }
-    let setting = Setting {
-        index,
-        manner,
-        words,
-    };
-    if words.iter().any(|word| word == "--arrow") {
-        beside::need_more(&setting)?;
     }
     command.run(setting)
 }

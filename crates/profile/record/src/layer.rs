@@ -8,6 +8,7 @@ use trawl_histogram::{Profile, Resolution};
 use trawl_kernel_profile::{Filter, SystemCalls};
 
 use crate::error::ProfileError;
+use crate::own::OwnLayer;
 use crate::user::UserLayer;
 
 /// A layer that was attached, and counts.
@@ -74,7 +75,7 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS];
+pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &UserLayer, &SYSTEM_CALLS];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;

@@ -6,6 +6,7 @@
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
+//! | [`own`] | Trawl's own operations, recorded in this process |
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
 //!
 //! Invariants: a command is attached to before its first instruction; every reading that is kept
@@ -17,6 +18,7 @@
 
 mod error;
 pub mod layer;
+pub mod own;
 pub mod recording;
 pub mod run;
 pub mod times;
@@ -24,5 +26,5 @@ mod user;
 
 pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
-pub use recording::Recording;
+pub use recording::{Machine, Recording};
 pub use run::{Ended, Subject, Wishes, record};
