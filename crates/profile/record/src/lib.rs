@@ -3,6 +3,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`layer`] | the layers, and what each can see on this machine |
+//! | [`detail`] | what layers record on request: programs, threads, values of calls |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
@@ -15,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod detail;
 mod error;
 pub mod layer;
 pub mod recording;
@@ -22,6 +24,7 @@ pub mod run;
 pub mod times;
 mod user;
 
+pub use detail::{By, Detail, Quantity, Wanted};
 pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::Recording;
