@@ -21,6 +21,7 @@ pub mod id_map;
 pub mod index_access;
 pub mod issue;
 pub mod need;
+pub mod operation;
 pub mod path;
 pub mod placement;
 pub mod relative_path;
