@@ -7,6 +7,7 @@ use std::process::Command;
 use trawl_histogram::{Correlated, Profile, Resolution};
 use trawl_kernel_profile::{Filter, SystemCalls};
 
+use crate::block::BlockLayer;
 use crate::detail::Detail;
 use crate::error::ProfileError;
 use crate::user::UserLayer;
@@ -103,7 +104,7 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS];
+pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS, &BlockLayer];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;

@@ -5,6 +5,7 @@
 //! | [`layer`] | the layers, and what each can see on this machine |
 //! | [`detail`] | what layers record on request: programs, threads, values of calls |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
+//! | `block` | the layer of block requests |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
@@ -16,6 +17,7 @@
 
 #![forbid(unsafe_code)]
 
+mod block;
 pub mod detail;
 mod error;
 pub mod layer;
