@@ -15,11 +15,10 @@
  * Requests in flight lie in a hash map, by the address of the request. Addresses are used again, so
  * a request whose end was not seen is dropped when the next one begins there.
  *
- * Counters are per CPU. Programs run in tasks and in interrupts, so one may interrupt another, but
- * never itself: the kernel does not run a program again on a CPU on which it is running, and counts
- * that as a miss. So `entered`, `dropped` and `ended`, which several programs change, are atomic;
- * what `leave` changes belongs to one program for each operation: `issue` for queue, `complete` for
- * device and whole.
+ * Counters are per CPU, and atomic: programs run in tasks and in interrupts, so that one may
+ * interrupt another. The kernel does not run a program on a CPU on which it is running already, as
+ * when an interrupt completes a request while `complete` counts another one. So there is a second
+ * program, `NAME_missed`, that counts what the first one has missed.
  */
 #include "kernel.h"
 #include "buckets.h"
@@ -56,6 +55,7 @@ struct state {
 	u64 since_ns; /* requests that were made earlier are not counted; 0: none is counted yet */
 	u64 slots_used;
 	u64 overflowed; /* requests for which the map of requests in flight had no room */
+	u64 caught; /* events that second programs counted */
 } state = {};
 
 struct gendisk {
@@ -171,23 +171,34 @@ INLINE void count_ended(u32 row)
 		__sync_fetch_and_add(&all->ended, 1);
 }
 
+/* Interrupts that change the number in between are few. */
+enum { ATTEMPTS = 4 };
+
+INLINE void raise_to(u64 *number, u64 value)
+{
+#pragma unroll
+	for (u32 attempt = 0; attempt < ATTEMPTS; attempt++) {
+		u64 old = *(volatile u64 *)number;
+		if (value <= old || __sync_val_compare_and_swap(number, old, value) == old)
+			return;
+	}
+}
+
 INLINE void leave(u32 number, u64 latency_ns)
 {
 	struct counters *all = counters_of(number);
 	if (!all)
 		return;
-	all->total_ns += latency_ns;
-	if (~latency_ns > all->complement_of_min_ns)
-		all->complement_of_min_ns = ~latency_ns;
-	if (latency_ns > all->max_ns)
-		all->max_ns = latency_ns;
+	__sync_fetch_and_add(&all->total_ns, latency_ns);
+	raise_to(&all->complement_of_min_ns, ~latency_ns);
+	raise_to(&all->max_ns, latency_ns);
 	/* A latency of 0 counts as 1. */
 	u32 bucket = bucket_of(latency_ns | !latency_ns);
 	u32 index = number * resolution + bucket / ROW;
 	struct row *row = map_lookup(&buckets, &index);
 	if (row) {
-		row->count[bucket % ROW]++;
-		all->left++;
+		__sync_fetch_and_add(&row->count[bucket % ROW], 1);
+		__sync_fetch_and_add(&all->left, 1);
 	} else {
 		__sync_fetch_and_add(&all->dropped, 1);
 	}
@@ -205,8 +216,8 @@ INLINE void count_size(u32 row, u64 latency_ns, u32 bytes)
 	struct sizes *all = map_lookup(&sizes, &index);
 	if (!all || size >= SIZES)
 		return;
-	all->total_bytes += bytes;
-	all->count[size]++;
+	__sync_fetch_and_add(&all->total_bytes, bytes);
+	__sync_fetch_and_add(&all->count[size], 1);
 }
 
 INLINE struct gendisk *disk_of(struct request *request)
@@ -314,8 +325,8 @@ INLINE int is_counted(struct request *request, u64 made_ns, struct progress *pro
 	return 1;
 }
 
-SECTION("tp_btf/block_rq_insert")
-int insert(u64 *context)
+/* Returns whether the event was counted. */
+INLINE int put(u64 *context)
 {
 	struct request *request = (void *)context[0];
 	u64 key = (u64)request;
@@ -330,11 +341,29 @@ int insert(u64 *context)
 	progress.seen_ns = ktime_get_ns();
 	progress.queued_ns = progress.seen_ns;
 	begin(key, &progress, QUEUE);
+	return 1;
+}
+
+SECTION("tp_btf/block_rq_insert")
+int insert(u64 *context)
+{
+	put(context);
 	return 0;
 }
 
-SECTION("tp_btf/block_rq_issue")
-int issue(u64 *context)
+/* Attached after `insert`: the kernel calls programs in that order. */
+SECTION("tp_btf/block_rq_insert")
+int insert_missed(u64 *context)
+{
+	if (put(context))
+		__sync_fetch_and_add(&state.caught, 1);
+	return 0;
+}
+
+enum program { FIRST = 0, SECOND = 1 };
+
+/* Returns whether the event was counted. */
+INLINE int give(u64 *context, enum program program)
 {
 	struct request *request = (void *)context[0];
 	u64 key = (u64)request;
@@ -348,8 +377,10 @@ int issue(u64 *context)
 		progress.seen_ns = ktime_get_ns();
 		progress.issued_ns = progress.seen_ns;
 		begin(key, &progress, DEVICE);
-		return 0;
+		return 1;
 	}
+	if (known->issued_ns && program == SECOND)
+		return 0;
 	u64 now_ns = ktime_get_ns();
 	u64 queued_ns = known->queued_ns;
 	u32 row = known->row;
@@ -363,6 +394,21 @@ int issue(u64 *context)
 	known->issued_ns = now_ns;
 	if (queued_ns)
 		leave(row + QUEUE, now_ns - queued_ns);
+	return 1;
+}
+
+SECTION("tp_btf/block_rq_issue")
+int issue(u64 *context)
+{
+	give(context, FIRST);
+	return 0;
+}
+
+SECTION("tp_btf/block_rq_issue")
+int issue_missed(u64 *context)
+{
+	if (give(context, SECOND))
+		__sync_fetch_and_add(&state.caught, 1);
 	return 0;
 }
 
@@ -401,8 +447,8 @@ int merge(u64 *context)
 	return 0;
 }
 
-SECTION("tp_btf/block_rq_complete")
-int complete(u64 *context)
+/* Returns whether a request was counted. */
+INLINE int end(u64 *context)
 {
 	struct request *request = (void *)context[0];
 	u64 key = (u64)request;
@@ -426,5 +472,20 @@ int complete(u64 *context)
 	}
 	/* The clock that the kernel looked at may be an earlier reading, never a later one. */
 	leave(last.row + WHOLE, now_ns - (last.made_ns ? last.made_ns : last.seen_ns));
+	return 1;
+}
+
+SECTION("tp_btf/block_rq_complete")
+int complete(u64 *context)
+{
+	end(context);
+	return 0;
+}
+
+SECTION("tp_btf/block_rq_complete")
+int complete_missed(u64 *context)
+{
+	if (end(context))
+		__sync_fetch_and_add(&state.caught, 1);
 	return 0;
 }

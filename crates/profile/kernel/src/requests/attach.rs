@@ -17,13 +17,17 @@ use crate::error::KernelError;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/block_requests.o");
 
-/// Programs and their tracepoints, in the order in which they are attached: ends first.
-pub(crate) const PROGRAMS: [(&str, &str); 5] = [
+/// Programs and their tracepoints, in the order in which they are attached: ends first, and each
+/// `NAME_missed` behind `NAME`, of which it counts what that one has missed.
+pub(crate) const PROGRAMS: [(&str, &str); 8] = [
     ("complete", "block_rq_complete"),
+    ("complete_missed", "block_rq_complete"),
     ("merge", "block_rq_merge"),
     ("requeue", "block_rq_requeue"),
     ("issue", "block_rq_issue"),
+    ("issue_missed", "block_rq_issue"),
     ("insert", "block_rq_insert"),
+    ("insert_missed", "block_rq_insert"),
 ];
 
 /// Loads all programs, which the kernel checks, attaches them, and begins to count.
@@ -92,5 +96,5 @@ fn begin(programs: &mut Ebpf) -> Result<(), KernelError> {
     let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
     let map = programs.map_mut(MAP).ok_or(KernelError::Object(MAP))?;
     let mut map: Array<_, StateWords> = Array::try_from(map).map_err(failed)?;
-    map.set(0, [now_ns, 0, 0], 0).map_err(failed)
+    map.set(0, [now_ns, 0, 0, 0], 0).map_err(failed)
 }

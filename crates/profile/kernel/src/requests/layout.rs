@@ -36,9 +36,9 @@ const SIZES: usize = 23;
 /// Words of `struct sizes`: the sum of the sizes, and how many requests had which.
 pub(crate) type SizeWords = [u64; 1 + SIZES];
 
-/// Words of `struct state`: since when requests are counted, devices that were given a slot, and
-/// requests for which there was no room.
-pub(crate) type StateWords = [u64; 3];
+/// Words of `struct state`: since when requests are counted, devices that were given a slot,
+/// requests for which there was no room, and events that second programs counted.
+pub(crate) type StateWords = [u64; 4];
 
 /// `struct device`: its slot and its name.
 pub(crate) type DeviceBytes = [u8; 36];

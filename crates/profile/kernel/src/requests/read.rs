@@ -30,8 +30,8 @@ pub struct BlockReading {
     /// Whether no request came or went during the reading, so that each operation's counts are exact
     /// to one moment. Otherwise they are off by at most the requests of the reading's duration.
     pub is_still: bool,
-    /// Events for which the kernel ran no program: an interrupt completed a request while the same
-    /// program ran on that processor.
+    /// Events for which the kernel ran no program, because the same one ran on that processor: an
+    /// interrupt came between.
     pub missed: u64,
     /// Requests beyond those that can be in flight at a time; they count as dropped.
     pub overflowed: u64,
@@ -52,13 +52,18 @@ pub(crate) fn read(
     let names = names(programs, slots)?;
     let before = all_counters(programs, slots * DEVICE_ROWS)?;
     let in_flight = requests_in_flight(programs)?;
+    let firsts = PROGRAMS
+        .into_iter()
+        .filter(|(name, _)| !name.ends_with("_missed"));
+    let missed = missed(programs, &firsts.collect::<Vec<_>>())?;
+    let [_, _, overflowed, caught] = state(programs)?;
     let mut reading = BlockReading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
         sizes: Correlated::new(sizes::VALUE, Resolution::ONE)?,
         merged: BTreeMap::new(),
         is_still: true,
-        missed: missed(programs, &PROGRAMS)?,
-        overflowed: overflowed(programs)?,
+        missed: missed.saturating_sub(caught),
+        overflowed,
     };
     for (row, before) in (0_u32..).zip(before) {
         let read = read_call(programs, row, resolution)?;
@@ -152,11 +157,10 @@ fn requests_in_flight(programs: &Ebpf) -> Result<BTreeMap<u32, u64>, KernelError
     Ok(by_row)
 }
 
-fn overflowed(programs: &Ebpf) -> Result<u64, KernelError> {
+fn state(programs: &Ebpf) -> Result<StateWords, KernelError> {
     const MAP: &str = ".bss";
     let failed = |source| KernelError::Map { map: MAP, source };
     let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
     let map: Array<_, StateWords> = Array::try_from(map).map_err(failed)?;
-    let [_, _, overflowed] = map.get(&0, 0).map_err(failed)?;
-    Ok(overflowed)
+    map.get(&0, 0).map_err(failed)
 }
