@@ -60,7 +60,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-pictures", may_use: &["trawl-histogram", "trawl-analysis"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-kernel-profile", may_use: &["trawl-sys", "trawl-histogram"], may_use_in_tests: &[] },
-    Rule { name: "trawl-profile", may_use: &["trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile", "trawl-user-profile"], may_use_in_tests: &[] },
+    Rule { name: "trawl-profile", may_use: &["trawl-model", "trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile", "trawl-user-profile"], may_use_in_tests: &[] },
     Rule { name: "trawl-profile-mapping", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-profile-preload", may_use: &["trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-user-profile", may_use: &["trawl-sys", "trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &["trawl-profile-preload"] },

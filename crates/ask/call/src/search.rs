@@ -6,6 +6,7 @@ use crate::executor::{Block, Executor, ServedBy, Stream};
 use crate::packed::{LENGTH_MIN, decode};
 use crate::record::{Outcome, RecordRef, Source};
 use crate::request::{Cancel, Request};
+use trawl_model::operation::Operation;
 
 /// The result of [`Search::fill`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +99,10 @@ impl Search {
         };
         let stream: Box<dyn Stream> = match place.stage {
             Stage::End => Box::new(Nothing),
-            _ => executor.begin(request.clone())?,
+            _ => {
+                let _span = Operation::BeginSearch.span();
+                executor.begin(request.clone())?
+            }
         };
         let block = Block {
             served_by: ServedBy::Live,
@@ -254,7 +258,10 @@ impl Search {
                 return Ok(true);
             }
             self.request.cancel().check()?;
-            let next = self.stream.next_block()?;
+            let next = {
+                let _span = Operation::NextBlock.span();
+                self.stream.next_block()?
+            };
             self.place = self.cookie();
             (self.at, self.last) = (0, None);
             match next {

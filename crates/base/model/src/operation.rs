@@ -76,25 +76,48 @@ macro_rules! operations {
 
 // A new operation is a row here, and a span where it happens.
 operations! {
-    Trawl OpenIndex "open-index" "Opens an index: finds the snapshot and its shards.";
-    Trawl ReadManifest "read-manifest" "Reads and checks the manifest of a snapshot or a shard.";
-    Trawl OpenSegment "open-segment" "Opens the files of a segment that a question needs.";
-    Trawl DecodePage "decode-page" "Reads and decodes a page of a column.";
-    Trawl LookUpName "look-up-name" "Looks a name up in the sidecar of a segment.";
-    Trawl AskDaemon "ask-daemon" "Asks the daemon to include all earlier changes, and waits for its answer.";
-    Trawl ReadDirectory "read-directory" "Lists a directory of a file system.";
-    Trawl StatBatch "stat" "Reads the attributes of the entries of a batch.";
-    Trawl Sort "sort" "Sorts or merges rows.";
+    Trawl OpenIndex "open-index" "Opens the directory of an index and checks its format.";
+    Trawl OpenSnapshot "open-snapshot" "Opens a snapshot: its description, its manifests, and later changes.";
+    Trawl ReadManifest "read-manifest" "Reads the manifest of a shard, or of all shards at once.";
+    Trawl OpenSegment "open-segment" "Opens a file of a segment.";
+    Trawl ReadFooter "read-footer" "Reads and checks the footer of a segment's file; small files are read whole.";
+    Trawl ReadColumn "read-column" "Reads the bytes of a column in one row group from a file that is not kept in memory.";
+    Trawl DecodePages "decode-pages" "Decodes the wanted pages of a column in one row group.";
+    Trawl LookUpName "look-up-name" "Looks names up in the sidecar of a segment.";
+    Trawl AskDaemon "ask-daemon" "Waits for the daemon's answer to a request.";
+    Trawl ReadDirectory "read-directory" "Lists a directory of a file system, or a part of a large one.";
+    Trawl TakeEntries "take-entries" "Reads the attributes of the entries of a listed directory, and tests them.";
+    Trawl Sort "sort" "Sorts rows.";
     Trawl WriteOutput "write-output" "Writes a buffer to standard output.";
     Trawl FetchMember "fetch-member" "Fetches the first bytes of a member of a set.";
-    Trawl Search "search" "Answers a search call.";
-    Trawl DrainEvents "drain-events" "Reads the events that the kernel has queued.";
-    Trawl Barrier "barrier" "Reads all events that were queued before a round.";
-    Trawl Round "round" "Brings an index up to date.";
-    Trawl ReReadDirectory "re-read-directory" "Lists a changed directory again, or looks at its changed names.";
-    Trawl Publish "publish" "Writes a generation or a snapshot and makes it visible.";
+    Trawl BeginSearch "begin-search" "Begins to answer a search call.";
+    Trawl NextBlock "next-block" "Waits for the next records of a search call.";
+    Trawl DrainEvents "drain-events" "Reads events that the kernel has queued.";
+    Trawl Barrier "barrier" "Reads all events that were queued when a round began.";
+    Trawl Round "round" "Brings a source's index up to date.";
+    Trawl ReReadDirectory "re-read-directory" "Reads a changed directory again, or its changed names only.";
+    Trawl Publish "publish" "Writes a generation or a snapshot, and makes it visible.";
     Trawl Scan "scan" "Scans a source.";
-    Trawl Answer "answer" "Answers a client of the daemon, from its request to the reply.";
+    Trawl AnswerNow "answer-now" "Answers a client that wants the index up to date.";
+    Trawl AnswerStatus "answer-status" "Answers a client that asks for the daemon's state.";
+    Trawl AnswerRefresh "answer-refresh" "Answers a client that wants a directory scanned again.";
+    Trawl AnswerMetrics "answer-metrics" "Answers a client that asks for the daemon's own profile.";
+    Network AskSearch "ask-search" "Asks a server to search, until the last record has arrived.";
+    Network AskSearchContents "ask-search-contents" "Asks a server to search and to send small files along.";
+    Network AskStat "ask-stat" "Asks a server for the attributes of a path.";
+    Network AskList "ask-list" "Asks a server for the entries of a directory.";
+    Network AskRead "ask-read" "Asks a server for bytes of a file.";
+    Network AskFetch "ask-fetch" "Asks a server for bytes of a file and their version.";
+    Network AskLinks "ask-links" "Asks a server for the targets of links.";
+    Network AskAttributes "ask-attributes" "Asks a server for extended attributes.";
+    Network ServeSearch "serve-search" "Answers a client's search.";
+    Network ServeSearchContents "serve-search-contents" "Answers a client's search, and sends small files along.";
+    Network ServeStat "serve-stat" "Sends a client the attributes of a path.";
+    Network ServeList "serve-list" "Sends a client the entries of a directory.";
+    Network ServeRead "serve-read" "Sends a client bytes of a file.";
+    Network ServeFetch "serve-fetch" "Sends a client bytes of a file and their version.";
+    Network ServeLinks "serve-links" "Sends a client the targets of links.";
+    Network ServeAttributes "serve-attributes" "Sends a client extended attributes.";
 }
 
 impl Operation {
@@ -234,7 +257,7 @@ mod tests {
     #[test]
     fn operations_are_seen_from_when_an_observer_is_there() {
         let early = Operation::Sort.span();
-        let begun = Operation::Search.begin();
+        let begun = Operation::NextBlock.begin();
         assert!(!is_observed());
         assert!(observe(&LOG));
         assert!(!observe(&LOG) && is_observed());
@@ -244,8 +267,8 @@ mod tests {
             let _outer = Operation::Round.span();
             let _inner = Operation::Barrier.span();
         }
-        let begun = Operation::Search.begin();
-        let _ = Operation::Search.begin();
+        let begun = Operation::NextBlock.begin();
+        let _ = Operation::NextBlock.begin();
         std::thread::spawn(move || begun.end()).join().unwrap();
         let seen = std::mem::take(&mut *LOG.0.lock().unwrap());
         let expected = [
@@ -253,7 +276,7 @@ mod tests {
             ("enter", Operation::Barrier, 5),
             ("leave", Operation::Barrier, 5),
             ("leave", Operation::Round, 5),
-            ("record", Operation::Search, 7),
+            ("record", Operation::NextBlock, 7),
         ];
         assert_eq!(seen, expected);
     }

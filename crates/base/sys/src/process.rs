@@ -48,6 +48,18 @@ pub fn now() -> Time {
     }
 }
 
+/// Returns CLOCK_MONOTONIC in nanoseconds: the time since some moment, which never goes back.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/clock_gettime.2.html>
+#[inline]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    (now.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(now.tv_nsec as u64)
+}
+
 /// Returns true if `fd` is a terminal.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/isatty.3.html>

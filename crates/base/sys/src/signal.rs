@@ -1,7 +1,7 @@
 //! Signals: an interrupt sets a flag that loops can check, or makes a descriptor readable.
 
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use crate::child::SignalMask;
 use crate::error::{Errno, Op, SysError};
@@ -42,6 +42,106 @@ fn watch(signal: libc::c_int) -> Result<(), SysError> {
         return Err(SysError::last(Op::Sigaction));
     }
     Ok(())
+}
+
+/// A counter that a caught signal raises; -1 until [`Caught::take`].
+static CAUGHT_COUNTER: AtomicI32 = AtomicI32::new(-1);
+/// The first signal that was caught; 0 until then.
+static CAUGHT: AtomicI32 = AtomicI32::new(0);
+
+/// How long a thread that wrote into a closed pipe waits before it ends the process itself.
+const LAST_WORK_SECS: libc::time_t = 2;
+
+extern "C" fn catch(signal: libc::c_int) {
+    let _ = CAUGHT.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    let one = 1_u64;
+    // SAFETY: write(2), nanosleep(2), signal(2) and raise(3) are async-signal-safe
+    // (signal-safety(7)); `one` and `time` are valid for reads, and errno is restored.
+    unsafe {
+        let errno = *libc::__errno_location();
+        let counter = CAUGHT_COUNTER.load(Ordering::Relaxed);
+        libc::write(counter, (&raw const one).cast(), size_of::<u64>());
+        if signal == libc::SIGPIPE {
+            // The process is about to end: the write must not fail before that.
+            let time = libc::timespec {
+                tv_sec: LAST_WORK_SECS,
+                tv_nsec: 0,
+            };
+            libc::nanosleep(&raw const time, std::ptr::null_mut());
+            libc::signal(signal, libc::SIG_DFL);
+            libc::raise(signal);
+        }
+        *libc::__errno_location() = errno;
+    }
+}
+
+/// Signals that end the process, held up for some last work.
+#[derive(Debug)]
+pub struct Caught(OwnedFd);
+
+impl Caught {
+    /// Catches SIGINT, SIGTERM and SIGHUP where they would end the process, until something else
+    /// handles them. Only one caller may do so.
+    ///
+    /// # Errors
+    /// Fails if there are too many descriptors.
+    pub fn take() -> Result<Caught, SysError> {
+        // SAFETY: no pointers are passed.
+        let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        if fd < 0 {
+            return Err(SysError::last(Op::Eventfd));
+        }
+        // SAFETY: the call returned a new descriptor that nothing else owns.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        CAUGHT_COUNTER.store(fd.as_raw_fd(), Ordering::Relaxed);
+        for signal in STOPPING {
+            if kernel_handler(signal) == Some(libc::SIG_DFL) {
+                catch_signal(signal)?;
+            }
+        }
+        Ok(Caught(fd))
+    }
+
+    /// Waits for a signal.
+    pub fn wait(&self) {
+        let mut count = [0; 8];
+        while rustix::io::read(&self.0, &mut count).is_err() {}
+    }
+
+    /// Lets the signal that was caught end the process.
+    pub fn end(&self) {
+        let signal = CAUGHT.load(Ordering::Relaxed);
+        let set = set_of(&[signal]);
+        // SAFETY: setting a signal to its default action installs no handler; `set` is valid.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+            libc::raise(signal);
+        }
+    }
+}
+
+/// Like [`restore_broken_pipe`], but the signal is held up as by [`Caught`], which must exist.
+///
+/// # Errors
+/// Fails if the signal cannot be set.
+pub fn catch_broken_pipe() -> Result<(), SysError> {
+    match inherits_ignored_broken_pipe() || CAUGHT_COUNTER.load(Ordering::Relaxed) < 0 {
+        true => restore_broken_pipe(),
+        false => catch_signal(libc::SIGPIPE),
+    }
+}
+
+fn catch_signal(signal: libc::c_int) -> Result<(), SysError> {
+    // SAFETY: an all-zero sigaction is valid: no flags, an empty mask, the default action.
+    let mut new: libc::sigaction = unsafe { std::mem::zeroed() };
+    new.sa_sigaction = catch as *const () as usize;
+    new.sa_flags = libc::SA_RESTART;
+    // SAFETY: `catch` has the type of a handler without SA_SIGINFO and is async-signal-safe.
+    match unsafe { libc::sigaction(signal, &raw const new, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(SysError::last(Op::Sigaction)),
+    }
 }
 
 /// The signals that stop a daemon, as a descriptor that becomes readable.

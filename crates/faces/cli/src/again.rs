@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use trawl_model::operation::Operation;
 use trawl_query::QueryError;
 use trawl_session::is_superseded;
 
@@ -45,6 +46,7 @@ pub(crate) fn holds_back(bytes: &[u8]) -> bool {
 pub(crate) fn write_held_back() {
     let bytes = std::mem::take(&mut *held_back());
     if !bytes.is_empty() {
+        let _span = Operation::WriteOutput.span();
         // The failure itself was already reported; a failed write of its output adds nothing.
         let _ = io::stdout().lock().write_all(&bytes);
     }

@@ -57,6 +57,12 @@ pub(crate) struct Arguments {
     pub(crate) index: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) manner: Manner,
+    /// Record how long each operation of trawl takes, and write FILE at the end
+    ///
+    /// trawl profile report FILE shows the recording. It is also written after a failure or an
+    /// interrupt; the output and the exit code stay the same.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) profile: Option<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -184,7 +190,7 @@ pub(crate) fn command() -> clap::Command {
         let index = entry(command.get_name()).and_then(|entry| index_option(entry.index));
         // Long options may be abbreviated, as in the GNU tools.
         let command = command.args_override_self(true).infer_long_args(true);
-        command.args(index)
+        command.args(index).arg(profile_option())
     })
 }
 
@@ -203,6 +209,17 @@ fn index_option(taken: IndexOption) -> Option<clap::Arg> {
 }
 
 const INDEX_BEHIND: &str = "index_behind";
+
+/// Returns the `--profile` option of a command. It overrides `--profile` before the command.
+fn profile_option() -> clap::Arg {
+    clap::Arg::new(PROFILE_BEHIND)
+        .long("profile")
+        .value_name("FILE")
+        .value_parser(clap::value_parser!(PathBuf))
+        .help("Record how long each operation of trawl takes, and write FILE")
+}
+
+const PROFILE_BEHIND: &str = "profile_behind";
 
 /// Parses the command line; `words` starts with the program's name.
 ///
@@ -225,11 +242,13 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
         let words = [Some("trawl".into()), help.command, Some("--help".into())];
         return parse(words.into_iter().flatten().collect());
     }
-    let behind = matches.subcommand().and_then(|(_, behind)| {
-        let given = behind.try_get_one::<PathBuf>(INDEX_BEHIND);
+    let behind = |name| {
+        let (_, behind) = matches.subcommand()?;
+        let given = behind.try_get_one::<PathBuf>(name);
         given.ok().flatten().cloned()
-    });
-    arguments.index = behind.or(arguments.index);
+    };
+    arguments.index = behind(INDEX_BEHIND).or(arguments.index);
+    arguments.profile = behind(PROFILE_BEHIND).or(arguments.profile);
     if let (Command::Find(find), Some(words)) = (&mut arguments.command, for_find) {
         find.arguments = words;
         find.called = called;

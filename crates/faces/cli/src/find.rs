@@ -89,7 +89,8 @@ const OURS: &str = "\nOptions of every question, before the paths:\n  \
     --no-wait                      do not wait\n  \
     --max-age AGE                  accept answers up to AGE old\n  \
     --status                       report the answer's time and what is missing\n  \
-    -i, --index DIR                ask the index in DIR\n\n\
+    -i, --index DIR                ask the index in DIR\n  \
+    --profile FILE                 record how long each operation takes\n\n\
 Called as `find` (by a symbolic link), the program walks the file system, unless\n\
 TRAWL_FIND=index is set.\n";
 
@@ -112,6 +113,8 @@ struct Ours {
     source: Source,
     called: Called,
     manner: Manner,
+    /// Where the recording of this process's operations goes.
+    profile: Option<PathBuf>,
 }
 
 // Arguments of `find`, which parses them itself.
@@ -179,7 +182,9 @@ pub(crate) fn run(
         source: Source::Index,
         called,
         manner,
+        profile: None,
     };
+    let all = words;
     let words = match called {
         Called::Trawl => match ours.take(words) {
             Ok(words) => words,
@@ -196,6 +201,11 @@ pub(crate) fn run(
             words
         }
     };
+    if let Some(path) = &ours.profile {
+        let said = ["trawl", "find"].map(OsString::from);
+        crate::own::begin(path, &[&said, all].concat())?;
+        crate::output::end_quietly_on_closed_pipe();
+    }
     let words: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();
     if std::env::var_os("FIND_BLOCK_SIZE").is_some() {
         complain(
@@ -256,7 +266,7 @@ fn complain_of_output(error: &io::Error) {
 const EBADF: i32 = 9;
 
 /// Long options of trawl that come before find's words.
-const LONG_OPTIONS: [&str; 10] = [
+const LONG_OPTIONS: [&str; 11] = [
     "--live",
     "--json",
     "--csv",
@@ -267,6 +277,7 @@ const LONG_OPTIONS: [&str; 10] = [
     "--max-age",
     "--at",
     "--index",
+    "--profile",
 ];
 
 /// Returns true if the word that find does not know is an option of trawl.
@@ -309,7 +320,7 @@ impl Ours {
                 b"--spreadsheet" => self.manner.spreadsheet = true,
                 b"--no-wait" => self.manner.fresh.no_wait = true,
                 b"--fresh" => self.manner.fresh.fresh = Some(crate::fresh::DEADLINE),
-                option @ (b"--max-age" | b"--at" | b"-i" | b"--index") => {
+                option @ (b"--max-age" | b"--at" | b"-i" | b"--index" | b"--profile") => {
                     let shown = word.to_string_lossy();
                     let (value, rest) = rest
                         .split_first()
@@ -341,6 +352,7 @@ impl Ours {
             b"--fresh" => fresh.fresh = Some(duration_of(value)?),
             b"--max-age" => fresh.max_age = Some(duration_of(value)?),
             b"-i" | b"--index" => self.index = Some(value.into()),
+            b"--profile" => self.profile = Some(value.into()),
             _ => return Ok(false),
         }
         Ok(true)

@@ -7,6 +7,7 @@
 //! | `forms` | `--json` and other options about the form of answers |
 //! | `arguments` | the command line, and the arguments that belong to `find` |
 //! | `output`, `failure` | standard output, error messages |
+//! | `own` | recording the operations of this process: `--profile`, metrics of daemons and servers |
 //! | `again` | asking again when index files disappear |
 //! | `scope` | sessions of questions ([`trawl_session`]) that report on standard error and end in an exit code |
 //! | `live` | signals of questions |
@@ -51,6 +52,7 @@ mod ls;
 mod manual;
 mod members;
 mod output;
+mod own;
 mod profile;
 pub mod reports;
 mod rows;
@@ -112,6 +114,13 @@ commands::commands! {
     "man" Man generate::ManArgs;
 }
 
+impl Command {
+    /// Returns whether another program executes the command, and so records it.
+    fn is_handed_over(&self) -> bool {
+        matches!(self, Command::Sql(_) | Command::Export(_))
+    }
+}
+
 /// Runs the program with these words, the first being its own name, and returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
     let exit = loop {
@@ -121,6 +130,7 @@ pub fn run(words: Vec<OsString>) -> Exit {
         }
     };
     again::write_held_back();
+    own::finish();
     exit
 }
 
@@ -173,8 +183,12 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
     let Arguments {
         index,
         manner,
+        profile,
         command,
     } = arguments;
+    if let Some(path) = profile.filter(|_| !command.is_handed_over()) {
+        own::begin(&path, words)?;
+    }
     if manner.at.is_some() && command.class() != Class::Question {
         let text = "--at is only for questions about files: leave it out";
         return Err(Failure::Usage(text.into()));

@@ -7,6 +7,7 @@
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trawl_model::operation::Operation;
 use trawl_report::controls::Controls;
 use trawl_report::csv::Cells;
 
@@ -102,6 +103,7 @@ impl Write for Target {
         match self {
             Target::Open(stdout) => {
                 again::note_begun();
+                let _span = Operation::WriteOutput.span();
                 stdout.write(bytes).map_err(as_inherited)
             }
             Target::Closed => Err(io::Error::from_raw_os_error(BAD_DESCRIPTOR)),
@@ -205,7 +207,10 @@ pub(crate) fn terminal_width() -> Option<usize> {
 /// this, because they have something to clean up.
 pub(crate) fn end_quietly_on_closed_pipe() {
     // If the signal cannot be set, a failed write reports the closed pipe later.
-    let _ = trawl_sys::signal::restore_broken_pipe();
+    let _ = match crate::own::is_recording() {
+        true => trawl_sys::signal::catch_broken_pipe(),
+        false => trawl_sys::signal::restore_broken_pipe(),
+    };
 }
 
 /// Prints a message on standard error. A failure to print it does not stop the command.

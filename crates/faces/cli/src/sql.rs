@@ -31,6 +31,7 @@ pub use crate::failure::cause;
 use crate::forms::{FormArgs, Offer};
 use crate::fresh::Freshness;
 use crate::output::{print_about_words, say};
+use crate::own;
 pub use crate::rows::Form;
 use crate::scope::say_notice;
 use crate::settings;
@@ -296,6 +297,12 @@ impl Order {
     }
 }
 
+/// Writes the recording of this process's operations, if `--profile` asked for one. To be called
+/// when the program ends.
+pub fn finish() {
+    own::finish();
+}
+
 /// Prints a line on standard error; on a terminal, control characters are hidden.
 pub fn tell(line: impl std::fmt::Display) {
     crate::output::tell(line);
@@ -307,6 +314,7 @@ pub fn tell(line: impl std::fmt::Display) {
 /// # Errors
 /// Returns how the program ends.
 pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
+    let given = words.clone();
     let arguments = arguments::parse(words).map_err(|error| {
         let _ = print_about_words(&error);
         match error.use_stderr() {
@@ -314,6 +322,12 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
             false => Exit::Complete,
         }
     })?;
+    if let Some(path) = &arguments.profile {
+        own::begin(path, &given).map_err(|failure| {
+            say(&failure);
+            failure.exit()
+        })?;
+    }
     let (task, manner) = match arguments.command {
         Command::Sql(args) => {
             let manner = arguments.manner.then(args.manner);

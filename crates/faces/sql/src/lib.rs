@@ -47,6 +47,12 @@ pub use tables::help as table_help;
 
 /// Runs the program with these words, of which the first is its own name, and returns how it ended.
 pub fn run(words: Vec<OsString>) -> Exit {
+    let exit = execute(words);
+    trawl_cli::sql::finish();
+    exit
+}
+
+fn execute(words: Vec<OsString>) -> Exit {
     let order = match read(as_trawl(words)) {
         Ok(order) => order,
         Err(exit) => return exit,

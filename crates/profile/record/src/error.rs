@@ -42,6 +42,12 @@ pub enum ProfileError {
         /// What it cannot record.
         detail: Refused,
     },
+    /// The layer is recorded by commands of Trawl themselves.
+    #[error("layer {layer} is recorded by trawl itself: trawl --profile FILE COMMAND")]
+    OnlyOwn {
+        /// Name of the layer.
+        layer: &'static str,
+    },
     /// The command cannot be started.
     #[error("cannot run {}: {source}", program.display())]
     Start {

@@ -10,6 +10,7 @@ use trawl_kernel_profile::{Filter, SystemCalls};
 use crate::block::BlockLayer;
 use crate::detail::Detail;
 use crate::error::ProfileError;
+use crate::own::OwnLayer;
 use crate::user::UserLayer;
 
 /// A layer that was attached, and counts.
@@ -104,7 +105,7 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS, &BlockLayer];
+pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &UserLayer, &SYSTEM_CALLS, &BlockLayer];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;

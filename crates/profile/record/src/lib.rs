@@ -8,6 +8,7 @@
 //! | `block` | the layer of block requests |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
+//! | [`own`] | Trawl's own operations, recorded in this process |
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
 //!
 //! Invariants: a command is attached to before its first instruction; every reading that is kept
@@ -21,6 +22,7 @@ mod block;
 pub mod detail;
 mod error;
 pub mod layer;
+pub mod own;
 pub mod recording;
 pub mod run;
 pub mod times;
@@ -29,5 +31,5 @@ mod user;
 pub use detail::{By, Detail, Quantity, Wanted};
 pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
-pub use recording::Recording;
+pub use recording::{Machine, Recording};
 pub use run::{Ended, Subject, Wishes, record};

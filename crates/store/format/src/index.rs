@@ -10,6 +10,7 @@ use crate::source::Source;
 use crate::store::{Dir, Readers, if_there};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use trawl_model::operation::Operation;
 
 /// An open index.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ impl IndexDir {
     /// [`IndexError::NoIndex`] if there is no index, [`IndexError::Format`] if it has another
     /// format.
     pub fn open(path: &Path) -> Result<IndexDir> {
+        let _span = Operation::OpenIndex.span();
         let none = || IndexError::NoIndex {
             path: path.to_owned(),
         };

@@ -31,6 +31,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use trawl_model::guard::Guard;
+use trawl_model::operation::Operation;
 use trawl_model::{Timestamp, Uid};
 use trawl_sys::lock::{Lock, try_lock};
 
@@ -266,6 +267,7 @@ impl Snapshot {
     ///
     /// With [`Changes::Since`], the result includes the changes published since, if there are any.
     pub fn open(source: &Dir, root: &[u8], id: SnapshotId, changes: Changes) -> Result<Snapshot> {
+        let _span = Operation::OpenSnapshot.span();
         let mut tries = 0;
         loop {
             let pin = pin(source, id)?.map(Arc::new);
@@ -514,6 +516,7 @@ impl Files {
         if us != Uid::ROOT && private.owner().ok()? != us {
             return None;
         }
+        let _span = Operation::ReadManifest.span();
         let pack = pack::read(&private, self.edition).ok()?;
         (pack.root == self.root && pack.shard_count() > 0).then_some(pack)
     }
@@ -623,6 +626,7 @@ impl Files {
 
     fn manifest_in(&self, components: &[String], data: &Dir) -> Result<Option<Shard>> {
         let name = layout::manifest_file(self.edition);
+        let _span = Operation::ReadManifest.span();
         let Some(bytes) = if_there(data.read(&name))? else {
             return Ok(None);
         };
@@ -689,6 +693,7 @@ impl Shard {
     /// [`IndexError::is_missing`] if gc removed the file in the meantime: open the source's current
     /// snapshot again.
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
+        let _span = Operation::OpenSegment.span();
         let name = layout::segment_file(segment.id, table);
         self.place
             .top
@@ -707,6 +712,7 @@ impl Shard {
         let Some(names) = segment.names else {
             return Ok(None);
         };
+        let _span = Operation::OpenSegment.span();
         let name = layout::names_file(segment.id);
         let file = self
             .place

@@ -18,6 +18,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::operation::Operation;
 use trawl_model::{FileType, path};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -169,6 +170,7 @@ impl Search<'_> {
         let mut all = Vec::new();
         let add = |found: Vec<Candidate>| all.extend(found);
         self.index.sweep(self.start, &self.sweep(), work, add)?;
+        let _span = Operation::Sort.span();
         all.sort_unstable();
         Ok(all)
     }

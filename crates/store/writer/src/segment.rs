@@ -15,6 +15,7 @@ use trawl_format::manifest::{FileRef, SegmentInfo, SegmentSums, Totals};
 use trawl_format::schema::{self, DirColumn, IssueColumn, LinkColumn, Table, XattrColumn};
 use trawl_format::store::Dir;
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::operation::Operation;
 use trawl_model::{
     DirBatch, Entry, FileType, Issue, Meta, NumberVisitor, Span, StringVisitor, escape, path,
 };
@@ -121,12 +122,14 @@ pub(crate) fn write(
 /// Sorts indexes, since a listing is several hundred bytes.
 fn sorted(listings: Vec<Listing>) -> impl Iterator<Item = Listing> {
     let mut order: Vec<u32> = (0..listings.len() as u32).collect();
+    let span = Operation::Sort.span();
     order.sort_by(|a, b| {
         let (a, b) = (&listings[*a as usize], &listings[*b as usize]);
         path::cmp(&a.batch.path, &b.batch.path)
             .then(a.kind.cmp(&b.kind))
             .then(a.batch.fragment.cmp(&b.batch.fragment))
     });
+    drop(span);
     let mut slots: Vec<Option<Listing>> = listings.into_iter().map(Some).collect();
     order
         .into_iter()

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use trawl_format::{Source, layout};
+use trawl_model::operation::Operation;
 use trawl_sys::peer;
 
 use crate::error::{About, Result, ServeError};
-use crate::protocol::{Answer, REPLY_BYTES, Request};
+use crate::protocol::{Answer, METRICS_BYTES, METRICS_HEAD, REPLY_BYTES, Request};
 use crate::socket::connect_in;
 use crate::status::Status;
 
@@ -54,6 +55,31 @@ pub fn ask_status(source: &Source) -> Result<Option<Status>> {
     Status::parse(&reply)
         .map(Some)
         .ok_or(ServeError::Nonsense { path })
+}
+
+/// Asks the daemon how long its own operations took. Returns what the daemon's [`Metrics`] gave, or
+/// `None` if no daemon watches the source.
+///
+/// [`Metrics`]: crate::Metrics
+///
+/// # Errors
+/// As [`ask_barrier`], and [`ServeError::Refused`] for users other than the superuser and the
+/// daemon's own.
+pub fn ask_metrics(source: &Source) -> Result<Option<Vec<u8>>> {
+    let Some(mut reply) = ask(source, &Request::Metrics, Duration::ZERO)? else {
+        return Ok(None);
+    };
+    let path = socket_path(source);
+    if reply.starts_with(METRICS_HEAD.as_bytes()) {
+        return Ok(Some(reply.split_off(METRICS_HEAD.len())));
+    }
+    match Answer::parse(&reply) {
+        Some(answer) => {
+            let why = answer.reasons();
+            Err(ServeError::Refused { path, why })
+        }
+        None => Err(ServeError::Nonsense { path }),
+    }
 }
 
 /// Returns true if the source's daemon was killed: its socket still exists but nobody listens on
@@ -107,10 +133,15 @@ fn ask(source: &Source, request: &Request, deadline: Duration) -> Result<Option<
         }
         Err(error) => return Err(error).about("ask the daemon at", socket_path(source)),
     };
+    let _span = Operation::AskDaemon.span();
     check_listener(source, dir.as_fd(), &stream)?;
     let exchange = || -> std::io::Result<Vec<u8>> {
         stream.write_all(&request.encode())?;
-        read_reply(&mut stream, until)
+        let limit = match request {
+            Request::Metrics => METRICS_BYTES,
+            _ => REPLY_BYTES,
+        };
+        read_reply(&mut stream, until, limit)
     };
     let exchange = { exchange }();
     exchange
@@ -133,7 +164,7 @@ fn check_listener(source: &Source, dir: BorrowedFd<'_>, stream: &UnixStream) -> 
     }
 }
 
-fn read_reply(stream: &mut UnixStream, until: Instant) -> std::io::Result<Vec<u8>> {
+fn read_reply(stream: &mut UnixStream, until: Instant, limit: usize) -> std::io::Result<Vec<u8>> {
     let (mut reply, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
         let left = until.checked_duration_since(Instant::now());
@@ -149,7 +180,7 @@ fn read_reply(stream: &mut UnixStream, until: Instant) -> std::io::Result<Vec<u8
             }
             Err(error) => return Err(error),
         }
-        if reply.len() > REPLY_BYTES {
+        if reply.len() > limit {
             return Err(ErrorKind::InvalidData.into());
         }
     }

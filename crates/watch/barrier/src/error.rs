@@ -35,6 +35,14 @@ pub enum ServeError {
         /// The listener's user id.
         uid: u32,
     },
+    /// The daemon refused the request.
+    #[error("the daemon at {} refuses to answer: {why}", path.display())]
+    Refused {
+        /// The socket.
+        path: PathBuf,
+        /// The daemon's reason.
+        why: String,
+    },
     /// The reply does not come from a daemon of this version.
     #[error("{} answers in a protocol version that this trawl does not know: restart the daemon with the same version", path.display())]
     Nonsense {

@@ -37,5 +37,5 @@ pub use applier::{
 pub use engine::{Caller, Engine, Level, Opened, Opener, Parts, Settings, Start};
 pub use error::{Result, ServeError};
 pub use mark::noted;
-pub use server::Server;
+pub use server::{Metrics, Server};
 pub use socket::Listening;

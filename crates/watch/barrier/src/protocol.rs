@@ -21,6 +21,10 @@ pub(crate) const LINE_BYTES: usize = 96;
 pub(crate) const PATH_BYTES: usize = 4096;
 /// Maximum bytes of a reply.
 pub(crate) const REPLY_BYTES: usize = 1 << 16;
+/// Maximum bytes of a reply with metrics.
+pub(crate) const METRICS_BYTES: usize = 1 << 20;
+/// What a reply with metrics begins with; the rest is the daemon's profile.
+pub(crate) const METRICS_HEAD: &str = "trawl 1 metrics\n";
 /// Maximum number of stale parts in a reply; further ones are combined into one.
 const STALE_MAX: usize = 16;
 /// Maximum number of remarks in a reply.
@@ -42,6 +46,9 @@ pub enum Request {
     },
     /// Report the daemon's status.
     Status,
+    /// Report how long the daemon's own operations took. Only the superuser and the daemon's own
+    /// user may ask: times reveal what others ask.
+    Metrics,
     /// Scan a directory again, with everything below.
     Refresh {
         /// How long to wait for it.
@@ -203,6 +210,7 @@ impl Request {
                 format!("now {} {}", deadline.as_millis(), max_age.as_millis())
             }
             Request::Status => "status".to_owned(),
+            Request::Metrics => "metrics".to_owned(),
             Request::Refresh { deadline, path } => {
                 format!("refresh {} {}", deadline.as_millis(), path.len())
             }
@@ -243,6 +251,7 @@ impl Request {
                 (Request::Now { deadline, max_age }, 0)
             }
             "status" => (Request::Status, 0),
+            "metrics" => (Request::Metrics, 0),
             "refresh" => {
                 let deadline = number()?;
                 let length = usize::try_from(number()?.as_millis()).ok()?;
@@ -351,6 +360,7 @@ mod tests {
         prop_oneof![
             (time(), time()).prop_map(|(deadline, max_age)| Request::Now { deadline, max_age }),
             Just(Request::Status),
+            Just(Request::Metrics),
             (time(), path).prop_map(|(deadline, path)| Request::Refresh { deadline, path }),
         ]
     }
@@ -409,7 +419,7 @@ mod tests {
         }
 
         #[test]
-        fn no_lines_do_harm(text in "(now|refresh|status|fresh|stale)[ 0-9a-z.%\n-]{0,120}\n") {
+        fn no_lines_do_harm(text in "(now|refresh|status|metrics|fresh|stale)[ 0-9a-z.%\n-]{0,120}\n") {
             let text = format!("{VERSION}{text}");
             let _ = (Request::parse(text.as_bytes()), Answer::parse(text.as_bytes()));
         }

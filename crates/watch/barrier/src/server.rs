@@ -12,13 +12,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use trawl_model::operation::Operation;
 use trawl_sys::become_user::{User, as_user};
 use trawl_sys::peer;
 use trawl_sys::wait::{self, Waker};
 
 use crate::engine::Caller;
 use crate::error::{About, Result};
-use crate::protocol::{Answer, LINE_BYTES, PATH_BYTES, Parsed, Request};
+use crate::protocol::{
+    Answer, LINE_BYTES, METRICS_BYTES, METRICS_HEAD, PATH_BYTES, Parsed, Request,
+};
 use crate::slots::{Slot, Slots, UserKind};
 use crate::socket::Listening;
 use crate::status::Audience;
@@ -32,8 +35,12 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Returns the daemon's own profile as bytes for whoever asks, or why there is none.
+pub type Metrics = Arc<dyn Fn() -> std::result::Result<Vec<u8>, String> + Send + Sync>;
+
 struct Shared {
     caller: Caller,
+    metrics: Metrics,
     /// User id of the index's owner.
     owner: u32,
     slots: Slots,
@@ -46,10 +53,16 @@ impl Server {
     ///
     /// # Errors
     /// Where no thread can be started.
-    pub fn start(listening: Listening, caller: Caller, owner: u32) -> Result<Server> {
+    pub fn start(
+        listening: Listening,
+        caller: Caller,
+        owner: u32,
+        metrics: Metrics,
+    ) -> Result<Server> {
         let path = || PathBuf::from("the socket");
         let shared = Arc::new(Shared {
             caller,
+            metrics,
             owner,
             slots: Slots::default(),
             waker: Waker::new().about("wait for", path())?,
@@ -118,13 +131,30 @@ fn welcome(stream: UnixStream, shared: &Arc<Shared>) {
 }
 
 fn converse(stream: &UnixStream, user: &User, shared: &Shared, _slot: Slot) {
-    let reply = match read_request(stream) {
-        Some(Parsed::Request(request)) => shared.reply(request, user, stream),
-        Some(_) => Answer::refused("the request is malformed or of another version").encode(),
+    let (span, reply) = match read_request(stream) {
+        Some(Parsed::Request(request)) => {
+            let span = answering(&request).span();
+            (Some(span), shared.reply(request, user, stream))
+        }
+        Some(_) => {
+            let why = "the request is malformed or of another version";
+            (None, Answer::refused(why).encode().into_bytes())
+        }
         None => return,
     };
     let _ = stream.set_write_timeout(Some(PATIENCE));
-    let _ = { stream }.write_all(reply.as_bytes());
+    let _ = { stream }.write_all(&reply);
+    drop(span);
+}
+
+/// Returns the operation that answers a request.
+fn answering(request: &Request) -> Operation {
+    match request {
+        Request::Now { .. } => Operation::AnswerNow,
+        Request::Status => Operation::AnswerStatus,
+        Request::Refresh { .. } => Operation::AnswerRefresh,
+        Request::Metrics => Operation::AnswerMetrics,
+    }
 }
 
 /// Reads a whole request; `None` if it did not arrive in time.
@@ -158,18 +188,37 @@ impl Shared {
         }
     }
 
-    fn reply(&self, request: Request, user: &User, stream: &UnixStream) -> String {
+    fn reply(&self, request: Request, user: &User, stream: &UnixStream) -> Vec<u8> {
         let is_gone = || wait::is_hung_up(stream) || self.stops.load(Ordering::Relaxed);
         let whose = self.whose(user);
         let answer = match request {
-            Request::Status => return self.status(whose),
+            Request::Status => return self.status(whose).into_bytes(),
+            Request::Metrics => match self.metrics(user) {
+                Ok(reply) => return reply,
+                Err(why) => Answer::refused(&why),
+            },
             Request::Now { deadline, max_age } => self.caller.now(deadline, max_age, &is_gone),
             Request::Refresh { deadline, path } => match self.may_refresh(user, &path) {
                 Ok(()) => self.caller.refresh(path, deadline, &is_gone),
                 Err(why) => Answer::refused(why),
             },
         };
-        self.for_them(answer, whose).encode()
+        self.for_them(answer, whose).encode().into_bytes()
+    }
+
+    /// Returns the reply with the daemon's own profile. It tells how long questions of all users
+    /// took, so only users who know that anyway may read it.
+    fn metrics(&self, user: &User) -> std::result::Result<Vec<u8>, String> {
+        let daemon = rustix::process::geteuid().as_raw();
+        if user.uid != 0 && user.uid != daemon {
+            let why = "only the superuser and the daemon's own user may ask for this";
+            return Err(why.to_owned());
+        }
+        let profile = (self.metrics)()?;
+        match METRICS_HEAD.len() + profile.len() <= METRICS_BYTES {
+            true => Ok([METRICS_HEAD.as_bytes(), &profile].concat()),
+            false => Err("the daemon's profile is too long".to_owned()),
+        }
     }
 
     fn status(&self, whose: UserKind) -> String {

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use trawl_barrier::manager::Manager;
-use trawl_barrier::{Engine, Listening, Opener, Parts, ServeError, Server, Settings, Start};
+use trawl_barrier::{
+    Engine, Listening, Metrics, Opener, Parts, ServeError, Server, Settings, Start,
+};
 use trawl_changes::{Crossing, Wish};
 use trawl_delta::Note;
 use trawl_format::{IndexDir, Listener, SnapshotId, Source, Watching};
@@ -55,6 +57,8 @@ pub struct Host {
     pub control: Control<'static>,
     /// Receives reports.
     pub log: Log,
+    /// Returns the profile of this process's operations.
+    pub metrics: Metrics,
 }
 
 impl Host {
@@ -272,7 +276,8 @@ impl Daemon {
             self.manager.forget(&name);
             self.manager.keep(&name, queue.as_fd());
         }
-        let server = Server::start(listening, engine.caller(), owner)?;
+        let metrics = Arc::clone(&self.host.metrics);
+        let server = Server::start(listening, engine.caller(), owner, metrics)?;
         self.watched.push(Watched { server, engine });
         Ok(())
     }

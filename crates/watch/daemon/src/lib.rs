@@ -34,5 +34,5 @@ pub use daemon::{Daemon, Host, Options};
 pub use error::{DaemonError, Result};
 pub use notice::{Log, Notice};
 pub use socket_unit::socket_unit;
-pub use trawl_barrier::Level;
+pub use trawl_barrier::{Level, Metrics};
 pub use trawl_changes::Wish;

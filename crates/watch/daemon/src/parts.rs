@@ -15,6 +15,7 @@ use trawl_format::{IndexDir, SnapshotId};
 use trawl_indexer::publish;
 use trawl_indexer::upkeep::with_rule;
 use trawl_model::Timestamp;
+use trawl_model::operation::Operation;
 use trawl_scan::Mounts;
 use trawl_writer::live::{Checkpoint, Removal};
 
@@ -96,6 +97,7 @@ impl ByParts {
             go_on,
         };
         let root = &self.root;
+        let _span = Operation::Publish.span();
         let done = applier.checkpoint(making, |prepared| {
             let committed = publish(prepared, retention, (host.control.clock)())?;
             for id in &committed.tightened.damaged {

@@ -44,6 +44,7 @@ fn daemon(index: &Path) -> (Daemon, Arc<Mutex<Vec<String>>>) {
             clock,
         },
         log: Arc::new(move |notice| ours.lock().unwrap().push(notice.to_string())),
+        metrics: Arc::new(|| Ok(Vec::new())),
     };
     let daemon = Daemon::new(index.to_owned(), options(), host).unwrap();
     (daemon, said)

@@ -13,6 +13,7 @@ use trawl_changes::{Dirty, KeyResolver};
 use trawl_format::{IndexDir, IndexError, SegmentId, SnapshotId, Table};
 use trawl_model::column::ColumnSet;
 use trawl_model::guard::{Bit, Credentials, Predicate};
+use trawl_model::operation::Operation;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirAccess, DirBatch, DirId, IdMap, Sink, Timestamp, path};
 use trawl_query::{Listings, Located, Part, RowsOf, Values, View};
@@ -303,7 +304,10 @@ impl Applier {
             true => Removal::WhenUnread,
             false => Removal::AtOnce,
         };
-        let published = round.publish(as_of, when)?;
+        let published = {
+            let _span = Operation::Publish.span();
+            round.publish(as_of, when)?
+        };
         (self.unread, self.unsettled, self.shut) = left;
         let left = urgent.iter().find(|(id, _)| self.writer.has(**id));
         let withdrawn = more.withdrawn.as_ref().or(left.map(|(_, path)| path));
@@ -580,6 +584,7 @@ impl<'a> Reading<'a> {
         known: &Listing,
         kept: Option<&KeptRows>,
     ) -> Result<(PartRead, NotedEntries)> {
+        let _span = Operation::ReReadDirectory.span();
         let mut noted = Noted {
             round: &mut self.round,
             applied: &mut self.applied,

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use trawl_format::{EXCLUDE, IndexDir, IndexError, SnapshotId, read_list, write_list};
+use trawl_model::operation::Operation;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirBatch, DirId, IdMap, Issue, Sink, Timestamp};
 use trawl_scan::trace::{TraceOptions, default_root, read_trace};
@@ -135,7 +136,10 @@ impl<'a> Scanner<'a> {
         };
         let running = Arc::new(Running::new(&root));
         sink.listener.hear(&Event::Begun(&running));
-        let counts = self.read(job, &left_out, &running, &mut sink);
+        let counts = {
+            let _span = Operation::Scan.span();
+            self.read(job, &left_out, &running, &mut sink)
+        };
         let Collector {
             writer,
             issues,

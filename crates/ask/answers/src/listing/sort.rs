@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::ffi::OsString;
 
+use trawl_model::operation::Operation;
 use trawl_model::{TimeKind, Timestamp};
 
 use super::version;
@@ -116,6 +117,7 @@ impl Order {
             return;
         }
         // No two names in a directory are equal, and a stable sort needs half as much memory again.
+        let _span = Operation::Sort.span();
         items.sort_unstable_by(|a, b| {
             let order = self.compare(a, b, width);
             let order = match self.direction {

@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_model::operation::Operation;
 use trawl_model::relative_path::join;
 use trawl_sys::access::{check, check_open};
 use trawl_sys::directory::{Links as OpenLinks, Purpose, ReadBuffer};
@@ -188,6 +189,7 @@ impl Visitor {
             return Ok(None);
         };
         let cancel = self.request.cancel();
+        let _span = Operation::ReadDirectory.span();
         let end = self
             .listing
             .read(fd.as_fd(), &sieve, &mut self.buffer, cancel);
@@ -232,6 +234,7 @@ impl Visitor {
         writer: &mut Writer<'_>,
         places: &mut Vec<Place>,
     ) {
+        let _span = Operation::TakeEntries.span();
         for entry in self.listing.entries() {
             let name = self.listing.name(entry);
             let bytes = name.to_bytes();

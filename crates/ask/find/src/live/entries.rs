@@ -4,6 +4,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use trawl_model::operation::Operation;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::directory::ReadBuffer;
 use trawl_sys::filesystem::{self, magic};
@@ -44,6 +45,7 @@ pub(crate) enum More {
 impl Entries {
     /// Reads the next chunk of a directory.
     pub(crate) fn read(&mut self, dir: BorrowedFd<'_>, buffer: &mut ReadBuffer) -> More {
+        let _span = Operation::ReadDirectory.span();
         std::mem::swap(&mut self.batch, &mut self.ahead);
         forget(&mut self.ahead);
         self.order.clear();

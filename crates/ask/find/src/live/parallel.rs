@@ -9,6 +9,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_model::operation::Operation;
 use trawl_model::relative_path::join;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::SysError;
@@ -183,6 +184,7 @@ impl<'p> Worker<'p> {
 
     /// Evaluates the expression on the entries that were read.
     fn take_entries(&mut self, task: &Task, fd: &Arc<OwnedFd>, output: &mut Output<'p>) {
+        let _span = Operation::TakeEntries.span();
         let question = self.shared.question;
         let traversal = &question.program.traversal;
         let probe = LiveProbe::below(fd.as_fd(), question.world.follow);

@@ -4,6 +4,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_model::operation::Operation;
 use trawl_model::relative_path::join;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_sys::SysError;
@@ -175,6 +176,7 @@ impl Walk<'_, '_> {
         if frame.next < frame.entries.len() {
             self.search.move_on(&mut cx);
         }
+        let span = Operation::TakeEntries.span();
         let mut step = Step::Done;
         while frame.next < frame.entries.len() && !cx.quit {
             if let Some(into) = self.one(frame, fd.as_fd(), &mut cx) {
@@ -182,6 +184,7 @@ impl Walk<'_, '_> {
                 break;
             }
         }
+        drop(span);
         part.take_back(cx);
         self.search.printer.emit(part)?;
         Ok(step)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use trawl_model::operation::Operation;
 use trawl_model::sync::lock;
 
 use super::core::Core;
@@ -270,7 +271,11 @@ impl Core {
             core: Arc::clone(self),
             job: Some((job, found.clone())),
         };
-        let done: Done = Box::new(move |outcome| completion.finish(outcome));
+        let begun = Operation::FetchMember.begin();
+        let done: Done = Box::new(move |outcome| {
+            begun.end();
+            completion.finish(outcome);
+        });
         let mut is_returning = false;
         let fetched = catch_unwind(AssertUnwindSafe(|| {
             let done = opener.start(&found, reserved, done)?;

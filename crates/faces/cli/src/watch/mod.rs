@@ -3,6 +3,7 @@
 //! their state.
 
 mod journal;
+mod metrics;
 mod status;
 
 use std::ffi::OsString;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use trawl_daemon::{Daemon, Host, Level, Options, Wish};
 use trawl_indexer::Control;
+use trawl_profile::own;
 use trawl_report::Schema;
 use trawl_scan::Xattrs;
 use trawl_session::{now, settings};
@@ -28,6 +30,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
 use crate::output::Output;
+use crate::own::published::{self, MetricsFile};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +38,7 @@ Examples:
   trawl watch --poll --interval 5m /mnt/nfs
   trawl watch --status            show how far behind the daemons are
   trawl watch --status --prometheus
+  trawl watch --metrics           show how long the daemons' operations take
   trawl watch --socket-unit /home > /etc/systemd/system/trawld.socket
 
 The daemon answers no questions: users read the index themselves, with their
@@ -60,7 +64,7 @@ pub(crate) struct WatchArgs {
     /// Watch these trees, each as a source of its own
     ///
     /// Trees that are not indexed yet are indexed first.
-    #[arg(value_name = "PATH", required_unless_present = "status")]
+    #[arg(value_name = "PATH", required_unless_present_any = ["status", "metrics"])]
     paths: Vec<PathBuf>,
     /// Look at all directories at an interval instead of receiving events
     ///
@@ -103,6 +107,18 @@ pub(crate) struct WatchArgs {
     status: bool,
     #[command(flatten)]
     form: FormArgs<Offered>,
+    /// Print how long the daemons' own operations took
+    ///
+    /// Only the superuser and the user of a daemon may ask it.
+    #[arg(long, value_name = "FORMAT", value_enum, num_args = 0..=1, require_equals = true,
+          default_missing_value = "prometheus", conflicts_with_all = ["status", "socket_unit"])]
+    metrics: Option<metrics::Format>,
+    /// Write how long the daemon's own operations took to FILE, every 15 seconds
+    ///
+    /// FILE is in Prometheus' text format, for node_exporter's textfile collector. A new file is
+    /// readable for its owner only; the owner and the permissions of an existing file stay.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["status", "metrics", "socket_unit"])]
+    metrics_file: Option<PathBuf>,
     /// With --status, print the text format that Prometheus reads
     #[arg(long, requires = "status")]
     prometheus: bool,
@@ -126,6 +142,9 @@ impl Spec for WatchArgs {
 
 /// Runs the command.
 pub(crate) fn run(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
+    if let Some(format) = args.metrics {
+        return metrics::run(index, args, format);
+    }
     match (args.status, args.socket_unit) {
         (true, _) => status::run(index, args),
         (_, true) => print_socket_unit(index, args),
@@ -143,10 +162,19 @@ fn watch(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;
     let journal = Journal::new(args.quiet);
     let cancel = signal::interrupted();
+    let own = own::start().map_err(|error| Failure::Usage(error.to_string()))?;
+    let title = args.title();
     let host = Host {
         control: Control { cancel, clock: now },
         log: journal.log(),
+        metrics: Arc::new({
+            let title = title.clone();
+            move || published::reply(own, &title)
+        }),
     };
+    let file = args.metrics_file.as_ref();
+    let file = file.map(|path| MetricsFile::keep(own, path, &title));
+    let file = file.transpose()?;
     let mut daemon = Daemon::new(dir, args.options(), host)?;
     let mut exit = Exit::Complete;
     for path in &args.paths {
@@ -162,10 +190,19 @@ fn watch(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
         return Ok(exit.and(Exit::Fatal));
     }
     daemon.serve(&stop);
+    if let Some(file) = file {
+        file.renew();
+    }
     Ok(exit)
 }
 
 impl WatchArgs {
+    /// Returns the title of the daemon's profile.
+    fn title(&self) -> String {
+        let paths = self.paths.iter().map(|path| path.display().to_string());
+        format!("trawl watch {}", paths.collect::<Vec<_>>().join(" "))
+    }
+
     fn options(&self) -> Options {
         let patterns = self.exclude.iter().cloned().map(OsString::into_vec);
         Options {

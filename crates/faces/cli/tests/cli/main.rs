@@ -30,6 +30,7 @@ mod locate;
 mod ls;
 mod machines;
 mod mounts;
+mod own_profile;
 mod pack;
 mod power_cut;
 mod profile;

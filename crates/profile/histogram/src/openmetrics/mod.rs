@@ -13,6 +13,12 @@
 //! carry them. Least and greatest latencies and values correlated with peaks are not exported: the
 //! format has no place for them.
 //!
+//! # The older text format ([`Version::Prometheus`])
+//!
+//! Prometheus' own text format, version 0.0.4, is what node_exporter's textfile collector reads. It
+//! has classic histograms, as version 1.0 has, but no information metrics, units and start times: the
+//! first metric above becomes a gauge that is always 1.
+//!
 //! # Classic histograms ([`Version::One`])
 //!
 //! A bucket counts the latencies up to `le`, the greatest integer of a bucket of the profile, and is
@@ -38,9 +44,11 @@ use std::fmt::{self, Write as _};
 
 use crate::{Error, Histogram, Profile, Unit};
 
-/// A version of OpenMetrics.
+/// A version of OpenMetrics, or its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
+    /// Prometheus' text format 0.0.4, with classic histograms.
+    Prometheus,
     /// Version 1.0, with classic histograms.
     One,
     /// Version 2.0 (release candidate 0), with native histograms.
@@ -51,6 +59,7 @@ impl Version {
     /// Returns the media type for the HTTP header `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
+            Version::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
             Version::One => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Version::Two => "application/openmetrics-text; version=2.0.0; charset=utf-8",
         }
@@ -60,8 +69,22 @@ impl Version {
 /// Returns a profile as OpenMetrics text. A profile that is a difference of two readings has no
 /// place in it: its counters must only grow.
 pub fn write(profile: &Profile, version: Version) -> Result<String, Error> {
+    write_all(std::slice::from_ref(profile), version)
+}
+
+/// Returns profiles of several layers as one OpenMetrics text. Their unit must be the same.
+pub fn write_all(profiles: &[Profile], version: Version) -> Result<String, Error> {
+    let unit = profiles.first().map_or(Unit::Nanoseconds, Profile::unit);
+    if let Some(other) = profiles.iter().find(|one| one.unit() != unit) {
+        return Err(Error::Differ {
+            what: "unit",
+            ours: unit.to_string(),
+            theirs: other.unit().to_string(),
+        });
+    }
     let mut text = Text {
-        profile,
+        profiles,
+        unit,
         version,
         text: String::new(),
     };
@@ -69,12 +92,15 @@ pub fn write(profile: &Profile, version: Version) -> Result<String, Error> {
     let _ = text.info();
     text.latencies()?;
     let _ = text.calls();
-    text.text.push_str("# EOF\n");
+    if version != Version::Prometheus {
+        text.text.push_str("# EOF\n");
+    }
     Ok(text.text)
 }
 
 struct Text<'a> {
-    profile: &'a Profile,
+    profiles: &'a [Profile],
+    unit: Unit,
     version: Version,
     text: String,
 }
@@ -92,48 +118,61 @@ impl Text<'_> {
     ) -> fmt::Result {
         let suffix = match self.version {
             Version::One => "",
-            Version::Two => suffix,
+            Version::Prometheus | Version::Two => suffix,
         };
         writeln!(self.text, "# TYPE {name}{suffix} {kind}")?;
-        if !unit.is_empty() {
+        if !unit.is_empty() && self.version != Version::Prometheus {
             writeln!(self.text, "# UNIT {name}{suffix} {unit}")?;
         }
         writeln!(self.text, "# HELP {name}{suffix} {help}")
     }
 
     fn info(&mut self) -> fmt::Result {
-        self.describe("trawl_profile", "_info", "info", "", "The profile.")?;
-        let profile = self.profile;
-        write!(self.text, "trawl_profile_info{{")?;
-        write!(self.text, "layer=\"{}\"", Escaped(&profile.layer))?;
-        write!(self.text, ",title=\"{}\"", Escaped(&profile.title))?;
-        write!(self.text, ",resolution=\"{}\"", profile.resolution())?;
-        if let Unit::Cycles { frequency_hz } = profile.unit() {
-            write!(self.text, ",frequency_hz=\"{frequency_hz}\"")?;
+        let kind = match self.version {
+            Version::Prometheus => "gauge",
+            Version::One | Version::Two => "info",
+        };
+        self.describe("trawl_profile", "_info", kind, "", "The profile.")?;
+        for profile in self.profiles {
+            write!(self.text, "trawl_profile_info{{")?;
+            write!(self.text, "layer=\"{}\"", Escaped(&profile.layer))?;
+            write!(self.text, ",title=\"{}\"", Escaped(&profile.title))?;
+            write!(self.text, ",resolution=\"{}\"", profile.resolution())?;
+            if let Unit::Cycles { frequency_hz } = profile.unit() {
+                write!(self.text, ",frequency_hz=\"{frequency_hz}\"")?;
+            }
+            writeln!(self.text, "}} 1")?;
         }
-        writeln!(self.text, "}} 1")
+        Ok(())
     }
 
     fn latencies(&mut self) -> Result<(), Error> {
-        let unit = match self.profile.unit() {
+        let unit = match self.unit {
             Unit::Nanoseconds => "nanoseconds",
             Unit::Cycles { .. } => "cycles",
         };
         let name = format!("trawl_latency_{unit}");
         let _ = self.describe(&name, "", "histogram", unit, "Latencies of calls.");
-        for (operation, one) in self.profile.operations() {
-            match self.version {
-                Version::One => {
-                    let _ = self.classic(&name, operation, one);
+        for profile in self.profiles {
+            for (operation, one) in profile.operations() {
+                match self.version {
+                    Version::Prometheus | Version::One => {
+                        let _ = self.classic(&name, (profile, operation), one);
+                    }
+                    Version::Two => self.native(&name, (profile, operation), one)?,
                 }
-                Version::Two => self.native(&name, operation, one)?,
             }
         }
         Ok(())
     }
 
-    fn classic(&mut self, name: &str, operation: &str, one: &Histogram) -> fmt::Result {
-        let labels = self.labels(operation);
+    fn classic(
+        &mut self,
+        name: &str,
+        (profile, operation): (&Profile, &str),
+        one: &Histogram,
+    ) -> fmt::Result {
+        let labels = labels(profile, operation);
         let mut sum = 0_u128;
         for (bucket, count) in (0..).zip(one.buckets()) {
             sum += u128::from(*count);
@@ -146,23 +185,29 @@ impl Text<'_> {
         writeln!(self.text, "{name}_bucket{{{labels},le=\"+Inf\"}} {sum}")?;
         writeln!(self.text, "{name}_count{{{labels}}} {sum}")?;
         writeln!(self.text, "{name}_sum{{{labels}}} {}", one.counts().total)?;
-        if let Some(start_ns) = self.profile.start_unix_ns {
+        let start = profile.start_unix_ns;
+        if let Some(start_ns) = start.filter(|_| self.version == Version::One) {
             let start = Seconds(start_ns);
             writeln!(self.text, "{name}_created{{{labels}}} {start}")?;
         }
         Ok(())
     }
 
-    fn native(&mut self, name: &str, operation: &str, one: &Histogram) -> Result<(), Error> {
+    fn native(
+        &mut self,
+        name: &str,
+        (profile, operation): (&Profile, &str),
+        one: &Histogram,
+    ) -> Result<(), Error> {
         let (resolution, schema) = one.resolution().binary();
         let coarse = one
             .coarsened(resolution)
             .map_err(|fault| fault.of(operation))?;
-        let labels = self.labels(operation);
+        let labels = labels(profile, operation);
         let (spans, counts) = spans(coarse.buckets());
         let (count, sum) = (coarse.recorded(), coarse.counts().total);
         let zero = coarse.count(0);
-        let start = self.start();
+        let start = start(profile);
         let text = &mut self.text;
         let _ = write!(
             text,
@@ -198,38 +243,46 @@ impl Text<'_> {
             "",
             "Calls that entered and did not leave.",
         )?;
-        self.samples(name, "", in_flight)
+        self.samples(name, |_| String::new(), in_flight)
     }
 
     fn counter(&mut self, name: &str, help: &str, count: fn(&Histogram) -> u128) -> fmt::Result {
         self.describe(name, "_total", "counter", "", help)?;
         let start = match self.version {
-            Version::One => String::new(),
-            Version::Two => self.start(),
+            Version::Prometheus | Version::One => |_: &Profile| String::new(),
+            Version::Two => start,
         };
-        self.samples(&format!("{name}_total"), &start, count)
+        self.samples(&format!("{name}_total"), start, count)
     }
 
-    fn samples(&mut self, name: &str, start: &str, count: fn(&Histogram) -> u128) -> fmt::Result {
-        for (operation, one) in self.profile.operations() {
-            let labels = self.labels(operation);
-            writeln!(self.text, "{name}{{{labels}}} {}{start}", count(one))?;
+    fn samples(
+        &mut self,
+        name: &str,
+        start: fn(&Profile) -> String,
+        count: fn(&Histogram) -> u128,
+    ) -> fmt::Result {
+        for profile in self.profiles {
+            let start = start(profile);
+            for (operation, one) in profile.operations() {
+                let labels = labels(profile, operation);
+                writeln!(self.text, "{name}{{{labels}}} {}{start}", count(one))?;
+            }
         }
         Ok(())
     }
+}
 
-    fn labels(&self, operation: &str) -> String {
-        let layer = Escaped(&self.profile.layer);
-        format!("layer=\"{layer}\",operation=\"{}\"", Escaped(operation))
-    }
+fn labels(profile: &Profile, operation: &str) -> String {
+    let layer = Escaped(&profile.layer);
+    format!("layer=\"{layer}\",operation=\"{}\"", Escaped(operation))
+}
 
-    /// Returns the start timestamp of version 2.0, with a space before it.
-    fn start(&self) -> String {
-        let start_ns = self.profile.start_unix_ns;
-        start_ns.map_or(String::new(), |start_ns| {
-            format!(" st@{}", Seconds(start_ns))
-        })
-    }
+/// Returns the start timestamp of version 2.0, with a space before it.
+fn start(profile: &Profile) -> String {
+    let start_ns = profile.start_unix_ns;
+    start_ns.map_or(String::new(), |start_ns| {
+        format!(" st@{}", Seconds(start_ns))
+    })
 }
 
 /// Returns the spans and the counts of all buckets but bucket 0. A span is an offset from the end of

@@ -173,6 +173,13 @@ pub struct Started {
     since: u64,
 }
 
+impl Started {
+    /// Returns a call that entered at time `since`, for callers that keep only the time.
+    pub fn since(operation: OperationId, since: u64) -> Started {
+        Started { operation, since }
+    }
+}
+
 /// Records the calls of one thread or CPU. Ids of another plan are ignored.
 #[derive(Debug)]
 pub struct Recorder {

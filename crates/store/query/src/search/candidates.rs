@@ -3,6 +3,7 @@
 use super::{subject, within};
 use std::ops::{ControlFlow, Range};
 use trawl_model::need::{At, Letters, Literal, Need};
+use trawl_model::operation::Operation;
 use trawl_names::{Anchor, Case, Names, NamesError, Needles, Pattern, ReadAt, Subject};
 
 /// Minimum bytes of a useful literal; most names contain shorter ones.
@@ -17,6 +18,7 @@ pub(crate) fn candidates<R: ReadAt>(
     let mut left = vec![rows.clone()];
     left.retain(|range| !range.is_empty());
     for needles in needles(need) {
+        let _span = Operation::LookUpName.span();
         let selected = names.select(&needles, rows.clone())?;
         left = left
             .iter()
@@ -82,6 +84,7 @@ pub(crate) fn holders<R: ReadAt>(
     rows: &[Range<u64>],
 ) -> Option<Result<Vec<Range<u64>>, NamesError>> {
     let known = longest(need)?;
+    let _span = Operation::LookUpName.span();
     let (subject, case) = (subject(known.within), case(known));
     let test = |text: &[u8]| may_hold(known, text);
     let pattern = match case {

@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trawl_format::schema::Table;
 use trawl_format::{FileRef, Hash, SegmentInfo, Shard};
 use trawl_model::column::ColumnType;
+use trawl_model::operation::Operation;
 use trawl_model::rows::{ByteColumn, RowBatch};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -153,6 +154,7 @@ impl SegmentFile {
         table: Table,
         expected: &FileRef,
     ) -> Result<SegmentFile> {
+        let _span = Operation::ReadFooter.span();
         let damaged = |problem| QueryError::damaged(&path, problem);
         let is_small = expected.size_bytes <= SMALL_FILE_BYTES;
         if expected.tail_bytes > expected.size_bytes || expected.tail_bytes > MOST_TAIL_BYTES {
@@ -384,6 +386,7 @@ impl SegmentFile {
             ..
         } = scratch;
         let loaded = self.load(group, at.column, pages, &places, chunk)?;
+        let _span = Operation::DecodePages.span();
         let damaged = |problem| self.damaged(problem);
         if pages.dictionary_len > 0 && !places.is_empty() {
             let bytes = self.dictionary_bytes(&chunks[at.column], &loaded, pages.dictionary_len)?;
@@ -504,6 +507,7 @@ impl SegmentFile {
                     .ok_or_else(|| self.damaged("a page lies outside the file"))
             }
             Body::File(file) => {
+                let _span = Operation::ReadColumn.span();
                 buffer.resize(span.len(), 0);
                 read_at(file, buffer, start).map_err(|cause| read_error(&self.path, cause))?;
                 Ok(buffer)

@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
+use trawl_model::operation::Operation;
 use trawl_model::{
     Acl, Dev, DirAccess, DirBatch, Entry, Errno, Issue, Meta, Op, Span, Xattr, path,
 };
@@ -193,7 +194,10 @@ impl Listing<'_, '_> {
         if self.is_over {
             return None;
         }
-        match self.scratch.names.read(&mut self.reader) {
+        let span = Operation::ReadDirectory.span();
+        let end = self.scratch.names.read(&mut self.reader);
+        drop(span);
+        match end {
             End::Full => {}
             End::Done => self.is_over = true,
             End::Failed(error) => {
@@ -241,6 +245,7 @@ impl Listing<'_, '_> {
 
     /// Makes the batch for the names that were read.
     fn gather(&mut self) -> Listed {
+        let _span = Operation::TakeEntries.span();
         let mut names = std::mem::take(&mut self.scratch.names);
         self.stat_ahead(&mut names);
         let mut found = PendingBatch::with_room(names.len(), names.name_bytes());

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use trawl_changes::{AsOf, Doubt, Remainder};
+use trawl_model::operation::Operation;
 use trawl_sys::wait;
 
 use super::{Inner, Level, Opened, State, Watched, lock};
@@ -239,6 +240,7 @@ fn read_into(
 ) -> Result<Read, trawl_changes::LiveError> {
     let (events, read) = match how {
         How::Drain => {
+            let _span = Operation::DrainEvents.span();
             let drained = opened.source.drain(EVENTS_AT_ONCE, &mut state.set)?;
             let read = Read {
                 left: drained.left,
@@ -247,6 +249,7 @@ fn read_into(
             (drained.events, read)
         }
         How::Barrier => {
+            let _span = Operation::Barrier.span();
             let barrier = opened.source.barrier(&mut state.set)?;
             state.counters.last_queue = barrier.waiting;
             let read = Read {

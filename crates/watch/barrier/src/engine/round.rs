@@ -9,6 +9,7 @@ use trawl_changes::{
 };
 use trawl_format::SnapshotId;
 use trawl_model::Timestamp;
+use trawl_model::operation::Operation;
 use trawl_model::sync::{wait, wait_for};
 
 use super::reader::How;
@@ -122,6 +123,7 @@ impl Inner {
 
     /// Reads the waiting changes and has them applied, together with those read earlier.
     fn round(&self, applier: &mut dyn Applier, open: &mut OpenFiles) {
+        let _span = Operation::Round.span();
         let begun = Instant::now();
         let is_asked = {
             let mut state = self.state();

@@ -6,17 +6,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use trawl_barrier::protocol::{Answer, Outcome, Request};
 use trawl_barrier::status::Status;
-use trawl_barrier::{Engine, Listening, Scope, Server, client};
+use trawl_barrier::{Engine, Listening, Metrics, Scope, ServeError, Server, client};
 use trawl_sys::become_user::{User, as_user};
 
 use crate::site::{LONG, Site};
 
 const ANN: u32 = 4801;
 const BOB: u32 = 4802;
+
+/// What the daemon says about itself.
+const PROFILE: &[u8] = b"a profile\nof two lines";
 
 fn user(uid: u32) -> User {
     User {
@@ -40,7 +44,8 @@ impl Served {
         let listening = Listening::bind(&place).expect("a socket");
         let owner = place.owner().expect("an owner");
         let engine = site.start_with(place, site.settings(), trawl_barrier::Start::Scanned, None);
-        let server = Server::start(listening, engine.caller(), owner).expect("it starts");
+        let server =
+            Server::start(listening, engine.caller(), owner, metrics()).expect("it starts");
         Some(Served {
             socket: site.source().path().join("live/socket"),
             site,
@@ -53,6 +58,10 @@ impl Served {
     fn exchange(&self, bytes: &[u8]) -> Vec<u8> {
         exchange(&self.socket, bytes)
     }
+}
+
+fn metrics() -> Metrics {
+    Arc::new(|| Ok(PROFILE.to_vec()))
 }
 
 impl Drop for Served {
@@ -96,6 +105,24 @@ fn a_question_on_the_socket_is_answered_and_the_socket_goes_with_the_daemon() {
     let socket = served.socket.clone();
     drop(served);
     assert!(!socket.exists());
+}
+
+#[test]
+fn only_the_superuser_and_the_daemons_user_learn_how_long_questions_took() {
+    let Some(served) = Served::new() else { return };
+    let source = served.site.source();
+    let told = client::ask_metrics(&source).expect("it can be asked");
+    assert_eq!(told.as_deref(), Some(PROFILE));
+    for uid in [ANN, BOB] {
+        let asked = as_user(&user(uid), || client::ask_metrics(&source));
+        let refused = asked.expect("root may become anyone");
+        assert!(
+            matches!(refused, Err(ServeError::Refused { .. })),
+            "user {uid}: {refused:?}"
+        );
+    }
+    drop(served);
+    assert!(matches!(client::ask_metrics(&source), Ok(None)));
 }
 
 #[test]
@@ -261,7 +288,7 @@ fn a_path_that_is_too_long_for_a_socket_is_no_hindrance() {
     let place = trawl_format::Watching::begin(&index, &source).expect("it is free");
     let listening = Listening::bind(&place).expect("a socket");
     let engine = served.engine.as_ref().expect("it is there");
-    let server = Server::start(listening, engine.caller(), 0).expect("it starts");
+    let server = Server::start(listening, engine.caller(), 0, metrics()).expect("it starts");
     assert!(source.path().join("live/socket").as_os_str().len() > 108);
     let status = client::ask_status(&source).expect("it can be asked");
     assert!(status.is_some());
