@@ -102,6 +102,22 @@ operations! {
     Trawl AnswerStatus "answer-status" "Answers a client that asks for the daemon's state.";
     Trawl AnswerRefresh "answer-refresh" "Answers a client that wants a directory scanned again.";
     Trawl AnswerMetrics "answer-metrics" "Answers a client that asks for the daemon's own profile.";
+    Network AskSearch "ask-search" "Asks a server to search, until the last record has arrived.";
+    Network AskSearchContents "ask-search-contents" "Asks a server to search and to send small files along.";
+    Network AskStat "ask-stat" "Asks a server for the attributes of a path.";
+    Network AskList "ask-list" "Asks a server for the entries of a directory.";
+    Network AskRead "ask-read" "Asks a server for bytes of a file.";
+    Network AskFetch "ask-fetch" "Asks a server for bytes of a file and their version.";
+    Network AskLinks "ask-links" "Asks a server for the targets of links.";
+    Network AskAttributes "ask-attributes" "Asks a server for extended attributes.";
+    Network ServeSearch "serve-search" "Answers a client's search.";
+    Network ServeSearchContents "serve-search-contents" "Answers a client's search, and sends small files along.";
+    Network ServeStat "serve-stat" "Sends a client the attributes of a path.";
+    Network ServeList "serve-list" "Sends a client the entries of a directory.";
+    Network ServeRead "serve-read" "Sends a client bytes of a file.";
+    Network ServeFetch "serve-fetch" "Sends a client bytes of a file and their version.";
+    Network ServeLinks "serve-links" "Sends a client the targets of links.";
+    Network ServeAttributes "serve-attributes" "Sends a client extended attributes.";
 }
 
 impl Operation {

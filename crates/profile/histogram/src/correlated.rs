@@ -103,6 +103,60 @@ impl Correlated {
         Ok(())
     }
 
+    /// Adds an operation whose peaks are not known yet: each latency bucket that holds something is
+    /// a peak of its own. `buckets` are pairs of a latency bucket and its values, in order.
+    pub fn from_buckets(
+        &mut self,
+        operation: &str,
+        buckets: impl IntoIterator<Item = (u16, Histogram)>,
+    ) -> Result<(), Error> {
+        let filled = buckets.into_iter().filter(|(_, one)| one.recorded() > 0);
+        let peaks = filled.map(|(bucket, values)| Peak::new(bucket..=bucket, values));
+        self.insert(operation, peaks.collect())
+    }
+
+    /// Returns what was counted between an earlier reading of the same recorder, with the same
+    /// peaks, and this one.
+    pub fn since(&self, earlier: &Correlated) -> Result<Correlated, Error> {
+        let mut difference = Correlated::new(&self.value, self.resolution)?;
+        for (name, peaks) in self.operations() {
+            let earlier = earlier.peaks(name);
+            let mut all = Vec::with_capacity(peaks.len());
+            for now in peaks {
+                let then = earlier.iter().find(|then| then.buckets == now.buckets);
+                let values = match then {
+                    Some(then) => now.values.since(&then.values),
+                    None => Ok(now.values.clone()),
+                };
+                let values = values.map_err(|fault| fault.of(name))?;
+                if values.recorded() > 0 {
+                    all.push(Peak::new(now.buckets(), values));
+                }
+            }
+            difference.insert(name, all)?;
+        }
+        Ok(difference)
+    }
+
+    /// Returns the values of an operation's calls in each of these ranges of latency buckets; a
+    /// peak belongs to the range in which it begins.
+    pub fn joined(
+        &self,
+        operation: &str,
+        ranges: &[RangeInclusive<u16>],
+    ) -> Result<Vec<Peak>, Error> {
+        let one = |range: &RangeInclusive<u16>| {
+            let mut values = Histogram::new(self.resolution);
+            let peaks = self.peaks(operation).iter();
+            for peak in peaks.filter(|peak| range.contains(peak.buckets.start())) {
+                let merged = values.merge(&peak.values);
+                merged.map_err(|fault| fault.of(operation))?;
+            }
+            Ok(Peak::new(range.clone(), values))
+        };
+        ranges.iter().map(one).collect()
+    }
+
     /// Checks each histogram of values as [`Histogram::check`] does.
     pub fn check(&self) -> Result<(), Error> {
         for (name, peaks) in self.operations() {

@@ -66,7 +66,10 @@ pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebp
     Ok(programs)
 }
 
-fn find<'p, P>(programs: &'p mut Ebpf, name: &'static str) -> Result<&'p mut P, KernelError>
+pub(crate) fn find<'p, P>(
+    programs: &'p mut Ebpf,
+    name: &'static str,
+) -> Result<&'p mut P, KernelError>
 where
     &'p mut P: TryFrom<&'p mut aya::programs::Program, Error = ProgramError>,
 {

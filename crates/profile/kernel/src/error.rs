@@ -72,6 +72,23 @@ pub enum KernelError {
         /// Why that cannot be done.
         cause: &'static str,
     },
+    /// A filter that means nothing for block requests.
+    #[error("block requests cannot be filtered by {filter}: {cause}")]
+    RequestFilter {
+        /// What the filter selects by.
+        filter: &'static str,
+        /// Why that cannot be done.
+        cause: String,
+    },
+    /// The devices below a mount cannot be found.
+    #[error("cannot find the block devices of the mount {}: {source}", path.display())]
+    Mount {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// The process of a filter does not exist.
     #[error("there is no process {0}")]
     NoProcess(u32),

@@ -23,9 +23,11 @@ mod filter;
 mod layout;
 pub mod names;
 mod read;
+mod requests;
 mod system_calls;
 
 pub use error::KernelError;
 pub use filter::Filter;
 pub use read::Reading;
+pub use requests::{BlockReading, BlockRequests};
 pub use system_calls::SystemCalls;

@@ -30,26 +30,26 @@ pub struct Reading {
     pub lost_tasks: u64,
 }
 
-/// How often a system call's counters are read again if they change meanwhile.
+/// How often an operation's counters are read again if they change meanwhile.
 const ATTEMPTS: u32 = 8;
 
 type CounterMap<'m> = PerCpuArray<&'m MapData, CounterWords>;
 type BucketMap<'m> = PerCpuArray<&'m MapData, [u64; ROW]>;
 
-/// One system call's counters and buckets, over all CPUs.
-struct Read {
-    counters: Vec<Counters>,
-    buckets: Vec<u64>,
+/// One operation's counters and buckets, over all CPUs.
+pub(crate) struct Read {
+    pub(crate) counters: Vec<Counters>,
+    pub(crate) buckets: Vec<u64>,
 }
 
 pub(crate) fn read(programs: &mut Ebpf, resolution: Resolution) -> Result<Reading, KernelError> {
-    let before = all_counters(programs)?;
+    let before = all_counters(programs, CALLS)?;
     let in_flight = calls_in_flight(programs)?;
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
         ended: BTreeMap::new(),
         is_still: true,
-        missed: missed(programs)?,
+        missed: missed(programs, &PROGRAMS)?,
         lost_tasks: lost_tasks(programs)?,
     };
     for (number, before) in (0..CALLS).zip(before) {
@@ -72,28 +72,69 @@ fn add(
     in_flight: u64,
 ) -> Result<(), KernelError> {
     let operation = name(number);
+    let slack = read.counters.len() as u64;
+    let checked = check(
+        reading.profile.resolution(),
+        &operation,
+        before,
+        read,
+        InFlight {
+            calls: in_flight,
+            slack,
+        },
+    )?;
+    reading.is_still &= checked.is_exact;
+    reading.profile.insert(&operation, checked.histogram)?;
+    if checked.ended > 0 {
+        reading.ended.insert(operation, checked.ended);
+    }
+    Ok(())
+}
+
+/// The calls of an operation that were found in flight, and how many of them programs may have been
+/// counting at that moment.
+#[derive(Clone, Copy)]
+pub(crate) struct InFlight {
+    pub(crate) calls: u64,
+    pub(crate) slack: u64,
+}
+
+/// An operation whose counts add up.
+pub(crate) struct Checked {
+    pub(crate) histogram: Histogram,
+    pub(crate) ended: u64,
+    /// Whether nothing entered or left during the reading.
+    pub(crate) is_exact: bool,
+}
+
+/// Checks an operation's counts against the calls that were found in flight.
+pub(crate) fn check(
+    resolution: Resolution,
+    operation: &str,
+    before: Sum,
+    read: &Read,
+    in_flight: InFlight,
+) -> Result<Checked, KernelError> {
     let after = Sum::of(&read.counters);
     let recorded: u64 = read.buckets.iter().sum();
-    let slack = read.counters.len() as u64;
-    let balance = balance::check(before, after, in_flight, slack);
+    let balance = balance::check(before, after, in_flight.calls, in_flight.slack);
     let ended: u64 = read.counters.iter().map(|one| one.ended).sum();
     let dropped = read.counters.iter().map(|one| one.dropped).sum::<u64>() + ended;
     if balance == Balance::Broken {
         return Err(KernelError::Unbalanced {
-            operation,
+            operation: operation.to_owned(),
             entered: after.entered,
             recorded,
-            in_flight,
+            in_flight: in_flight.calls,
             dropped,
         });
     }
     let left = recorded + dropped;
     // The independent count, so that the histogram's own check is one of it as well.
     let left = match balance {
-        Balance::Exact => after.entered - in_flight,
+        Balance::Exact => after.entered - in_flight.calls,
         _ => left,
     };
-    reading.is_still &= balance == Balance::Exact && left == recorded + dropped;
     let counts = Counts {
         carried: 0,
         entered: after.entered.max(left),
@@ -107,12 +148,11 @@ fn add(
         min: read.counters.iter().filter_map(|one| one.min_ns).min(),
         max: read.counters.iter().map(|one| one.max_ns).max(),
     };
-    let histogram = histogram(reading.profile.resolution(), counts, read, &operation)?;
-    reading.profile.insert(&operation, histogram)?;
-    if ended > 0 {
-        reading.ended.insert(operation, ended);
-    }
-    Ok(())
+    Ok(Checked {
+        histogram: histogram(resolution, counts, read, operation)?,
+        ended,
+        is_exact: balance == Balance::Exact && left == recorded + dropped,
+    })
 }
 
 /// Returns the histogram; extremes that are newer than the buckets count as unknown.
@@ -148,14 +188,19 @@ fn name(number: u32) -> String {
     }
 }
 
-fn all_counters(programs: &Ebpf) -> Result<Vec<Sum>, KernelError> {
+/// Returns the counts of the first `rows` operations.
+pub(crate) fn all_counters(programs: &Ebpf, rows: u32) -> Result<Vec<Sum>, KernelError> {
     let map = counter_map(programs)?;
     let sum = |number| counters(&map, number).map(|counters| Sum::of(&counters));
-    (0..CALLS).map(sum).collect()
+    (0..rows).map(sum).collect()
 }
 
-/// Reads a system call, again if its counters change meanwhile, until its buckets fit its counters.
-fn read_call(programs: &Ebpf, number: u32, resolution: Resolution) -> Result<Read, KernelError> {
+/// Reads an operation, again if its counters change meanwhile, until its buckets fit its counters.
+pub(crate) fn read_call(
+    programs: &Ebpf,
+    number: u32,
+    resolution: Resolution,
+) -> Result<Read, KernelError> {
     let map = counter_map(programs)?;
     let mut seen = counters(&map, number)?;
     let mut buckets = Vec::new();
@@ -250,9 +295,12 @@ fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
 }
 
 /// Returns how often the kernel skipped a program because it was already running on that CPU.
-fn missed(programs: &Ebpf) -> Result<u64, KernelError> {
+pub(crate) fn missed(
+    programs: &Ebpf,
+    of: &[(&'static str, &'static str)],
+) -> Result<u64, KernelError> {
     let mut missed = 0;
-    for (name, target) in PROGRAMS {
+    for (name, target) in of.iter().copied() {
         let program = programs.program(name).ok_or(KernelError::Object(name))?;
         let fd = program.fd();
         let fd = fd.map_err(|error| crate::diagnosis::of_program(name, target, error))?;

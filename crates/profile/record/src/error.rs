@@ -5,6 +5,8 @@ use std::io;
 
 use trawl_kernel_profile::KernelError;
 
+use crate::detail::Refused;
+
 /// Why a profile cannot be recorded, or a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -31,6 +33,14 @@ pub enum ProfileError {
     OnlyCommands {
         /// Name of the layer.
         layer: &'static str,
+    },
+    /// The layer cannot record this detail.
+    #[error("layer {layer} {detail}")]
+    Detail {
+        /// Name of the layer.
+        layer: &'static str,
+        /// What it cannot record.
+        detail: Refused,
     },
     /// The layer is recorded by commands of Trawl themselves.
     #[error("layer {layer} is recorded by trawl itself: trawl --profile FILE COMMAND")]

@@ -4,9 +4,11 @@
 use std::fmt;
 use std::process::Command;
 
-use trawl_histogram::{Profile, Resolution};
+use trawl_histogram::{Correlated, Profile, Resolution};
 use trawl_kernel_profile::{Filter, SystemCalls};
 
+use crate::block::BlockLayer;
+use crate::detail::Detail;
 use crate::error::ProfileError;
 use crate::own::OwnLayer;
 use crate::user::UserLayer;
@@ -25,8 +27,28 @@ pub trait Attached: fmt::Debug {
 pub struct Reading {
     /// The operations.
     pub profile: Profile,
+    /// The operations again, told apart by [`Detail::by`]: profiles whose layers are named
+    /// `LAYER:PART`, as [`crate::detail::part_name`] returns them. Empty unless that was asked for.
+    pub parts: Vec<Profile>,
+    /// Values of calls by their latency, cumulative like the profile: for each operation one
+    /// [`trawl_histogram::Peak`] for each latency bucket that holds something
+    /// ([`Correlated::from_buckets`]). Neighbouring buckets are joined to peaks when the recording
+    /// is read. Empty unless values were asked for, or the layer always knows them.
+    pub correlated: Vec<Correlated>,
     /// Events that the layer could not count, in words; empty if it counted all.
     pub losses: Vec<String>,
+}
+
+impl Reading {
+    /// Returns a reading without parts and correlated values.
+    pub fn new(profile: Profile, losses: Vec<String>) -> Reading {
+        Reading {
+            profile,
+            parts: Vec::new(),
+            correlated: Vec::new(),
+            losses,
+        }
+    }
 }
 
 /// What recording a call costs.
@@ -63,6 +85,14 @@ pub trait Layer: fmt::Debug + Sync {
         Ok(None)
     }
 
+    /// Returns this layer, recording in more detail.
+    ///
+    /// # Errors
+    /// Fails if the layer cannot tell calls apart in this way, or does not know these values.
+    fn in_detail(&self, detail: &Detail) -> Result<Box<dyn Layer>, ProfileError> {
+        Err(detail.refused_by(self.name()))
+    }
+
     /// Begins to count.
     ///
     /// # Errors
@@ -75,7 +105,7 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &UserLayer, &SYSTEM_CALLS];
+pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &UserLayer, &SYSTEM_CALLS, &BlockLayer];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;
@@ -134,11 +164,7 @@ impl Attached for SystemCalls {
             ),
         ];
         let told = losses.into_iter().filter(|(count, _)| *count > 0);
-        Ok(Reading {
-            profile: reading.profile,
-            losses: told
-                .map(|(count, what)| format!("{count} {what}"))
-                .collect(),
-        })
+        let losses = told.map(|(count, what)| format!("{count} {what}"));
+        Ok(Reading::new(reading.profile, losses.collect()))
     }
 }

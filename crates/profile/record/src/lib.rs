@@ -3,7 +3,9 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`layer`] | the layers, and what each can see on this machine |
+//! | [`detail`] | what layers record on request: programs, threads, values of calls |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
+//! | `block` | the layer of block requests |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
 //! | [`own`] | Trawl's own operations, recorded in this process |
@@ -16,6 +18,8 @@
 
 #![forbid(unsafe_code)]
 
+mod block;
+pub mod detail;
 mod error;
 pub mod layer;
 pub mod own;
@@ -24,6 +28,7 @@ pub mod run;
 pub mod times;
 mod user;
 
+pub use detail::{By, Detail, Quantity, Wanted};
 pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::{Machine, Recording};

@@ -20,8 +20,8 @@ use crate::times;
 /// The version that is written and read.
 const VERSION: u64 = 1;
 
-/// Maximum number of layers in a recording.
-const CAPTURES_MAX: usize = 64;
+/// Maximum number of layers and parts in a recording.
+const CAPTURES_MAX: usize = 1024;
 
 /// A recording.
 #[derive(Clone, Debug, PartialEq)]

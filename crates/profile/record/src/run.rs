@@ -8,12 +8,12 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use trawl_histogram::{Capture, Resolution, Slicer};
+use trawl_histogram::{Capture, Correlated, Profile, Resolution, Slicer};
 use trawl_kernel_profile::Filter;
 use trawl_sys::held::Held;
 
 use crate::error::ProfileError;
-use crate::layer::{Attached, Layer, Reading};
+use crate::layer::{Attached, Layer};
 use crate::recording::{Machine, Recording};
 
 /// How soon an interrupt, or the end of a process, is noticed.
@@ -37,9 +37,9 @@ pub enum Subject {
 
 /// How to record.
 #[derive(Clone, Debug)]
-pub struct Wishes {
+pub struct Wishes<'l> {
     /// The layers, in the order of the recording.
-    pub layers: Vec<&'static dyn Layer>,
+    pub layers: Vec<&'l dyn Layer>,
     /// Buckets for each doubling of the latency.
     pub resolution: Resolution,
     /// Length of a slice; one slice if `None`.
@@ -66,12 +66,12 @@ pub enum Ended {
 /// Fails if a layer cannot be attached, a reading contradicts itself, or the command cannot be run.
 pub fn record(
     subject: &Subject,
-    wishes: &Wishes,
+    wishes: &Wishes<'_>,
     cancel: &AtomicBool,
 ) -> Result<(Recording, Ended), ProfileError> {
     let mut run = Run::begin(subject, wishes)?;
     let ended = run.follow(wishes, cancel)?;
-    let recording = run.finish(subject, wishes)?;
+    let recording = run.finish(wishes)?;
     Ok((recording, ended))
 }
 
@@ -79,7 +79,74 @@ pub fn record(
 struct Track {
     attached: Box<dyn Attached>,
     slicer: Slicer,
+    first: Details,
+    last: Details,
     losses: Vec<String>,
+}
+
+/// What a reading has besides its profile.
+struct Details {
+    parts: Vec<Profile>,
+    correlated: Vec<Correlated>,
+}
+
+impl Track {
+    fn begin(mut attached: Box<dyn Attached>, interval_ns: u64) -> Result<Track, ProfileError> {
+        let reading = attached.read()?;
+        Ok(Track {
+            attached,
+            slicer: Slicer::new(reading.profile, interval_ns),
+            first: Details {
+                parts: reading.parts,
+                correlated: reading.correlated,
+            },
+            last: Details {
+                parts: Vec::new(),
+                correlated: Vec::new(),
+            },
+            losses: Vec::new(),
+        })
+    }
+
+    fn slice(&mut self, title: &str) -> Result<(), ProfileError> {
+        let mut reading = self.attached.read()?;
+        title.clone_into(&mut reading.profile.title);
+        self.slicer.push(reading.profile)?;
+        self.last = Details {
+            parts: reading.parts,
+            correlated: reading.correlated,
+        };
+        self.losses = reading.losses;
+        Ok(())
+    }
+
+    /// Returns the layer, and its parts behind it.
+    fn finish(self, wishes: &Wishes<'_>, title: &str) -> Result<Vec<Capture>, ProfileError> {
+        let mut capture = Capture::from(self.slicer.finish()?);
+        if wishes.interval.is_none() {
+            capture = Capture::from(capture.profile.into_whole());
+        }
+        for last in &self.last.correlated {
+            let mut firsts = self.first.correlated.iter();
+            let first = firsts.find(|first| first.value() == last.value());
+            capture.correlated.push(match first {
+                Some(first) => last.since(first)?,
+                None => last.clone(),
+            });
+        }
+        let mut captures = vec![capture];
+        for last in self.last.parts {
+            let mut firsts = self.first.parts.iter();
+            let first = firsts.find(|first| first.layer == last.layer);
+            let mut part = match first {
+                Some(first) => last.since(first)?,
+                None => last,
+            };
+            title.clone_into(&mut part.title);
+            captures.push(part.into());
+        }
+        Ok(captures)
+    }
 }
 
 /// What ends a recording.
@@ -90,6 +157,7 @@ enum Watched {
 }
 
 struct Run {
+    title: String,
     tracks: Vec<Track>,
     watched: Watched,
     begun: Instant,
@@ -98,7 +166,7 @@ struct Run {
 }
 
 impl Run {
-    fn begin(subject: &Subject, wishes: &Wishes) -> Result<Run, ProfileError> {
+    fn begin(subject: &Subject, wishes: &Wishes<'_>) -> Result<Run, ProfileError> {
         let watch = |process: u32| move |source| ProfileError::Watch { process, source };
         let (tracks, watched) = match subject {
             Subject::Command(words) => {
@@ -125,6 +193,7 @@ impl Run {
             Subject::Everything => (attach(&Filter::Everything, wishes)?, Watched::Nothing),
         };
         Ok(Run {
+            title: describe(subject),
             tracks,
             watched,
             begun: Instant::now(),
@@ -133,7 +202,7 @@ impl Run {
     }
 
     /// Reads slices until the recording ends.
-    fn follow(&mut self, wishes: &Wishes, cancel: &AtomicBool) -> Result<Ended, ProfileError> {
+    fn follow(&mut self, wishes: &Wishes<'_>, cancel: &AtomicBool) -> Result<Ended, ProfileError> {
         let mut next = wishes.interval;
         loop {
             let at = self.begun.elapsed();
@@ -175,9 +244,7 @@ impl Run {
 
     fn slice(&mut self) -> Result<(), ProfileError> {
         for track in &mut self.tracks {
-            let Reading { profile, losses } = track.attached.read()?;
-            track.losses = losses;
-            track.slicer.push(profile)?;
+            track.slice(&self.title)?;
         }
         self.slices += 1;
         Ok(())
@@ -199,50 +266,29 @@ impl Run {
         }
     }
 
-    fn finish(self, subject: &Subject, wishes: &Wishes) -> Result<Recording, ProfileError> {
+    fn finish(self, wishes: &Wishes<'_>) -> Result<Recording, ProfileError> {
         let mut recording = Recording {
-            subject: describe(subject),
+            subject: self.title,
             machine: Machine::of_this(),
             losses: Vec::new(),
             captures: Vec::new(),
         };
-        for track in self.tracks {
-            let sliced = track.slicer.finish()?;
-            recording.losses.extend(track.losses);
-            let mut capture = Capture::from(sliced);
-            if wishes.interval.is_none() {
-                capture = Capture::from(capture.profile.into_whole());
-            }
-            recording
-                .captures
-                .push(titled(capture, &recording.subject)?);
+        for mut track in self.tracks {
+            recording.losses.append(&mut track.losses);
+            let captures = track.finish(wishes, &recording.subject)?;
+            recording.captures.extend(captures);
         }
         Ok(recording)
     }
 }
 
-/// Returns the capture with a title.
-fn titled(capture: Capture, title: &str) -> Result<Capture, ProfileError> {
-    let (interval, slices) = (
-        capture.profile.interval_ns(),
-        capture.profile.slices().to_vec(),
-    );
-    let mut whole = capture.profile.into_whole();
-    title.clone_into(&mut whole.title);
-    let profile = trawl_histogram::Sliced::new(whole, interval, slices)?;
-    Ok(Capture {
-        profile,
-        correlated: capture.correlated,
-    })
-}
-
-fn attach(filter: &Filter, wishes: &Wishes) -> Result<Vec<Track>, ProfileError> {
+fn attach(filter: &Filter, wishes: &Wishes<'_>) -> Result<Vec<Track>, ProfileError> {
     let none = wishes.layers.iter().map(|_| None);
     attach_rest(none.collect(), filter, wishes)
 }
 
 /// Lets each layer prepare the command.
-fn prepare(command: &mut Command, wishes: &Wishes) -> Result<Prepared, ProfileError> {
+fn prepare(command: &mut Command, wishes: &Wishes<'_>) -> Result<Prepared, ProfileError> {
     let layers = wishes.layers.iter();
     layers
         .map(|layer| layer.prepare(command, wishes.resolution))
@@ -256,21 +302,16 @@ type Prepared = Vec<Option<Box<dyn Attached>>>;
 fn attach_rest(
     prepared: Prepared,
     filter: &Filter,
-    wishes: &Wishes,
+    wishes: &Wishes<'_>,
 ) -> Result<Vec<Track>, ProfileError> {
     let interval = wishes.interval.unwrap_or(Duration::from_secs(1));
     let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-    let one = |(layer, prepared): (&&'static dyn Layer, Option<Box<dyn Attached>>)| {
-        let mut attached = match prepared {
+    let one = |(layer, prepared): (&&dyn Layer, Option<Box<dyn Attached>>)| {
+        let attached = match prepared {
             Some(attached) => attached,
             None => layer.attach(filter, wishes.resolution)?,
         };
-        let first = attached.read()?.profile;
-        Ok(Track {
-            attached,
-            slicer: Slicer::new(first, interval_ns),
-            losses: Vec::new(),
-        })
+        Track::begin(attached, interval_ns)
     };
     wishes.layers.iter().zip(prepared).map(one).collect()
 }

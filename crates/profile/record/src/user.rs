@@ -118,6 +118,6 @@ impl Attached for Recorded {
             };
             format!("the calls of the command itself are not seen: {why}")
         }));
-        Ok(Reading { profile, losses })
+        Ok(Reading::new(profile, losses))
     }
 }

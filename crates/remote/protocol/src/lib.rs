@@ -12,6 +12,7 @@
 //! - [`chirp`]: the `search` line of the Chirp protocol.
 //! - [`exports`]: the trees that a server shows, and their names.
 //! - [`client`]: [`Remote`], an executor like the live walk and the index.
+//! - `measured`: requests as operations of Trawl's own profile.
 //! - [`mounts`]: the servers behind Trawl's own mounts, which are asked about the mounted trees.
 //!
 //! Invariants: both sides treat everything from the other end as untrusted; memory per connection
@@ -29,6 +30,7 @@ mod error;
 pub mod exports;
 pub mod frames;
 pub mod listen;
+mod measured;
 mod messages;
 pub mod mounts;
 pub mod server;

@@ -41,3 +41,39 @@ fn a_capture_correlates_only_operations_of_its_profile() {
     capture.correlated.push(sizes);
     assert!(capture.check().is_err());
 }
+
+fn histogram(values: &[u64]) -> Histogram {
+    peak(0..=0, values).values().clone()
+}
+
+#[test]
+fn buckets_are_joined_to_peaks_and_earlier_readings_subtracted() {
+    let reading = |buckets: &[(u16, &[u64])]| {
+        let mut sizes = Correlated::new("size_bytes", Resolution::ONE).expect("a name");
+        let buckets = buckets.iter();
+        let buckets = buckets.map(|(bucket, values)| (*bucket, histogram(values)));
+        sizes.from_buckets("read", buckets).expect("ordered");
+        sizes
+    };
+    let earlier = reading(&[(10, &[512])]);
+    let later = reading(&[
+        (10, &[512, 600]),
+        (11, &[700, 800]),
+        (12, &[]),
+        (20, &[9000]),
+    ]);
+    assert_eq!(later.peaks("read").len(), 3, "empty buckets are left out");
+    let between = later.since(&earlier).expect("it grew");
+    let joined = between
+        .joined("read", &[9..=12, 13..=30])
+        .expect("no overflow");
+    let totals: Vec<u128> = joined
+        .iter()
+        .map(|one| one.values().counts().total)
+        .collect();
+    assert_eq!(totals, [600 + 700 + 800, 9000]);
+    let counts: Vec<u128> = joined.iter().map(|one| one.values().recorded()).collect();
+    assert_eq!(counts, [3, 1]);
+    between.check().expect("consistent");
+    assert!(earlier.since(&later).is_err());
+}

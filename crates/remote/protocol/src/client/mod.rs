@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use trawl_call::packed::decode;
 use trawl_call::{CallError, Executor, Record, Request, Stream};
+use trawl_model::operation::Operation;
 use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
+use crate::measured;
 use crate::messages::contents::Wanted;
 use crate::messages::{
     Ask, Block, Body, Code, Credit, Data, End, Ending, Message, Open, Question, SearchContents,
@@ -99,6 +101,7 @@ impl Remote {
 
     /// Sends a request, if the server knows it, and returns its answer.
     pub(crate) fn ask<M: Ask>(&self, request: &M) -> Result<M::Answer, RemoteError> {
+        let _span = measured::asking(M::NAME).map(Operation::span);
         let most = request.most_bytes(&self.0.patience);
         let bytes = match M::SUBJECT {
             Some(what) => self.whole_answer_if(what, request, most)?,

@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use trawl_model::operation::{Begun, Operation};
 use trawl_model::sync::{lock, wait};
 
 use super::connection::{Event, Sender, framed, greeting};
@@ -83,6 +84,7 @@ struct Job {
     bytes: Vec<u8>,
     tries: u8,
     done: Done,
+    begun: Begun,
 }
 
 impl std::fmt::Debug for Pipeline {
@@ -117,6 +119,7 @@ impl Pipeline {
             bytes: Vec::new(),
             tries: 0,
             done,
+            begun: Operation::AskFetch.begin(),
         };
         let refused = {
             let mut state = lock(&shared.state);
@@ -320,6 +323,7 @@ impl Shared {
             job
         };
         if let Some(job) = job {
+            job.begun.end();
             (job.done)(answer);
         }
     }

@@ -11,6 +11,7 @@ use trawl_call::{Block, CallError, Executor, Request, Stream};
 
 use super::samples::{answer_all, any_message, examples};
 use super::*;
+use crate::measured;
 use crate::transport::{Receive, Transmit, Transport};
 use crate::wire::{Frame, VERSION, fields::Fields};
 use crate::{Exports, Limits, Serving, serve};
@@ -186,4 +187,16 @@ fn counts_are_not_believed() {
     };
     let bad = BadFrame::Field("number of patterns");
     assert_eq!(Message::decode(frame), Err(bad));
+}
+
+/// Each message that is a request, except `watch`, is an operation at both ends, and no other one.
+#[test]
+fn each_request_is_measured() {
+    for message in examples() {
+        let name = message.name();
+        let is_request = matches!(message.arrived(), Arrived::Request(_));
+        let is_measured = is_request && name != "watch";
+        assert_eq!(measured::asking(name).is_some(), is_measured, "{name}");
+        assert_eq!(measured::serving(name).is_some(), is_measured, "{name}");
+    }
 }

@@ -16,12 +16,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trawl_call::Executor;
+use trawl_model::operation::Operation;
 use trawl_model::sync::lock;
 
 use crate::error::RemoteError;
 use crate::exports::Exports;
 use crate::frames::{Came, FrameError, FrameReader};
 use crate::listen::Greeting;
+use crate::measured;
 use crate::messages::{Alive, Arrived, Code, End, Hello, Message, Refusal, Serve, feature};
 use crate::transport::Transport;
 use crate::wire::{BadFrame, Frame, REQUEST_MAX_BYTES, VERSION};
@@ -270,7 +272,7 @@ impl Connection {
         let running = self.tasks().get(&id).cloned();
         match (message.arrived(), running) {
             (Arrived::Request(request), Some(running)) => request.join(&running)?,
-            (Arrived::Request(request), None) => self.begin(id, request)?,
+            (Arrived::Request(request), None) => self.begin(id, name, request)?,
             (Arrived::About(message), Some(running)) => message.steer(&running),
             (Arrived::About(_), None) => {}
             (Arrived::Unexpected, _) => return Err(BadFrame::Unexpected(name).into()),
@@ -278,7 +280,12 @@ impl Connection {
         Ok(())
     }
 
-    fn begin(&mut self, id: u32, request: Box<dyn Serve>) -> Result<(), RemoteError> {
+    fn begin(
+        &mut self,
+        id: u32,
+        name: &'static str,
+        request: Box<dyn Serve>,
+    ) -> Result<(), RemoteError> {
         if id == 0 {
             return Err(BadFrame::Field("number of the request").into());
         }
@@ -293,7 +300,8 @@ impl Connection {
         let (outlet, tasks) = (Arc::clone(&self.outlet), Arc::clone(&self.tasks));
         let serving = self.serving.clone();
         let work = move || {
-            let last = answer(&serving, &outlet, &task, (id, request));
+            let measured = measured::serving(name);
+            let last = answer(&serving, &outlet, &task, (id, measured, request));
             let mut tasks = lock(&tasks);
             tasks.remove(&id);
             drop(tasks);
@@ -320,11 +328,12 @@ fn answer(
     serving: &Serving,
     outlet: &Outlet,
     task: &Task,
-    (id, request): (u32, Box<dyn Serve>),
+    (id, measured, request): (u32, Option<Operation>, Box<dyn Serve>),
 ) -> Result<End, Refusal> {
     if !serving.delay.is_zero() {
         std::thread::sleep(serving.delay);
     }
+    let _span = measured.map(Operation::span);
     request.serve(&Job {
         serving,
         outlet,

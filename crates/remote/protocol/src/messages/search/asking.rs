@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trawl_call::options::Flags;
 use trawl_call::packed::decode;
 use trawl_call::{Block, CallError, Cookie, Request, ServedBy, Stream};
+use trawl_model::operation::{Begun, Operation};
 use trawl_model::relative_path::join;
 
 use super::{Question, QuestionRoot};
@@ -38,6 +39,8 @@ pub(crate) struct RemoteStream {
     served_by: ServedBy,
     /// Which contents are taken, and where they go; `None` once none are.
     contents: Option<(ContentsWish, Sink)>,
+    /// The operation, until the answer is complete.
+    begun: Option<Begun>,
 }
 
 impl From<RemoteError> for CallError {
@@ -56,7 +59,12 @@ impl RemoteStream {
             Some(cookie) => cookie.clone(),
             None => Cookie::begin(&request),
         };
+        let operation = match contents {
+            Some(_) => Operation::AskSearchContents,
+            None => Operation::AskSearch,
+        };
         let mut stream = RemoteStream {
+            begun: Some(operation.begin()),
             remote,
             request,
             connection: None,
@@ -307,7 +315,12 @@ impl Stream for RemoteStream {
                 Message::End(End { records, ending }) if records == self.records => {
                     let connection = self.connection.take();
                     match (ending, connection) {
-                        (Ending::Whole, Some(connection)) => self.remote.keep(connection),
+                        (Ending::Whole, Some(connection)) => {
+                            self.remote.keep(connection);
+                            if let Some(begun) = self.begun.take() {
+                                begun.end();
+                            }
+                        }
                         // The server paused because this end did not read for too long.
                         (Ending::Paused(_), Some(connection)) if self.records > 0 => {
                             self.ask(connection)?;
