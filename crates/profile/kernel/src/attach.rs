@@ -11,7 +11,8 @@ use crate::borders::Borders;
 use crate::diagnosis::{of_load, of_program, of_types};
 use crate::error::KernelError;
 use crate::filter::Selection;
-use crate::layout::CALLS;
+use crate::layout::{CALLS, ROW};
+use crate::values::Rows;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/system_calls.o");
 
@@ -30,7 +31,11 @@ pub(crate) const MARK: &str = "mark";
 pub(crate) const IN_FLIGHT: &str = "in_flight";
 
 /// Loads all programs, which the kernel checks, and attaches those at tracepoints.
-pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebpf, KernelError> {
+pub(crate) fn attach(
+    selection: Selection,
+    resolution: Resolution,
+    rows: &Rows,
+) -> Result<Ebpf, KernelError> {
     let types = Btf::from_sys_fs().map_err(of_types)?;
     let borders = Borders::new(resolution);
     let in_octave = u32::from(resolution.get());
@@ -45,7 +50,12 @@ pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebp
         .override_global("resolution", &in_octave, true)
         .override_global("cell_bucket", &borders.cell_bucket, true)
         .override_global("bucket_start", &borders.bucket_start, true)
+        .override_global("correlated", &rows.count(), true)
+        .override_global("value_rows", &rows.first, true)
+        .override_global("value_quantity", &rows.quantities, true)
+        .override_global("value_number", &rows.numbers, true)
         .map_max_entries("buckets", CALLS * in_octave)
+        .map_max_entries("values", (rows.count() * ROW as u32 * in_octave).max(1))
         .load(OBJECT)
         .map_err(of_load)?;
     for name in [MARK, IN_FLIGHT] {

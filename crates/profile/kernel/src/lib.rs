@@ -24,8 +24,10 @@ mod layout;
 pub mod names;
 mod read;
 mod system_calls;
+mod values;
 
 pub use error::KernelError;
 pub use filter::Filter;
 pub use read::Reading;
 pub use system_calls::SystemCalls;
+pub use values::{Quantity, VALUES_MAX, Wanted};

@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
-use trawl_histogram::{Counts, Histogram, Profile, Resolution, Unit};
+use trawl_histogram::{Correlated, Counts, Histogram, Profile, Resolution, Unit};
 
 use crate::attach::{IN_FLIGHT, PROGRAMS, walk};
 use crate::balance::{self, Balance, Sum};
@@ -19,6 +19,8 @@ use crate::names;
 pub struct Reading {
     /// The operations. An operation's dropped calls include those that ended with their thread.
     pub profile: Profile,
+    /// Values of calls by their latency, if they were asked for: one peak for each latency bucket.
+    pub correlated: Vec<Correlated>,
     /// Calls that never return, by operation: exit(2), and calls in which a thread was ended.
     pub ended: BTreeMap<String, u64>,
     /// Whether no call entered or left during the reading, so that each operation's counts are exact
@@ -47,6 +49,7 @@ pub(crate) fn read(programs: &mut Ebpf, resolution: Resolution) -> Result<Readin
     let in_flight = calls_in_flight(programs)?;
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
+        correlated: Vec::new(),
         ended: BTreeMap::new(),
         is_still: true,
         missed: missed(programs)?,

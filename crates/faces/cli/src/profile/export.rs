@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Pixels for each CSS pixel in a PNG file.
-const SCALE: f64 = 2.0;
+pub(super) const SCALE: f64 = 2.0;
 
 /// A format of other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -72,7 +72,7 @@ fn usage(error: impl ToString) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|source| Failure::File {
         action: "write",
         path: path.to_owned(),

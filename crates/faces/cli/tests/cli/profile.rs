@@ -183,7 +183,7 @@ fn a_report_shows_operations_peaks_and_times_near_them() {
     let site = site("profile-report");
     let ran = site.run("profile report ../recording").expect_code(0);
     let text = ran.text();
-    for part in ["read ", "12 ns", "100.0 %", "near a page fault (4.0 ns)"] {
+    for part in ["read ", "12 ns", "100 %", "near a page fault (4 ns)"] {
         assert!(text.contains(part), "{part}: {ran}");
     }
     assert!(!text.contains('\x1b'), "{ran}");

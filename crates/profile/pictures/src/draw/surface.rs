@@ -13,8 +13,8 @@ use super::chart::{Scale, filled, layer};
 use super::timeline::{Rows, heat, value};
 use crate::Error;
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, HEADING, Item, Picture, Style};
+use trawl_text::figures;
 
 /// The most rows: more slices are joined in equal groups.
 const ROWS_MOST: usize = 40;
@@ -135,8 +135,8 @@ fn columns(picture: &mut Picture, stage: &Stage, scale: Scale, rows: &Rows, meas
         }
     }
     let name = match measure {
-        Measure::Calls => numbers::calls(most as u64),
-        Measure::Latency => numbers::time(most),
+        Measure::Calls => figures::calls(most as u64),
+        Measure::Latency => figures::time(most),
     };
     let style = Style::AXIS.at(Anchor::Start);
     let text = format!("highest column: {name}");
@@ -152,7 +152,7 @@ fn floor(picture: &mut Picture, stage: &Stage, scale: Scale, rows: &Rows) {
         let at = bucket as f64;
         picture.line(stage.at(at, 0.0, 0.0), stage.at(at, depth, 0.0), Ink::Grid);
         let (x, y) = stage.at(at, 0.0, 0.0);
-        let label = numbers::time(scale.begin(bucket).exp2());
+        let label = figures::time(scale.begin(bucket).exp2());
         picture.text((x + 4.0, y + 18.0), &label, Style::AXIS.at(Anchor::Start));
     }
     let step = stage.rows.div_ceil(6).max(1);

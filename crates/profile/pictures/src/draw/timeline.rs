@@ -10,8 +10,8 @@ use super::Measure;
 use super::chart::{Axis, Scale, filled, layer};
 use crate::Error;
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, HEADING, Item, Mark, Picture, Rect, Shape, Style};
+use trawl_text::figures;
 
 /// The most rows: more slices are joined in equal groups.
 const ROWS_MOST: usize = 96;
@@ -55,7 +55,7 @@ impl Rows {
     /// Returns when a row begins: "2.5 s", or "slice 3" if the length of slices is unknown.
     pub(crate) fn when(&self, row: usize) -> String {
         match self.seconds {
-            Some(seconds) => numbers::time(row as f64 * seconds),
+            Some(seconds) => figures::time(row as f64 * seconds),
             None => format!("slice {}", row * self.together + 1),
         }
     }
@@ -153,9 +153,9 @@ fn row(
         let tip = format!(
             "from {}: {} of {}, together about {}; bucket {bucket}",
             rows.when(at),
-            numbers::calls(count),
+            figures::calls(count),
             scale.range(bucket),
-            numbers::time(count as f64 * scale.mean(bucket)),
+            figures::time(count as f64 * scale.mean(bucket)),
         );
         picture.items.push(Item::Mark {
             shape: Shape::Bar(cell),
@@ -191,8 +191,8 @@ fn elapsed(picture: &mut Picture, rows: &Rows, area: &Rect, height: f64) {
 /// Draws the ramp with the values at its ends.
 fn legend(picture: &mut Picture, measure: Measure, (least, most): (f64, f64), top: f64) {
     let name = |value: f64| match measure {
-        Measure::Calls => numbers::calls(value as u64),
-        Measure::Latency => numbers::time(value),
+        Measure::Calls => figures::calls(value as u64),
+        Measure::Latency => figures::time(value),
     };
     let middle = LEFT + PLOT / 2.0;
     let left = middle - 9.0 * 14.0;
