@@ -14,20 +14,17 @@ pub enum By {
     Program,
     /// The thread that makes the call.
     Thread,
-    /// The place in the program from which the call is made.
-    CallSite,
 }
 
 impl By {
     /// Returns all of them.
-    pub const ALL: [By; 3] = [By::Program, By::Thread, By::CallSite];
+    pub const ALL: [By; 2] = [By::Program, By::Thread];
 
     /// Returns the name that commands use.
     pub fn name(self) -> &'static str {
         match self {
             By::Program => "program",
             By::Thread => "thread",
-            By::CallSite => "call-site",
         }
     }
 }
@@ -49,9 +46,9 @@ impl Detail {
 
     /// Says that a layer cannot record this.
     pub(crate) fn refused_by(&self, layer: &'static str) -> ProfileError {
-        let detail = match self.by {
-            Some(by) => Refused::By(by),
-            None => Refused::Values,
+        let detail = match (self.by, self.values.is_empty()) {
+            (Some(by), true) => Refused::By(by),
+            _ => Refused::Values,
         };
         ProfileError::Detail { layer, detail }
     }

@@ -7,7 +7,7 @@ use std::process::Command;
 use trawl_histogram::{Correlated, Profile, Resolution};
 use trawl_kernel_profile::{Filter, SystemCalls, Wanted};
 
-use crate::detail::Detail;
+use crate::detail::{Detail, Refused};
 use crate::error::ProfileError;
 use crate::user;
 
@@ -148,7 +148,10 @@ impl Layer for SystemCallLayer {
 
     fn in_detail(&self, detail: &Detail) -> Result<Box<dyn Layer>, ProfileError> {
         match detail.by {
-            Some(_) => Err(detail.refused_by(self.name())),
+            Some(by) => Err(ProfileError::Detail {
+                layer: SYSTEM_CALLS_NAME,
+                detail: Refused::By(by),
+            }),
             None => Ok(Box::new(SystemCallLayer {
                 values: detail.values.clone(),
             })),

@@ -98,11 +98,12 @@ impl Watch {
     /// # Errors
     /// As [`record`].
     pub fn begin(subject: &Subject, wishes: &Wishes<'_>) -> Result<Watch, ProfileError> {
-        let mut run = Run::begin(subject, wishes)?;
-        let tracks = run.tracks.iter_mut();
-        let last = tracks.map(|track| Ok(track.attached.read()?.profile));
-        let last = last.collect::<Result<_, ProfileError>>()?;
-        Ok(Watch { run, last })
+        let run = Run::begin(subject, wishes)?;
+        let tracks = run.tracks.iter();
+        Ok(Watch {
+            last: tracks.map(|track| track.begun.clone()).collect(),
+            run,
+        })
     }
 
     /// Returns a descriptor that becomes readable when the command or process ends.
@@ -147,6 +148,8 @@ impl Watch {
 /// A layer that is being read.
 struct Track {
     attached: Box<dyn Attached>,
+    /// What was counted before the command or the recording began.
+    begun: Profile,
     slicer: Slicer,
     first: Details,
     last: Details,
@@ -164,6 +167,7 @@ impl Track {
         let reading = attached.read()?;
         Ok(Track {
             attached,
+            begun: reading.profile.clone(),
             slicer: Slicer::new(reading.profile, interval_ns),
             first: Details {
                 parts: reading.parts,

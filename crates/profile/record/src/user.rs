@@ -92,9 +92,9 @@ impl Layer for UserLayer {
     }
 
     fn in_detail(&self, detail: &Detail) -> Result<Box<dyn Layer>, ProfileError> {
-        match (detail.by, detail.values.is_empty()) {
-            (Some(By::CallSite), _) | (_, false) => Err(detail.refused_by(NAME)),
-            (by, true) => Ok(Box::new(UserLayer { by })),
+        match detail.values.is_empty() {
+            true => Ok(Box::new(UserLayer { by: detail.by })),
+            false => Err(detail.refused_by(NAME)),
         }
     }
 
@@ -180,7 +180,9 @@ impl Recorded {
             match named.entry(name) {
                 // Numbers of threads are used again.
                 Entry::Occupied(mut earlier) => earlier.get_mut().merge(&one.profile)?,
-                Entry::Vacant(place) => drop(place.insert(one.profile)),
+                Entry::Vacant(place) => {
+                    place.insert(one.profile);
+                }
             }
         }
         let mut all: Vec<(String, Profile)> = named.into_iter().collect();

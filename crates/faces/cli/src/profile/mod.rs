@@ -95,7 +95,7 @@ struct RecordArgs {
     /// Keep a timeline with a slice for each TIME
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     slices: Option<Duration>,
-    /// Tell calls apart by WHAT: program, thread or call-site
+    /// Tell calls apart by WHAT: program or thread
     #[arg(long, value_name = "WHAT", value_parser = subject::parse_by)]
     by: Option<By>,
     /// Record a value of each call beside its latency: result, size or offset; may be repeated

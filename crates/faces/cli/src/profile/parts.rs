@@ -1,4 +1,4 @@
-//! The parts of a layer, by program, thread or call site, as a table.
+//! The parts of a layer, by program or thread, as a table.
 
 use std::fmt::Write;
 

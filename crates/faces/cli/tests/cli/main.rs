@@ -33,6 +33,7 @@ mod mounts;
 mod pack;
 mod power_cut;
 mod profile;
+mod profile_detail;
 mod recovery;
 mod remote;
 mod revoked;

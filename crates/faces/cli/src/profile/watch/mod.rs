@@ -47,7 +47,8 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         Err(error @ ProfileError::Start { .. }) => return Ok(recorded::not_started(error)),
         other => other.map_err(failed)?,
     };
-    let state = State::new(watch.title(), args.interval);
+    let names: Vec<&str> = wishes.layers.iter().map(|layer| layer.name()).collect();
+    let state = State::new(watch.title(), args.interval, &names);
     let mut watching = Watching {
         next: Instant::now() + args.interval,
         left: args.count,

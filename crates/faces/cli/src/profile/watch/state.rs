@@ -54,6 +54,7 @@ pub(super) struct State {
     pub(super) order: Order,
     pub(super) is_paused: bool,
     pub(super) has_ended: bool,
+    names: Vec<&'static str>,
     layer: usize,
     selected: Option<String>,
     /// The profiles of all layers, the latest interval last.
@@ -61,7 +62,8 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(title: &str, interval: Duration) -> State {
+    /// Returns a state without intervals, for layers with these names.
+    pub(super) fn new(title: &str, interval: Duration, names: &[&'static str]) -> State {
         State {
             title: title.to_owned(),
             interval,
@@ -69,6 +71,7 @@ impl State {
             order: Order::Latency,
             is_paused: false,
             has_ended: false,
+            names: names.to_vec(),
             layer: 0,
             selected: None,
             history: VecDeque::new(),
@@ -95,6 +98,11 @@ impl State {
     /// Returns the latest interval of the layer that is shown.
     pub(super) fn latest(&self) -> Option<&Profile> {
         self.layers().get(self.layer)
+    }
+
+    /// Returns the name of the layer that is shown.
+    pub(super) fn layer_name(&self) -> &'static str {
+        self.names.get(self.layer).copied().unwrap_or("no layer")
     }
 
     /// Returns the operations of the latest interval in order.

@@ -9,7 +9,7 @@
 //! read: the last interval                   before
 //!   512 ns      1,204 ████████              │░░▒▒▓█
 //!  1.02 µs        310 ████                  │  ░░▒▒
-//! ↑↓ select  s order: latency  tab layer  p pause  q quit
+//! q quit  ↑↓ select  s order: latency  tab layer  p pause
 //! ```
 
 use trawl_histogram::{Histogram, Resolution};
@@ -83,7 +83,7 @@ fn plain(text: String) -> Line {
 
 fn title(state: &State) -> Line {
     let shown = |text: &str| trawl_text::words::shown(text.as_bytes());
-    let layer = state.latest().map_or("", |profile| profile.layer.as_str());
+    let layer = state.layer_name();
     let every = time(state.interval.as_secs_f64());
     let mut text = format!("{} · {} · every {every}", shown(&state.title), shown(layer));
     if state.is_paused {
@@ -254,7 +254,7 @@ fn keys(state: &State) -> Line {
         _ => "  tab layer",
     };
     let order = state.order.name();
-    let text = format!("↑↓ select  s order: {order}{layer}  p pause  q quit");
+    let text = format!("q quit  ↑↓ select  s order: {order}{layer}  p pause");
     Line {
         text,
         kind: Kind::Heading,
@@ -282,7 +282,7 @@ mod tests {
             }
             profile
         };
-        let mut state = State::new("make \u{1b}[31m", Duration::from_secs(1));
+        let mut state = State::new("make \u{1b}[31m", Duration::from_secs(1), &["system-calls"]);
         state.push(vec![profile(&[("read", 1_000)])]);
         let second = [("read", 1_000), ("read", 100_000), ("write", 5_000_000)];
         state.push(vec![profile(&second)]);
@@ -306,7 +306,7 @@ mod tests {
             (1, 1),
             (300, 2),
         ] {
-            for state in [state(), State::new("", Duration::from_millis(1))] {
+            for state in [state(), State::new("", Duration::from_millis(1), &[])] {
                 let lines = lines(&state, columns, rows);
                 assert!(lines.len() <= rows, "{columns}x{rows}");
                 let widest = lines.iter().map(|line| line.text.chars().count()).max();
