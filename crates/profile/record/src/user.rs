@@ -69,7 +69,7 @@ impl Layer for UserLayer {
         resolution: Resolution,
     ) -> Result<Option<Box<dyn Attached>>, ProfileError> {
         let library = library()?;
-        let probe = trawl_user_profile::availability(&library)?;
+        let probe = trawl_user_profile::probe::clock(&library)?;
         let options = Options {
             resolution,
             threads: match self.by {

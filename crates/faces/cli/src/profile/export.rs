@@ -8,7 +8,7 @@ use trawl_histogram::{Capture, json, openmetrics, otlp, text};
 use trawl_pictures::{Picture, Second, Story, Theme};
 use trawl_profile::Recording;
 
-use super::{ExportArgs, open};
+use super::{ExportArgs, open, parquet};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
@@ -28,6 +28,8 @@ pub(super) enum Format {
     Gnuplot,
     /// JSON, with the timeline
     Json,
+    /// Parquet, with all layers: a row for each slice, operation and bucket
+    Parquet,
     /// The text format of the paper's tools
     Text,
     /// OpenMetrics 1.0, with a bucket for each power of two
@@ -52,6 +54,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
             drawn.map_err(usage)?
         }
         Format::Json => (json::write(capture).map_err(usage)? + "\n").into_bytes(),
+        Format::Parquet => parquet::write(&recording).map_err(usage)?,
         Format::Text => text::write(&capture.profile, 0).into_bytes(),
         Format::Openmetrics => open_metrics(capture, openmetrics::Version::One)?,
         Format::Native => open_metrics(capture, openmetrics::Version::Two)?,

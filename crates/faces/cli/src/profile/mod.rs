@@ -7,6 +7,7 @@ mod correlated;
 mod export;
 mod layers;
 mod mixed;
+mod parquet;
 mod parts;
 mod recorded;
 mod report;
@@ -296,11 +297,15 @@ fn open(path: &Path) -> Result<Recording, Failure> {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(problem)?;
+    let mut file = File::open(path).map_err(problem)?;
+    let unreadable =
+        |error: String| Failure::Usage(format!("cannot read {}: {error}", path.display()));
+    if let Some(recording) = parquet::read(&mut file) {
+        return recording.map_err(unreadable);
+    }
     let mut bytes = Vec::new();
     file.take(INPUT_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(problem)?;
-    Recording::read(&bytes)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
+    Recording::read(&bytes).map_err(|error| unreadable(error.to_string()))
 }

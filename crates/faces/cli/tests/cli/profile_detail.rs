@@ -384,3 +384,50 @@ fn the_live_view_fills_a_terminal_and_leaves_it_as_it_was() {
         }
     }
 }
+
+#[test]
+fn parquet_files_have_a_row_for_each_bucket_and_are_recordings() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+    let site = recording_site("profile-parquet");
+    let out = [
+        "export",
+        "--as",
+        "parquet",
+        "-o",
+        "../p.parquet",
+        "../recording",
+    ];
+    profile(&site, &out).expect_code(0);
+    let file = std::fs::File::open(site.scratch.join("p.parquet")).unwrap();
+    let reader = SerializedFileReader::new(file).expect("a Parquet file");
+    let rows = reader.get_row_iter(None).expect("rows").map(|row| {
+        let row = row.expect("a row");
+        let (layer, operation) = (row.get_string(0).unwrap(), row.get_string(2).unwrap());
+        assert_eq!(
+            (layer.as_str(), operation.as_str()),
+            ("system-calls", "read")
+        );
+        assert_eq!(row.get_int(1).unwrap(), 0);
+        let from_ns = row.get_double(4).unwrap();
+        (row.get_int(3).unwrap(), from_ns, row.get_ulong(5).unwrap())
+    });
+    // Calls of 2, 4 and 6 ns.
+    assert_eq!(rows.collect::<Vec<_>>(), [(1, 2.0, 1), (2, 4.0, 2)]);
+    for words in [
+        &["report", "--json"][..],
+        &["diff", "--everything", "../recording"],
+    ] {
+        let [ours, theirs] = ["../p.parquet", "../recording"].map(|file| {
+            let ran = profile(&site, &[words, &[file]].concat());
+            ran.expect_code(0).text()
+        });
+        assert_eq!(ours, theirs);
+    }
+    std::fs::write(site.scratch.join("bad"), b"PAR1 and nothing else").unwrap();
+    let ran = profile(&site, &["report", "../bad"]);
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("cannot read ../bad"),
+        "{ran}"
+    );
+}
