@@ -40,9 +40,7 @@ volatile const u8 cell_bucket[OCTAVE_CELLS] = {};
 volatile const u64 bucket_start[16] = {};
 
 /* Values of calls, sorted by the latency of the call: for each system call the first of its rows in
- * `values`, plus 1; 0 for calls whose values are not recorded. If `correlated` is 0, the kernel
- * removes all of this. */
-volatile const u32 correlated = 0;
+ * `values`, plus 1; 0 for calls whose values are not recorded. */
 volatile const u8 value_rows[CALLS] = {};
 /* For each row, whose value it is, and which; 0 behind the last row. */
 enum { VALUE_ROWS = 16 };
@@ -328,8 +326,7 @@ INLINE void count_values(u32 number, void *regs, s64 result, u32 bucket)
 	}
 }
 
-SECTION("tp_btf/sys_exit")
-int leave(u64 *context)
+INLINE int left(u64 *context, int correlates)
 {
 	struct slot *slot = own_slot();
 	if (!slot)
@@ -361,9 +358,22 @@ int leave(u64 *context)
 	} else {
 		all->dropped++;
 	}
-	if (correlated)
+	if (correlates)
 		count_values(number, (void *)context[0], (s64)context[1], bucket);
 	return 0;
+}
+
+SECTION("tp_btf/sys_exit")
+int leave(u64 *context)
+{
+	return left(context, 0);
+}
+
+/* Attached instead of `leave` if values are recorded: otherwise they cost nothing. */
+SECTION("tp_btf/sys_exit")
+int leave_with_values(u64 *context)
+{
+	return left(context, 1);
 }
 
 /* A task is switched out: its call in flight goes to its storage, and the slot is stale. */

@@ -7,11 +7,12 @@ use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
 use trawl_histogram::{Correlated, Counts, Histogram, Profile, Resolution, Unit};
 
-use crate::attach::{IN_FLIGHT, PROGRAMS, walk};
+use crate::attach::{IN_FLIGHT, programs_for, walk};
 use crate::balance::{self, Balance, Sum};
 use crate::error::KernelError;
 use crate::layout::{CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters, ROW, SlotWords};
 use crate::names;
+use crate::values::Rows;
 
 /// What a layer has counted since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,11 @@ struct Read {
     buckets: Vec<u64>,
 }
 
-pub(crate) fn read(programs: &mut Ebpf, resolution: Resolution) -> Result<Reading, KernelError> {
+pub(crate) fn read(
+    programs: &mut Ebpf,
+    resolution: Resolution,
+    rows: &Rows,
+) -> Result<Reading, KernelError> {
     let before = all_counters(programs)?;
     let in_flight = calls_in_flight(programs)?;
     let mut reading = Reading {
@@ -52,7 +57,7 @@ pub(crate) fn read(programs: &mut Ebpf, resolution: Resolution) -> Result<Readin
         correlated: Vec::new(),
         ended: BTreeMap::new(),
         is_still: true,
-        missed: missed(programs)?,
+        missed: missed(programs, rows)?,
         lost_tasks: lost_tasks(programs)?,
     };
     for (number, before) in (0..CALLS).zip(before) {
@@ -253,9 +258,9 @@ fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
 }
 
 /// Returns how often the kernel skipped a program because it was already running on that CPU.
-fn missed(programs: &Ebpf) -> Result<u64, KernelError> {
+fn missed(programs: &Ebpf, rows: &Rows) -> Result<u64, KernelError> {
     let mut missed = 0;
-    for (name, target) in PROGRAMS {
+    for (name, target) in programs_for(rows) {
         let program = programs.program(name).ok_or(KernelError::Object(name))?;
         let fd = program.fd();
         let fd = fd.map_err(|error| crate::diagnosis::of_program(name, target, error))?;

@@ -44,8 +44,8 @@ impl SystemCalls {
         SystemCalls::attach_with(filter, resolution, &[])
     }
 
-    /// Starts to count, also values of calls. Without values it costs nothing more: the kernel
-    /// removes what it does not need from the programs.
+    /// Starts to count, also values of calls. Without values it costs nothing more: another
+    /// program is attached.
     ///
     /// # Errors
     /// As [`SystemCalls::attach`]; names a call that does not exist.
@@ -76,7 +76,7 @@ impl SystemCalls {
     /// # Errors
     /// Fails if counts contradict themselves, or if the kernel's maps cannot be read.
     pub fn read(&mut self) -> Result<Reading, KernelError> {
-        let mut reading = read::read(&mut self.programs, self.resolution)?;
+        let mut reading = read::read(&mut self.programs, self.resolution, &self.values)?;
         reading.profile.layer = "system-calls".to_owned();
         reading.profile.start_unix_ns = self.start_unix_ns;
         reading.profile.duration_ns = u64::try_from(self.attached.elapsed().as_nanos()).ok();

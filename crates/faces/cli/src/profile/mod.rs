@@ -96,10 +96,10 @@ struct RecordArgs {
     /// Keep a timeline with a slice for each TIME
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     slices: Option<Duration>,
-    /// Tell calls apart by WHAT: program or thread
+    /// Tell calls of the layer user apart by WHAT: program or thread
     #[arg(long, value_name = "WHAT", value_parser = subject::parse_by)]
     by: Option<By>,
-    /// Record a value of each call beside its latency: result, size or offset; may be repeated
+    /// Record a value of system calls, too: result, size or offset; may be repeated
     #[arg(long, value_name = "OPERATION:VALUE", value_parser = subject::parse_wanted)]
     correlate: Vec<Wanted>,
     /// Print no summary

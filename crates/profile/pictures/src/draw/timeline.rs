@@ -4,7 +4,7 @@
 //! timeline comparisons, we have also shown the same profiles from a different angle (top view)."
 //! (§7.3, Figure 7.12)
 
-use trawl_histogram::Sliced;
+use trawl_histogram::{Histogram, Profile, Sliced};
 
 use super::Measure;
 use super::chart::{Axis, Scale, filled, layer};
@@ -77,17 +77,28 @@ pub(crate) fn heat(value: f64, (least, most): (f64, f64)) -> Ink {
     Ink::Heat((share.clamp(0.0, 1.0) * last).round() as u8)
 }
 
+/// Returns the histogram of an operation that has calls.
+pub(crate) fn called<'p>(profile: &'p Profile, operation: &str) -> Result<&'p Histogram, Error> {
+    let one = profile.get(operation);
+    let one = one.filter(|one| !one.buckets().is_empty());
+    one.ok_or_else(|| Error::Operation(operation.to_owned()))
+}
+
+/// Returns what a picture shows of a bucket, in words.
+pub(crate) fn in_words(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Calls => figures::calls(value as u64),
+        Measure::Latency => figures::time(value),
+    }
+}
+
 /// Draws one operation over time as a heat map.
 ///
 /// # Errors
 /// The profile has no call of the operation.
 pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Picture, Error> {
     let profile = sliced.whole();
-    let missing = || Error::Operation(operation.to_owned());
-    let one = profile
-        .get(operation)
-        .filter(|one| !one.buckets().is_empty());
-    let one = one.ok_or_else(missing)?;
+    let one = called(profile, operation)?;
     let scale = Scale::of(profile);
     let rows = Rows::new(sliced, operation, ROWS_MOST);
     let title = match measure {
@@ -126,7 +137,7 @@ pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pi
 }
 
 /// Returns the least and the greatest value of all buckets.
-fn range(rows: &Rows, scale: Scale, measure: Measure) -> (f64, f64) {
+pub(crate) fn range(rows: &Rows, scale: Scale, measure: Measure) -> (f64, f64) {
     let cells = rows.rows.iter().flat_map(|(_, buckets)| filled(buckets));
     let values = cells.map(|(bucket, count)| value(measure, scale, bucket, count));
     values.fold((f64::INFINITY, 0.0), |(least, most), one| {
@@ -190,10 +201,7 @@ fn elapsed(picture: &mut Picture, rows: &Rows, area: &Rect, height: f64) {
 
 /// Draws the ramp with the values at its ends.
 fn legend(picture: &mut Picture, measure: Measure, (least, most): (f64, f64), top: f64) {
-    let name = |value: f64| match measure {
-        Measure::Calls => figures::calls(value as u64),
-        Measure::Latency => figures::time(value),
-    };
+    let name = |value: f64| in_words(measure, value);
     let middle = LEFT + PLOT / 2.0;
     let left = middle - 9.0 * 14.0;
     for step in 0..Ink::STEPS {
