@@ -57,7 +57,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
     Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-apply", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
     Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
-    Rule { name: "trawl-pictures", may_use: &["trawl-histogram", "trawl-analysis"], may_use_in_tests: &[] },
+    Rule { name: "trawl-pictures", may_use: &["trawl-text", "trawl-histogram", "trawl-analysis"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-kernel-profile", may_use: &["trawl-sys", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-profile", may_use: &["trawl-model", "trawl-sys", "trawl-histogram", "trawl-analysis", "trawl-kernel-profile", "trawl-user-profile"], may_use_in_tests: &[] },

@@ -1,7 +1,8 @@
-//! Links the library so that calls between its own functions stay inside it, even where a library
-//! loaded before it has functions of the same names: one that implements `fstat` with `__fxstat`,
-//! as sanitizers' libraries do, would otherwise be called by the function that it calls. It also
-//! links the unwinder in, so that a program's start does not load one more library.
+//! Links a library that programs load, that of tables or that of latency profiles, so that calls
+//! between its own functions stay inside it, even where a library loaded before it has functions of
+//! the same names: one that implements `fstat` with `__fxstat`, as sanitizers' libraries do, would
+//! otherwise be called by the function that it calls. It also links the unwinder in, so that a
+//! program's start does not load one more library.
 //!
 //! The compiler asks the linker for `libgcc_s`. Where the static unwinder is installed, that name
 //! is made to refer to it, for this library alone.
@@ -12,7 +13,6 @@ use std::process::Command;
 const STATIC: &str = "libgcc_eh.a";
 
 fn main() {
-    println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-Bsymbolic-functions");
     let Some(out) = std::env::var_os("OUT_DIR").map(PathBuf::from) else {
         return;

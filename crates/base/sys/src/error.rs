@@ -38,6 +38,8 @@ pub enum Op {
     Getgrgid,
     Getgrnam,
     Sigaction,
+    Tcgetattr,
+    Tcsetattr,
     Unshare,
     Fchdir,
     Clone,
@@ -81,7 +83,7 @@ pub enum Op {
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 66] = [
+    pub const ALL: [Op; 68] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -109,6 +111,8 @@ impl Op {
         Op::Getgrgid,
         Op::Getgrnam,
         Op::Sigaction,
+        Op::Tcgetattr,
+        Op::Tcsetattr,
         Op::Unshare,
         Op::Fchdir,
         Op::Clone,
@@ -181,6 +185,8 @@ impl Op {
             Op::Getgrgid => "getgrgid_r",
             Op::Getgrnam => "getgrnam_r",
             Op::Sigaction => "sigaction",
+            Op::Tcgetattr => "tcgetattr",
+            Op::Tcsetattr => "tcsetattr",
             Op::Unshare => "unshare",
             Op::Fchdir => "fchdir",
             Op::Clone => "clone",

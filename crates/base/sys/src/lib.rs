@@ -42,6 +42,7 @@
 //! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
 //! | [`shared`] | files written through shared memory mappings |
 //! | [`shared_words`] | shared memory as atomic words |
+//! | [`terminal`] | keys of a terminal as they are typed |
 //! | [`wait`] | waiting for descriptors, and waking a waiting thread |
 //! | [`listening`] | Unix sockets whose names appear only when they listen |
 //! | [`peer`] | the user at the other end of a socket |
@@ -96,6 +97,7 @@ pub mod signal;
 mod spawn;
 pub mod stat;
 pub mod stat_layout;
+pub mod terminal;
 pub mod timer;
 pub mod wait;
 pub mod xattr;

@@ -10,6 +10,7 @@
 //! - [`date_format`]: the formats of date(1), with flags and widths.
 //! - [`owners`]: user and group names, cached.
 //! - [`glob`]: shell patterns with the meaning of fnmatch(3).
+//! - [`figures`]: times, counts and shares as people read them.
 //! - [`float`]: C's `%g`.
 //! - [`json`]: JSON objects, one per line.
 //! - [`words`]: paths, causes and counts in messages.
@@ -21,6 +22,7 @@
 
 pub mod date;
 pub mod date_format;
+pub mod figures;
 pub mod float;
 pub mod glob;
 pub mod json;

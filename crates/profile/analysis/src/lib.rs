@@ -9,6 +9,7 @@
 //! | [`select`] | Which operations are worth a look, and why? |
 //! | [`layers`] | What does one layer add to the layer below? |
 //! | [`preemption`] | Could the scheduler have disturbed the profile? |
+//! | [`correlation`] | Which values go with which peak? |
 //! | [`mix`] | Which operations does a workload consist of, as a whole and by phase? |
 //! | [`timeline`] | What happened in a part of the time? |
 //! | [`report`] | All that concerns a single profile |
@@ -21,6 +22,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+pub mod correlation;
 pub mod layers;
 pub mod mix;
 pub mod peaks;

@@ -110,7 +110,7 @@ impl Correlated {
         operation: &str,
         buckets: impl IntoIterator<Item = (u16, Histogram)>,
     ) -> Result<(), Error> {
-        let filled = buckets.into_iter().filter(|(_, one)| one.recorded() > 0);
+        let filled = buckets.into_iter().filter(|(_, one)| one.counts().left > 0);
         let peaks = filled.map(|(bucket, values)| Peak::new(bucket..=bucket, values));
         self.insert(operation, peaks.collect())
     }
@@ -129,7 +129,7 @@ impl Correlated {
                     None => Ok(now.values.clone()),
                 };
                 let values = values.map_err(|fault| fault.of(name))?;
-                if values.recorded() > 0 {
+                if values.counts().left > 0 {
                     all.push(Peak::new(now.buckets(), values));
                 }
             }

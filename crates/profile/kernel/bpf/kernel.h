@@ -14,6 +14,7 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef int s32;
+typedef long long s64;
 
 #define SECTION(name) __attribute__((section(name), used))
 #define INLINE static __attribute__((always_inline))
@@ -46,14 +47,21 @@ struct task_struct {
 	struct task_struct *group_leader;
 } OF_KERNEL;
 
-/* x86: the code segment says whether the caller runs 32-bit code. */
+/* x86: the code segment says whether the caller runs 32-bit code; arguments of calls. */
 struct pt_regs___x86 {
+	unsigned long r10;
+	unsigned long dx;
 	unsigned long cs;
 } OF_KERNEL;
 
 /* arm64: so does one bit of the processor state. */
 struct pt_regs___arm64 {
 	u64 pstate;
+} OF_KERNEL;
+
+/* arm64: the first member of `struct pt_regs`. */
+struct user_pt_regs___arm64 {
+	u64 regs[31];
 } OF_KERNEL;
 
 struct seq_file;

@@ -31,6 +31,16 @@ volatile const u32 filter = EVERYTHING;
 volatile const s32 root_pid = 0;
 volatile const u64 cgroup_id = 0;
 volatile const u32 cgroup_level = 0;
+
+/* Values of calls, sorted by the latency of the call: for each system call the first of its rows in
+ * `values`, plus 1; 0 for calls whose values are not recorded. */
+volatile const u8 value_rows[CALLS] = {};
+/* For each row, whose value it is, and which; 0 behind the last row. */
+enum { VALUE_ROWS = 16 };
+enum { RESULT = 1, SIZE = 2, OFFSET = 3 };
+volatile const u8 value_quantity[VALUE_ROWS] = {};
+volatile const u32 value_number[VALUE_ROWS] = {};
+
 /* Changes when tasks have been marked, which makes the slots' knowledge stale. */
 volatile u64 epoch = 1;
 /* Processes and threads that could not be followed, for want of memory. */
@@ -83,6 +93,24 @@ struct {
 	TYPE(key, u32);
 	TYPE(value, struct row);
 } buckets SECTION(".maps");
+
+struct values {
+	u64 recorded;
+	u64 dropped; /* calls without such a value: those that failed */
+	u64 total;
+	u64 total_high;
+	u64 complement_of_min;
+	u64 max;
+	u64 count[ROW];
+};
+
+/* For each kind of value, an element for each bucket of the latency; the loader sets the number. */
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct values);
+} values SECTION(".maps");
 
 char terms[] SECTION("license") = "Dual MIT/GPL";
 
@@ -188,8 +216,56 @@ int enter(u64 *context)
 	return 0;
 }
 
-SECTION("tp_btf/sys_exit")
-int leave(u64 *context)
+/* The third and the fourth argument: where the kernel keeps registers, they survive the call. */
+INLINE u64 argument(void *regs, u32 quantity)
+{
+	struct pt_regs___x86 *x86 = regs;
+	struct user_pt_regs___arm64 *arm64 = regs;
+	if (HAS_MEMBER(x86->cs))
+		return quantity == SIZE ? x86->dx : x86->r10;
+	if (HAS_MEMBER(arm64->regs))
+		return quantity == SIZE ? arm64->regs[2] : arm64->regs[3];
+	return 0;
+}
+
+INLINE void count_value(u32 row, void *regs, s64 result, u32 bucket)
+{
+	u32 quantity = value_quantity[row];
+	u32 index = row * ROW * resolution + bucket;
+	struct values *all = map_lookup(&values, &index);
+	if (!all)
+		return;
+	if (result < 0) {
+		all->dropped++;
+		return;
+	}
+	u64 value = quantity == RESULT ? (u64)result : argument(regs, quantity);
+	u64 total = all->total + value;
+	all->total_high += total < value;
+	all->total = total;
+	if (~value > all->complement_of_min)
+		all->complement_of_min = ~value;
+	if (value > all->max)
+		all->max = value;
+	all->count[log2_of(value | !value) % ROW]++;
+	all->recorded++;
+}
+
+/* A call's rows lie one after the other: one for each quantity at most. */
+INLINE void count_values(u32 number, void *regs, s64 result, u32 bucket)
+{
+	u32 first = value_rows[number % CALLS];
+	if (!first)
+		return;
+	for (u32 at = 0; at < OFFSET; at++) {
+		u32 row = (first - 1 + at) % VALUE_ROWS;
+		if (value_number[row] != number || !value_quantity[row])
+			return;
+		count_value(row, regs, result, bucket);
+	}
+}
+
+INLINE int left(u64 *context, int correlates)
 {
 	struct slot *slot = own_slot();
 	if (!slot)
@@ -221,7 +297,22 @@ int leave(u64 *context)
 	} else {
 		all->dropped++;
 	}
+	if (correlates)
+		count_values(number, (void *)context[0], (s64)context[1], bucket);
 	return 0;
+}
+
+SECTION("tp_btf/sys_exit")
+int leave(u64 *context)
+{
+	return left(context, 0);
+}
+
+/* Attached instead of `leave` if values are recorded: otherwise they cost nothing. */
+SECTION("tp_btf/sys_exit")
+int leave_with_values(u64 *context)
+{
+	return left(context, 1);
 }
 
 /* A task is switched out: its call in flight goes to its storage, and the slot is stale. */

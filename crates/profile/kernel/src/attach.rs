@@ -11,26 +11,42 @@ use crate::borders::Borders;
 use crate::diagnosis::{of_load, of_program, of_types};
 use crate::error::KernelError;
 use crate::filter::Selection;
-use crate::layout::CALLS;
+use crate::layout::{CALLS, ROW};
+use crate::values::Rows;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/system_calls.o");
 
 /// Programs and their tracepoints, in the order in which they are attached: what follows tasks comes
 /// before what counts, and a call can be counted only once its end would be seen.
-pub(crate) const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 5] = [
     ("put_away", "sched_switch"),
     ("end", "sched_process_exit"),
     ("follow", "sched_process_fork"),
     ("leave", "sys_exit"),
     ("enter", "sys_enter"),
 ];
+/// The program that takes the place of `leave` if values of calls are recorded.
+const LEAVE_WITH_VALUES: &str = "leave_with_values";
+
+/// Returns the programs that are attached.
+pub(crate) fn programs_for(rows: &Rows) -> [(&'static str, &'static str); 5] {
+    PROGRAMS.map(|(name, target)| match name {
+        "leave" if rows.count() > 0 => (LEAVE_WITH_VALUES, target),
+        _ => (name, target),
+    })
+}
+
 /// Marks the tasks of a process tree.
 pub(crate) const MARK: &str = "mark";
 /// Lists calls in flight.
 pub(crate) const IN_FLIGHT: &str = "in_flight";
 
 /// Loads all programs, which the kernel checks, and attaches those at tracepoints.
-pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebpf, KernelError> {
+pub(crate) fn attach(
+    selection: Selection,
+    resolution: Resolution,
+    rows: &Rows,
+) -> Result<Ebpf, KernelError> {
     let types = Btf::from_sys_fs().map_err(of_types)?;
     let borders = Borders::new(resolution);
     let in_octave = u32::from(resolution.get());
@@ -45,7 +61,11 @@ pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebp
         .override_global("resolution", &in_octave, true)
         .override_global("cell_bucket", &borders.cell_bucket, true)
         .override_global("bucket_start", &borders.bucket_start, true)
+        .override_global("value_rows", &rows.first, true)
+        .override_global("value_quantity", &rows.quantities, true)
+        .override_global("value_number", &rows.numbers, true)
         .map_max_entries("buckets", CALLS * in_octave)
+        .map_max_entries("values", (rows.count() * ROW as u32 * in_octave).max(1))
         .load(OBJECT)
         .map_err(of_load)?;
     for name in [MARK, IN_FLIGHT] {
@@ -53,12 +73,12 @@ pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebp
         let loaded = program.load("task", &types);
         loaded.map_err(|error| of_program(name, "iterator task", error))?;
     }
-    for (name, target) in PROGRAMS {
+    for (name, target) in programs_for(rows) {
         let program: &mut BtfTracePoint = find(&mut programs, name)?;
         let loaded = program.load(target, &types);
         loaded.map_err(|error| of_program(name, target, error))?;
     }
-    for (name, target) in PROGRAMS {
+    for (name, target) in programs_for(rows) {
         let program: &mut BtfTracePoint = find(&mut programs, name)?;
         let attached = program.attach();
         attached.map_err(|error| of_program(name, target, error))?;

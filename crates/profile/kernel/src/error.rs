@@ -118,6 +118,15 @@ pub enum KernelError {
         /// Calls that left without a latency.
         dropped: u64,
     },
+    /// There is no system call of this name.
+    #[error("there is no system call {0}")]
+    NoCall(String),
+    /// Too many values are to be recorded.
+    #[error("at most {limit} values can be recorded at one time")]
+    Values {
+        /// The greatest number.
+        limit: usize,
+    },
     /// A reading makes no profile.
     #[error("cannot make a profile of the counters: {0}")]
     Profile(#[from] trawl_histogram::Error),

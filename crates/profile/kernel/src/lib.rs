@@ -25,9 +25,11 @@ pub mod names;
 mod read;
 mod requests;
 mod system_calls;
+mod values;
 
 pub use error::KernelError;
 pub use filter::Filter;
 pub use read::Reading;
 pub use requests::{BlockReading, BlockRequests};
 pub use system_calls::SystemCalls;
+pub use values::{Quantity, VALUES_MAX, Wanted};

@@ -5,13 +5,14 @@ use std::os::fd::AsRawFd;
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
-use trawl_histogram::{Counts, Histogram, Profile, Resolution, Unit};
+use trawl_histogram::{Correlated, Counts, Histogram, Profile, Resolution, Unit};
 
-use crate::attach::{IN_FLIGHT, PROGRAMS, walk};
+use crate::attach::{IN_FLIGHT, programs_for, walk};
 use crate::balance::{self, Balance, Sum};
 use crate::error::KernelError;
 use crate::layout::{CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters, ROW, SlotWords};
 use crate::names;
+use crate::values::Rows;
 
 /// What a layer has counted since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ use crate::names;
 pub struct Reading {
     /// The operations. An operation's dropped calls include those that ended with their thread.
     pub profile: Profile,
+    /// Values of calls by their latency, if they were asked for: one peak for each latency bucket.
+    pub correlated: Vec<Correlated>,
     /// Calls that never return, by operation: exit(2), and calls in which a thread was ended.
     pub ended: BTreeMap<String, u64>,
     /// Whether no call entered or left during the reading, so that each operation's counts are exact
@@ -42,14 +45,19 @@ pub(crate) struct Read {
     pub(crate) buckets: Vec<u64>,
 }
 
-pub(crate) fn read(programs: &mut Ebpf, resolution: Resolution) -> Result<Reading, KernelError> {
+pub(crate) fn read(
+    programs: &mut Ebpf,
+    resolution: Resolution,
+    rows: &Rows,
+) -> Result<Reading, KernelError> {
     let before = all_counters(programs, CALLS)?;
     let in_flight = calls_in_flight(programs)?;
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
+        correlated: Vec::new(),
         ended: BTreeMap::new(),
         is_still: true,
-        missed: missed(programs, &PROGRAMS)?,
+        missed: missed(programs, programs_for(rows))?,
         lost_tasks: lost_tasks(programs)?,
     };
     for (number, before) in (0..CALLS).zip(before) {
@@ -297,10 +305,10 @@ fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
 /// Returns how often the kernel skipped a program because it was already running on that CPU.
 pub(crate) fn missed(
     programs: &Ebpf,
-    of: &[(&'static str, &'static str)],
+    of: impl IntoIterator<Item = (&'static str, &'static str)>,
 ) -> Result<u64, KernelError> {
     let mut missed = 0;
-    for (name, target) in of.iter().copied() {
+    for (name, target) in of {
         let program = programs.program(name).ok_or(KernelError::Object(name))?;
         let fd = program.fd();
         let fd = fd.map_err(|error| crate::diagnosis::of_program(name, target, error))?;

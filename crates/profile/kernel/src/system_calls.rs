@@ -9,6 +9,7 @@ use crate::attach::{self, MARK};
 use crate::error::KernelError;
 use crate::filter::Filter;
 use crate::read::{self, Reading};
+use crate::values::{self, Rows, Wanted};
 
 /// System calls that are being counted, with the time from entering the kernel to leaving it.
 ///
@@ -29,6 +30,7 @@ use crate::read::{self, Reading};
 pub struct SystemCalls {
     programs: Ebpf,
     resolution: Resolution,
+    values: Rows,
     attached: Instant,
     start_unix_ns: Option<u64>,
 }
@@ -39,8 +41,22 @@ impl SystemCalls {
     /// # Errors
     /// Says what is missing: privilege, BPF, type information; or why the filter cannot be used.
     pub fn attach(filter: &Filter, resolution: Resolution) -> Result<SystemCalls, KernelError> {
+        SystemCalls::attach_with(filter, resolution, &[])
+    }
+
+    /// Starts to count, also values of calls. Without values it costs nothing more: another
+    /// program is attached.
+    ///
+    /// # Errors
+    /// As [`SystemCalls::attach`]; names a call that does not exist.
+    pub fn attach_with(
+        filter: &Filter,
+        resolution: Resolution,
+        values: &[Wanted],
+    ) -> Result<SystemCalls, KernelError> {
+        let values = Rows::new(values)?;
         let selection = filter.selection()?;
-        let mut programs = attach::attach(selection, resolution)?;
+        let mut programs = attach::attach(selection, resolution, &values)?;
         if matches!(filter, Filter::Tree(_)) {
             mark_tree(&mut programs)?;
         }
@@ -48,6 +64,7 @@ impl SystemCalls {
         Ok(SystemCalls {
             programs,
             resolution,
+            values,
             attached: Instant::now(),
             start_unix_ns: since.and_then(|since| u64::try_from(since.as_nanos()).ok()),
         })
@@ -59,11 +76,12 @@ impl SystemCalls {
     /// # Errors
     /// Fails if counts contradict themselves, or if the kernel's maps cannot be read.
     pub fn read(&mut self) -> Result<Reading, KernelError> {
-        let mut reading = read::read(&mut self.programs, self.resolution)?;
+        let mut reading = read::read(&mut self.programs, self.resolution, &self.values)?;
         reading.profile.layer = "system-calls".to_owned();
         reading.profile.start_unix_ns = self.start_unix_ns;
         reading.profile.duration_ns = u64::try_from(self.attached.elapsed().as_nanos()).ok();
         reading.profile.check()?;
+        reading.correlated = values::read(&self.programs, &self.values, &reading.profile)?;
         Ok(reading)
     }
 }

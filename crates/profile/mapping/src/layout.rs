@@ -34,7 +34,8 @@ pub const OPERATIONS_AT: usize = 3;
 pub const REGIONS_AT: usize = 4;
 /// Index of the header's word with the clock: [`CLOCK_MONOTONIC`] or [`CLOCK_CYCLES`].
 pub const CLOCK_AT: usize = 5;
-/// Index of the header's word with the flags [`FLAG_MEASURE`] and [`FLAG_THREADS`].
+/// Index of the header's word with the flags [`FLAG_MEASURE`], [`FLAG_CLOCK_ONLY`] and
+/// [`FLAG_THREADS`].
 pub const FLAGS_AT: usize = 6;
 /// Index of the header's word with the number of regions that were given out, on a cache line of its
 /// own.
@@ -55,6 +56,8 @@ pub const CLOCK_CYCLES: u64 = 1;
 pub const FLAG_MEASURE: u64 = 1;
 /// Regions of ended threads are not continued by others.
 pub const FLAG_THREADS: u64 = 2;
+/// With [`FLAG_MEASURE`]: the clock is measured, the cost is not.
+pub const FLAG_CLOCK_ONLY: u64 = 4;
 
 /// The words of a measurement, from [`MEASURED_AT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

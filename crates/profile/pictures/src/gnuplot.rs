@@ -20,8 +20,8 @@ use trawl_histogram::{Capture, Histogram, Sliced};
 
 use crate::draw::chart::{Scale, called, filled, layer};
 use crate::draw::timeline::Rows;
-use crate::numbers;
 use crate::picture::clean;
+use trawl_text::figures;
 
 /// A file to be written: its name and its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn span<'a>(all: impl Iterator<Item = &'a Histogram>) -> (usize, usize) {
 fn axes(scale: Scale, (first, last): (usize, usize)) -> String {
     let step = (last - first).div_ceil(8).max(1);
     let tick = |bucket: usize| {
-        let label = numbers::time(scale.mean(bucket));
+        let label = figures::time(scale.mean(bucket));
         format!("'{label}' {bucket}")
     };
     let ticks: Vec<String> = (first..=last).step_by(step).map(tick).collect();

@@ -20,7 +20,6 @@ mod error;
 mod font;
 pub mod gnuplot;
 mod ink;
-mod numbers;
 mod page;
 mod picture;
 mod png;

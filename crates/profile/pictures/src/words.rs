@@ -11,7 +11,7 @@ use trawl_analysis::select::{Reason, Selected};
 use trawl_analysis::{View, layers};
 use trawl_histogram::Unit;
 
-use crate::numbers::{self, share, time};
+use trawl_text::figures::{self, share, time};
 
 /// Characteristic times within this factor of a peak's centre are named.
 const NEAR: f64 = 1.5;
@@ -216,7 +216,7 @@ fn reason(one: &Reason, unit: Unit) -> String {
 }
 
 fn became(group: &Group) -> String {
-    let (first, second) = (numbers::calls(group.first), numbers::count(group.second));
+    let (first, second) = (figures::calls(group.first), figures::count(group.second));
     format!("{first} became {second}")
 }
 

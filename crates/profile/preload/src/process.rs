@@ -12,7 +12,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use trawl_profile_mapping::layout::{
-    CLOCK_AT, CLOCK_CYCLES, FLAG_MEASURE, FLAG_THREADS, FLAGS_AT, HEADER_WORDS, NAME_BYTES_MAX,
+    CLOCK_AT, CLOCK_CYCLES, FLAG_CLOCK_ONLY, FLAG_MEASURE, FLAG_THREADS, FLAGS_AT, HEADER_WORDS,
+    NAME_BYTES_MAX,
 };
 use trawl_profile_mapping::{Layout, VARIABLE};
 
@@ -243,10 +244,14 @@ unsafe extern "C" fn begin(
     // SAFETY: what the loader passes.
     unsafe { find(environment) };
     drop(quiet);
-    if FLAGS.load(Ordering::Relaxed) & FLAG_MEASURE != 0
+    let flags = FLAGS.load(Ordering::Relaxed);
+    if flags & FLAG_MEASURE != 0
         && let Some(process) = get()
     {
-        measure::run(process.memory);
+        match flags & FLAG_CLOCK_ONLY {
+            0 => measure::run(process.memory),
+            _ => measure::run_clock(process.memory),
+        }
         kernel::exit();
     }
 }

@@ -2,7 +2,8 @@
 //! values of the calls (§3.1.6).
 
 use std::fmt;
-use std::str::FromStr;
+
+pub use trawl_kernel_profile::{Quantity, Wanted};
 
 use crate::error::ProfileError;
 
@@ -13,75 +14,17 @@ pub enum By {
     Program,
     /// The thread that makes the call.
     Thread,
-    /// The place in the program from which the call is made.
-    CallSite,
 }
 
 impl By {
     /// Returns all of them.
-    pub const ALL: [By; 3] = [By::Program, By::Thread, By::CallSite];
+    pub const ALL: [By; 2] = [By::Program, By::Thread];
 
     /// Returns the name that commands use.
     pub fn name(self) -> &'static str {
         match self {
             By::Program => "program",
             By::Thread => "thread",
-            By::CallSite => "call-site",
-        }
-    }
-}
-
-/// A value of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// The result: for calls that read and write, the number of bytes moved. Failed calls have
-    /// none.
-    Result,
-    /// The third argument: for calls that read and write, the number of bytes asked for.
-    Size,
-    /// The fourth argument: for calls that read and write at a position, the position.
-    Offset,
-}
-
-impl Quantity {
-    /// Returns all of them.
-    pub const ALL: [Quantity; 3] = [Quantity::Result, Quantity::Size, Quantity::Offset];
-
-    /// Returns the name that commands use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Quantity::Result => "result",
-            Quantity::Size => "size",
-            Quantity::Offset => "offset",
-        }
-    }
-}
-
-/// A value of one operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// The operation.
-    pub operation: String,
-    /// The value.
-    pub quantity: Quantity,
-}
-
-impl FromStr for Wanted {
-    type Err = String;
-
-    /// Reads `OPERATION:VALUE`.
-    fn from_str(text: &str) -> Result<Wanted, String> {
-        let (operation, name) = text.split_once(':').ok_or("it is not OPERATION:VALUE")?;
-        let mut all = Quantity::ALL.into_iter();
-        match all.find(|quantity| quantity.name() == name) {
-            Some(quantity) => Ok(Wanted {
-                operation: operation.to_owned(),
-                quantity,
-            }),
-            None => {
-                let names = Quantity::ALL.map(Quantity::name).join(", ");
-                Err(format!("the values are {names}"))
-            }
         }
     }
 }
@@ -103,9 +46,9 @@ impl Detail {
 
     /// Says that a layer cannot record this.
     pub(crate) fn refused_by(&self, layer: &'static str) -> ProfileError {
-        let detail = match self.by {
-            Some(by) => Refused::By(by),
-            None => Refused::Values,
+        let detail = match (self.by, self.values.is_empty()) {
+            (Some(by), true) => Refused::By(by),
+            _ => Refused::Values,
         };
         ProfileError::Detail { layer, detail }
     }
@@ -145,16 +88,6 @@ pub fn split_part(name: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_are_named_by_operation_and_value() {
-        let read = "read:result".parse::<Wanted>().unwrap();
-        assert_eq!(read.operation, "read");
-        assert_eq!(read.quantity, Quantity::Result);
-        assert!("read".parse::<Wanted>().is_err());
-        let error = "read:colour".parse::<Wanted>().unwrap_err();
-        assert!(error.contains("result, size, offset"), "{error}");
-    }
 
     #[test]
     fn parts_belong_to_their_layers() {

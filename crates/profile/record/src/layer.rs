@@ -5,13 +5,13 @@ use std::fmt;
 use std::process::Command;
 
 use trawl_histogram::{Correlated, Profile, Resolution};
-use trawl_kernel_profile::{Filter, SystemCalls};
+use trawl_kernel_profile::{Filter, SystemCalls, Wanted};
 
 use crate::block::BlockLayer;
-use crate::detail::Detail;
+use crate::detail::{Detail, Refused};
 use crate::error::ProfileError;
 use crate::own::OwnLayer;
-use crate::user::UserLayer;
+use crate::user;
 
 /// A layer that was attached, and counts.
 pub trait Attached: fmt::Debug {
@@ -105,12 +105,15 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &UserLayer, &SYSTEM_CALLS, &BlockLayer];
+pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &user::USER, &SYSTEM_CALLS, &BlockLayer];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;
 
-static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer;
+static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer { values: Vec::new() };
+
+/// Name of the layer of system calls.
+const SYSTEM_CALLS_NAME: &str = "system-calls";
 
 /// Returns the layer of this name.
 pub fn find(name: &str) -> Option<&'static dyn Layer> {
@@ -119,18 +122,20 @@ pub fn find(name: &str) -> Option<&'static dyn Layer> {
 
 /// System calls, seen by BPF programs in the kernel.
 #[derive(Debug)]
-struct SystemCallLayer;
+struct SystemCallLayer {
+    values: Vec<Wanted>,
+}
 
 fn failed(source: trawl_kernel_profile::KernelError) -> ProfileError {
     ProfileError::Layer {
-        layer: SystemCallLayer.name(),
+        layer: SYSTEM_CALLS_NAME,
         source: Box::new(source),
     }
 }
 
 impl Layer for SystemCallLayer {
     fn name(&self) -> &'static str {
-        "system-calls"
+        SYSTEM_CALLS_NAME
     }
 
     fn about(&self) -> &'static str {
@@ -143,13 +148,25 @@ impl Layer for SystemCallLayer {
         Ok(Cost::default())
     }
 
+    fn in_detail(&self, detail: &Detail) -> Result<Box<dyn Layer>, ProfileError> {
+        match detail.by {
+            Some(by) => Err(ProfileError::Detail {
+                layer: SYSTEM_CALLS_NAME,
+                detail: Refused::By(by),
+            }),
+            None => Ok(Box::new(SystemCallLayer {
+                values: detail.values.clone(),
+            })),
+        }
+    }
+
     fn attach(
         &self,
         filter: &Filter,
         resolution: Resolution,
     ) -> Result<Box<dyn Attached>, ProfileError> {
-        let attached = SystemCalls::attach(filter, resolution).map_err(failed)?;
-        Ok(Box::new(attached))
+        let attached = SystemCalls::attach_with(filter, resolution, &self.values);
+        Ok(Box::new(attached.map_err(failed)?))
     }
 }
 
@@ -165,6 +182,9 @@ impl Attached for SystemCalls {
         ];
         let told = losses.into_iter().filter(|(count, _)| *count > 0);
         let losses = told.map(|(count, what)| format!("{count} {what}"));
-        Ok(Reading::new(reading.profile, losses.collect()))
+        Ok(Reading {
+            correlated: reading.correlated,
+            ..Reading::new(reading.profile, losses.collect())
+        })
     }
 }

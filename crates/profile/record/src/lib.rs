@@ -32,4 +32,4 @@ pub use detail::{By, Detail, Quantity, Wanted};
 pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::{Machine, Recording};
-pub use run::{Ended, Subject, Wishes, record};
+pub use run::{Ended, Streams, Subject, Watch, Wishes, record};

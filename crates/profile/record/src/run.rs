@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,17 @@ pub struct Wishes<'l> {
     pub interval: Option<Duration>,
     /// Maximum duration.
     pub duration: Option<Duration>,
+    /// The command's standard streams.
+    pub streams: Streams,
+}
+
+/// The standard streams of a command that is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// Those of this process.
+    Own,
+    /// Nothing is read, and output is thrown away: somebody else uses the terminal.
+    Nowhere,
 }
 
 /// How the subject ended.
@@ -75,9 +86,70 @@ pub fn record(
     Ok((recording, ended))
 }
 
+/// Readings of a subject, one interval after the other.
+pub struct Watch {
+    run: Run,
+    last: Vec<Profile>,
+}
+
+impl Watch {
+    /// Attaches the layers, and starts the command.
+    ///
+    /// # Errors
+    /// As [`record`].
+    pub fn begin(subject: &Subject, wishes: &Wishes<'_>) -> Result<Watch, ProfileError> {
+        let run = Run::begin(subject, wishes)?;
+        let tracks = run.tracks.iter();
+        Ok(Watch {
+            last: tracks.map(|track| track.begun.clone()).collect(),
+            run,
+        })
+    }
+
+    /// Returns a descriptor that becomes readable when the command or process ends.
+    #[must_use]
+    pub fn end(&self) -> Option<BorrowedFd<'_>> {
+        match &self.run.watched {
+            Watched::Command(_, end) | Watched::Process(end) => Some(end.as_fd()),
+            Watched::Nothing => None,
+        }
+    }
+
+    /// Returns what happened since the last interval, by layer.
+    ///
+    /// # Errors
+    /// Fails if a reading contradicts itself.
+    pub fn interval(&mut self) -> Result<Vec<Profile>, ProfileError> {
+        let mut differences = Vec::with_capacity(self.last.len());
+        for (track, last) in self.run.tracks.iter_mut().zip(&mut self.last) {
+            let now = track.attached.read()?.profile;
+            differences.push(now.since(last)?);
+            *last = now;
+        }
+        Ok(differences)
+    }
+
+    /// Returns what is watched, in words.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.run.title
+    }
+
+    /// Returns the command's status if it has ended. Otherwise it goes on, unwatched.
+    #[must_use]
+    pub fn leave(self) -> Option<ExitStatus> {
+        match self.run.watched {
+            Watched::Command(mut child, _) => child.try_wait().ok().flatten(),
+            _ => None,
+        }
+    }
+}
+
 /// A layer that is being read.
 struct Track {
     attached: Box<dyn Attached>,
+    /// What was counted before the command or the recording began.
+    begun: Profile,
     slicer: Slicer,
     first: Details,
     last: Details,
@@ -95,6 +167,7 @@ impl Track {
         let reading = attached.read()?;
         Ok(Track {
             attached,
+            begun: reading.profile.clone(),
             slicer: Slicer::new(reading.profile, interval_ns),
             first: Details {
                 parts: reading.parts,
@@ -170,7 +243,7 @@ impl Run {
         let watch = |process: u32| move |source| ProfileError::Watch { process, source };
         let (tracks, watched) = match subject {
             Subject::Command(words) => {
-                let mut command = command(words);
+                let mut command = command(words, wishes.streams);
                 let prepared = prepare(&mut command, wishes)?;
                 let held = Held::start(command).map_err(|source| start_error(words, source))?;
                 let process = held.pid();
@@ -316,13 +389,17 @@ fn attach_rest(
     wishes.layers.iter().zip(prepared).map(one).collect()
 }
 
-fn command(words: &[OsString]) -> Command {
+fn command(words: &[OsString], streams: Streams) -> Command {
     let (program, arguments) = match words.split_first() {
         Some((program, arguments)) => (program.clone(), arguments),
         None => (OsString::new(), words),
     };
     let mut command = Command::new(program);
     command.args(arguments);
+    if streams == Streams::Nowhere {
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
     command
 }
 

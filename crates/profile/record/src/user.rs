@@ -1,14 +1,18 @@
 //! The layer of programs: calls of the C library, seen by a library that is loaded into them.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use trawl_histogram::Resolution;
+use trawl_histogram::{Profile, Resolution};
 use trawl_kernel_profile::Filter;
 use trawl_user_profile::unseen::{self, Unseen};
-use trawl_user_profile::{Options, Session};
+use trawl_user_profile::{Options, Session, Thread, Threads};
 
+use crate::detail::{By, Detail, part_name};
 use crate::error::ProfileError;
 use crate::layer::{Attached, Cost, Layer, Reading};
 
@@ -16,8 +20,23 @@ use crate::layer::{Attached, Cost, Layer, Reading};
 /// builds it.
 const LIBRARIES: [&str; 2] = ["../lib/trawl/libtrawl-profile.so", "libtrawl_profile.so"];
 
+/// The layer, which tells nothing apart.
+pub(crate) static USER: UserLayer = UserLayer { by: None };
+
+/// Name of the layer.
+const NAME: &str = "user";
+
+/// Maximum number of programs or threads that are told apart; those with the least total latency
+/// are one part of their own.
+const PARTS_MAX: usize = 256;
+
+/// Name of the part with all others.
+const OTHERS: &str = "(others)";
+
 #[derive(Debug)]
-pub(crate) struct UserLayer;
+pub(crate) struct UserLayer {
+    by: Option<By>,
+}
 
 /// Returns the library.
 fn library() -> Result<PathBuf, ProfileError> {
@@ -30,7 +49,7 @@ fn library() -> Result<PathBuf, ProfileError> {
 
 impl Layer for UserLayer {
     fn name(&self) -> &'static str {
-        "user"
+        NAME
     }
 
     fn about(&self) -> &'static str {
@@ -50,9 +69,13 @@ impl Layer for UserLayer {
         resolution: Resolution,
     ) -> Result<Option<Box<dyn Attached>>, ProfileError> {
         let library = library()?;
-        let probe = trawl_user_profile::availability(&library)?;
+        let probe = trawl_user_profile::probe::clock(&library)?;
         let options = Options {
             resolution,
+            threads: match self.by {
+                Some(By::Thread) => Threads::Apart,
+                _ => Threads::Merged,
+            },
             ..Options::default()
         };
         let session = Session::start(&library, &probe, &options)?;
@@ -60,11 +83,19 @@ impl Layer for UserLayer {
         let unseen = unseen::reason(&in_path(Path::new(command.get_program())));
         let since = SystemTime::now().duration_since(UNIX_EPOCH).ok();
         Ok(Some(Box::new(Recorded {
+            by: self.by,
             session,
             unseen,
             begun: Instant::now(),
             start_unix_ns: since.and_then(|since| u64::try_from(since.as_nanos()).ok()),
         })))
+    }
+
+    fn in_detail(&self, detail: &Detail) -> Result<Box<dyn Layer>, ProfileError> {
+        match detail.values.is_empty() {
+            true => Ok(Box::new(UserLayer { by: detail.by })),
+            false => Err(detail.refused_by(NAME)),
+        }
     }
 
     fn attach(&self, _: &Filter, _: Resolution) -> Result<Box<dyn Attached>, ProfileError> {
@@ -85,6 +116,7 @@ fn in_path(program: &Path) -> PathBuf {
 
 #[derive(Debug)]
 struct Recorded {
+    by: Option<By>,
     session: Session,
     /// Why the command itself is not seen.
     unseen: Option<Unseen>,
@@ -95,10 +127,17 @@ struct Recorded {
 impl Attached for Recorded {
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = self.session.read();
-        let mut profile = reading.whole;
-        UserLayer.name().clone_into(&mut profile.layer);
-        profile.start_unix_ns = self.start_unix_ns;
-        profile.duration_ns = u64::try_from(self.begun.elapsed().as_nanos()).ok();
+        let duration_ns = u64::try_from(self.begun.elapsed().as_nanos()).ok();
+        let timed = |layer: String, mut profile: Profile| {
+            profile.layer = layer;
+            profile.start_unix_ns = self.start_unix_ns;
+            profile.duration_ns = duration_ns;
+            profile
+        };
+        let parts = self.parts(reading.programs, reading.threads)?;
+        let parts = parts.into_iter();
+        let parts = parts.map(|(name, profile)| timed(part_name(NAME, &name), profile));
+        let profile = timed(NAME.to_owned(), reading.whole);
         profile.check()?;
         let mut losses = Vec::new();
         if reading.without_region > 0 {
@@ -118,6 +157,50 @@ impl Attached for Recorded {
             };
             format!("the calls of the command itself are not seen: {why}")
         }));
-        Ok(Reading::new(profile, losses))
+        Ok(Reading {
+            parts: parts.collect(),
+            ..Reading::new(profile, losses)
+        })
     }
+}
+
+impl Recorded {
+    /// Returns the parts by name, the greatest total latency first.
+    fn parts(
+        &self,
+        programs: BTreeMap<String, Profile>,
+        threads: Vec<Thread>,
+    ) -> Result<Vec<(String, Profile)>, ProfileError> {
+        let mut named: BTreeMap<String, Profile> = match self.by {
+            Some(By::Program) => programs,
+            _ => BTreeMap::new(),
+        };
+        for one in threads {
+            let name = format!("{}/{}/{}", one.program, one.process, one.thread);
+            match named.entry(name) {
+                // Numbers of threads are used again.
+                Entry::Occupied(mut earlier) => earlier.get_mut().merge(&one.profile)?,
+                Entry::Vacant(place) => {
+                    place.insert(one.profile);
+                }
+            }
+        }
+        let mut all: Vec<(String, Profile)> = named.into_iter().collect();
+        all.sort_by_cached_key(|(_, profile)| Reverse(total(profile)));
+        let mut others: Option<Profile> = None;
+        for (_, profile) in all.drain(PARTS_MAX.min(all.len())..) {
+            match &mut others {
+                Some(others) => others.merge(&profile)?,
+                None => others = Some(profile),
+            }
+        }
+        all.extend(others.map(|profile| (OTHERS.to_owned(), profile)));
+        Ok(all)
+    }
+}
+
+/// Returns the total latency of all operations.
+fn total(profile: &Profile) -> u128 {
+    let operations = profile.operations();
+    operations.fold(0, |sum, (_, one)| sum.saturating_add(one.counts().total))
 }

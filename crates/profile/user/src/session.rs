@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trawl_histogram::{Resolution, Unit};
 use trawl_profile_mapping::calls::OPERATIONS;
 use trawl_profile_mapping::layout::{
-    CLOCK_AT, CLOCK_CYCLES, CLOCK_MONOTONIC, FLAG_MEASURE, FLAG_THREADS, FLAGS_AT, MAGIC, MAGIC_AT,
-    OPERATIONS_AT, REGIONS_AT, REGIONS_MAX, RESOLUTION_AT, VERSION, VERSION_AT,
+    CLOCK_AT, CLOCK_CYCLES, CLOCK_MONOTONIC, FLAG_CLOCK_ONLY, FLAG_MEASURE, FLAG_THREADS, FLAGS_AT,
+    MAGIC, MAGIC_AT, OPERATIONS_AT, REGIONS_AT, REGIONS_MAX, RESOLUTION_AT, VERSION, VERSION_AT,
 };
 use trawl_profile_mapping::{Layout, VARIABLE};
 use trawl_sys::shared_words::SharedWords;
 
+use crate::probe::Extent;
 use crate::{Error, Probe};
 
 /// The dynamic loader's variable for libraries to load first.
@@ -98,12 +99,16 @@ impl Session {
     }
 
     /// Makes the memory with which a program measures the probe.
-    pub(crate) fn to_measure(library: &Path) -> Result<Session, Error> {
+    pub(crate) fn to_measure(library: &Path, extent: Extent) -> Result<Session, Error> {
         let options = Options {
             threads_max: 4,
             ..Options::default()
         };
-        Session::make(library, Unit::Nanoseconds, &options, FLAG_MEASURE)
+        let flags = match extent {
+            Extent::Clock => FLAG_MEASURE | FLAG_CLOCK_ONLY,
+            Extent::Cost => FLAG_MEASURE,
+        };
+        Session::make(library, Unit::Nanoseconds, &options, flags)
     }
 
     fn make(library: &Path, unit: Unit, options: &Options, flags: u64) -> Result<Session, Error> {

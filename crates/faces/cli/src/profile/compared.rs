@@ -11,9 +11,9 @@ use trawl_analysis::select::{Reason, Selected, Selection, of_comparison};
 use trawl_histogram::Profile;
 use trawl_profile::Recording;
 use trawl_report::{Field, Schema, schema};
+use trawl_text::figures::{count, share, time};
 
 use super::report::OPERATION;
-use super::words::{count, percent, time};
 use super::{DiffArgs, open};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -203,12 +203,12 @@ fn said(profile: &Profile, reason: &Reason) -> String {
     let at = |latency: f64| time(profile.unit().seconds(latency));
     let peak = |group: &Group| format!("from {} to {}", at(group.from), at(group.to));
     match reason {
-        Reason::LatencyShare(share) => format!("it has {} of the latency", percent(*share)),
+        Reason::LatencyShare(part) => format!("it has {} of the latency", share(*part)),
         Reason::SlowPeak(peak) => format!(
             "{} of the calls, at about {}, take {} of the latency",
-            percent(peak.operations_share),
+            share(peak.operations_share),
             at(peak.centre),
-            percent(peak.latency_share)
+            share(peak.latency_share)
         ),
         Reason::OnlyFirst => "only the first recording has it".to_owned(),
         Reason::OnlySecond => "only the second recording has it".to_owned(),

@@ -8,12 +8,12 @@ use trawl_histogram::{Capture, json, openmetrics, otlp, text};
 use trawl_pictures::{Picture, Second, Story, Theme};
 use trawl_profile::Recording;
 
-use super::{ExportArgs, open};
+use super::{ExportArgs, open, parquet};
 use crate::exit::Exit;
 use crate::failure::Failure;
 
 /// Pixels for each CSS pixel in a PNG file.
-const SCALE: f64 = 2.0;
+pub(super) const SCALE: f64 = 2.0;
 
 /// A format of other programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -28,6 +28,8 @@ pub(super) enum Format {
     Gnuplot,
     /// JSON, with the timeline
     Json,
+    /// Parquet, with all layers: a row for each slice, operation and bucket
+    Parquet,
     /// The text format of the paper's tools
     Text,
     /// OpenMetrics 1.0, with a bucket for each power of two
@@ -52,6 +54,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
             drawn.map_err(usage)?
         }
         Format::Json => (json::write(capture).map_err(usage)? + "\n").into_bytes(),
+        Format::Parquet => parquet::write(&recording).map_err(usage)?,
         Format::Text => text::write(&capture.profile, 0).into_bytes(),
         Format::Openmetrics => open_metrics(capture, openmetrics::Version::One)?,
         Format::Native => open_metrics(capture, openmetrics::Version::Two)?,
@@ -72,7 +75,7 @@ fn usage(error: impl ToString) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     std::fs::write(path, bytes).map_err(|source| Failure::File {
         action: "write",
         path: path.to_owned(),

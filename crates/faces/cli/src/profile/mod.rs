@@ -1,12 +1,19 @@
 //! `trawl profile`: records latency profiles ([`trawl_profile`]), and shows what the analysis
 //! ([`trawl_analysis`]) finds in them.
 
+mod bars;
 mod compared;
+mod correlated;
 mod export;
 mod layers;
+mod mixed;
+mod parquet;
+mod parts;
 mod recorded;
 mod report;
-mod words;
+mod short;
+mod subject;
+mod watch;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,8 +23,10 @@ use std::time::Duration;
 
 use trawl_analysis::compare::Method;
 use trawl_histogram::{INPUT_BYTES_MAX, Resolution};
-use trawl_profile::{ProfileError, Recording};
+use trawl_profile::{By, ProfileError, Recording, Wanted};
 use trawl_report::Schema;
+
+use subject::{LayerArgs, SubjectArgs};
 
 use crate::beside;
 use crate::commands::{Class, IndexOption, Setting, Spec};
@@ -27,25 +36,29 @@ use crate::forms::{FormArgs, Objects};
 
 const EXAMPLES: &str = "\
 Examples:
-  trawl profile record -- grep -r x /usr          record a command
+  trawl profile -- grep -r x /usr                 show where a command's time goes
+  trawl profile record -- grep -r x /usr          record it
   trawl profile report trawl.profile              show where its time went
   trawl profile record -o b -- grep -r x /usr     record it again
   trawl profile diff trawl.profile b              show what is different
   trawl profile record --all --duration 10s       record the whole machine
+  trawl profile watch --all                       watch the whole machine
 
 A profile counts, for every operation, how many calls took about how long: one
-bucket for each doubling of the latency. Recording needs root, or CAP_BPF and
-CAP_PERFMON; the other commands need no rights.";
+bucket for each doubling of the latency. Recording system calls needs root, or
+CAP_BPF and CAP_PERFMON; the layer user and the other commands need no rights.";
 
 /// The file that is written unless another is named.
 const FILE: &str = "trawl.profile";
 
 // Options of `trawl profile`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct ProfileArgs {
     #[command(subcommand)]
-    action: Action,
+    action: Option<Action>,
+    #[command(flatten)]
+    short: ShortArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -56,6 +69,12 @@ enum Action {
     Report(ReportArgs),
     /// Compare two recordings, and show the operations that differ
     Diff(DiffArgs),
+    /// Show which values of calls go with which latency peak
+    Correlate(CorrelateArgs),
+    /// Show of which operations a recording consists, by phase
+    Mix(MixArgs),
+    /// Show the operations of the last second, again and again
+    Watch(WatchArgs),
     /// Write a recording in the format of another program
     Export(ExportArgs),
     /// List the layers, and what each can see on this machine
@@ -68,33 +87,83 @@ struct RecordArgs {
     /// Write the recording to FILE
     #[arg(short, long, value_name = "FILE", default_value = FILE)]
     output: PathBuf,
-    /// Record this process and everything that it starts from now on
-    #[arg(long, value_name = "PROCESS", conflicts_with_all = ["cgroup", "all", "command"])]
-    pid: Option<u32>,
-    /// Record the processes of the control group DIR
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "command"])]
-    cgroup: Option<PathBuf>,
-    /// Record the whole machine
-    #[arg(long, conflicts_with = "command")]
-    all: bool,
+    #[command(flatten)]
+    subject: SubjectArgs,
+    #[command(flatten)]
+    layers: LayerArgs,
     /// Stop after TIME [default: when the command or process ends, or at an interrupt]
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     duration: Option<Duration>,
     /// Keep a timeline with a slice for each TIME
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     slices: Option<Duration>,
-    /// Use N buckets for each doubling of the latency, 1 to 8
-    #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_resolution)]
-    resolution: Resolution,
-    /// Record only this layer; may be repeated [default: system-calls]
-    #[arg(long, value_name = "NAME")]
-    layer: Vec<String>,
+    /// Tell calls of the layer user apart by WHAT: program or thread
+    #[arg(long, value_name = "WHAT", value_parser = subject::parse_by)]
+    by: Option<By>,
+    /// Record a value of system calls, too: result, size or offset; may be repeated
+    #[arg(long, value_name = "OPERATION:VALUE", value_parser = subject::parse_wanted)]
+    correlate: Vec<Wanted>,
     /// Print no summary
     #[arg(short, long)]
     quiet: bool,
-    /// Record this command
+}
+
+/// Options of `trawl profile -- COMMAND`.
+#[derive(Debug, clap::Args)]
+struct ShortArgs {
+    /// Keep the recording in FILE [default: none is kept]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Record this layer [default: user]
+    #[arg(long, value_name = "NAME")]
+    layer: Option<String>,
+    /// Record this command, and print the report on standard error
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Options of `trawl profile watch`.
+#[derive(Debug, clap::Args)]
+struct WatchArgs {
+    #[command(flatten)]
+    subject: SubjectArgs,
+    #[command(flatten)]
+    layers: LayerArgs,
+    /// Show the calls of the last TIME
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::fresh::parse_time)]
+    interval: Duration,
+    /// Stop after N intervals
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+}
+
+/// Options of `trawl profile correlate`.
+#[derive(Debug, clap::Args)]
+struct CorrelateArgs {
+    /// Show this recording
+    #[arg(value_name = "FILE", default_value = FILE)]
+    file: PathBuf,
+    /// Show these operations, and no others
+    #[arg(long, value_name = "OPERATION")]
+    operation: Vec<String>,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
+}
+
+/// Options of `trawl profile mix`.
+#[derive(Debug, clap::Args)]
+struct MixArgs {
+    /// Show these recordings; each of several is one phase
+    #[arg(value_name = "FILE", default_value = FILE)]
+    files: Vec<PathBuf>,
+    /// Show this layer [default: the first]
+    #[arg(long, value_name = "NAME")]
+    layer: Option<String>,
+    /// Draw the mix into FILE: *.svg or *.png
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
 }
 
 /// Options of `trawl profile report`.
@@ -103,6 +172,9 @@ struct ReportArgs {
     /// Show this recording
     #[arg(value_name = "FILE", default_value = FILE)]
     file: PathBuf,
+    /// Show this layer, or this part of a layer, and no others
+    #[arg(long, value_name = "NAME")]
+    layer: Option<String>,
     /// Show these operations in full, and no others
     #[arg(long, value_name = "OPERATION")]
     operation: Vec<String>,
@@ -170,8 +242,13 @@ impl Spec for ProfileArgs {
     const CLASS: Class = Class::Other;
     const INDEX: IndexOption = IndexOption::None;
     const SEE_ALSO: &'static [&'static str] = &["strace(1)", "perf-trace(1)", "trawl-run(1)"];
-    const REPORTS: &'static [&'static Schema] =
-        &[&report::SCHEMA, &compared::SCHEMA, &layers::SCHEMA];
+    const REPORTS: &'static [&'static Schema] = &[
+        &report::SCHEMA,
+        &compared::SCHEMA,
+        &correlated::SCHEMA,
+        &mixed::SCHEMA,
+        &layers::SCHEMA,
+    ];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         (beside::need_more(&setting)?.profile)(self)
@@ -180,10 +257,16 @@ impl Spec for ProfileArgs {
 
 /// Runs the command; only `trawl-more` contains this.
 pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
-    match &args.action {
+    let Some(action) = &args.action else {
+        return short::run(&args.short);
+    };
+    match action {
         Action::Record(args) => recorded::run(args),
         Action::Report(args) => report::run(args),
         Action::Diff(args) => compared::run(args),
+        Action::Correlate(args) => correlated::run(args),
+        Action::Mix(args) => mixed::run(args),
+        Action::Watch(args) => watch::run(args),
         Action::Export(args) => export::run(args),
         Action::Layers(args) => layers::run(args),
     }
@@ -220,12 +303,17 @@ fn open(path: &Path) -> Result<Recording, Failure> {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(problem)?;
+    let mut file = File::open(path).map_err(problem)?;
+    let unreadable =
+        |error: String| Failure::Usage(format!("cannot read {}: {error}", path.display()));
+    if let Some(recording) = parquet::read(&mut file) {
+        return recording.map_err(unreadable);
+    }
     let mut bytes = Vec::new();
     file.take(INPUT_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(problem)?;
     Recording::read(&bytes)
         .map(Recording::with_times)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
+        .map_err(|error| unreadable(error.to_string()))
 }

@@ -1,109 +1,115 @@
 //! `trawl profile record`.
 
 use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
-use trawl_profile::{Ended, LAYERS, Layer, ProfileError, Recording, Subject, USUAL, Wishes, layer};
+use trawl_histogram::Profile;
+use trawl_profile::detail::{Detail, split_part};
+use trawl_profile::{Ended, ProfileError, Recording, Streams, Subject, Wishes};
 
-use super::{RecordArgs, failed, words};
+use super::subject::Detailed;
+use super::{RecordArgs, failed};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::live;
 use crate::output::say;
+use trawl_text::figures;
 
 /// Records, and writes the file.
 pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
-    let subject = subject(args)?;
+    let subject = args.subject.subject()?;
+    let plain = args.layers.layers()?;
+    let detail = Detail {
+        by: args.by,
+        values: args.correlate.clone(),
+    };
+    let detailed = Detailed::new(&plain, &detail)?;
     let wishes = Wishes {
-        layers: layers(args)?,
-        resolution: args.resolution,
+        layers: detailed.layers(&plain),
+        resolution: args.layers.resolution,
         interval: args.slices,
         duration: args.duration,
+        streams: Streams::Own,
     };
-    live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
-    crate::again::note_begun();
-    let recorded = trawl_profile::record(&subject, &wishes, trawl_sys::signal::interrupted());
-    let (recording, ended) = match recorded {
-        Err(ProfileError::Start { program, source }) => {
-            say(ProfileError::Start {
-                program,
-                source: again(&source),
-            });
-            return Ok(Exit::Command(match source.kind() {
-                std::io::ErrorKind::NotFound => 127,
-                _ => 126,
-            }));
-        }
-        other => other.map_err(failed)?,
+    let (recording, ended) = match record(&subject, &wishes)? {
+        Recorded::Done(recording, ended) => (recording, ended),
+        Recorded::NotStarted(exit) => return Ok(exit),
     };
-    let text = recording.to_json().map_err(failed)?;
-    fs::write(&args.output, text).map_err(|source| Failure::File {
-        action: "write",
-        path: args.output.clone(),
-        source,
-    })?;
-    for loss in &recording.losses {
-        say(format_args!("the recording is incomplete: {loss}"));
-    }
+    write(&args.output, &recording)?;
     if !args.quiet {
         summarize(&recording, args);
     }
-    Ok(match ended {
-        Ended::Command(status) => Exit::Command(code(status)),
-        Ended::Over | Ended::Cancelled if recording.losses.is_empty() => Exit::Complete,
-        Ended::Over | Ended::Cancelled => Exit::Issues,
+    Ok(exit(&recording, &ended))
+}
+
+/// What became of a recording.
+pub(super) enum Recorded {
+    /// It was made.
+    Done(Recording, Ended),
+    /// The command could not be started, as was said.
+    NotStarted(Exit),
+}
+
+/// Records, and says what the recording lacks.
+pub(super) fn record(subject: &Subject, wishes: &Wishes<'_>) -> Result<Recorded, Failure> {
+    live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
+    crate::again::note_begun();
+    let recorded = trawl_profile::record(subject, wishes, trawl_sys::signal::interrupted());
+    let (recording, ended) = match recorded {
+        Err(error @ ProfileError::Start { .. }) => {
+            return Ok(Recorded::NotStarted(not_started(error)));
+        }
+        other => other.map_err(failed)?,
+    };
+    for loss in &recording.losses {
+        say(format_args!("the recording is incomplete: {loss}"));
+    }
+    Ok(Recorded::Done(recording, ended))
+}
+
+/// Says that a command cannot be started; returns the exit code that a shell would return.
+pub(super) fn not_started(error: ProfileError) -> Exit {
+    let code = match &error {
+        ProfileError::Start { source, .. } if source.kind() == ErrorKind::NotFound => 127,
+        _ => 126,
+    };
+    say(error);
+    Exit::Command(code)
+}
+
+/// Writes a recording.
+pub(super) fn write(path: &Path, recording: &Recording) -> Result<(), Failure> {
+    let text = recording.to_json().map_err(failed)?;
+    fs::write(path, text).map_err(|source| Failure::File {
+        action: "write",
+        path: path.to_owned(),
+        source,
     })
 }
 
-fn again(error: &std::io::Error) -> std::io::Error {
-    match error.raw_os_error() {
-        Some(errno) => std::io::Error::from_raw_os_error(errno),
-        None => error.kind().into(),
+/// Returns the command's exit code, or whether the recording is complete.
+pub(super) fn exit(recording: &Recording, ended: &Ended) -> Exit {
+    match ended {
+        Ended::Command(status) => Exit::Command(code(*status)),
+        Ended::Over | Ended::Cancelled => Exit::from_issues(recording.losses.len() as u64),
     }
 }
 
 /// Returns the exit code that a shell would report.
-fn code(status: std::process::ExitStatus) -> u8 {
+pub(super) fn code(status: std::process::ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt;
     let code = status.code();
     let signal = status.signal().map(|signal| 128 + signal);
     u8::try_from(code.or(signal).unwrap_or(1)).unwrap_or(u8::MAX)
 }
 
-fn subject(args: &RecordArgs) -> Result<Subject, Failure> {
-    Ok(match (args.pid, &args.cgroup, args.all) {
-        (Some(process), _, _) => Subject::Process(process),
-        (_, Some(group), _) => Subject::Group(group.clone()),
-        (_, _, true) => Subject::Everything,
-        _ if args.command.is_empty() => {
-            let text = "name what to record: -- COMMAND, --pid, --cgroup or --all";
-            return Err(Failure::Usage(text.into()));
-        }
-        _ => Subject::Command(args.command.clone()),
-    })
-}
-
-/// Returns the layers that were named, or the usual one.
-fn layers(args: &RecordArgs) -> Result<Vec<&'static dyn Layer>, Failure> {
-    if args.layer.is_empty() {
-        return Ok(vec![USUAL]);
-    }
-    let named = |name: &String| {
-        layer::find(name).ok_or_else(|| {
-            let names: Vec<&str> = LAYERS.iter().map(|layer| layer.name()).collect();
-            let names = names.join(", ");
-            Failure::Usage(format!("there is no layer {name}; there are: {names}"))
-        })
-    };
-    args.layer.iter().map(named).collect()
-}
-
 fn summarize(recording: &Recording, args: &RecordArgs) {
-    for capture in &recording.captures {
-        let profile = capture.profile.whole();
+    for profile in layers(recording) {
         let calls = profile.operations().map(|(_, one)| one.counts().entered);
-        let calls = words::count(calls.sum());
+        let calls = figures::count(calls.sum());
         let lasted = profile.duration_ns.map_or(0.0, |ns| ns as f64 / 1e9);
-        let lasted = words::time(lasted);
+        let lasted = figures::time(lasted);
         say(format_args!(
             "{}: {calls} calls in {lasted}, written to {}; see them with: trawl profile report {}",
             profile.layer,
@@ -111,4 +117,11 @@ fn summarize(recording: &Recording, args: &RecordArgs) {
             args.output.display(),
         ));
     }
+}
+
+/// Returns the layers of a recording, without their parts.
+fn layers(recording: &Recording) -> impl Iterator<Item = &Profile> {
+    let profiles = recording.captures.iter();
+    let profiles = profiles.map(|capture| capture.profile.whole());
+    profiles.filter(|profile| split_part(&profile.layer).is_none())
 }

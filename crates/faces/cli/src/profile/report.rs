@@ -7,15 +7,20 @@ use trawl_analysis::peaks::Peak;
 use trawl_analysis::report::{Described, NamedPeak, Options};
 use trawl_histogram::{Histogram, Profile};
 use trawl_profile::Recording;
+use trawl_profile::detail::split_part;
 use trawl_report::{Field, Schema, schema};
+use trawl_text::figures::{count, share, time};
 
-use super::words::{bar, count, percent, time};
-use super::{ReportArgs, open};
+use super::bars::bar;
+use super::{ReportArgs, open, parts};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::rows::{self, Report};
 
-const LAYER: Field = Field::text("layer", "layer at which the latencies were measured");
+pub(super) const LAYER: Field = Field::text(
+    "layer",
+    "layer at which the latencies were measured; `LAYER:PART` for a part of it",
+);
 pub(super) const OPERATION: Field = Field::text("operation", "name of the operation");
 const ENTERED: Field = Field::integer("entered", "calls that began");
 const IN_FLIGHT: Field = Field::integer("in_flight", "calls that had not returned");
@@ -44,26 +49,83 @@ const BAR_WIDTH: usize = 50;
 /// Number of operations that are drawn.
 const DRAWN: usize = 3;
 
+/// What is shown of a recording.
+pub(super) struct Shown<'a> {
+    /// This layer or part of a layer; all layers if `None`.
+    pub(super) layer: Option<&'a str>,
+    /// These operations; all if there are none.
+    pub(super) operations: &'a [String],
+    /// Least share of the total latency, in percent.
+    pub(super) least: f64,
+}
+
+impl Shown<'_> {
+    fn has_layer(&self, profile: &Profile) -> bool {
+        self.layer.is_none_or(|layer| layer == profile.layer)
+    }
+
+    fn has(&self, operation: &str) -> bool {
+        self.operations.is_empty() || self.operations.iter().any(|name| name == operation)
+    }
+}
+
 /// Shows a recording.
 pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let recording = open(&args.file)?;
+    let shown = Shown {
+        layer: args.layer.as_deref(),
+        operations: &args.operation,
+        least: args.least,
+    };
+    check(&recording, &shown)?;
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
     if report.form() == rows::Form::Text {
-        report.put(heading(&recording))?;
-    }
-    let mut found = 0;
-    for capture in &recording.captures {
-        found += layer(&recording, capture.profile.whole(), args, &mut report)?;
+        report.put(text(&recording, &shown))?;
+    } else {
+        for profile in profiles(&recording).filter(|one| shown.has_layer(one)) {
+            fill_layer(&recording, profile, &shown, &mut report)?;
+        }
     }
     rows::finish(report)?;
-    if found == 0 && !args.operation.is_empty() {
-        let names = args.operation.join(", ");
-        return Err(Failure::Usage(format!(
-            "the recording has no operation {names}"
-        )));
-    }
     Ok(Exit::from_issues(recording.losses.len() as u64))
+}
+
+/// Fails if the recording has no layer or operation that is to be shown.
+fn check(recording: &Recording, shown: &Shown<'_>) -> Result<(), Failure> {
+    let usage = |what: String| Err(Failure::Usage(format!("the recording has no {what}")));
+    let mut layers = profiles(recording).filter(|one| shown.has_layer(one));
+    let mut names = profiles(recording)
+        .filter(|one| shown.has_layer(one))
+        .flat_map(|one| one.operations().map(|(name, _)| name));
+    match shown.layer {
+        Some(layer) if layers.next().is_none() => usage(format!("layer {layer}")),
+        _ if !shown.operations.is_empty() && !names.any(|name| shown.has(name)) => {
+            usage(format!("operation {}", shown.operations.join(", ")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn profiles(recording: &Recording) -> impl Iterator<Item = &Profile> {
+    let captures = recording.captures.iter();
+    captures.map(|capture| capture.profile.whole())
+}
+
+/// Returns the recording in words: each layer in full, and its parts as a table.
+pub(super) fn text(recording: &Recording, shown: &Shown<'_>) -> String {
+    let mut text = heading(recording);
+    for profile in profiles(recording).filter(|one| shown.has_layer(one)) {
+        let is_part = split_part(&profile.layer).is_some();
+        if is_part && shown.layer.is_none() {
+            continue;
+        }
+        text += &layer(recording, profile, shown);
+        if shown.operations.is_empty() && !is_part {
+            text += &parts::table(profile, profiles(recording));
+        }
+    }
+    text
 }
 
 fn heading(recording: &Recording) -> String {
@@ -84,41 +146,49 @@ fn heading(recording: &Recording) -> String {
     text
 }
 
-/// Shows the operations of one layer; returns their number.
-fn layer(
-    recording: &Recording,
-    profile: &Profile,
-    args: &ReportArgs,
-    report: &mut Report,
-) -> Result<usize, Failure> {
-    let options = Options {
-        least_share: match args.operation.is_empty() {
-            true => args.least / 100.0,
+/// Returns how the operations of a layer are described.
+fn options(recording: &Recording, profile: &Profile, shown: &Shown<'_>) -> Options {
+    Options {
+        least_share: match shown.operations.is_empty() {
+            true => shown.least / 100.0,
             false => 0.0,
         },
         times: recording.machine.times_in(profile.unit()),
         ..Options::default()
-    };
-    let described = trawl_analysis::report::report(profile.operations(), &options);
-    let is_wanted = |one: &&Described<'_>| {
-        args.operation.is_empty() || args.operation.iter().any(|name| name == one.row.operation)
-    };
-    let wanted: Vec<&Described<'_>> = described.operations.iter().filter(is_wanted).collect();
-    if report.form() == rows::Form::Text {
-        report.put(table(profile, &wanted, described.left_out.operations))?;
-        let drawn = match args.operation.is_empty() {
-            true => DRAWN,
-            false => usize::MAX,
-        };
-        for one in wanted.iter().take(drawn) {
-            report.put(drawing(profile, one))?;
-        }
-        return Ok(wanted.len());
     }
-    for one in &wanted {
+}
+
+/// Returns the operations of one layer: a table, and drawings of those that were named or, if none
+/// were, of the first ones.
+fn layer(recording: &Recording, profile: &Profile, shown: &Shown<'_>) -> String {
+    let options = options(recording, profile, shown);
+    let described = trawl_analysis::report::report(profile.operations(), &options);
+    let operations = described.operations.iter();
+    let wanted = operations.filter(|one| shown.has(one.row.operation));
+    let wanted: Vec<&Described<'_>> = wanted.collect();
+    let drawn = match shown.operations.is_empty() {
+        true => DRAWN,
+        false => usize::MAX,
+    };
+    let drawings = wanted.iter().take(drawn).map(|one| drawing(profile, one));
+    let drawings: String = drawings.collect();
+    table(profile, &wanted, described.left_out.operations) + &drawings
+}
+
+/// Writes the operations of one layer as rows.
+fn fill_layer(
+    recording: &Recording,
+    profile: &Profile,
+    shown: &Shown<'_>,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let options = options(recording, profile, shown);
+    let described = trawl_analysis::report::report(profile.operations(), &options);
+    let operations = described.operations.iter();
+    for one in operations.filter(|one| shown.has(one.row.operation)) {
         report.line(String::new, |row| fill(row, profile, one))?;
     }
-    Ok(wanted.len())
+    Ok(())
 }
 
 /// Returns the table of §3.1.1: operations by total latency, with the part of each.
@@ -144,7 +214,7 @@ fn table(profile: &Profile, wanted: &[&Described<'_>], left_out: usize) -> Strin
             trawl_text::words::shown(row.operation.as_bytes()),
             count(row.histogram.counts().entered),
             time(seconds(row.latency)),
-            percent(row.latency_share),
+            share(row.latency_share),
             time(seconds(mean)),
             peaks.join(", ")
         );
@@ -160,7 +230,7 @@ fn table(profile: &Profile, wanted: &[&Described<'_>], left_out: usize) -> Strin
 
 fn centre(profile: &Profile, peak: &Peak) -> String {
     let centre = profile.unit().seconds(peak.centre);
-    format!("{} ({})", time(centre), percent(peak.operations_share))
+    format!("{} ({})", time(centre), share(peak.operations_share))
 }
 
 /// Draws a histogram, and says what its peaks are.
@@ -207,8 +277,8 @@ fn explained(profile: &Profile, named: &NamedPeak) -> String {
         "{} to {}: {} of the calls, {} of their latency",
         time(seconds(peak.from)),
         time(seconds(peak.to)),
-        percent(peak.operations_share),
-        percent(peak.latency_share)
+        share(peak.operations_share),
+        share(peak.latency_share)
     );
     if let Some(near) = named.near.first() {
         let name = trawl_text::words::shown(near.name.as_bytes());

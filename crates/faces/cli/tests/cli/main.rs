@@ -34,6 +34,7 @@ mod own_profile;
 mod pack;
 mod power_cut;
 mod profile;
+mod profile_detail;
 mod recovery;
 mod remote;
 mod revoked;

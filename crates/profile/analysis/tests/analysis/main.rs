@@ -2,6 +2,7 @@
 //! and labelled pairs.
 
 mod compare;
+mod correlation;
 mod labelled;
 mod layers;
 mod methods;

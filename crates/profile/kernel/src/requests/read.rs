@@ -55,7 +55,7 @@ pub(crate) fn read(
     let firsts = PROGRAMS
         .into_iter()
         .filter(|(name, _)| !name.ends_with("_missed"));
-    let missed = missed(programs, &firsts.collect::<Vec<_>>())?;
+    let missed = missed(programs, firsts)?;
     let [_, _, overflowed, caught] = state(programs)?;
     let mut reading = BlockReading {
         profile: Profile::new(Unit::Nanoseconds, resolution),

@@ -7,8 +7,8 @@
 use trawl_histogram::{Histogram, Profile, Resolution, Unit};
 
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, Item, Mark, Picture, Rect, Shape, Style};
+use trawl_text::figures;
 
 /// How buckets relate to times.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,7 +48,7 @@ impl Scale {
             _ => self.begin(bucket).exp2(),
         };
         let end = self.begin(bucket + 1).exp2();
-        format!("{} to {}", numbers::time(begin), numbers::time(end))
+        format!("{} to {}", figures::time(begin), figures::time(end))
     }
 }
 
@@ -166,9 +166,9 @@ fn tick(exponent: i32) -> String {
     match exponent {
         1.. => {
             let seconds = 10_u64.checked_pow(exponent.unsigned_abs());
-            format!("{} s", numbers::count(seconds.unwrap_or(u64::MAX)))
+            format!("{} s", figures::count(seconds.unwrap_or(u64::MAX)))
         }
-        -9..=0 => numbers::time(10_f64.powi(exponent)),
+        -9..=0 => figures::time(10_f64.powi(exponent)),
         _ => format!("10^{exponent} s"),
     }
 }
@@ -212,7 +212,7 @@ impl Heights {
             let count = 10_f64.powi(exponent) as u64;
             let y = area.bottom() - self.share(count) * area.height;
             picture.line((area.left, y), (area.right(), y), Ink::Grid);
-            let label = numbers::power(exponent);
+            let label = figures::power(exponent);
             let at = (area.left - 6.0, y + 4.0);
             picture.text(at, &label, Style::AXIS.at(Anchor::End));
         }
@@ -287,20 +287,20 @@ fn tip(scale: Scale, bucket: usize, count: u64, all: f64) -> String {
     format!(
         "{}: {} ({}), together about {}; bucket {bucket}",
         scale.range(bucket),
-        numbers::calls(count),
-        numbers::share(count as f64 / all.max(1.0)),
-        numbers::time(count as f64 * scale.mean(bucket)),
+        figures::calls(count),
+        figures::share(count as f64 / all.max(1.0)),
+        figures::time(count as f64 * scale.mean(bucket)),
     )
 }
 
 /// Returns "27,408 calls".
 pub(crate) fn calls(histogram: &Histogram) -> String {
-    numbers::calls(u64::try_from(histogram.recorded()).unwrap_or(u64::MAX))
+    figures::calls(u64::try_from(histogram.recorded()).unwrap_or(u64::MAX))
 }
 
 /// Returns the total latency of a histogram, in words.
 pub(crate) fn total(histogram: &Histogram, scale: Scale) -> String {
-    numbers::time(scale.unit.seconds(histogram.counts().total as f64))
+    figures::time(scale.unit.seconds(histogram.counts().total as f64))
 }
 
 /// Returns the operations that were called, greatest total latency first.

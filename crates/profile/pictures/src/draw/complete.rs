@@ -6,8 +6,8 @@ use trawl_histogram::{Histogram, Profile};
 
 use super::chart::{Axis, Chart, Heights, Scale, called, calls, layer, total};
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{HEADING, Picture, Rect, Style, fit};
+use trawl_text::figures;
 
 /// The most operations that the picture shows; it says how many it leaves out.
 const SHOWN_MOST: usize = 40;
@@ -69,7 +69,7 @@ fn operation(
 ) {
     chart.heights.grid(picture, &chart.area);
     picture.open(name);
-    let share = numbers::share(one.counts().total as f64 / latency.max(1.0));
+    let share = figures::share(one.counts().total as f64 / latency.max(1.0));
     let lines = [calls(one), format!("{} · {share}", total(one, scale))];
     names(picture, &chart.area, name, &lines);
     chart.bars(picture, scale, one.buckets(), Ink::First);
@@ -102,7 +102,7 @@ fn left_out(picture: &mut Picture, rest: &[(&str, &Histogram)], bottom: f64) {
     if rest.is_empty() {
         return;
     }
-    let text = format!("{} more operations", numbers::count(rest.len() as u64));
+    let text = format!("{} more operations", figures::count(rest.len() as u64));
     let style = Style::AXIS.at(Style::NAME.anchor);
     picture.text((LEFT + PLOT + 14.0, bottom + 14.0), &text, style);
 }

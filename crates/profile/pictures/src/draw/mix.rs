@@ -8,8 +8,8 @@ use trawl_analysis::mix::{Mix, Part};
 use trawl_histogram::Unit;
 
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, HEADING, Item, Mark, Picture, Rect, Shape, Style, fit};
+use trawl_text::figures;
 
 /// The most operations for each phase.
 const SHOWN_MOST: usize = 16;
@@ -69,7 +69,7 @@ fn row(picture: &mut Picture, part: &Part, most: &Most, unit: Unit, top: f64) {
     let name = fit(&part.operation, 12.0, NAMES - 26.0);
     let style = Style::AXIS.at(Anchor::End).in_ink(Ink::Text);
     picture.text((NAMES - 8.0, top + 14.0), &name, style);
-    let calls = numbers::count(part.operations);
+    let calls = figures::count(part.operations);
     let share = part.operations as f64 / most.calls;
     bar(
         picture,
@@ -78,7 +78,7 @@ fn row(picture: &mut Picture, part: &Part, most: &Most, unit: Unit, top: f64) {
         (&calls, part.operations),
         Ink::First,
     );
-    let latency = numbers::time(unit.seconds(part.latency));
+    let latency = figures::time(unit.seconds(part.latency));
     let share = part.latency / most.latency;
     bar(
         picture,

@@ -10,8 +10,8 @@ use trawl_histogram::{Histogram, Profile};
 use super::chart::{Axis, Chart, Heights, Scale, calls, filled, layer, total};
 use crate::Error;
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, HEADING, Item, Mark, Picture, Rect, Shape, Style, Weight, fit};
+use trawl_text::figures;
 
 const LEFT: f64 = 60.0;
 const PLOT: f64 = 720.0;
@@ -121,7 +121,7 @@ fn characteristic(
         names.push(format!(
             "{letter}: {}, {}",
             time.name,
-            numbers::time(seconds)
+            figures::time(seconds)
         ));
     }
     names
@@ -139,7 +139,7 @@ fn rings(picture: &mut Picture, chart: &Chart, scale: Scale, one: &Histogram) {
     let y = |log: f64| area.bottom() - (log - least) / (most - least) * area.height;
     let style = Style::AXIS.at(Anchor::Start).in_ink(Ink::Second);
     for exponent in (least as i32..=most as i32).filter(|one| one.rem_euclid(3) == 0) {
-        let label = numbers::time(10_f64.powi(exponent));
+        let label = figures::time(10_f64.powi(exponent));
         picture.text(
             (area.right() + 6.0, y(f64::from(exponent)) + 4.0),
             &label,
@@ -161,8 +161,8 @@ fn rings(picture: &mut Picture, chart: &Chart, scale: Scale, one: &Histogram) {
         let tip = format!(
             "{}: all {} together took about {}",
             scale.range(*bucket),
-            numbers::calls(*count),
-            numbers::time(*sum)
+            figures::calls(*count),
+            figures::time(*sum)
         );
         let shape = Shape::Ring { x, y, radius: 3.5 };
         let mark = Mark {

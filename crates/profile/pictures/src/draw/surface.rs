@@ -10,11 +10,11 @@ use trawl_histogram::Sliced;
 
 use super::Measure;
 use super::chart::{Scale, filled, layer};
-use super::timeline::{Rows, heat, value};
+use super::timeline::{Rows, called, heat, in_words, range, value};
 use crate::Error;
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, HEADING, Item, Picture, Style};
+use trawl_text::figures;
 
 /// The most rows: more slices are joined in equal groups.
 const ROWS_MOST: usize = 40;
@@ -82,11 +82,7 @@ impl Stage {
 /// The profile has no call of the operation.
 pub fn surface(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Picture, Error> {
     let profile = sliced.whole();
-    let missing = || Error::Operation(operation.to_owned());
-    let one = profile
-        .get(operation)
-        .filter(|one| !one.buckets().is_empty());
-    let one = one.ok_or_else(missing)?;
+    let one = called(profile, operation)?;
     let scale = Scale::of(profile);
     let rows = Rows::new(sliced, operation, ROWS_MOST);
     let first = filled(one.buckets()).next().map_or(0, |(bucket, _)| bucket);
@@ -112,32 +108,20 @@ pub fn surface(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pic
 }
 
 fn columns(picture: &mut Picture, stage: &Stage, scale: Scale, rows: &Rows, measure: Measure) {
-    let values = |(_, buckets): &(usize, Vec<u64>)| -> Vec<(usize, f64)> {
-        let cells = filled(buckets);
-        cells
-            .map(|(at, count)| (at, value(measure, scale, at, count)))
-            .collect()
-    };
-    let all: Vec<Vec<(usize, f64)>> = rows.rows.iter().map(values).collect();
-    let cells = || all.iter().flatten().map(|(_, value)| *value);
-    let (least, most) = (
-        cells().fold(f64::INFINITY, f64::min),
-        cells().fold(0.0, f64::max),
-    );
+    let (least, most) = range(rows, scale, measure);
     let share = |value: f64| match measure {
         Measure::Calls => (value.log10() + 0.3) / (most.max(10.0).log10() + 0.3),
         Measure::Latency => value / most,
     };
-    for (row, cells) in all.iter().enumerate().rev() {
-        for (bucket, value) in cells.iter().rev() {
-            let ink = heat(*value, (least, most));
-            stage.column(picture, *bucket, row, share(*value) * HEIGHT, ink);
+    for (row, (_, buckets)) in rows.rows.iter().enumerate().rev() {
+        let cells: Vec<(usize, u64)> = filled(buckets).collect();
+        for (bucket, count) in cells.into_iter().rev() {
+            let value = value(measure, scale, bucket, count);
+            let ink = heat(value, (least, most));
+            stage.column(picture, bucket, row, share(value) * HEIGHT, ink);
         }
     }
-    let name = match measure {
-        Measure::Calls => numbers::calls(most as u64),
-        Measure::Latency => numbers::time(most),
-    };
+    let name = in_words(measure, most);
     let style = Style::AXIS.at(Anchor::Start);
     let text = format!("highest column: {name}");
     picture.text((16.0, HEADING + 16.0), &text, style);
@@ -152,7 +136,7 @@ fn floor(picture: &mut Picture, stage: &Stage, scale: Scale, rows: &Rows) {
         let at = bucket as f64;
         picture.line(stage.at(at, 0.0, 0.0), stage.at(at, depth, 0.0), Ink::Grid);
         let (x, y) = stage.at(at, 0.0, 0.0);
-        let label = numbers::time(scale.begin(bucket).exp2());
+        let label = figures::time(scale.begin(bucket).exp2());
         picture.text((x + 4.0, y + 18.0), &label, Style::AXIS.at(Anchor::Start));
     }
     let step = stage.rows.div_ceil(6).max(1);

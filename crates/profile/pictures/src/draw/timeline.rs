@@ -4,14 +4,14 @@
 //! timeline comparisons, we have also shown the same profiles from a different angle (top view)."
 //! (§7.3, Figure 7.12)
 
-use trawl_histogram::Sliced;
+use trawl_histogram::{Histogram, Profile, Sliced};
 
 use super::Measure;
 use super::chart::{Axis, Scale, filled, layer};
 use crate::Error;
 use crate::ink::Ink;
-use crate::numbers;
 use crate::picture::{Anchor, HEADING, Item, Mark, Picture, Rect, Shape, Style};
+use trawl_text::figures;
 
 /// The most rows: more slices are joined in equal groups.
 const ROWS_MOST: usize = 96;
@@ -55,7 +55,7 @@ impl Rows {
     /// Returns when a row begins: "2.5 s", or "slice 3" if the length of slices is unknown.
     pub(crate) fn when(&self, row: usize) -> String {
         match self.seconds {
-            Some(seconds) => numbers::time(row as f64 * seconds),
+            Some(seconds) => figures::time(row as f64 * seconds),
             None => format!("slice {}", row * self.together + 1),
         }
     }
@@ -77,17 +77,28 @@ pub(crate) fn heat(value: f64, (least, most): (f64, f64)) -> Ink {
     Ink::Heat((share.clamp(0.0, 1.0) * last).round() as u8)
 }
 
+/// Returns the histogram of an operation that has calls.
+pub(crate) fn called<'p>(profile: &'p Profile, operation: &str) -> Result<&'p Histogram, Error> {
+    let one = profile.get(operation);
+    let one = one.filter(|one| !one.buckets().is_empty());
+    one.ok_or_else(|| Error::Operation(operation.to_owned()))
+}
+
+/// Returns what a picture shows of a bucket, in words.
+pub(crate) fn in_words(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::Calls => figures::calls(value as u64),
+        Measure::Latency => figures::time(value),
+    }
+}
+
 /// Draws one operation over time as a heat map.
 ///
 /// # Errors
 /// The profile has no call of the operation.
 pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Picture, Error> {
     let profile = sliced.whole();
-    let missing = || Error::Operation(operation.to_owned());
-    let one = profile
-        .get(operation)
-        .filter(|one| !one.buckets().is_empty());
-    let one = one.ok_or_else(missing)?;
+    let one = called(profile, operation)?;
     let scale = Scale::of(profile);
     let rows = Rows::new(sliced, operation, ROWS_MOST);
     let title = match measure {
@@ -126,7 +137,7 @@ pub fn timeline(sliced: &Sliced, operation: &str, measure: Measure) -> Result<Pi
 }
 
 /// Returns the least and the greatest value of all buckets.
-fn range(rows: &Rows, scale: Scale, measure: Measure) -> (f64, f64) {
+pub(crate) fn range(rows: &Rows, scale: Scale, measure: Measure) -> (f64, f64) {
     let cells = rows.rows.iter().flat_map(|(_, buckets)| filled(buckets));
     let values = cells.map(|(bucket, count)| value(measure, scale, bucket, count));
     values.fold((f64::INFINITY, 0.0), |(least, most), one| {
@@ -153,9 +164,9 @@ fn row(
         let tip = format!(
             "from {}: {} of {}, together about {}; bucket {bucket}",
             rows.when(at),
-            numbers::calls(count),
+            figures::calls(count),
             scale.range(bucket),
-            numbers::time(count as f64 * scale.mean(bucket)),
+            figures::time(count as f64 * scale.mean(bucket)),
         );
         picture.items.push(Item::Mark {
             shape: Shape::Bar(cell),
@@ -190,10 +201,7 @@ fn elapsed(picture: &mut Picture, rows: &Rows, area: &Rect, height: f64) {
 
 /// Draws the ramp with the values at its ends.
 fn legend(picture: &mut Picture, measure: Measure, (least, most): (f64, f64), top: f64) {
-    let name = |value: f64| match measure {
-        Measure::Calls => numbers::calls(value as u64),
-        Measure::Latency => numbers::time(value),
-    };
+    let name = |value: f64| in_words(measure, value);
     let middle = LEFT + PLOT / 2.0;
     let left = middle - 9.0 * 14.0;
     for step in 0..Ink::STEPS {

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::sections::Subject;
 use crate::draw::chart::filled;
 use crate::draw::timeline::Rows;
-use crate::numbers;
 use crate::picture::clean;
+use trawl_text::figures;
 
 /// The most rows: more slices are joined in equal groups.
 const ROWS_MOST: usize = 60;
@@ -39,7 +39,7 @@ fn buckets(subject: &Subject<'_>) -> Vec<Value> {
         return Vec::new();
     };
     let one = |bucket: usize| {
-        let begin = numbers::time(scale.begin(bucket).exp2());
+        let begin = figures::time(scale.begin(bucket).exp2());
         json!([scale.mean(bucket), scale.range(bucket), begin])
     };
     (0..=subject.last_bucket()).map(one).collect()

@@ -15,7 +15,8 @@ use crate::draw::chart::{Scale, called, calls, filled, layer, total};
 use crate::picture::Picture;
 use crate::story::Story;
 use crate::svg::{self, Home};
-use crate::{Measure, numbers, words};
+use crate::{Measure, words};
+use trawl_text::figures;
 
 /// The most operations that get a section of their own.
 const SECTIONS_MOST: usize = 16;
@@ -169,12 +170,12 @@ impl<'a> Subject<'a> {
         };
         let mean = one
             .mean()
-            .map(|mean| numbers::time(scale.unit.seconds(mean)));
+            .map(|mean| figures::time(scale.unit.seconds(mean)));
         vec![
             link,
-            numbers::count(u64::try_from(one.recorded()).unwrap_or(u64::MAX)),
+            figures::count(u64::try_from(one.recorded()).unwrap_or(u64::MAX)),
             total(one, scale),
-            numbers::share(one.counts().total as f64 / latency.max(1.0)),
+            figures::share(one.counts().total as f64 / latency.max(1.0)),
             mean.unwrap_or_default(),
             self.summary(profile, one),
         ]
@@ -270,8 +271,8 @@ impl<'a> Subject<'a> {
                 let when = match seconds {
                     Some(one) => format!(
                         "Phase from {} to {}",
-                        numbers::time(from as f64 * one),
-                        numbers::time(to as f64 * one)
+                        figures::time(from as f64 * one),
+                        figures::time(to as f64 * one)
                     ),
                     None => format!("Phase of slices {} to {to}", from + 1),
                 };
@@ -390,8 +391,8 @@ fn values(out: &mut String, one: &Histogram, scale: Scale) {
             vec![
                 bucket.to_string(),
                 scale.range(bucket),
-                numbers::count(count),
-                numbers::time(sum),
+                figures::count(count),
+                figures::time(sum),
             ]
         })
         .collect();
@@ -414,13 +415,13 @@ fn facts(profile: &Profile) -> String {
     }
     parts.push(format!("layer {}", name(layer(profile))));
     parts.push(format!("{} operations", all.len()));
-    parts.push(numbers::calls(u64::try_from(calls).unwrap_or(u64::MAX)));
+    parts.push(figures::calls(u64::try_from(calls).unwrap_or(u64::MAX)));
     parts.push(format!(
         "{} in all",
-        numbers::time(profile.unit().seconds(latency))
+        figures::time(profile.unit().seconds(latency))
     ));
     if let Some(ns) = profile.duration_ns {
-        parts.push(format!("recorded for {}", numbers::time(ns as f64 / 1e9)));
+        parts.push(format!("recorded for {}", figures::time(ns as f64 / 1e9)));
     }
     if let Unit::Cycles { frequency_hz } = profile.unit() {
         parts.push(format!(

@@ -126,3 +126,16 @@ fn other_preloaded_libraries_stay() {
     );
     assert_eq!(both, format!("{}:libother.so", alone.display()).as_str());
 }
+
+#[test]
+fn the_clock_alone_is_measured_alike() {
+    let library = site::library();
+    let whole = site::probe();
+    let clock = trawl_user_profile::probe::clock(&library).expect("programs can be profiled");
+    assert_eq!(clock.cost_ns, 0.0);
+    assert_eq!(clock.frequency_hz.is_some(), whole.frequency_hz.is_some());
+    if let (Some(one), Some(other)) = (clock.frequency_hz, whole.frequency_hz) {
+        let apart = one.get().abs_diff(other.get()) as f64 / other.get() as f64;
+        assert!(apart < 0.001, "{one} and {other} Hz");
+    }
+}

@@ -1,7 +1,9 @@
-//! Numbers as people read them: times, counts and shares.
+//! Figures as people read them: times, counts and shares.
+
+use crate::words::grouped;
 
 /// Returns a time with three digits and its unit: "1.54 µs", "4 ms", "3 min".
-pub(crate) fn time(seconds: f64) -> String {
+pub fn time(seconds: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
     let minutes = seconds / 60.0;
     if !seconds.is_finite() {
@@ -30,31 +32,20 @@ fn digits(number: f64) -> String {
         0.0995.. => 2,
         _ => 3,
     };
-    let text = format!("{number:.decimals$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => group(&text),
+    if decimals == 0 {
+        return grouped(number.round() as u64);
     }
+    let text = format!("{number:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Returns a count with all its digits, in groups of three: "1,234,567".
-pub(crate) fn count(number: u64) -> String {
-    group(&number.to_string())
-}
-
-fn group(digits: &str) -> String {
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+pub fn count(number: u64) -> String {
+    grouped(number)
 }
 
 /// Returns a power of ten as the label of an axis: "1", "100", "10 k", "1 M".
-pub(crate) fn power(exponent: i32) -> String {
+pub fn power(exponent: i32) -> String {
     const PREFIXES: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
     let at = usize::try_from(exponent / 3).unwrap_or(0);
     let zeros = usize::try_from(exponent % 3).unwrap_or(0);
@@ -63,7 +54,7 @@ pub(crate) fn power(exponent: i32) -> String {
 }
 
 /// Returns a share of a whole in percent: "83 %", "0.4 %", "under 0.1 %".
-pub(crate) fn share(share: f64) -> String {
+pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         99.5.. if share < 1.0 => "over 99 %".to_owned(),
@@ -75,7 +66,7 @@ pub(crate) fn share(share: f64) -> String {
 }
 
 /// Returns "1 call" or "1,234 calls".
-pub(crate) fn calls(number: u64) -> String {
+pub fn calls(number: u64) -> String {
     match number {
         1 => "1 call".to_owned(),
         _ => format!("{} calls", count(number)),

@@ -1,0 +1,50 @@
+//! `trawl profile -- COMMAND`: records a command, and prints the report at once.
+
+use trawl_histogram::Resolution;
+use trawl_profile::{Streams, Subject, Wishes};
+
+use super::recorded::{self, Recorded};
+use super::report::{self, Shown};
+use super::{ShortArgs, subject};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::tell;
+
+/// The layer that is recorded unless another is named: it needs no rights.
+const LAYER: &str = "user";
+
+/// Operations with less than this share of the total latency are left out, in percent.
+const LEAST: f64 = 0.1;
+
+/// Records, and prints the report on standard error: standard output is the command's.
+pub(super) fn run(args: &ShortArgs) -> Result<Exit, Failure> {
+    if args.command.is_empty() {
+        let text = "name a command: trawl profile -- COMMAND, or see trawl profile --help";
+        return Err(Failure::Usage(text.into()));
+    }
+    let layer = subject::named(args.layer.as_deref().unwrap_or(LAYER))?;
+    let wishes = Wishes {
+        layers: vec![layer],
+        resolution: Resolution::ONE,
+        interval: None,
+        duration: None,
+        streams: Streams::Own,
+    };
+    let subject = Subject::Command(args.command.clone());
+    let (recording, ended) = match recorded::record(&subject, &wishes)? {
+        Recorded::Done(recording, ended) => (recording, ended),
+        Recorded::NotStarted(exit) => return Ok(exit),
+    };
+    if let Some(path) = &args.output {
+        recorded::write(path, &recording)?;
+    }
+    let shown = Shown {
+        layer: None,
+        operations: &[],
+        least: LEAST,
+    };
+    for line in report::text(&recording, &shown).lines() {
+        tell(line);
+    }
+    Ok(recorded::exit(&recording, &ended))
+}

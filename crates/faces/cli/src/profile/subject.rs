@@ -1,0 +1,111 @@
+//! What a command records, and how: the options that `record`, `watch` and the short form share.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use trawl_histogram::Resolution;
+use trawl_profile::detail::Detail;
+use trawl_profile::{By, LAYERS, Layer, Subject, USUAL, Wanted, layer};
+
+use super::failed;
+use crate::failure::Failure;
+
+/// Options that name processes.
+#[derive(Debug, clap::Args)]
+pub(super) struct SubjectArgs {
+    /// Record this process and everything that it starts from now on
+    #[arg(long, value_name = "PROCESS", conflicts_with_all = ["cgroup", "all", "command"])]
+    pid: Option<u32>,
+    /// Record the processes of the control group DIR
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["all", "command"])]
+    cgroup: Option<PathBuf>,
+    /// Record the whole machine
+    #[arg(long, conflicts_with = "command")]
+    all: bool,
+    /// Record this command
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Options that name layers and what they record.
+#[derive(Debug, clap::Args)]
+pub(super) struct LayerArgs {
+    /// Use N buckets for each doubling of the latency, 1 to 8
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = super::parse_resolution)]
+    pub(super) resolution: Resolution,
+    /// Record only this layer; may be repeated [default: system-calls]
+    #[arg(long, value_name = "NAME")]
+    layer: Vec<String>,
+}
+
+impl SubjectArgs {
+    /// Returns what is recorded.
+    pub(super) fn subject(&self) -> Result<Subject, Failure> {
+        Ok(match (self.pid, &self.cgroup, self.all) {
+            (Some(process), _, _) => Subject::Process(process),
+            (_, Some(group), _) => Subject::Group(group.clone()),
+            (_, _, true) => Subject::Everything,
+            _ if self.command.is_empty() => {
+                let text = "name what to record: -- COMMAND, --pid, --cgroup or --all";
+                return Err(Failure::Usage(text.into()));
+            }
+            _ => Subject::Command(self.command.clone()),
+        })
+    }
+}
+
+impl LayerArgs {
+    /// Returns the layers that were named, or the usual one.
+    pub(super) fn layers(&self) -> Result<Vec<&'static dyn Layer>, Failure> {
+        if self.layer.is_empty() {
+            return Ok(vec![USUAL]);
+        }
+        self.layer.iter().map(|name| named(name)).collect()
+    }
+}
+
+/// Returns the layer of this name.
+pub(super) fn named(name: &str) -> Result<&'static dyn Layer, Failure> {
+    layer::find(name).ok_or_else(|| {
+        let names: Vec<&str> = LAYERS.iter().map(|layer| layer.name()).collect();
+        let names = names.join(", ");
+        Failure::Usage(format!("there is no layer {name}; there are: {names}"))
+    })
+}
+
+/// Layers that record in more detail.
+pub(super) struct Detailed(Vec<Box<dyn Layer>>);
+
+impl Detailed {
+    /// Asks each layer to record in this detail; an empty detail needs no other layers.
+    pub(super) fn new(layers: &[&dyn Layer], detail: &Detail) -> Result<Detailed, Failure> {
+        if detail.is_none() {
+            return Ok(Detailed(Vec::new()));
+        }
+        let finer = layers.iter().map(|layer| layer.in_detail(detail));
+        let finer: Result<_, _> = finer.collect();
+        finer.map(Detailed).map_err(failed)
+    }
+
+    /// Returns the layers to record: those in detail, or the plain ones.
+    pub(super) fn layers<'l>(&'l self, plain: &[&'l dyn Layer]) -> Vec<&'l dyn Layer> {
+        match self.0.is_empty() {
+            true => plain.to_vec(),
+            false => self.0.iter().map(|layer| &**layer).collect(),
+        }
+    }
+}
+
+pub(super) fn parse_by(text: &str) -> Result<By, String> {
+    By::ALL
+        .into_iter()
+        .find(|by| by.name() == text)
+        .ok_or_else(|| {
+            let names = By::ALL.map(By::name).join(", ");
+            format!("calls are told apart by {names}")
+        })
+}
+
+pub(super) fn parse_wanted(text: &str) -> Result<Wanted, String> {
+    text.parse()
+}
