@@ -8,6 +8,7 @@ use trawl_histogram::{Profile, Resolution};
 use trawl_kernel_profile::{Filter, SystemCalls};
 
 use crate::error::ProfileError;
+use crate::stackable::STACKABLE;
 use crate::user::UserLayer;
 
 /// A layer that was attached, and counts.
@@ -17,6 +18,9 @@ pub trait Attached: fmt::Debug {
     /// # Errors
     /// Fails if the counts cannot be read, or contradict themselves.
     fn read(&mut self) -> Result<Reading, ProfileError>;
+
+    /// Waits a moment for what follows the end of a subject, before the last reading.
+    fn settle(&mut self) {}
 }
 
 /// What a layer has counted.
@@ -74,7 +78,7 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS];
+pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS, &STACKABLE];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;

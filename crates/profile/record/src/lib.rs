@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`layer`] | the layers, and what each can see on this machine |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
+//! | [`stackable`] | the layer of a directory, for a command and for a mount |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
@@ -19,6 +20,7 @@ mod error;
 pub mod layer;
 pub mod recording;
 pub mod run;
+pub mod stackable;
 pub mod times;
 mod user;
 
@@ -26,3 +28,5 @@ pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::Recording;
 pub use run::{Ended, Subject, Wishes, record};
+pub use stackable::{Mounting, record_mount};
+pub use trawl_stackable::{Data, Options as StackableOptions, Visible};

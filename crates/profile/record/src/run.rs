@@ -153,6 +153,7 @@ impl Run {
             let until = [next, wishes.duration].into_iter().flatten().min();
             let wait = until.map_or(LOOK_AGAIN, |until| LOOK_AGAIN.min(until.saturating_sub(at)));
             if self.has_ended(wait) {
+                self.tracks.iter_mut().for_each(|one| one.attached.settle());
                 self.slice()?;
                 return Ok(self.leave(false));
             }
@@ -207,18 +208,25 @@ impl Run {
             captures: Vec::new(),
         };
         for track in self.tracks {
-            let sliced = track.slicer.finish()?;
             recording.losses.extend(track.losses);
-            let mut capture = Capture::from(sliced);
-            if wishes.interval.is_none() {
-                capture = Capture::from(capture.profile.into_whole());
-            }
-            recording
-                .captures
-                .push(titled(capture, &recording.subject)?);
+            let capture = recorded(track.slicer, wishes.interval, &recording.subject)?;
+            recording.captures.push(capture);
         }
         Ok(recording)
     }
+}
+
+/// Returns what a layer recorded; without an interval, as one slice.
+pub(crate) fn recorded(
+    slicer: Slicer,
+    interval: Option<Duration>,
+    title: &str,
+) -> Result<Capture, ProfileError> {
+    let mut capture = Capture::from(slicer.finish()?);
+    if interval.is_none() {
+        capture = Capture::from(capture.profile.into_whole());
+    }
+    titled(capture, title)
 }
 
 /// Returns the capture with a title.

@@ -4,6 +4,7 @@
 mod compared;
 mod export;
 mod layers;
+mod mounted;
 mod recorded;
 mod report;
 mod words;
@@ -51,6 +52,8 @@ pub(crate) struct ProfileArgs {
 enum Action {
     /// Record a command, a process, a control group or the whole machine
     Record(RecordArgs),
+    /// Mount a directory at another place, and record what its users do there
+    Mount(MountArgs),
     /// Show the operations of a recording, the greatest total latency first
     Report(ReportArgs),
     /// Compare two recordings, and show the operations that differ
@@ -88,12 +91,59 @@ struct RecordArgs {
     /// Record only this layer; may be repeated [default: system-calls]
     #[arg(long, value_name = "NAME")]
     layer: Vec<String>,
+    /// Record the file system below DIR, by the layer stackable
+    #[arg(long, value_name = "DIR", requires = "command")]
+    mount: Option<PathBuf>,
+    #[command(flatten)]
+    stacking: StackingArgs,
     /// Print no summary
     #[arg(short, long)]
     quiet: bool,
     /// Record this command
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// Options of the layer stackable.
+#[derive(Debug, clap::Args)]
+struct StackingArgs {
+    /// Let the kernel use names and attributes for TIME without asking again [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    cache: Option<Duration>,
+    /// Let the kernel pass on data itself, and record no reads and writes
+    #[arg(long)]
+    passthrough: bool,
+}
+
+/// Options of `trawl profile mount`.
+#[derive(Debug, clap::Args)]
+struct MountArgs {
+    /// Mount this directory
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+    /// Mount it on this directory
+    #[arg(value_name = "MOUNTPOINT")]
+    point: PathBuf,
+    /// Write the recording to FILE
+    #[arg(short, long, value_name = "FILE", default_value = FILE)]
+    output: PathBuf,
+    /// Let all users use the mount, each with their own permissions (root only)
+    #[arg(long)]
+    all_users: bool,
+    /// Stop after TIME [default: when it is unmounted, or at an interrupt]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    duration: Option<Duration>,
+    /// Keep a timeline with a slice for each TIME
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    slices: Option<Duration>,
+    /// Use N buckets for each doubling of the latency, 1 to 8
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_resolution)]
+    resolution: Resolution,
+    #[command(flatten)]
+    stacking: StackingArgs,
+    /// Print no summary
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 /// Options of `trawl profile report`.
@@ -175,6 +225,7 @@ impl Spec for ProfileArgs {
     fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
         match &self.action {
             Action::Record(args) => recorded::run(args),
+            Action::Mount(args) => mounted::run(args),
             Action::Report(args) => report::run(args),
             Action::Diff(args) => compared::run(args),
             Action::Export(args) => export::run(args),

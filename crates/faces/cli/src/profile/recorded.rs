@@ -1,8 +1,11 @@
 //! `trawl profile record`.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
-use trawl_profile::{Ended, LAYERS, Layer, ProfileError, Recording, Subject, USUAL, Wishes, layer};
+use trawl_profile::{
+    Ended, LAYERS, Layer, ProfileError, Recording, Subject, USUAL, Wishes, layer, stackable,
+};
 
 use super::{RecordArgs, failed, words};
 use crate::exit::Exit;
@@ -35,23 +38,29 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         }
         other => other.map_err(failed)?,
     };
-    let text = recording.to_json().map_err(failed)?;
-    fs::write(&args.output, text).map_err(|source| Failure::File {
-        action: "write",
-        path: args.output.clone(),
-        source,
-    })?;
-    for loss in &recording.losses {
-        say(format_args!("the recording is incomplete: {loss}"));
-    }
-    if !args.quiet {
-        summarize(&recording, args);
-    }
+    write(&recording, &args.output, args.quiet)?;
     Ok(match ended {
         Ended::Command(status) => Exit::Command(code(status)),
         Ended::Over | Ended::Cancelled if recording.losses.is_empty() => Exit::Complete,
         Ended::Over | Ended::Cancelled => Exit::Issues,
     })
+}
+
+/// Writes the file, and says what it contains.
+pub(super) fn write(recording: &Recording, output: &Path, is_quiet: bool) -> Result<(), Failure> {
+    let text = recording.to_json().map_err(failed)?;
+    fs::write(output, text).map_err(|source| Failure::File {
+        action: "write",
+        path: output.to_owned(),
+        source,
+    })?;
+    for loss in &recording.losses {
+        say(format_args!("the recording is incomplete: {loss}"));
+    }
+    if !is_quiet {
+        summarize(recording, output);
+    }
+    Ok(())
 }
 
 fn again(error: &std::io::Error) -> std::io::Error {
@@ -84,20 +93,32 @@ fn subject(args: &RecordArgs) -> Result<Subject, Failure> {
 
 /// Returns the layers that were named, or the usual one.
 fn layers(args: &RecordArgs) -> Result<Vec<&'static dyn Layer>, Failure> {
+    let over = |directory: &PathBuf| stackable::over(directory.clone(), args.stacking.options());
+    let over = args.mount.as_ref().map(over);
     if args.layer.is_empty() {
-        return Ok(vec![USUAL]);
+        return Ok(vec![over.unwrap_or(USUAL)]);
     }
     let named = |name: &String| {
+        if let Some(over) = over.filter(|over| over.name() == name) {
+            return Ok(over);
+        }
         layer::find(name).ok_or_else(|| {
             let names: Vec<&str> = LAYERS.iter().map(|layer| layer.name()).collect();
             let names = names.join(", ");
             Failure::Usage(format!("there is no layer {name}; there are: {names}"))
         })
     };
-    args.layer.iter().map(named).collect()
+    let mut layers = args
+        .layer
+        .iter()
+        .map(named)
+        .collect::<Result<Vec<_>, _>>()?;
+    let is_named = |over: &&dyn Layer| layers.iter().any(|one| one.name() == over.name());
+    layers.extend(over.filter(|over| !is_named(over)));
+    Ok(layers)
 }
 
-fn summarize(recording: &Recording, args: &RecordArgs) {
+fn summarize(recording: &Recording, output: &Path) {
     for capture in &recording.captures {
         let profile = capture.profile.whole();
         let calls = profile.operations().map(|(_, one)| one.counts().entered);
@@ -107,8 +128,8 @@ fn summarize(recording: &Recording, args: &RecordArgs) {
         say(format_args!(
             "{}: {calls} calls in {lasted}, written to {}; see them with: trawl profile report {}",
             profile.layer,
-            args.output.display(),
-            args.output.display(),
+            output.display(),
+            output.display(),
         ));
     }
 }
