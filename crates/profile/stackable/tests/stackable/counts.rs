@@ -47,7 +47,6 @@ fn counts_are_those_of_the_workload() {
         // The last one is opened for writing.
         ("open", 20),
         ("read", 19 * 7),
-        ("flush", 40),
         ("release", 40),
         ("rename", 19),
         ("unlink", 18),
@@ -61,6 +60,8 @@ fn counts_are_those_of_the_workload() {
     ] {
         assert_eq!(entered(&profile, operation), expected, "{operation}");
     }
+    // A program that another test starts meanwhile closes copies of this process's descriptors.
+    assert!(entered(&profile, "flush") >= 40);
 }
 
 #[test]
