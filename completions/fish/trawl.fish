@@ -707,12 +707,13 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "record" -d 'Record a command, a process, a control group or the whole machine'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "report" -d 'Show the operations of a recording, the greatest total latency first'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "diff" -d 'Compare two recordings, and show the operations that differ'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "export" -d 'Write a recording in the format of another program'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff export layers" -f -a "layers" -d 'List the layers, and what each can see on this machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "record" -d 'Record a command, a process, a control group or the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "mount" -d 'Mount a directory at another place, and record what its users do there'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "report" -d 'Show the operations of a recording, the greatest total latency first'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "diff" -d 'Compare two recordings, and show the operations that differ'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "export" -d 'Write a recording in the format of another program'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "layers" -d 'List the layers, and what each can see on this machine'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s o -l output -d 'Write the recording to FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l pid -d 'Record this process and everything that it starts from now on' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of the control group DIR' -r -F
@@ -720,9 +721,21 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: system-calls]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l mount -d 'Record the file system below DIR, by the layer stackable' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s o -l output -d 'Write the recording to FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l duration -d 'Stop after TIME [default: when it is unmounted, or at an interrupt]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l slices -d 'Keep a timeline with a slice for each TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l all-users -d 'Let all users use the mount, each with their own permissions (root only)'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s q -l quiet -d 'Print no summary'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l operation -d 'Show these operations in full, and no others' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l least -d 'Leave out operations with less than this share of the total latency, in percent' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l json -d 'Print one JSON object per line'
