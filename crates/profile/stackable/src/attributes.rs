@@ -75,8 +75,8 @@ fn time(of: StatxTimestamp) -> SystemTime {
 pub(crate) fn wanted(time: Option<TimeOrNow>) -> Timespec {
     let only = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     match time {
-        None => only(UTIME_OMIT.into()),
-        Some(TimeOrNow::Now) => only(UTIME_NOW.into()),
+        None => only(UTIME_OMIT),
+        Some(TimeOrNow::Now) => only(UTIME_NOW),
         Some(TimeOrNow::SpecificTime(time)) => specific(time),
     }
 }

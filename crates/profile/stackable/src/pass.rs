@@ -570,8 +570,9 @@ impl Pass {
 }
 
 fn sync(file: &OwnedFd, is_data_only: bool) -> io::Result<()> {
-    Ok(match is_data_only {
-        true => rustix::fs::fdatasync(file)?,
-        false => rustix::fs::fsync(file)?,
-    })
+    let synced = match is_data_only {
+        true => rustix::fs::fdatasync(file),
+        false => rustix::fs::fsync(file),
+    };
+    Ok(synced?)
 }
