@@ -61,7 +61,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find fi
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show the differences between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the state of a path in every snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show the size of a tree in each snapshot'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Options of `trawl profile -- COMMAND`'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Record and compare latencies of system calls and other operations'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for trawl or one of its commands'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print shell completions'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Show a manual page'
@@ -707,30 +707,35 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -s o -l output -d 'Keep the recording in FILE [default: none is kept]' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -l layer -d 'Record this layer [default: user]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "record" -d 'Record a command, a process, a control group or the whole machine'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "report" -d 'Show the operations of a recording, the greatest total latency first'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "diff" -d 'Compare two recordings, and show the operations that differ'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "correlate" -d 'Show which values of calls go with which latency peak'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "mix" -d 'Show of which operations a recording consists, by phase'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "watch" -d 'Show the operations of the last second, again and again'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "export" -d 'Write a recording in the format of another program'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "layers" -d 'List the layers, and what each can see on this machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "record" -d 'Record a command, a process, a control group or the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "mount" -d 'Mount a directory at another place, and record what its users do there'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "report" -d 'Show the operations of a recording, the greatest total latency first'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "diff" -d 'Compare two recordings, and show the operations that differ'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "export" -d 'Write a recording in the format of another program'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff export layers" -f -a "layers" -d 'List the layers, and what each can see on this machine'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s o -l output -d 'Write the recording to FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l pid -d 'Record this process and everything that it starts from now on' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of the control group DIR' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: system-calls]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l duration -d 'Stop after TIME [default: when the command or process ends, or at an interrupt]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l by -d 'Tell calls apart by WHAT: program or thread' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l correlate -d 'Record a value of each call beside its latency: result, size or offset; may be repeated' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: system-calls]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l mount -d 'Record the file system below DIR, by the layer stackable' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l layer -d 'Show this layer, or this part of a layer, and no others' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s o -l output -d 'Write the recording to FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l duration -d 'Stop after TIME [default: when it is unmounted, or at an interrupt]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l slices -d 'Keep a timeline with a slice for each TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l all-users -d 'Let all users use the mount, each with their own permissions (root only)'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s q -l quiet -d 'Print no summary'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l operation -d 'Show these operations in full, and no others' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l least -d 'Leave out operations with less than this share of the total latency, in percent' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l json -d 'Print one JSON object per line'
@@ -740,21 +745,6 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l everything -d 'Show all operations'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from correlate" -l operation -d 'Show these operations, and no others' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from correlate" -l json -d 'Print one JSON object per line'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from correlate" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mix" -l layer -d 'Show this layer [default: the first]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mix" -l picture -d 'Draw the mix into FILE: *.svg or *.png' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mix" -l json -d 'Print one JSON object per line'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mix" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -l pid -d 'Record this process and everything that it starts from now on' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -l cgroup -d 'Record the processes of the control group DIR' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -l layer -d 'Record only this layer; may be repeated [default: system-calls]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -l interval -d 'Show the calls of the last TIME' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -l count -d 'Stop after N intervals' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -l all -d 'Record the whole machine'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from watch" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l as -d 'Write it in this format' -r -f -a "html\t'A report for browsers in one file, which works offline'
 svg\t'A picture'
 png\t'A picture made of pixels'

@@ -29,14 +29,50 @@ use crate::stat::{Stat, WANTED, convert};
 /// Value from `linux/mount.h`.
 const OPEN_TREE_CLONE: libc::c_uint = 1;
 
+/// What mounts of other machines' trees do not allow.
+const SERVED: Restrictions = Restrictions {
+    is_read_only: true,
+    has_no_suid: true,
+    has_no_devices: true,
+    has_no_programs: false,
+};
+
 /// The origin of a file system's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// The process that holds the kernel's end, `/dev/fuse`.
+    /// The process that holds the kernel's end, `/dev/fuse`; read-only.
     Served,
+    /// Likewise, but writable, and restricted only as said.
+    ServedWith(Restrictions),
     /// An empty in-memory file system. The descriptor handed over is its root, the only way to
     /// write to it.
     Planted,
+}
+
+/// What a mount does not allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Restrictions {
+    /// Changing anything.
+    pub is_read_only: bool,
+    /// Rights by set-user-ID bits and file capabilities.
+    pub has_no_suid: bool,
+    /// Opening devices.
+    pub has_no_devices: bool,
+    /// Executing programs.
+    pub has_no_programs: bool,
+}
+
+impl Restrictions {
+    fn flags(self) -> libc::c_ulong {
+        let flags = [
+            (self.is_read_only, libc::MS_RDONLY),
+            (self.has_no_suid, libc::MS_NOSUID),
+            (self.has_no_devices, libc::MS_NODEV),
+            (self.has_no_programs, libc::MS_NOEXEC),
+        ];
+        let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+        set.fold(0, |all, (_, flag)| all | flag)
+    }
 }
 
 /// A mount to be made for a command.
@@ -256,7 +292,8 @@ impl ChildPlan {
             .map_err(at(Step::Propagation))?;
         for (number, point) in self.points.iter().enumerate() {
             let mounted = match point.content {
-                Content::Served => self.mount(number),
+                Content::Served => self.mount(number, SERVED),
+                Content::ServedWith(restrictions) => self.mount(number, restrictions),
                 Content::Planted => self.mount_memory(point),
             };
             mounted.map_err(|(step, source)| (step, number, source))?;
@@ -327,7 +364,7 @@ impl ChildPlan {
         }
     }
 
-    fn mount(&self, number: usize) -> Result<(), (Step, io::Error)> {
+    fn mount(&self, number: usize, with: Restrictions) -> Result<(), (Step, io::Error)> {
         let (point, device) = (&self.points[number], self.devices[number].as_raw_fd());
         // SAFETY: the path is NUL-terminated.
         let opened = unsafe { libc::open(c"/dev/fuse".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
@@ -338,12 +375,11 @@ impl ChildPlan {
         done(code).map_err(|source| (Step::Device, source))?;
         // SAFETY: the descriptor was opened above and is not used any more.
         unsafe { libc::close(opened) };
-        let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
         mount(
             &point.source,
             &point.path,
             &point.kind,
-            flags,
+            with.flags(),
             &self.options[number],
         )
         .map_err(|source| (Step::Mount, source))?;

@@ -32,6 +32,7 @@
 //! | [`btrfs`] | inodes of a subvolume that changed since a transaction |
 //! | [`xfs`] | all inodes of a file system in order of their numbers |
 //! | [`ring`] | statx of many files with few calls |
+//! | [`acting`] | single calls for another user, a thread's own umask |
 //! | [`become_user`] | work done as another user |
 //! | [`child`] | starting commands beside this process, signalling and awaiting them |
 //! | [`command`] | running commands and waiting for them |
@@ -57,6 +58,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod access;
+pub mod acting;
 pub mod ahead;
 pub mod become_user;
 pub mod bpf;

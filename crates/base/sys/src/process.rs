@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::stat::Time;
 
@@ -13,6 +13,28 @@ use crate::stat::Time;
 #[must_use]
 pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Raises the limit on open descriptors to `wanted` as far as this process may, and returns it. It
+/// never lowers the limit. Programs that are started later inherit it.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
+pub fn raise_descriptor_limit(wanted: u64) -> u64 {
+    let now = getrlimit(Resource::Nofile);
+    let hard = now.maximum.unwrap_or(u64::MAX);
+    if now.current.is_some_and(|current| current < wanted) {
+        let both = Rlimit {
+            current: Some(wanted),
+            maximum: Some(wanted.max(hard)),
+        };
+        let within = Rlimit {
+            current: Some(wanted.min(hard)),
+            maximum: now.maximum,
+        };
+        // Only the superuser may raise the hard limit, and not above fs.nr_open.
+        let _ = setrlimit(Resource::Nofile, both).or_else(|_| setrlimit(Resource::Nofile, within));
+    }
+    descriptor_limit()
 }
 
 /// Returns the soft limit on the main thread's stack in bytes; `u64::MAX` if there is no limit.

@@ -28,6 +28,15 @@ pub enum ProfileError {
         "layer user: libtrawl-profile.so is not installed beside this program: make install-lib"
     )]
     NoLibrary,
+    /// The stackable layer cannot be mounted or read.
+    #[error("layer stackable: {0}")]
+    Stackable(#[from] trawl_stackable::StackableError),
+    /// The layer sees nothing but a directory.
+    #[error("layer {layer} sees only a directory: record --mount DIR -- COMMAND")]
+    NoPlace {
+        /// Name of the layer.
+        layer: &'static str,
+    },
     /// The layer sees nothing but commands.
     #[error("layer {layer} sees only commands that it starts: record -- COMMAND")]
     OnlyCommands {

@@ -11,6 +11,7 @@ use crate::block::BlockLayer;
 use crate::detail::{Detail, Refused};
 use crate::error::ProfileError;
 use crate::own::OwnLayer;
+use crate::stackable::STACKABLE;
 use crate::user;
 
 /// A layer that was attached, and counts.
@@ -20,6 +21,9 @@ pub trait Attached: fmt::Debug {
     /// # Errors
     /// Fails if the counts cannot be read, or contradict themselves.
     fn read(&mut self) -> Result<Reading, ProfileError>;
+
+    /// Waits a moment for what follows the end of a subject, before the last reading.
+    fn settle(&mut self) {}
 }
 
 /// What a layer has counted.
@@ -105,7 +109,13 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&OwnLayer, &user::USER, &SYSTEM_CALLS, &BlockLayer];
+pub static LAYERS: &[&dyn Layer] = &[
+    &OwnLayer,
+    &user::USER,
+    &SYSTEM_CALLS,
+    &STACKABLE,
+    &BlockLayer,
+];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;

@@ -6,6 +6,7 @@
 //! | [`detail`] | what layers record on request: programs, threads, values of calls |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
 //! | `block` | the layer of block requests |
+//! | [`stackable`] | the layer of a directory, for a command and for a mount |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
 //! | [`own`] | Trawl's own operations, recorded in this process |
@@ -25,6 +26,7 @@ pub mod layer;
 pub mod own;
 pub mod recording;
 pub mod run;
+pub mod stackable;
 pub mod times;
 mod user;
 
@@ -33,3 +35,5 @@ pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::{Machine, Recording};
 pub use run::{Ended, Streams, Subject, Watch, Wishes, record};
+pub use stackable::{Mounting, record_mount};
+pub use trawl_stackable::{Data, Options as StackableOptions, Visible};

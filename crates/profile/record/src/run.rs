@@ -295,6 +295,7 @@ impl Run {
             let until = [next, wishes.duration].into_iter().flatten().min();
             let wait = until.map_or(LOOK_AGAIN, |until| LOOK_AGAIN.min(until.saturating_sub(at)));
             if self.has_ended(wait) {
+                self.tracks.iter_mut().for_each(|one| one.attached.settle());
                 self.slice()?;
                 return Ok(self.leave(false));
             }

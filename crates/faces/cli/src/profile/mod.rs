@@ -7,6 +7,7 @@ mod correlated;
 mod export;
 mod layers;
 mod mixed;
+mod mounted;
 mod parquet;
 mod parts;
 mod recorded;
@@ -65,6 +66,8 @@ pub(crate) struct ProfileArgs {
 enum Action {
     /// Record a command, a process, a control group or the whole machine
     Record(RecordArgs),
+    /// Mount a directory at another place, and record what its users do there
+    Mount(MountArgs),
     /// Show the operations of a recording, the greatest total latency first
     Report(ReportArgs),
     /// Compare two recordings, and show the operations that differ
@@ -103,6 +106,11 @@ struct RecordArgs {
     /// Record a value of system calls, too: result, size or offset; may be repeated
     #[arg(long, value_name = "OPERATION:VALUE", value_parser = subject::parse_wanted)]
     correlate: Vec<Wanted>,
+    /// Record the file system below DIR, by the layer stackable
+    #[arg(long, value_name = "DIR", requires = "command")]
+    mount: Option<PathBuf>,
+    #[command(flatten)]
+    stacking: StackingArgs,
     /// Print no summary
     #[arg(short, long)]
     quiet: bool,
@@ -164,6 +172,48 @@ struct MixArgs {
     picture: Option<PathBuf>,
     #[command(flatten)]
     form: FormArgs<Objects>,
+}
+
+/// Options of the layer stackable.
+#[derive(Debug, clap::Args)]
+struct StackingArgs {
+    /// Let the kernel use names and attributes for TIME without asking again [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    cache: Option<Duration>,
+    /// Let the kernel pass on data itself, and record no reads and writes
+    #[arg(long)]
+    passthrough: bool,
+}
+
+/// Options of `trawl profile mount`.
+#[derive(Debug, clap::Args)]
+struct MountArgs {
+    /// Mount this directory
+    #[arg(value_name = "SOURCE")]
+    source: PathBuf,
+    /// Mount it on this directory
+    #[arg(value_name = "MOUNTPOINT")]
+    point: PathBuf,
+    /// Write the recording to FILE
+    #[arg(short, long, value_name = "FILE", default_value = FILE)]
+    output: PathBuf,
+    /// Let all users use the mount, each with their own permissions (root only)
+    #[arg(long)]
+    all_users: bool,
+    /// Stop after TIME [default: when it is unmounted, or at an interrupt]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    duration: Option<Duration>,
+    /// Keep a timeline with a slice for each TIME
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    slices: Option<Duration>,
+    /// Use N buckets for each doubling of the latency, 1 to 8
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_resolution)]
+    resolution: Resolution,
+    #[command(flatten)]
+    stacking: StackingArgs,
+    /// Print no summary
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 /// Options of `trawl profile report`.
@@ -262,6 +312,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
     };
     match action {
         Action::Record(args) => recorded::run(args),
+        Action::Mount(args) => mounted::run(args),
         Action::Report(args) => report::run(args),
         Action::Diff(args) => compared::run(args),
         Action::Correlate(args) => correlated::run(args),

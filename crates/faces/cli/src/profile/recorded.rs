@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trawl_histogram::Profile;
 use trawl_profile::detail::{Detail, split_part};
-use trawl_profile::{Ended, ProfileError, Recording, Streams, Subject, Wishes};
+use trawl_profile::{Ended, ProfileError, Recording, Streams, Subject, Wishes, stackable};
 
 use super::subject::Detailed;
 use super::{RecordArgs, failed};
@@ -19,7 +19,8 @@ use trawl_text::figures;
 /// Records, and writes the file.
 pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let subject = args.subject.subject()?;
-    let plain = args.layers.layers()?;
+    let over = |directory: &PathBuf| stackable::over(directory.clone(), args.stacking.options());
+    let plain = args.layers.layers(args.mount.as_ref().map(over))?;
     let detail = Detail {
         by: args.by,
         values: args.correlate.clone(),
@@ -36,9 +37,9 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         Recorded::Done(recording, ended) => (recording, ended),
         Recorded::NotStarted(exit) => return Ok(exit),
     };
-    write(&args.output, &recording)?;
+    write(&recording, &args.output)?;
     if !args.quiet {
-        summarize(&recording, args);
+        summarize(&recording, &args.output);
     }
     Ok(exit(&recording, &ended))
 }
@@ -79,7 +80,7 @@ pub(super) fn not_started(error: ProfileError) -> Exit {
 }
 
 /// Writes a recording.
-pub(super) fn write(path: &Path, recording: &Recording) -> Result<(), Failure> {
+pub(super) fn write(recording: &Recording, path: &Path) -> Result<(), Failure> {
     let text = recording.to_json().map_err(failed)?;
     fs::write(path, text).map_err(|source| Failure::File {
         action: "write",
@@ -104,7 +105,8 @@ pub(super) fn code(status: std::process::ExitStatus) -> u8 {
     u8::try_from(code.or(signal).unwrap_or(1)).unwrap_or(u8::MAX)
 }
 
-fn summarize(recording: &Recording, args: &RecordArgs) {
+/// Says what the file contains.
+pub(super) fn summarize(recording: &Recording, output: &Path) {
     for profile in layers(recording) {
         let calls = profile.operations().map(|(_, one)| one.counts().entered);
         let calls = figures::count(calls.sum());
@@ -113,8 +115,8 @@ fn summarize(recording: &Recording, args: &RecordArgs) {
         say(format_args!(
             "{}: {calls} calls in {lasted}, written to {}; see them with: trawl profile report {}",
             profile.layer,
-            args.output.display(),
-            args.output.display(),
+            output.display(),
+            output.display(),
         ));
     }
 }

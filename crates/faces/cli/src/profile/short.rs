@@ -36,7 +36,7 @@ pub(super) fn run(args: &ShortArgs) -> Result<Exit, Failure> {
         Recorded::NotStarted(exit) => return Ok(exit),
     };
     if let Some(path) = &args.output {
-        recorded::write(path, &recording)?;
+        recorded::write(&recording, path)?;
     }
     let shown = Shown {
         layer: None,

@@ -55,12 +55,23 @@ impl SubjectArgs {
 }
 
 impl LayerArgs {
-    /// Returns the layers that were named, or the usual one.
-    pub(super) fn layers(&self) -> Result<Vec<&'static dyn Layer>, Failure> {
+    /// Returns the layers that were named, or the usual one; `over` is the layer over a directory,
+    /// and usual if there is one.
+    pub(super) fn layers(
+        &self,
+        over: Option<&'static dyn Layer>,
+    ) -> Result<Vec<&'static dyn Layer>, Failure> {
         if self.layer.is_empty() {
-            return Ok(vec![USUAL]);
+            return Ok(vec![over.unwrap_or(USUAL)]);
         }
-        self.layer.iter().map(|name| named(name)).collect()
+        let find = |name: &String| match over.filter(|over| over.name() == name) {
+            Some(over) => Ok(over),
+            None => named(name),
+        };
+        let mut layers = self.layer.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let is_named = |over: &&dyn Layer| layers.iter().any(|one| one.name() == over.name());
+        layers.extend(over.filter(|over| !is_named(over)));
+        Ok(layers)
     }
 }
 

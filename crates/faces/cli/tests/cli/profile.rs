@@ -134,6 +134,92 @@ fn functions_of_the_c_library_are_recorded_without_rights() {
     );
 }
 
+/// Returns whether the stackable layer works here, and says why not.
+fn can_stack(site: &Site) -> bool {
+    let layers = objects(&site.run("profile layers --json"));
+    let layer = layers.iter().find(|one| one["layer"] == "stackable");
+    let layer = layer.expect("the layer is listed");
+    if layer["works"] != Value::Bool(true) {
+        let why = layer["why_not"].as_str().unwrap_or_default();
+        Skip::new("recording a file system", why).say();
+    }
+    layer["works"] == Value::Bool(true)
+}
+
+#[test]
+fn a_file_system_is_recorded_for_one_command() {
+    let site = site("profile-stackable");
+    if !can_stack(&site) {
+        return;
+    }
+    let script = "cat f*; mkdir new; echo x > new/g; pwd";
+    let mut trawl = site.command();
+    trawl.args(["profile", "record", "-q", "-o", "../made", "--mount", "."]);
+    let ran = oracle::run(
+        trawl
+            .args(["--", "sh", "-c", script])
+            .current_dir(site.tree()),
+    );
+    let place = format!("{}\n", site.tree().display());
+    let expected = "line\n".repeat(2000) + &place;
+    assert_eq!(ran.expect_code(0).text(), expected);
+    let ours = calls(&site, "../made");
+    let of = |name: &str| ours.get(name).copied().unwrap_or(0);
+    assert_eq!(
+        (of("open"), of("mkdir"), of("create"), of("write")),
+        (20, 1, 1, 1)
+    );
+    assert!(of("read") >= 40, "{ours:?}");
+    assert_eq!(std::fs::read(site.tree().join("new/g")).unwrap(), b"x\n");
+    let ran = site.run("profile record -q --layer stackable -o ../made -- true");
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("--mount"),
+        "{ran}"
+    );
+    let ran = site.run("profile record -q --mount f00 -o ../made -- true");
+    assert_eq!(ran.code, Some(2), "{ran}");
+}
+
+#[test]
+fn a_mounted_file_system_ends_by_unmounting_interrupts_and_kills() {
+    let site = site("profile-mount");
+    if !can_stack(&site) || !trawl_testkit::skip::is_root() {
+        return;
+    }
+    let point = site.scratch.join("point");
+    std::fs::create_dir(&point).unwrap();
+    let mounted = || {
+        let mut trawl = site.command();
+        trawl.args(["profile", "mount", "-q", "-o", "../made", ".", "../point"]);
+        let child = trawl.current_dir(site.tree()).spawn().expect("it starts");
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while !point.join("f00").exists() {
+            assert!(std::time::Instant::now() < until, "it is not mounted");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        trawl_testkit::daemon::Daemon::of(child)
+    };
+    let mut daemon = mounted();
+    assert_eq!(std::fs::read(point.join("f01")).unwrap().len(), 500);
+    oracle::run(oracle::command("umount").arg(&point)).expect_code(0);
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert_eq!(calls(&site, "../made")["open"], 1);
+    // A killed server leaves a dead mount, on which nothing hangs. The next one replaces it.
+    let mut daemon = mounted();
+    daemon.end("-KILL");
+    let dead = std::fs::read(point.join("f01")).unwrap_err();
+    assert_eq!(dead.kind(), std::io::ErrorKind::NotConnected);
+    let mut daemon = mounted();
+    assert_eq!(daemon.end("-TERM").code(), Some(130));
+    assert!(!point.join("f00").exists());
+    // One that is in use is taken away.
+    let mut daemon = mounted();
+    let open = std::fs::File::open(point.join("f01")).unwrap();
+    assert_eq!(daemon.end("-TERM").code(), Some(130));
+    assert!(!point.join("f00").exists());
+    drop(open);
+}
+
 #[test]
 fn a_recording_ends_as_its_command_does() {
     let site = recording_site("profile-ends");

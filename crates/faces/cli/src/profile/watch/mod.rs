@@ -32,7 +32,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     let is_live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let subject = args.subject.subject()?;
     let wishes = Wishes {
-        layers: args.layers.layers()?,
+        layers: args.layers.layers(None)?,
         resolution: args.layers.resolution,
         interval: None,
         duration: None,
