@@ -26,10 +26,14 @@ fn span() {
 }
 
 fn main() {
-    let empty = median_ns(|| drop(black_box(Operation::Sort)));
+    let empty = median_ns(|| {
+        black_box(Operation::Sort);
+    });
     println!("loop            {empty:6.2} ns");
     println!("not observed    {:6.2} ns", median_ns(span) - empty);
-    let clock = median_ns(|| drop(black_box(trawl_sys::process::monotonic_ns())));
+    let clock = median_ns(|| {
+        black_box(trawl_sys::process::monotonic_ns());
+    });
     println!("clock, once     {:6.2} ns", clock - empty);
     match trawl_profile::own::start() {
         Ok(_) => println!("recorded        {:6.2} ns", median_ns(span) - empty),
