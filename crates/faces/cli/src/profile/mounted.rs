@@ -10,13 +10,15 @@ use crate::output::say;
 
 impl StackingArgs {
     pub(super) fn options(&self) -> StackableOptions {
-        let mut options = StackableOptions::default();
-        options.cache = self.cache.unwrap_or_default();
-        options.data = match self.passthrough {
+        let data = match self.passthrough {
             true => Data::Kernel,
             false => Data::Server,
         };
-        options
+        StackableOptions {
+            cache: self.cache.unwrap_or_default(),
+            data,
+            ..StackableOptions::default()
+        }
     }
 }
 

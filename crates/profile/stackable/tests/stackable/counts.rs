@@ -131,8 +131,10 @@ fn counts_are_those_that_strace_sees() {
 
 #[test]
 fn data_that_the_kernel_passes_on_are_not_counted_but_everything_else_is() {
-    let mut options = Options::default();
-    options.data = Data::Kernel;
+    let options = Options {
+        data: Data::Kernel,
+        ..Options::default()
+    };
     let Some(mut stacked) = Stacked::new("kernel", &options) else {
         return;
     };

@@ -151,8 +151,10 @@ fn run(wanted: Vec<Duration>, resolution: Resolution) -> (Vec<Duration>, Histogr
     config.mount_options = vec![MountOption::FSName("delays".into())];
     let delays = Delays(Arc::clone(&lists));
     let lower = fuser::spawn_mount(delays, scratch.join("below"), &config).unwrap();
-    let mut options = Options::default();
-    options.resolution = resolution;
+    let options = Options {
+        resolution,
+        ..Options::default()
+    };
     let mut stacked = Stacked::over(scratch, &options).unwrap();
     let file = fs::File::open(stacked.above().join("file")).unwrap();
     for at in 0..calls {

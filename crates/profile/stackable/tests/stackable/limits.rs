@@ -17,8 +17,10 @@ fn descriptors() -> usize {
 #[test]
 fn many_files_need_few_descriptors() {
     const FILES: usize = 6000;
-    let mut options = Options::default();
-    options.descriptors_max = 1000;
+    let options = Options {
+        descriptors_max: 1000,
+        ..Options::default()
+    };
     let Some(mut stacked) = Stacked::new("descriptors", &options) else {
         return;
     };

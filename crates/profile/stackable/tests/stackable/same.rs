@@ -304,10 +304,8 @@ fn acl() -> Vec<u8> {
 fn open_and_gone(top: &Path, log: &mut Log) {
     let path = top.join("gone");
     let mut open = OpenOptions::new();
-    let mut file = open.read(true).write(true).create(true).truncate(true);
-    let mut file = std::mem::replace(&mut file, &mut OpenOptions::new())
-        .open(&path)
-        .unwrap();
+    open.read(true).write(true).create(true).truncate(true);
+    let mut file = open.open(&path).unwrap();
     file.write_all(b"still here").unwrap();
     log.note("unlink", fs::remove_file(&path));
     log.note("write", file.write(b", and more"));
@@ -380,14 +378,18 @@ fn a_workload_has_the_same_results_through_the_server() {
 
 #[test]
 fn a_workload_has_the_same_results_with_cached_names() {
-    let mut options = Options::default();
-    options.cache = Duration::from_secs(3600);
+    let options = Options {
+        cache: Duration::from_secs(3600),
+        ..Options::default()
+    };
     compare("same-cached", &options);
 }
 
 #[test]
 fn a_workload_has_the_same_results_with_data_passed_on_by_the_kernel() {
-    let mut options = Options::default();
-    options.data = Data::Kernel;
+    let options = Options {
+        data: Data::Kernel,
+        ..Options::default()
+    };
     compare("same-kernel", &options);
 }

@@ -77,8 +77,10 @@ fn run(top: &Path) -> Vec<Vec<bool>> {
 
 #[test]
 fn random_operations_of_several_threads_end_in_the_same_tree() {
-    let mut kernel = Options::default();
-    kernel.data = Data::Kernel;
+    let kernel = Options {
+        data: Data::Kernel,
+        ..Options::default()
+    };
     for options in [Options::default(), kernel] {
         let Some(mut stacked) = Stacked::new("stress", &options) else {
             return;

@@ -164,8 +164,10 @@ fn session(top: &Path, user: &User) -> Vec<String> {
 
 #[test]
 fn users_may_do_what_the_kernel_lets_them_do_below() {
-    let mut options = Options::default();
-    options.visible = Visible::All;
+    let options = Options {
+        visible: Visible::All,
+        ..Options::default()
+    };
     for user in users() {
         let Some(mut stacked) = Stacked::new("users", &options) else {
             return;
@@ -185,8 +187,10 @@ fn users_may_do_what_the_kernel_lets_them_do_below() {
 
 #[test]
 fn a_permission_that_is_taken_away_below_is_gone_at_once() {
-    let mut options = Options::default();
-    options.visible = Visible::All;
+    let options = Options {
+        visible: Visible::All,
+        ..Options::default()
+    };
     let Some(mut stacked) = Stacked::new("revoked", &options) else {
         return;
     };
@@ -218,8 +222,10 @@ fn a_mount_is_its_owners_unless_it_is_for_all() {
 
 #[test]
 fn a_file_of_somebody_else_loses_its_rights_by_a_write_of_another() {
-    let mut options = Options::default();
-    options.visible = Visible::All;
+    let options = Options {
+        visible: Visible::All,
+        ..Options::default()
+    };
     let Some(mut stacked) = Stacked::new("suid", &options) else {
         return;
     };
