@@ -23,7 +23,7 @@ typedef int s32;
 #define NUMBER(name, value) int(*name)[value]
 #define TYPE(name, type) type *name
 
-enum { MAP_PERCPU_ARRAY = 6, MAP_TASK_STORAGE = 29 };
+enum { MAP_HASH = 1, MAP_PERCPU_ARRAY = 6, MAP_TASK_STORAGE = 29 };
 /* BPF_F_NO_PREALLOC: task storage requires it. */
 enum { NO_PREALLOCATION = 1 };
 /* BPF_LOCAL_STORAGE_GET_F_CREATE */
@@ -67,6 +67,9 @@ struct bpf_iter__task {
 } OF_KERNEL;
 
 static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static long (*const map_update)(void *map, const void *key, const void *value,
+				u64 flags) = (void *)2;
+static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const ktime_get_ns)(void) = (void *)5;
 static long (*const probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
 static u64 (*const current_ancestor_cgroup_id)(int level) = (void *)123;
@@ -75,8 +78,13 @@ static void *(*const task_storage_get)(void *map, struct task_struct *task, void
 				       u64 flags) = (void *)156;
 static struct task_struct *(*const current_task)(void) = (void *)158;
 
+/* BPF_NOEXIST: only if the map does not have the key. */
+enum { IF_ABSENT = 1 };
+
 /* Whether the running kernel's structure has the member. */
 #define HAS_MEMBER(member) __builtin_preserve_field_info(member, 2)
+/* Value of an enumerator in the running kernel. */
+#define VALUE_OF(type, name) __builtin_preserve_enum_value(*(type *)name, 1)
 /* Offset of a member in the running kernel's structure. */
 #define OFFSET_OF(member) __builtin_preserve_field_info(member, 0)
 

@@ -15,14 +15,13 @@
  * Calls in flight are found by walking slots and tasks, independently of the counters.
  */
 #include "kernel.h"
+#include "buckets.h"
 
 enum {
 	NUMBERS = 510, /* system calls 0 to 509 */
 	CALL_32BIT = 510, /* calls of 32-bit programs, which have other numbers */
 	CALL_OTHER = 511, /* any other number */
 	CALLS = 512,
-	ROW = 64, /* buckets in one element of the map */
-	OCTAVE_CELLS = 64,
 };
 enum { TREE = 0, CGROUP = 1, EVERYTHING = 2 };
 enum { UNKNOWN = 0, FOLLOWED = 1, FOREIGN = 2 };
@@ -32,13 +31,6 @@ volatile const u32 filter = EVERYTHING;
 volatile const s32 root_pid = 0;
 volatile const u64 cgroup_id = 0;
 volatile const u32 cgroup_level = 0;
-/* Buckets per power of two, 1 to 8. */
-volatile const u32 resolution = 1;
-/* For each 64th of an octave, the bucket in which it begins; and where each bucket begins, as
- * 2^63 * 2^(bucket / resolution), rounded up. */
-volatile const u8 cell_bucket[OCTAVE_CELLS] = {};
-volatile const u64 bucket_start[16] = {};
-
 /* Changes when tasks have been marked, which makes the slots' knowledge stale. */
 volatile u64 epoch = 1;
 /* Processes and threads that could not be followed, for want of memory. */
@@ -77,27 +69,12 @@ struct {
 	TYPE(value, struct slot);
 } slots SECTION(".maps");
 
-struct counters {
-	u64 entered;
-	u64 ended;
-	u64 dropped;
-	u64 total_ns;
-	u64 complement_of_min_ns; /* so that 0 means none */
-	u64 max_ns;
-	u64 left; /* changes after the bucket: a reader sees whether it has read all buckets */
-	u64 unused; /* fills a cache line */
-};
-
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
 	NUMBER(max_entries, CALLS);
 	TYPE(key, u32);
 	TYPE(value, struct counters);
 } counters SECTION(".maps");
-
-struct row {
-	u64 count[ROW];
-};
 
 /* `resolution` rows for each system call; the loader sets the number of entries. */
 struct {
@@ -209,45 +186,6 @@ int enter(u64 *context)
 	slot->number = number;
 	slot->start_ns = ktime_get_ns();
 	return 0;
-}
-
-INLINE u32 log2_of(u64 value)
-{
-	u32 log = 0;
-	if (value >> 32) {
-		log = 32;
-		value >>= 32;
-	}
-	if (value >> 16) {
-		log += 16;
-		value >>= 16;
-	}
-	if (value >> 8) {
-		log += 8;
-		value >>= 8;
-	}
-	if (value >> 4) {
-		log += 4;
-		value >>= 4;
-	}
-	if (value >> 2) {
-		log += 2;
-		value >>= 2;
-	}
-	return log + (value >> 1);
-}
-
-/* The bucket b with 2^b <= latency^resolution < 2^(b+1). */
-INLINE u32 bucket_of(u64 latency_ns)
-{
-	u32 log = log2_of(latency_ns);
-	if (resolution == 1)
-		return log;
-	u64 scaled = latency_ns << (63 - log);
-	u32 within = cell_bucket[(scaled >> 57) & (OCTAVE_CELLS - 1)] & 7;
-	if (scaled >= bucket_start[within + 1])
-		within++;
-	return log * resolution + within;
 }
 
 SECTION("tp_btf/sys_exit")

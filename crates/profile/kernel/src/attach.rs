@@ -66,7 +66,10 @@ pub(crate) fn attach(selection: Selection, resolution: Resolution) -> Result<Ebp
     Ok(programs)
 }
 
-fn find<'p, P>(programs: &'p mut Ebpf, name: &'static str) -> Result<&'p mut P, KernelError>
+pub(crate) fn find<'p, P>(
+    programs: &'p mut Ebpf,
+    name: &'static str,
+) -> Result<&'p mut P, KernelError>
 where
     &'p mut P: TryFrom<&'p mut aya::programs::Program, Error = ProgramError>,
 {
@@ -86,7 +89,7 @@ pub(crate) fn walk(programs: &mut Ebpf, name: &'static str) -> Result<Vec<u8>, K
     read_whole(file).map_err(KernelError::Walk)
 }
 
-fn read_whole(mut file: File) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_whole(mut file: File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 32 << 10];
     loop {

@@ -19,6 +19,7 @@ mod balance;
 mod borders;
 mod diagnosis;
 mod error;
+mod file_systems;
 mod filter;
 mod layout;
 pub mod names;
@@ -26,6 +27,7 @@ mod read;
 mod system_calls;
 
 pub use error::KernelError;
+pub use file_systems::{Coverage, FileSystems};
 pub use filter::Filter;
 pub use read::Reading;
 pub use system_calls::SystemCalls;

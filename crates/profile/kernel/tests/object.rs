@@ -1,9 +1,9 @@
-//! The committed object is what its source compiles to.
+//! The committed objects are what their sources compile to.
 
 use std::path::Path;
 
 #[test]
-fn the_object_is_compiled_from_its_source() {
+fn the_objects_are_compiled_from_their_sources() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
     let needed = std::fs::read_to_string(source.join("compiler")).expect("the version is stated");
     let needed = needed.trim();
@@ -31,18 +31,25 @@ fn the_object_is_compiled_from_its_source() {
         eprintln!("skipped, because llvm-strip is not installed");
         return;
     }
+    for name in ["system_calls", "vectors", "file_systems"] {
+        compare(&source, name);
+    }
+}
+
+fn compare(source: &Path, name: &str) {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let compiled = directory.path().join("system_calls.o");
+    let compiled = directory.path().join("compiled.o");
     let status = trawl_testkit::oracle::command("sh")
         .arg(source.join("compile.sh"))
+        .arg(name)
         .arg(&compiled)
         .status()
         .expect("sh runs");
     assert!(status.success());
     let is_same = std::fs::read(compiled).expect("it was compiled")
-        == std::fs::read(source.join("system_calls.o")).expect("it is committed");
+        == std::fs::read(source.join(format!("{name}.o"))).expect("it is committed");
     assert!(
         is_same,
-        "bpf/system_calls.o is stale: compile it with bpf/compile.sh"
+        "bpf/{name}.o is stale: compile it with bpf/compile.sh"
     );
 }
