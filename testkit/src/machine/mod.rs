@@ -3,8 +3,9 @@
 //!
 //! qemu runs Debian's kernel from a cache (`$XDG_CACHE_HOME/trawl/machine`); nothing of it is
 //! installed. The machine's files are those that a test puts in, with the libraries that they need,
-//! and busybox. It starts a shell script and is switched off when that has ended. Without KVM it is
-//! about twenty times slower than this one.
+//! and busybox. It starts a shell script and is switched off when that has ended. It is emulated
+//! entirely (no KVM, which other virtual machines offer and rarely have), and so some twenty times
+//! slower than this one.
 //!
 //! ```no_run
 //! # use trawl_testkit::machine::Machine;
@@ -172,16 +173,7 @@ impl Machine {
         std::fs::write(&files, self.archive.bytes()).expect("the machine's files can be written");
         let mut emulator = command("timeout");
         emulator.arg(TIME_MAX_S.to_string()).arg(EMULATOR);
-        emulator.args([
-            "-accel",
-            "kvm",
-            "-accel",
-            "tcg,thread=multi",
-            "-smp",
-            "2",
-            "-m",
-            "1536",
-        ]);
+        emulator.args(["-accel", "tcg,thread=multi", "-smp", "2", "-m", "1536"]);
         emulator.args([
             "-nodefaults",
             "-no-reboot",

@@ -15,6 +15,18 @@ pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Raises the number of descriptors that this process may open to what it may raise it to.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>
+pub fn raise_descriptor_limit() -> Result<(), SysError> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = rustix::process::Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    rustix::process::setrlimit(Resource::Nofile, raised).named(Op::Setrlimit)
+}
+
 /// Returns the soft limit on the main thread's stack in bytes; `u64::MAX` if there is no limit.
 ///
 /// Source: <https://man7.org/linux/man-pages/man2/getrlimit.2.html>

@@ -17,6 +17,7 @@
  * run twice at a time on a CPU; only `dropped`, which others write, is atomic.
  */
 #include "buckets.h"
+#include "tasks.h"
 
 enum { TREE = 0, CGROUP = 1, EVERYTHING = 2, MOUNT = 3 };
 enum { DEPTH = 16, STEPS = 4 };
@@ -301,21 +302,6 @@ int follow(u64 *context)
 	if (!task_storage_get(&tasks, child, 0, CREATE))
 		__sync_fetch_and_add(&lost_tasks, 1);
 	return 0;
-}
-
-/* The process number of a task as the reader of the iterator sees it. */
-INLINE s32 number_for_reader(struct task_struct *task)
-{
-	u32 level = current_task()->thread_pid->level;
-	struct pid *pid = task->thread_pid;
-	struct upid *first = pid->numbers;
-	u32 size = __builtin_preserve_field_info(pid->numbers[0], 1);
-	s32 number = 0;
-	if (!pid)
-		return 0;
-	probe_read_kernel(&number, sizeof(number),
-			  (void *)first + (u64)level * size + OFFSET_OF(first->nr));
-	return number;
 }
 
 INLINE int is_followed(struct task_struct *task)

@@ -11,7 +11,7 @@ use aya::maps::HashMap;
 use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader};
 use trawl_histogram::Resolution;
-use trawl_sys::SysError;
+use trawl_sys::{Errno, SysError};
 use trawl_sys::bpf::tracing::{self, Moment, Target};
 
 use super::Coverage;
@@ -30,7 +30,7 @@ use crate::filter::{Filter, MOUNT, Selection};
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/file_systems.o");
 const FOLLOW: (&str, &str) = ("follow", "sched_process_fork");
 /// A function that every kernel has, whose tracing costs nothing while it is tried.
-const PROBED: &str = "vfs_statfs";
+const PROBED: &str = "vfs_fsync";
 
 /// A function with its programs.
 pub(super) struct Traced {
@@ -82,6 +82,8 @@ pub(super) fn attach(filter: &Filter, resolution: Resolution) -> Result<Attachme
         ..Coverage::default()
     };
     let begun = Instant::now();
+    // Four for each function. Where that is not enough, the rest stays unseen, and is named.
+    let _ = trawl_sys::process::raise_descriptor_limit();
     let mut programs = load(&selection, resolution, &found, &operations, &types)?;
     if matches!(filter, Filter::Tree(_)) {
         while !walk(&mut programs, MARK)?.is_empty() {}
@@ -268,6 +270,13 @@ impl Tracer<'_, '_> {
                     coverage
                         .unseen
                         .push(format!("{name}: the kernel does not describe it"));
+                }
+                // `ENOTSUPP`, which programs never see otherwise.
+                Err(Untraced::Refused(error)) if error.errno == Errno(524) => {
+                    coverage
+                        .unseen
+                        .push(format!("{name}: this kernel cannot trace its arguments"));
+                    first.get_or_insert(error);
                 }
                 Err(Untraced::Refused(error)) => {
                     coverage.unseen.push(format!("{name}: {error}"));
