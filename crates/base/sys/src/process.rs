@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::error::{Named, Op, SysError};
 use crate::stat::Time;
 
 /// Returns the soft limit on open descriptors; `u64::MAX` if there is no limit.

@@ -256,7 +256,13 @@ fn inside() {
     a_mount_is_told_apart();
     for system in ["overlay", "xfs", "btrfs"] {
         let mut unmount = trawl_testkit::oracle::command("umount");
-        assert!(unmount.arg(format!("/mnt/{system}")).status().unwrap().success());
+        assert!(
+            unmount
+                .arg(format!("/mnt/{system}"))
+                .status()
+                .unwrap()
+                .success()
+        );
     }
     a_tree_is_followed();
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::Command;
 
 use trawl_histogram::{Profile, Resolution};
-use trawl_kernel_profile::{Filter, SystemCalls};
+use trawl_kernel_profile::{FileSystems, Filter, SystemCalls};
 
 use crate::error::ProfileError;
 use crate::user::UserLayer;
@@ -74,12 +74,13 @@ pub trait Layer: fmt::Debug + Sync {
 }
 
 /// All layers, from programs down to devices.
-pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS];
+pub static LAYERS: &[&dyn Layer] = &[&UserLayer, &SYSTEM_CALLS, &FILE_SYSTEMS];
 
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;
 
 static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer;
+static FILE_SYSTEMS: FileSystemLayer = FileSystemLayer;
 
 /// Returns the layer of this name.
 pub fn find(name: &str) -> Option<&'static dyn Layer> {
@@ -122,22 +123,80 @@ impl Layer for SystemCallLayer {
     }
 }
 
+/// Returns in words what a layer of the kernel could not count.
+fn losses(reading: &trawl_kernel_profile::Reading) -> Vec<String> {
+    let losses = [
+        (reading.missed, "events for which the kernel ran no program"),
+        (
+            reading.lost_tasks,
+            "processes that could not be followed, for want of memory",
+        ),
+    ];
+    let told = losses.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{count} {what}"))
+        .collect()
+}
+
 impl Attached for SystemCalls {
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = SystemCalls::read(self).map_err(failed)?;
-        let losses = [
-            (reading.missed, "events for which the kernel ran no program"),
-            (
-                reading.lost_tasks,
-                "processes that could not be followed, for want of memory",
-            ),
-        ];
-        let told = losses.into_iter().filter(|(count, _)| *count > 0);
+        Ok(Reading {
+            losses: losses(&reading),
+            profile: reading.profile,
+        })
+    }
+}
+
+/// The operations of mounted file systems, seen by BPF programs in the kernel.
+#[derive(Debug)]
+struct FileSystemLayer;
+
+fn file_system_failed(source: trawl_kernel_profile::KernelError) -> ProfileError {
+    ProfileError::Layer {
+        layer: FileSystemLayer.name(),
+        source: Box::new(source),
+    }
+}
+
+impl Layer for FileSystemLayer {
+    fn name(&self) -> &'static str {
+        "file-system"
+    }
+
+    fn about(&self) -> &'static str {
+        "every operation of the mounted file systems, found in the kernel"
+    }
+
+    fn availability(&self) -> Result<Cost, ProfileError> {
+        FileSystems::probe().map_err(file_system_failed)?;
+        Ok(Cost::default())
+    }
+
+    fn attach(
+        &self,
+        filter: &Filter,
+        resolution: Resolution,
+    ) -> Result<Box<dyn Attached>, ProfileError> {
+        let attached = FileSystems::attach(filter, resolution).map_err(file_system_failed)?;
+        Ok(Box::new(attached))
+    }
+}
+
+impl Attached for FileSystems {
+    fn read(&mut self) -> Result<Reading, ProfileError> {
+        let reading = FileSystems::read(self).map_err(file_system_failed)?;
+        let mut losses = losses(&reading);
+        let unseen = &self.coverage().unseen;
+        if !unseen.is_empty() {
+            losses.push(format!(
+                "{} functions cannot be traced: {}",
+                unseen.len(),
+                unseen.join("; ")
+            ));
+        }
         Ok(Reading {
             profile: reading.profile,
-            losses: told
-                .map(|(count, what)| format!("{count} {what}"))
-                .collect(),
+            losses,
         })
     }
 }

@@ -11,8 +11,8 @@ use aya::maps::HashMap;
 use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader};
 use trawl_histogram::Resolution;
-use trawl_sys::{Errno, SysError};
 use trawl_sys::bpf::tracing::{self, Moment, Target};
+use trawl_sys::{Errno, SysError};
 
 use super::Coverage;
 use super::layout::Layout;
