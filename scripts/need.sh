@@ -24,6 +24,7 @@ test|setpriv|util-linux
 test|strace|strace
 test|chirp|coop-computing-tools
 test|mount|mount
+test|qemu-system-x86_64|qemu-system-x86
 test|python3|python3-venv
 bench|python3|python3
 bench|/usr/src/linux-source-*.tar.xz|linux-source

@@ -14,6 +14,7 @@
 //! - [`daemon`]: a daemon that runs until it is dropped, and answers that are up to date.
 //! - [`crash`]: kills a writer at each of its crash points in turn.
 //! - [`tick`]: waits so that access times stay where the next read puts them.
+//! - [`machine`]: an emulated machine with a kernel of its own.
 //! - [`process`]: what this process has used, and its limits.
 //! - [`prng`], [`skip`]: seeded randomness; reports of tests that could not run.
 //!
@@ -27,6 +28,7 @@ pub mod finders;
 pub mod folder;
 pub mod lines;
 pub mod loop_mount;
+pub mod machine;
 pub mod odd_tree;
 pub mod oracle;
 pub mod permissions;
@@ -38,6 +40,7 @@ pub mod skip;
 
 pub use folder::{FileTime, Folder};
 pub use loop_mount::{FileSystem, LoopMount};
+pub use machine::Machine;
 pub use odd_tree::OddTree;
 pub use oracle::{Identity, Ran};
 pub use prng::Prng;

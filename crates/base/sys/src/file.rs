@@ -22,6 +22,15 @@ pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::syncfs(fd).named(Op::Syncfs)
 }
 
+/// Opens a file of any type as a place only (`O_PATH`), without following a symbolic link at the end:
+/// neither its content nor a device is touched.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn locate(parent: impl AsFd, path: &CStr) -> Result<std::os::fd::OwnedFd, SysError> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(parent, path, flags, Mode::empty()).named(Op::Openat)
+}
+
 /// Creates an anonymous in-memory file, open for reading and writing; it disappears when it is
 /// closed.
 ///

@@ -16,6 +16,7 @@
  */
 #include "kernel.h"
 #include "buckets.h"
+#include "tasks.h"
 
 enum {
 	NUMBERS = 510, /* system calls 0 to 509 */
@@ -373,20 +374,6 @@ int end(u64 *context)
 	if (all)
 		all->ended++;
 	return 0;
-}
-
-/* The process number of a task as the reader of the iterator sees it. */
-INLINE s32 number_for_reader(struct task_struct *task)
-{
-	u32 level = current_task()->thread_pid->level;
-	struct pid *pid = task->thread_pid;
-	struct upid *first = pid->numbers;
-	u32 size = __builtin_preserve_field_info(pid->numbers[0], 1);
-	s32 number = 0;
-	if (!pid)
-		return 0;
-	probe_read_kernel(&number, sizeof(number), (void *)first + (u64)level * size + OFFSET_OF(first->nr));
-	return number;
 }
 
 INLINE int is_followed(struct task_struct *task)

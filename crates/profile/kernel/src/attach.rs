@@ -109,7 +109,7 @@ pub(crate) fn walk(programs: &mut Ebpf, name: &'static str) -> Result<Vec<u8>, K
     read_whole(file).map_err(KernelError::Walk)
 }
 
-fn read_whole(mut file: File) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_whole(mut file: File) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut chunk = vec![0; 32 << 10];
     loop {

@@ -6,6 +6,8 @@ use std::io;
 use aya::programs::ProgramError;
 use aya::{BtfError, EbpfError};
 
+use trawl_sys::SysError;
+
 use crate::error::KernelError;
 
 /// Bits of capabilities, from capability(7).
@@ -37,6 +39,15 @@ pub(crate) fn of_program(
         target,
         source: Box::new(error),
     })
+}
+
+/// A function of the kernel cannot be traced.
+pub(crate) fn of_trace(target: &'static str, error: SysError) -> KernelError {
+    let source = io::Error::from_raw_os_error(error.errno.0);
+    match of_system(&source) {
+        Some(cause) => cause,
+        None => KernelError::NoTracing { target, source },
+    }
 }
 
 /// Returns the cause if it is one of the machine or of this process, not of a program.

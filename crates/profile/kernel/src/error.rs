@@ -49,6 +49,33 @@ pub enum KernelError {
     /// The embedded object lacks a program or map: a defect of Trawl.
     #[error("the embedded BPF object has no {0}")]
     Object(&'static str),
+    /// The kernel does not let programs trace its functions.
+    #[error(
+        "this kernel lets no BPF program trace its functions (fentry at {target}: {source}); \
+         the layer `stackable` measures file systems without it"
+    )]
+    NoTracing {
+        /// The function that was tried.
+        target: &'static str,
+        /// The kernel's answer.
+        #[source]
+        source: io::Error,
+    },
+    /// A type or member that the layer needs is not described.
+    #[error("this kernel does not describe {0} (/sys/kernel/btf)")]
+    Types(&'static str),
+    /// The programs for functions cannot be prepared for this kernel.
+    #[error("cannot prepare the BPF programs for this kernel: {cause}")]
+    Template {
+        /// What is wrong.
+        cause: String,
+    },
+    /// The mounts cannot be listed.
+    #[error("cannot read the table of mounts: {0}")]
+    Mounts(#[source] io::Error),
+    /// No operations were found.
+    #[error("no mounted file system was found whose operations can be traced")]
+    NoFileSystem,
     /// Counters cannot be read.
     #[error("cannot read the counters in BPF map {map}: {source}")]
     Map {

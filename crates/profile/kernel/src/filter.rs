@@ -18,9 +18,9 @@ pub enum Filter {
     Cgroup(PathBuf),
     /// Those of all processes of the machine.
     Everything,
-    /// Those on files of a mount. Refused: most system calls name no file, and one that takes a path
-    /// reaches its mount only while the kernel resolves the path, after the call was counted. Layers
-    /// below system calls know the mount.
+    /// Those on files of a mounted file system (a directory in it), whichever process makes them.
+    /// System calls refuse it: most name no file, and one that takes a path reaches its mount only
+    /// while the kernel resolves the path, after the call was counted.
     Mount(PathBuf),
 }
 
@@ -32,11 +32,15 @@ pub(crate) struct Selection {
     pub(crate) root_pid: u32,
     pub(crate) cgroup_id: u64,
     pub(crate) cgroup_level: u32,
+    /// The super block of a mount, once it is known.
+    pub(crate) mount_super: Option<u64>,
 }
 
 const TREE: u32 = 0;
 const CGROUP: u32 = 1;
 const EVERYTHING: u32 = 2;
+/// `filter` in `bpf/file_systems.c`.
+pub(crate) const MOUNT: u32 = 3;
 /// Inode numbers of the first namespaces: `PROC_PID_INIT_INO`, `PROC_CGROUP_INIT_INO`.
 const FIRST_PIDS: u64 = 0xefff_fffc;
 const FIRST_CGROUPS: u64 = 0xefff_fffb;
@@ -66,6 +70,22 @@ impl Filter {
                 filter: "mount",
                 cause: "most of them name no file, and paths are resolved after the call has begun",
             }),
+        }
+    }
+}
+
+impl Filter {
+    /// Returns the filter of a layer that knows the file of each operation.
+    pub(crate) fn selection_of_files(&self) -> Result<Selection, KernelError> {
+        match self {
+            Filter::Mount(_) => {
+                require_first_pids("mount")?;
+                Ok(Selection {
+                    kind: MOUNT,
+                    ..Selection::default()
+                })
+            }
+            _ => self.selection(),
         }
     }
 }

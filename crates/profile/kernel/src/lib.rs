@@ -19,6 +19,7 @@ mod balance;
 mod borders;
 mod diagnosis;
 mod error;
+mod file_systems;
 mod filter;
 mod layout;
 pub mod names;
@@ -28,6 +29,7 @@ mod system_calls;
 mod values;
 
 pub use error::KernelError;
+pub use file_systems::{Coverage, FileSystems};
 pub use filter::Filter;
 pub use read::Reading;
 pub use requests::{BlockReading, BlockRequests};

@@ -1,7 +1,7 @@
 //! Reads the counters and makes a profile of them.
 
 use std::collections::BTreeMap;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
@@ -45,6 +45,13 @@ pub(crate) struct Read {
     pub(crate) buckets: Vec<u64>,
 }
 
+impl Read {
+    /// Returns whether the operation was ever called.
+    pub(crate) fn is_used(&self) -> bool {
+        self.counters.iter().any(|one| one.entered > 0)
+    }
+}
+
 pub(crate) fn read(
     programs: &mut Ebpf,
     resolution: Resolution,
@@ -62,24 +69,23 @@ pub(crate) fn read(
     };
     for (number, before) in (0..CALLS).zip(before) {
         let read = read_call(programs, number, resolution)?;
-        if !read.counters.iter().any(|one| one.entered > 0) {
+        if !read.is_used() {
             continue;
         }
         let in_flight = in_flight.get(&number).copied().unwrap_or(0);
-        add(&mut reading, number, before, &read, in_flight)?;
+        add(&mut reading, name(number), before, &read, in_flight)?;
     }
     Ok(reading)
 }
 
-/// Checks one system call and adds it to a reading.
-fn add(
+/// Checks one operation and adds it to a reading.
+pub(crate) fn add(
     reading: &mut Reading,
-    number: u32,
+    operation: String,
     before: Sum,
     read: &Read,
     in_flight: u64,
 ) -> Result<(), KernelError> {
-    let operation = name(number);
     let slack = read.counters.len() as u64;
     let checked = check(
         reading.profile.resolution(),
@@ -294,7 +300,7 @@ fn calls_in_flight(programs: &mut Ebpf) -> Result<BTreeMap<u32, u64>, KernelErro
     Ok(by_number)
 }
 
-fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
+pub(crate) fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
     const MAP: &str = ".bss";
     let failed = |source| KernelError::Map { map: MAP, source };
     let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
@@ -312,16 +318,20 @@ pub(crate) fn missed(
         let program = programs.program(name).ok_or(KernelError::Object(name))?;
         let fd = program.fd();
         let fd = fd.map_err(|error| crate::diagnosis::of_program(name, target, error))?;
-        let number = std::os::fd::AsFd::as_fd(fd).as_raw_fd();
-        let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
-        let info = info.map_err(KernelError::Walk)?;
-        let count = info
-            .lines()
-            .find_map(|line| line.strip_prefix("recursion_misses:"));
-        // Kernels before 5.12 do not say.
-        missed += count
-            .and_then(|count| count.trim().parse().ok())
-            .unwrap_or(0);
+        missed += misses(fd.as_fd())?;
     }
     Ok(missed)
+}
+
+/// Returns how often the kernel skipped a program.
+pub(crate) fn misses(program: BorrowedFd<'_>) -> Result<u64, KernelError> {
+    let number = program.as_raw_fd();
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}"));
+    let info = info.map_err(KernelError::Walk)?;
+    let count = info
+        .lines()
+        .find_map(|line| line.strip_prefix("recursion_misses:"));
+    // Kernels before 5.12 do not say.
+    let count = count.and_then(|count| count.trim().parse().ok());
+    Ok(count.unwrap_or(0))
 }

@@ -3,13 +3,7 @@
 use std::path::Path;
 
 #[test]
-fn objects_are_compiled_from_their_sources() {
-    for name in ["system_calls", "block_requests"] {
-        is_compiled_from_its_source(name);
-    }
-}
-
-fn is_compiled_from_its_source(name: &str) {
+fn the_objects_are_compiled_from_their_sources() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
     let needed = std::fs::read_to_string(source.join("compiler")).expect("the version is stated");
     let needed = needed.trim();
@@ -37,6 +31,12 @@ fn is_compiled_from_its_source(name: &str) {
         eprintln!("skipped, because llvm-strip is not installed");
         return;
     }
+    for name in ["system_calls", "block_requests", "vectors", "file_systems"] {
+        compare(&source, name);
+    }
+}
+
+fn compare(source: &Path, name: &str) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let compiled = directory.path().join(name).with_extension("o");
     let status = trawl_testkit::oracle::command("sh")

@@ -5,7 +5,7 @@ use std::fmt;
 use std::process::Command;
 
 use trawl_histogram::{Correlated, Profile, Resolution};
-use trawl_kernel_profile::{Filter, SystemCalls, Wanted};
+use trawl_kernel_profile::{FileSystems, Filter, SystemCalls, Wanted};
 
 use crate::block::BlockLayer;
 use crate::detail::{Detail, Refused};
@@ -113,6 +113,7 @@ pub static LAYERS: &[&dyn Layer] = &[
     &OwnLayer,
     &user::USER,
     &SYSTEM_CALLS,
+    &FILE_SYSTEMS,
     &STACKABLE,
     &BlockLayer,
 ];
@@ -124,6 +125,8 @@ static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer { values: Vec::new() };
 
 /// Name of the layer of system calls.
 const SYSTEM_CALLS_NAME: &str = "system-calls";
+
+static FILE_SYSTEMS: FileSystemLayer = FileSystemLayer;
 
 /// Returns the layer of this name.
 pub fn find(name: &str) -> Option<&'static dyn Layer> {
@@ -180,21 +183,81 @@ impl Layer for SystemCallLayer {
     }
 }
 
+/// Returns in words what a layer of the kernel could not count.
+fn losses(reading: &trawl_kernel_profile::Reading) -> Vec<String> {
+    let losses = [
+        (reading.missed, "events for which the kernel ran no program"),
+        (
+            reading.lost_tasks,
+            "processes that could not be followed, for want of memory",
+        ),
+    ];
+    let told = losses.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{count} {what}"))
+        .collect()
+}
+
 impl Attached for SystemCalls {
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = SystemCalls::read(self).map_err(failed)?;
-        let losses = [
-            (reading.missed, "events for which the kernel ran no program"),
-            (
-                reading.lost_tasks,
-                "processes that could not be followed, for want of memory",
-            ),
-        ];
-        let told = losses.into_iter().filter(|(count, _)| *count > 0);
-        let losses = told.map(|(count, what)| format!("{count} {what}"));
+        let losses = losses(&reading);
         Ok(Reading {
             correlated: reading.correlated,
-            ..Reading::new(reading.profile, losses.collect())
+            ..Reading::new(reading.profile, losses)
+        })
+    }
+}
+
+/// The operations of mounted file systems, seen by BPF programs in the kernel.
+#[derive(Debug)]
+struct FileSystemLayer;
+
+fn file_system_failed(source: trawl_kernel_profile::KernelError) -> ProfileError {
+    ProfileError::Layer {
+        layer: FileSystemLayer.name(),
+        source: Box::new(source),
+    }
+}
+
+impl Layer for FileSystemLayer {
+    fn name(&self) -> &'static str {
+        "file-system"
+    }
+
+    fn about(&self) -> &'static str {
+        "every operation of the mounted file systems, found in the kernel"
+    }
+
+    fn availability(&self) -> Result<Cost, ProfileError> {
+        FileSystems::probe().map_err(file_system_failed)?;
+        Ok(Cost::default())
+    }
+
+    fn attach(
+        &self,
+        filter: &Filter,
+        resolution: Resolution,
+    ) -> Result<Box<dyn Attached>, ProfileError> {
+        let attached = FileSystems::attach(filter, resolution).map_err(file_system_failed)?;
+        Ok(Box::new(attached))
+    }
+}
+
+impl Attached for FileSystems {
+    fn read(&mut self) -> Result<Reading, ProfileError> {
+        let reading = FileSystems::read(self).map_err(file_system_failed)?;
+        let mut losses = losses(&reading);
+        let unseen = &self.coverage().unseen;
+        if !unseen.is_empty() {
+            losses.push(format!(
+                "{} functions cannot be traced: {}",
+                unseen.len(),
+                unseen.join("; ")
+            ));
+        }
+        Ok(Reading {
+            correlated: reading.correlated,
+            ..Reading::new(reading.profile, losses)
         })
     }
 }

@@ -8,6 +8,7 @@
 //! The caller must know which kernel data a program reads, and at which offsets.
 
 mod program;
+pub mod tracing;
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
