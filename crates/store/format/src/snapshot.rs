@@ -693,12 +693,13 @@ impl Shard {
     /// [`IndexError::is_missing`] if gc removed the file in the meantime: open the source's current
     /// snapshot again.
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
+        self.open_named(&layout::segment_file(segment.id, table))
+    }
+
+    fn open_named(&self, name: &str) -> Result<File> {
         let _span = Operation::OpenSegment.span();
-        let name = layout::segment_file(segment.id, table);
-        self.place
-            .top
-            .open_below(self.components())?
-            .open_file(&name)
+        let top = &self.place.top;
+        top.open_below(self.components())?.open_file(name)
     }
 
     /// Opens a segment's name sidecar and returns the file, its expected length in bytes and its
@@ -712,13 +713,8 @@ impl Shard {
         let Some(names) = segment.names else {
             return Ok(None);
         };
-        let _span = Operation::OpenSegment.span();
         let name = layout::names_file(segment.id);
-        let file = self
-            .place
-            .top
-            .open_below(self.components())?
-            .open_file(&name)?;
+        let file = self.open_named(&name)?;
         Ok(Some((file, names.size_bytes, self.dir_path().join(name))))
     }
 
