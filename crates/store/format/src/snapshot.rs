@@ -516,7 +516,6 @@ impl Files {
         if us != Uid::ROOT && private.owner().ok()? != us {
             return None;
         }
-        let _span = Operation::ReadManifest.span();
         let pack = pack::read(&private, self.edition).ok()?;
         (pack.root == self.root && pack.shard_count() > 0).then_some(pack)
     }
@@ -698,8 +697,8 @@ impl Shard {
 
     fn open_named(&self, name: &str) -> Result<File> {
         let _span = Operation::OpenSegment.span();
-        let top = &self.place.top;
-        top.open_below(self.components())?.open_file(name)
+        let dir = self.place.top.open_below(self.components())?;
+        dir.open_file(name)
     }
 
     /// Opens a segment's name sidecar and returns the file, its expected length in bytes and its
