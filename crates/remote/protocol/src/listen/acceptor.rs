@@ -33,13 +33,18 @@ const FIRST: u64 = 1 << 16;
 
 const CROWDED: &str = "there are too many connections: try again later";
 
+/// Receives messages for the log.
+type Say<'a> = &'a dyn Fn(String);
+/// Receives what serving processes tell of themselves.
+type Learn<'a> = &'a dyn Fn(Told<'_>);
+
 /// Runs the loop until a stop signal arrives.
 pub(super) fn run(
     sources: &mut Sources,
     worker: &Worker,
     crowd: Crowd,
     stop: &StopSignals,
-    (say, learn): (&dyn Fn(String), &dyn Fn(Told<'_>)),
+    (say, learn): (Say<'_>, Learn<'_>),
 ) -> Result<(), RemoteError> {
     let failed = |source| RemoteError::File {
         action: "wait for",
@@ -98,8 +103,8 @@ struct Acceptor<'a> {
     epoll: OwnedFd,
     worker: &'a Worker,
     crowd: Crowd,
-    say: &'a dyn Fn(String),
-    learn: &'a dyn Fn(Told<'_>),
+    say: Say<'a>,
+    learn: Learn<'a>,
     /// Room for a message of a process.
     told: Vec<u8>,
     held: HashMap<u64, Connection>,
