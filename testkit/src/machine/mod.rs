@@ -34,7 +34,7 @@ const EMULATOR: &str = "qemu-system-x86_64";
 /// What the machine writes when the script has ended, before its exit code.
 const ENDED: &str = "machine: the script ended with ";
 /// A machine that takes longer is ended.
-const TIME_MAX_S: u32 = 230;
+const TIME_MAX_S: u32 = 420;
 
 /// A machine that is not switched on yet.
 #[derive(Debug)]

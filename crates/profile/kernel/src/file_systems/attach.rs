@@ -34,6 +34,9 @@ const PROBED: &str = "vfs_fsync";
 /// Descriptors for programs and links: enough for 16,000 functions.
 const DESCRIPTORS: u64 = 1 << 16;
 
+/// `ENOTSUPP`, which the C library has no name for.
+const NOT_SUPPORTED: Errno = Errno(524);
+
 /// A function with its programs.
 pub(super) struct Traced {
     /// The programs, for their counts of misses.
@@ -257,32 +260,26 @@ impl Tracer<'_, '_> {
         operations: &Operations,
         coverage: &mut Coverage,
     ) -> Result<Vec<Traced>, KernelError> {
+        let begun = Instant::now();
+        let functions = operations.functions.iter();
+        let loaded: Vec<_> = functions.map(|one| (one, self.load(one))).collect();
+        coverage.loading = begun.elapsed();
         let mut traced = Vec::new();
         let mut first = None;
-        for function in &operations.functions {
+        for (function, loaded) in loaded {
             let name = &function.symbol.name;
-            match self.trace(function) {
+            match loaded.and_then(attach_both) {
                 Ok(done) => {
                     traced.push(done);
                     let operation = operations.names.get(function.row as usize);
                     let operation = operation.cloned().unwrap_or_default();
                     coverage.functions.push((name.clone(), operation));
                 }
-                Err(Untraced::NotDescribed) => {
-                    coverage
-                        .unseen
-                        .push(format!("{name}: the kernel does not describe it"));
-                }
-                // `ENOTSUPP`, which programs never see otherwise.
-                Err(Untraced::Refused(error)) if error.errno == Errno(524) => {
-                    coverage
-                        .unseen
-                        .push(format!("{name}: this kernel cannot trace its arguments"));
-                    first.get_or_insert(error);
-                }
-                Err(Untraced::Refused(error)) => {
-                    coverage.unseen.push(format!("{name}: {error}"));
-                    first.get_or_insert(error);
+                Err(untraced) => {
+                    coverage.unseen.push(format!("{name}: {untraced}"));
+                    if let Untraced::Refused(error) = untraced {
+                        first.get_or_insert(error);
+                    }
                 }
             }
         }
@@ -293,17 +290,15 @@ impl Tracer<'_, '_> {
         }
     }
 
-    /// What counts comes last: a call can be counted only once its end would be seen.
-    fn trace(&self, function: &Function) -> Result<Traced, Untraced> {
+    /// Loads the programs that run where a function begins and where it ends.
+    fn load(&self, function: &Function) -> Result<[OwnedFd; 2], Untraced> {
         let symbol = &function.symbol;
         let place = match symbol.module.as_str() {
             "" => &self.kernel,
             module => self.modules.get(module).ok_or(Untraced::NotDescribed)?,
         };
-        let id = *place
-            .ids
-            .get(symbol.name.as_str())
-            .ok_or(Untraced::NotDescribed)?;
+        let id = place.ids.get(symbol.name.as_str());
+        let id = *id.ok_or(Untraced::NotDescribed)?;
         let prototype = place.types.prototype(id).ok_or(Untraced::NotDescribed)?;
         let constants = Constants {
             row: function.row,
@@ -314,25 +309,40 @@ impl Tracer<'_, '_> {
             id,
             module: place.descriptor.as_ref().map(AsFd::as_fd),
         };
-        let leave = tracing::load(c"leave", &self.leave.with(&constants), Moment::Exit, target)?;
-        let enter = tracing::load(
-            c"enter",
-            &self.enter.with(&constants),
-            Moment::Entry,
-            target,
-        )?;
-        let left = tracing::attach(leave.as_fd())?;
-        let entered = tracing::attach(enter.as_fd())?;
-        Ok(Traced {
-            programs: [enter, leave],
-            _links: [entered, left],
-        })
+        let (enter, leave) = (self.enter.with(&constants), self.leave.with(&constants));
+        Ok([
+            tracing::load(c"enter", &enter, Moment::Entry, target)?,
+            tracing::load(c"leave", &leave, Moment::Exit, target)?,
+        ])
     }
+}
+
+/// What counts comes last: a call can be counted only once its end would be seen.
+fn attach_both(programs: [OwnedFd; 2]) -> Result<Traced, Untraced> {
+    let [enter, leave] = &programs;
+    let left = tracing::attach(leave.as_fd())?;
+    let entered = tracing::attach(enter.as_fd())?;
+    Ok(Traced {
+        _links: [entered, left],
+        programs,
+    })
 }
 
 enum Untraced {
     NotDescribed,
     Refused(SysError),
+}
+
+impl fmt::Display for Untraced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Untraced::NotDescribed => f.write_str("the kernel does not describe it"),
+            Untraced::Refused(error) if error.errno == NOT_SUPPORTED => {
+                f.write_str("this kernel cannot trace a function with such arguments")
+            }
+            Untraced::Refused(error) => error.fmt(f),
+        }
+    }
 }
 
 impl From<SysError> for Untraced {

@@ -52,7 +52,9 @@ pub struct Coverage {
     pub unseen: Vec<String>,
     /// Time that finding the functions took.
     pub discovery: Duration,
-    /// Time that loading and attaching the programs took.
+    /// Time that the kernel took to check the programs for the functions.
+    pub loading: Duration,
+    /// Time that loading and attaching all programs took.
     pub attaching: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! Which functions are counted, under which names.
 //!
-//! A function has a row of counters. One that several types of file systems use has, in addition, a
-//! row for each of them. Its name is `TYPE:MEMBER`, such as `ext4:read_iter`; members that share a
+//! A function has a row of counters. One that several types of file systems use, or could use because
+//! it is no module's, has, in addition, a row for each type; the first is for types that are not known. Its name is `TYPE:MEMBER`, such as `ext4:read_iter`; members that share a
 //! function are joined (`xfs:rmdir+unlink`), and if several functions of a file system serve the same
 //! members, the function is named too (`ext4:getattr.ext4_file_getattr`).
 
@@ -39,7 +39,7 @@ impl Operations {
         for (symbol, users) in users {
             let row = all.names.len() as u32;
             let types = match users.as_slice() {
-                [only] => {
+                [only] if !symbol.module.is_empty() => {
                     all.names
                         .extend(systems.get(*only).map(|one| name(one, symbol)));
                     0
@@ -85,7 +85,9 @@ mod tests {
     fn system(name: &str, functions: &[(&str, &[&str])]) -> FileSystem {
         let functions = functions.iter().map(|(function, members)| {
             let members = members.iter().map(|member| (*member).to_owned());
-            (Symbol::new(function, &[]), members.collect())
+            let is_own = function.starts_with("a_");
+            let module: &[&str] = if is_own { &["[a]"] } else { &[] };
+            (Symbol::new(function, module), members.collect())
         });
         FileSystem {
             name: name.to_owned(),
@@ -105,7 +107,7 @@ mod tests {
         let systems = [
             system("a", &a),
             system("b", &[("generic_read", &["read_iter"])]),
-            system("c", &[]),
+            system("c", &[("c_built_in", &["open"])]),
         ];
         let all = Operations::new(&systems);
         let functions = all.functions.iter();
@@ -118,7 +120,8 @@ mod tests {
                 ("a_file_getattr", 0, 0),
                 ("a_getattr", 1, 0),
                 ("a_unlink", 2, 0),
-                ("generic_read", 3, 3)
+                ("c_built_in", 3, 3),
+                ("generic_read", 7, 3)
             ]
         );
         assert_eq!(
@@ -127,6 +130,10 @@ mod tests {
                 "a:getattr.a_file_getattr",
                 "a:getattr.a_getattr",
                 "a:rmdir+unlink",
+                "other:c_built_in",
+                "a:c_built_in",
+                "b:c_built_in",
+                "c:open",
                 "other:generic_read",
                 "a:read_iter",
                 "b:read_iter",

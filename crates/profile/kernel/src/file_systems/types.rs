@@ -14,6 +14,8 @@ pub(super) const DIRECTORY: &str = "/sys/kernel/btf";
 const MAGIC: u16 = 0xeb9f;
 /// How many anonymous structures, type names or qualifiers may lie within each other.
 const NESTED: u32 = 12;
+/// Maximum number of members of a structure, with those within it.
+const MEMBERS_MAX: u32 = 10_000;
 
 /// Kinds of types, with the kernel's numbers.
 pub(super) mod kind {
@@ -168,22 +170,34 @@ impl<'k> Types<'k> {
     /// Returns the members of a structure, with those of anonymous ones within it.
     pub(super) fn members(&self, id: u32) -> Vec<Member> {
         let mut found = Vec::new();
-        self.add_members(id, 0, NESTED, &mut found);
+        self.add_members(id, 0, NESTED, &mut found, &mut 0);
         found
     }
 
-    fn add_members(&self, id: u32, base: u32, depth: u32, found: &mut Vec<Member>) {
+    /// `looked` counts the members looked at, of which no true structure has so many.
+    fn add_members(
+        &self,
+        id: u32,
+        base: u32,
+        depth: u32,
+        found: &mut Vec<Member>,
+        looked: &mut u32,
+    ) {
         let has_bit_fields = self.record(id, 1).unwrap_or(0) >> 31 != 0;
         for at in 0..self.count(id) {
             let field = |index| self.record(id, 3 + at * 3 + index);
             let (Some(name), Some(member), Some(bits)) = (field(0), field(1), field(2)) else {
                 return;
             };
+            *looked += 1;
+            if *looked > MEMBERS_MAX {
+                return;
+            }
             let bits = match has_bit_fields {
                 true => bits & 0x00ff_ffff,
                 false => bits,
             };
-            let offset = base + bits / 8;
+            let offset = base.saturating_add(bits / 8);
             let name = self.text(name).unwrap_or_default();
             if !name.is_empty() {
                 found.push(Member {
@@ -194,7 +208,7 @@ impl<'k> Types<'k> {
             } else if let Some(inner) = self.bare(member)
                 && depth > 0
             {
-                self.add_members(inner, offset, depth - 1, found);
+                self.add_members(inner, offset, depth - 1, found, looked);
             }
         }
     }
@@ -229,14 +243,14 @@ impl<'k> Types<'k> {
     }
 
     /// Returns a type as it would be written, without qualifiers.
-    fn spelling(&self, id: u32) -> String {
-        let Some(bare) = self.bare(id) else {
+    fn spelling(&self, id: u32, depth: u32) -> String {
+        let Some(bare) = self.bare(id).filter(|_| depth > 0) else {
             return String::new();
         };
         match self.target(bare) {
             Some(0) => "void *".to_owned(),
             Some(target) if self.kind(target) == Some(kind::PROTOTYPE) => "function *".to_owned(),
-            Some(target) => format!("{} *", self.spelling(target)),
+            Some(target) => format!("{} *", self.spelling(target, depth - 1)),
             None => self.name(bare).unwrap_or_default().to_owned(),
         }
     }
@@ -244,7 +258,9 @@ impl<'k> Types<'k> {
     /// Returns a prototype's arguments as they would be written.
     pub(super) fn signature(&self, prototype: u32) -> Vec<String> {
         let arguments = self.arguments(prototype).into_iter();
-        arguments.map(|argument| self.spelling(argument)).collect()
+        arguments
+            .map(|argument| self.spelling(argument, NESTED))
+            .collect()
     }
 }
 
