@@ -725,8 +725,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l layer -d 'Record only this layer; may be repeated [default: system-calls]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l duration -d 'Stop after TIME [default: when the command or process ends, or at an interrupt]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l by -d 'Tell calls apart by WHAT: program or thread' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l correlate -d 'Record a value of each call beside its latency: result, size or offset; may be repeated' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l by -d 'Tell calls of the layer user apart by WHAT: program or thread' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l correlate -d 'Record a value of system calls, too: result, size or offset; may be repeated' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
@@ -760,6 +760,7 @@ svg\t'A picture'
 png\t'A picture made of pixels'
 gnuplot\t'Data and scripts for gnuplot, in the directory of --output'
 json\t'JSON, with the timeline'
+parquet\t'Parquet, with all layers: a row for each slice, operation and bucket'
 text\t'The text format of the paper\'s tools'
 openmetrics\t'OpenMetrics 1.0, with a bucket for each power of two'
 native\t'OpenMetrics 2.0, with native histograms'
