@@ -37,7 +37,7 @@ pub(crate) fn can_record_layer(site: &Site, name: &str) -> bool {
     let layer = layer.expect("the layer is listed");
     if layer["works"] != Value::Bool(true) {
         let why = layer["why_not"].as_str().unwrap_or_default();
-        Skip::new(&format!("recording the layer {name}"), why).say();
+        Skip::new(format!("recording the layer {name}"), why).say();
     }
     layer["works"] == Value::Bool(true)
 }
@@ -148,7 +148,7 @@ fn can_stack(site: &Site) -> bool {
 
 #[test]
 fn a_file_system_is_recorded_for_one_command() {
-    let site = site("profile-stackable");
+    let site = recording_site("profile-stackable");
     if !can_stack(&site) {
         return;
     }
@@ -182,7 +182,7 @@ fn a_file_system_is_recorded_for_one_command() {
 
 #[test]
 fn a_mounted_file_system_ends_by_unmounting_interrupts_and_kills() {
-    let site = site("profile-mount");
+    let site = recording_site("profile-mount");
     if !can_stack(&site) || !trawl_testkit::skip::is_root() {
         return;
     }
