@@ -1,12 +1,13 @@
 //! Latency profiles of what the kernel does for programs, measured by BPF programs in the kernel.
 //!
-//! One layer exists so far: [`SystemCalls`]. A layer is attached with a [`Filter`] and a resolution,
+//! Layers: [`SystemCalls`] and [`FileSystems`]. A layer is attached with a [`Filter`] and a resolution,
 //! and read any number of times; it leaves the kernel when it is dropped. A layer that cannot work
 //! here says why ([`KernelError`]): missing privilege, missing type information, a filter that means
 //! nothing at this layer.
 //!
 //! Nothing is installed or compiled at run time: the programs are compiled when Trawl is developed
-//! (`bpf/compile.sh`), committed as an object, and embedded. Their source is `bpf/system_calls.c`.
+//! (`bpf/compile.sh`), committed as an object, and embedded. Their sources lie beside the
+//! objects.
 //!
 //! Invariants: every reading satisfies `entered = Σ buckets + in flight + dropped`, with the calls in
 //! flight found independently of the counters; a reading that does not is an error. Counters are

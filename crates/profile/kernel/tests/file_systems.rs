@@ -295,10 +295,8 @@ fn a_tree_is_followed() {
     for (name, one) in reading.profile.operations() {
         assert_eq!((one.in_flight(), one.counts().dropped), (0, 0), "{name}");
     }
-    println!(
-        "measured: a tree attached in {:?}",
-        layer.coverage().attaching
-    );
+    tell("a tree", &layer);
+    remove("a tree", layer);
 }
 
 /// Two mounted file systems of one type share their functions; one is counted.
@@ -316,10 +314,8 @@ fn a_mount_is_told_apart() {
         .map(|(name, _)| name.to_owned());
     let foreign: Vec<String> = names.filter(|name| !name.starts_with("tmpfs:")).collect();
     assert!(foreign.is_empty(), "{foreign:?}");
-    println!(
-        "measured: a mount attached in {:?}",
-        layer.coverage().attaching
-    );
+    tell("a mount", &layer);
+    remove("a mount", layer);
 }
 
 /// The kernel's own counts of calls, by kprobes at some of the functions.

@@ -16,6 +16,7 @@ const MAGIC: u16 = 0xeb9f;
 const NESTED: u32 = 12;
 /// Maximum number of members of a structure, with those within it.
 const MEMBERS_MAX: u32 = 10_000;
+const ARGUMENTS_MAX: usize = 64;
 
 /// Kinds of types, with the kernel's numbers.
 pub(super) mod kind {
@@ -239,7 +240,8 @@ impl<'k> Types<'k> {
     /// Returns the types of a prototype's arguments.
     pub(super) fn arguments(&self, prototype: u32) -> Vec<u32> {
         let argument = |at| self.record(prototype, 3 + at * 2 + 1);
-        (0..self.count(prototype)).filter_map(argument).collect()
+        let count = self.count(prototype).min(ARGUMENTS_MAX);
+        (0..count).filter_map(argument).collect()
     }
 
     /// Returns a type as it would be written, without qualifiers.

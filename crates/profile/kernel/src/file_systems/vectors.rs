@@ -62,7 +62,9 @@ impl Reader {
                 .iter_mut()
                 .zip([vector.root, vector.offset, vector.bytes])
             {
-                row[at] = word;
+                if let Some(place) = row.get_mut(at) {
+                    *place = word;
+                }
             }
         }
         let count = layout.vectors.len() as u32;
