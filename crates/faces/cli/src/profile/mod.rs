@@ -116,7 +116,7 @@ struct RecordArgs {
     quiet: bool,
 }
 
-/// Options of `trawl profile -- COMMAND`.
+// Options of `trawl profile -- COMMAND`.
 #[derive(Debug, clap::Args)]
 struct ShortArgs {
     /// Keep the recording in FILE [default: none is kept]

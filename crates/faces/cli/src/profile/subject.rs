@@ -10,7 +10,7 @@ use trawl_profile::{By, LAYERS, Layer, Subject, USUAL, Wanted, layer};
 use super::failed;
 use crate::failure::Failure;
 
-/// Options that name processes.
+// Options that name processes.
 #[derive(Debug, clap::Args)]
 pub(super) struct SubjectArgs {
     /// Record this process and everything that it starts from now on
@@ -27,7 +27,7 @@ pub(super) struct SubjectArgs {
     command: Vec<OsString>,
 }
 
-/// Options that name layers and what they record.
+// Options that name layers and what they record.
 #[derive(Debug, clap::Args)]
 pub(super) struct LayerArgs {
     /// Use N buckets for each doubling of the latency, 1 to 8
