@@ -37,7 +37,7 @@ pub(crate) fn can_record_layer(site: &Site, name: &str) -> bool {
     let layer = layer.expect("the layer is listed");
     if layer["works"] != Value::Bool(true) {
         let why = layer["why_not"].as_str().unwrap_or_default();
-        Skip::new(&format!("recording the layer {name}"), why).say();
+        Skip::new(format!("recording the layer {name}"), why).say();
     }
     layer["works"] == Value::Bool(true)
 }
