@@ -61,7 +61,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find fi
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show the differences between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the state of a path in every snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show the size of a tree in each snapshot'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Options of `trawl profile -- COMMAND`'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Record and compare latencies of system calls and other operations'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for trawl or one of its commands'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print shell completions'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Show a manual page'

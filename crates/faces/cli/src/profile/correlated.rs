@@ -35,7 +35,8 @@ pub(super) static SCHEMA: Schema = Schema {
         LAYER, OPERATION, VALUE, FROM, TO, CALLS, WITHOUT, SUM, BUCKETS, TELLING,
     ],
     forms: schema::OBJECTS,
-    samples: &["profile correlate {form} ../recording"],
+    // The recording of the samples has no values.
+    samples: &[],
 };
 
 /// Width of a histogram's bars.
