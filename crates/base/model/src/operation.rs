@@ -87,7 +87,7 @@ operations! {
     Trawl AskDaemon "ask-daemon" "Waits for the daemon's answer to a request.";
     Trawl ReadDirectory "read-directory" "Lists a directory of a file system, or a part of a large one.";
     Trawl TakeEntries "take-entries" "Reads the attributes of the entries of a listed directory, and tests them.";
-    Trawl Sort "sort" "Sorts rows.";
+    Trawl Sort "sort" "Sorts rows; short lists are not counted.";
     Trawl WriteOutput "write-output" "Writes a buffer to standard output.";
     Trawl FetchMember "fetch-member" "Fetches the first bytes of a member of a set.";
     Trawl BeginSearch "begin-search" "Begins to answer a search call.";

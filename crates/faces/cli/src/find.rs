@@ -602,6 +602,7 @@ mod tests {
             source: Source::Index,
             called: Called::Trawl,
             manner: Manner::default(),
+            profile: None,
         };
         assert_eq!(ours.take(&words), Ok(&words[2..]));
         assert_eq!(ours.writing, Writing::Json);

@@ -18,8 +18,16 @@ use crate::layer::{self, Attached, Cost};
 use crate::recording::{Machine, Recording};
 
 /// Two buckets for each doubling: their borders are those of native histograms of schema 1, and a
-/// recorder takes 30 KiB.
+/// recorder takes about 30 KiB.
 const RESOLUTION: u8 = 2;
+
+/// The unit of all latencies.
+pub const UNIT: Unit = Unit::Nanoseconds;
+
+/// Returns the resolution of all histograms.
+pub fn resolution() -> Resolution {
+    Resolution::new(RESOLUTION).unwrap_or(Resolution::ONE)
+}
 
 static OWN: OnceLock<Own> = OnceLock::new();
 
@@ -59,8 +67,7 @@ pub fn started() -> Option<&'static Own> {
 
 impl Own {
     fn new() -> Result<Own, ProfileError> {
-        let resolution = Resolution::new(RESOLUTION).unwrap_or(Resolution::ONE);
-        let mut template = Profile::new(Unit::Nanoseconds, resolution);
+        let mut template = Profile::new(UNIT, resolution());
         let now = process::now();
         let nanos = u64::try_from(now.secs).unwrap_or(0) * 1_000_000_000;
         template.start_unix_ns = Some(nanos + u64::from(now.nanos));
@@ -110,7 +117,7 @@ impl Own {
         let profiles = self.read(subject)?;
         Ok(Recording {
             subject: subject.to_owned(),
-            machine: Machine::of_this(),
+            machine: Machine::unmeasured(),
             losses: Vec::new(),
             captures: profiles.into_iter().map(Capture::from).collect(),
         })
@@ -256,6 +263,10 @@ mod tests {
         assert!(profile.get("sort").is_none(), "it never began");
         drop(under_way);
         let text = recording.to_json().unwrap();
-        assert_eq!(Recording::read(text.as_bytes()).unwrap(), recording);
+        let read = Recording::read(text.as_bytes()).unwrap();
+        assert_eq!(read, recording);
+        let measured = read.with_times();
+        assert!(!measured.machine.times.is_empty());
+        assert_eq!(measured.clone().with_times(), measured);
     }
 }

@@ -50,12 +50,20 @@ pub struct Machine {
 impl Machine {
     /// Describes this machine, and measures its characteristic times, which takes some milliseconds.
     pub fn of_this() -> Machine {
+        Machine {
+            times: times::measure(),
+            ..Machine::unmeasured()
+        }
+    }
+
+    /// Describes this machine without measuring anything.
+    pub fn unmeasured() -> Machine {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Machine {
             cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
             kernel: kernel.trim_end().to_owned(),
-            times: times::measure(),
+            times: Vec::new(),
         }
     }
 
@@ -88,6 +96,16 @@ struct Time {
 }
 
 impl Recording {
+    /// Measures the characteristic times, if the recording has none and is of this machine: a command
+    /// that records itself does not take the time to measure them.
+    #[must_use]
+    pub fn with_times(mut self) -> Recording {
+        if self.machine.times.is_empty() && self.machine == Machine::unmeasured() {
+            self.machine = Machine::of_this();
+        }
+        self
+    }
+
     /// Returns the recording as JSON lines.
     ///
     /// # Errors

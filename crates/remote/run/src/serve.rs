@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_remote::listen::{Crowd, Worker};
+use trawl_remote::listen::{Crowd, Told, Worker};
 use trawl_remote::{Export, Exports, Limits, RemoteError, Serving, exports};
 use trawl_sys::signal::StopSignals;
 
@@ -68,7 +68,7 @@ pub fn exports(is_restricted: bool, named: &[OsString]) -> Result<Exports, Remot
 }
 
 /// Listens at sockets until a signal asks to stop. Each client is served by a process of its user,
-/// which `worker` starts.
+/// which `worker` starts; `learn` receives what these processes tell of themselves.
 ///
 /// # Errors
 /// Fails if a socket cannot be opened, or no more clients can be accepted.
@@ -77,6 +77,7 @@ pub fn listen(
     worker: &Worker,
     crowd: Crowd,
     tell: &Tell,
+    learn: &dyn Fn(Told<'_>),
 ) -> Result<(), RunError> {
     let stop = StopSignals::take().map_err(|error| RunError::Usage(error.to_string()))?;
     let mut listening = sockets::open(sockets)?;
@@ -84,5 +85,5 @@ pub fn listen(
         tell(&Notice::Listening { address });
     }
     let say = |text| tell(&Notice::Server { text });
-    Ok(listening.run(worker, crowd, &stop, &say)?)
+    Ok(listening.run(worker, crowd, &stop, &say, learn)?)
 }

@@ -49,6 +49,7 @@ use crate::store::{Dir, sync_file};
 use std::collections::BTreeMap;
 use std::iter::repeat;
 use std::path::Path;
+use trawl_model::operation::Operation;
 use xxhash_rust::xxh3::xxh3_128;
 
 const MAGIC: &[u8] = b"trawl pack 2\n";
@@ -200,6 +201,7 @@ pub fn write(private: &Dir, contents: &Contents<'_>) -> Result<()> {
 /// # Errors
 /// If the pack does not exist or is invalid; the manifests hold the same data.
 pub fn read(private: &Dir, edition: Edition) -> Result<Pack> {
+    let _span = Operation::ReadManifest.span();
     let name = layout::pack_file(edition);
     Pack::from_bytes(private.read(&name)?, &private.join(&name), edition)
 }

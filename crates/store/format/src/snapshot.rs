@@ -516,7 +516,6 @@ impl Files {
         if us != Uid::ROOT && private.owner().ok()? != us {
             return None;
         }
-        let _span = Operation::ReadManifest.span();
         let pack = pack::read(&private, self.edition).ok()?;
         (pack.root == self.root && pack.shard_count() > 0).then_some(pack)
     }
@@ -693,12 +692,13 @@ impl Shard {
     /// [`IndexError::is_missing`] if gc removed the file in the meantime: open the source's current
     /// snapshot again.
     pub fn open_file(&self, segment: &SegmentInfo, table: Table) -> Result<File> {
+        self.open_named(&layout::segment_file(segment.id, table))
+    }
+
+    fn open_named(&self, name: &str) -> Result<File> {
         let _span = Operation::OpenSegment.span();
-        let name = layout::segment_file(segment.id, table);
-        self.place
-            .top
-            .open_below(self.components())?
-            .open_file(&name)
+        let dir = self.place.top.open_below(self.components())?;
+        dir.open_file(name)
     }
 
     /// Opens a segment's name sidecar and returns the file, its expected length in bytes and its
@@ -712,13 +712,8 @@ impl Shard {
         let Some(names) = segment.names else {
             return Ok(None);
         };
-        let _span = Operation::OpenSegment.span();
         let name = layout::names_file(segment.id);
-        let file = self
-            .place
-            .top
-            .open_below(self.components())?
-            .open_file(&name)?;
+        let file = self.open_named(&name)?;
         Ok(Some((file, names.size_bytes, self.dir_path().join(name))))
     }
 

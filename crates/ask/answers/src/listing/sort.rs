@@ -13,6 +13,9 @@ use trawl_model::{TimeKind, Timestamp};
 use super::version;
 use trawl_report::listing::Item;
 
+/// Minimum length of a list whose sorting is recorded as an operation.
+const RECORDED_ITEMS: usize = 64;
+
 /// Key that a listing is sorted by; ties are broken by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortKey {
@@ -116,8 +119,8 @@ impl Order {
         if self.key == SortKey::None {
             return;
         }
+        let _span = (items.len() >= RECORDED_ITEMS).then(|| Operation::Sort.span());
         // No two names in a directory are equal, and a stable sort needs half as much memory again.
-        let _span = Operation::Sort.span();
         items.sort_unstable_by(|a, b| {
             let order = self.compare(a, b, width);
             let order = match self.direction {

@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use trawl_histogram::{Profile, openmetrics};
@@ -20,7 +21,20 @@ const INTERVAL: Duration = Duration::from_secs(15);
 
 /// Returns the recording of this process as bytes, without what only the asker needs.
 pub(crate) fn reply(own: &Own, title: &str) -> Result<Vec<u8>, String> {
-    let captures = own.read(title).map_err(|error| error.to_string())?;
+    recorded(own.read(title).map_err(|error| error.to_string())?, title)
+}
+
+/// Returns the same of a process that serves clients of another process. It changes only if the
+/// process does something.
+pub(crate) fn worker_profile() -> Option<Vec<u8>> {
+    let mut profiles = trawl_profile::own::started()?.read("").ok()?;
+    for profile in &mut profiles {
+        profile.duration_ns = None;
+    }
+    recorded(profiles, "").ok()
+}
+
+fn recorded(captures: Vec<Profile>, title: &str) -> Result<Vec<u8>, String> {
     let recording = Recording {
         subject: title.to_owned(),
         machine: Machine::default(),
@@ -32,27 +46,24 @@ pub(crate) fn reply(own: &Own, title: &str) -> Result<Vec<u8>, String> {
 }
 
 /// A file that shows this process's profile in Prometheus' text format.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct MetricsFile {
-    own: &'static Own,
+    read: Read,
     path: PathBuf,
-    title: String,
 }
+
+/// Returns the profiles to show: one for each layer.
+pub(crate) type Read = Arc<dyn Fn() -> Result<Vec<Profile>, String> + Send + Sync>;
 
 impl MetricsFile {
     /// Writes the file now, and from now on every 15 seconds.
     ///
     /// # Errors
     /// Fails if it cannot be written now. Later failures are messages.
-    pub(crate) fn keep(
-        own: &'static Own,
-        path: &Path,
-        title: &str,
-    ) -> Result<MetricsFile, Failure> {
+    pub(crate) fn keep(path: &Path, read: Read) -> Result<MetricsFile, Failure> {
         let file = MetricsFile {
-            own,
+            read,
             path: path.to_owned(),
-            title: title.to_owned(),
         };
         file.write().map_err(|source| Failure::File {
             action: "write",
@@ -88,7 +99,7 @@ impl MetricsFile {
     }
 
     fn write(&self) -> io::Result<()> {
-        let profiles = self.own.read(&self.title).map_err(io::Error::other)?;
+        let profiles = (self.read)().map_err(io::Error::other)?;
         let text = prometheus(&profiles).map_err(io::Error::other)?;
         replace(&self.path, text.as_bytes())
     }

@@ -220,5 +220,6 @@ fn open(path: &Path) -> Result<Recording, Failure> {
         .read_to_end(&mut bytes)
         .map_err(problem)?;
     Recording::read(&bytes)
+        .map(Recording::with_times)
         .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", path.display())))
 }

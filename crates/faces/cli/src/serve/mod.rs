@@ -1,12 +1,16 @@
 //! `trawl serve`, also called as `trawld --stdio` and `trawld --listen`: answers searches of other
 //! machines, and of programs that connect to a socket.
 
+mod metrics;
+
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_remote::listen::{Crowd, Worker};
+use trawl_profile::own;
+use trawl_remote::listen::{Crowd, Told, Worker};
 use trawl_remote::transport::Transport;
 use trawl_remote::{Exports, Limits, RemoteError, Serving};
 use trawl_run::serve::{self as serves, Served, Sockets};
@@ -14,7 +18,9 @@ use trawl_run::serve::{self as serves, Served, Sockets};
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::own::published::{self, MetricsFile};
 use crate::run::teller;
+use metrics::Processes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -101,6 +107,13 @@ pub(crate) struct ServeArgs {
     /// Watch N directories for a client that caches them; 0 watches none
     #[arg(long, value_name = "N", default_value_t = Limits::default().directories)]
     watched_directories: usize,
+    /// Write how long the server's own operations took to FILE, every 15 seconds
+    ///
+    /// FILE is the sum over all processes, in Prometheus' text format, for node_exporter's textfile
+    /// collector. A new file is readable for its owner only; the owner and the permissions of an
+    /// existing file stay.
+    #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
+    metrics_file: Option<PathBuf>,
     /// Delay each request by MS milliseconds, to simulate distant clients
     #[arg(
         long,
@@ -133,7 +146,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Fail
         () if args.stdio => stdio(index, args),
         () if args.worker => {
             let serving = serving(index, args)?;
-            trawl_remote::listen::work(input()?, &serving)?;
+            own::start().map_err(unrecorded)?;
+            trawl_remote::listen::work(input()?, &serving, published::worker_profile)?;
             Ok(Exit::Complete)
         }
         () if args.tls_front => {
@@ -167,6 +181,10 @@ fn unusable(source: std::io::Error) -> Failure {
     }
 }
 
+fn unrecorded(error: trawl_profile::ProfileError) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
 fn input() -> Result<std::os::fd::OwnedFd, Failure> {
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     input.map_err(unusable)
@@ -198,7 +216,17 @@ fn listen(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Failure> {
         served_of_one_user: args.user_served,
         patience: args.patience,
     };
-    serves::listen(&sockets(args, program), &worker, crowd, &teller())?;
+    let processes = Arc::new(Processes::new(own::start().map_err(unrecorded)?));
+    let ours = Arc::clone(&processes);
+    let read = move || ours.read("trawl serve");
+    let file = args.metrics_file.as_ref();
+    let file = file.map(|path| MetricsFile::keep(path, Arc::new(read)));
+    let file = file.transpose()?;
+    let learn = |told: Told<'_>| processes.learn(&told);
+    serves::listen(&sockets(args, program), &worker, crowd, &teller(), &learn)?;
+    if let Some(file) = file {
+        file.renew();
+    }
     Ok(Exit::Complete)
 }
 

@@ -102,7 +102,7 @@ impl Told {
                 let titles: Vec<String> = self.known.into_iter().map(|(title, _)| title).collect();
                 let recording = Recording {
                     subject: titles.join("; "),
-                    machine: Machine::of_this(),
+                    machine: Machine::unmeasured(),
                     losses: Vec::new(),
                     captures: self.profiles.into_iter().map(Into::into).collect(),
                 };

@@ -173,7 +173,8 @@ fn watch(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
         }),
     };
     let file = args.metrics_file.as_ref();
-    let file = file.map(|path| MetricsFile::keep(own, path, &title));
+    let read = move || own.read(&title).map_err(|error| error.to_string());
+    let file = file.map(|path| MetricsFile::keep(path, Arc::new(read)));
     let file = file.transpose()?;
     let mut daemon = Daemon::new(dir, args.options(), host)?;
     let mut exit = Exit::Complete;

@@ -164,7 +164,7 @@ fn files_and_directories_and_writes_are_counted_as_the_kernel_counts_them() {
         );
         let directories = if live { 31 } else { 0 };
         assert_eq!(site.read("read-directory").entered, directories, "{line}");
-        assert_eq!(site.read("take-entries").entered >= directories, true);
+        assert!(site.read("take-entries").entered >= directories);
         assert!(live || site.read("open-segment").entered > 0, "{line}");
         assert_eq!(site.read("open-index").entered > 0, !live, "{line}");
     }
@@ -263,6 +263,8 @@ fn what_was_recorded_is_kept_when_a_signal_ends_the_command() {
     let site = site("own-signals", 40, 150);
     for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
         let (mut child, out) = blocked(&site, &["ls", "-lR"]);
+        // It fills the pipe, and waits.
+        std::thread::sleep(Duration::from_millis(400));
         kill(signal, child.id());
         let status = child.wait().expect("it ends");
         assert_eq!(status.signal(), Some(number), "{signal}: {status}");
@@ -294,6 +296,8 @@ fn what_was_recorded_is_kept_when_a_signal_ends_the_command() {
     while !index.join("sources").exists() {
         assert_eq!(child.try_wait().expect("a state"), None, "it ended early");
     }
+    // It has much to read, and handles signals by now.
+    std::thread::sleep(Duration::from_millis(400));
     kill("-INT", child.id());
     let status = child.wait().expect("it ends");
     assert!(matches!(status.code(), Some(130 | 0)), "{status}");

@@ -5,6 +5,7 @@ mod authority;
 mod broken;
 mod chirp;
 mod crowd;
+mod metrics;
 mod site;
 mod tls;
 mod tls_members;

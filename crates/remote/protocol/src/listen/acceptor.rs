@@ -11,6 +11,7 @@ use trawl_sys::become_user::User;
 use trawl_sys::identity::effective_uid;
 use trawl_sys::signal::StopSignals;
 
+use super::Told;
 use super::crowd::{Counts, Crowd};
 use super::hired::{Staff, Worker};
 use super::job::{self, Greeting, Job, Others, Protocol, Report};
@@ -32,13 +33,18 @@ const FIRST: u64 = 1 << 16;
 
 const CROWDED: &str = "there are too many connections: try again later";
 
+/// Receives messages for the log.
+type Say<'a> = &'a dyn Fn(String);
+/// Receives what serving processes tell of themselves.
+type Learn<'a> = &'a dyn Fn(Told<'_>);
+
 /// Runs the loop until a stop signal arrives.
 pub(super) fn run(
     sources: &mut Sources,
     worker: &Worker,
     crowd: Crowd,
     stop: &StopSignals,
-    say: &dyn Fn(String),
+    (say, learn): (Say<'_>, Learn<'_>),
 ) -> Result<(), RemoteError> {
     let failed = |source| RemoteError::File {
         action: "wait for",
@@ -52,6 +58,8 @@ pub(super) fn run(
         worker,
         crowd,
         say,
+        learn,
+        told: vec![0; job::PROFILE_BYTES],
         held: HashMap::new(),
         counts: Counts::default(),
         queue: VecDeque::new(),
@@ -95,7 +103,10 @@ struct Acceptor<'a> {
     epoll: OwnedFd,
     worker: &'a Worker,
     crowd: Crowd,
-    say: &'a dyn Fn(String),
+    say: Say<'a>,
+    learn: Learn<'a>,
+    /// Room for a message of a process.
+    told: Vec<u8>,
     held: HashMap<u64, Connection>,
     counts: Counts,
     /// Connections that wait to be served, the longest wait first.
@@ -159,6 +170,9 @@ impl Acceptor<'_> {
         self.expire();
         self.serve_those_who_wait();
         self.staff.tidy();
+        for process in self.staff.take_dismissed() {
+            (self.learn)(Told::Ended { process });
+        }
         self.revive(sources)?;
         Ok(true)
     }
@@ -304,11 +318,20 @@ impl Acceptor<'_> {
     /// Handles a process's reports. The process runs as its user, who may make it send anything, so
     /// a report can only affect connections that this process serves.
     fn hear(&mut self, by: u64) {
-        let mut buffer = [0; job::BYTES + 1];
         while let Some(hired) = self.staff.get(by) {
-            let report = match take(hired, &mut buffer, Waiting::Never) {
+            let report = match take(hired, &mut self.told, Waiting::Never) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Ok((length @ 1.., None)) => Report::from_bytes(&buffer[..length]),
+                Ok((length @ 1.., None)) => match &self.told[..length] {
+                    [job::PROFILE, profile @ ..] => {
+                        let process = by;
+                        if hired.may_tell() {
+                            (self.learn)(Told::Profile { process, profile });
+                        }
+                        // Others are heard before the next message.
+                        return self.staff.has_told(by);
+                    }
+                    report => Report::from_bytes(report),
+                },
                 Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
                 Err(error) => Err(error),
             };

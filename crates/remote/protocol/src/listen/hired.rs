@@ -19,6 +19,9 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Maximum time for a process to end before it is killed.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// Minimum time between two profiles of a process that are read.
+const TELLS_APART: Duration = Duration::from_millis(500);
+
 /// The program to start for a user, with its end of the server's socket pair as standard input and
 /// output.
 #[derive(Clone, Debug)]
@@ -47,6 +50,15 @@ pub(super) struct Hired {
     /// Number of connections that it serves.
     busy: usize,
     idle_since: Instant,
+    /// When it told its profile last.
+    told: Option<Instant>,
+}
+
+impl Hired {
+    /// Returns whether its profile is worth reading, which takes time.
+    pub(super) fn may_tell(&self) -> bool {
+        self.told.is_none_or(|told| told.elapsed() >= TELLS_APART)
+    }
 }
 
 impl AsFd for Hired {
@@ -62,6 +74,8 @@ pub(super) struct Staff {
     by_user: HashMap<User, u64>,
     /// Processes that were told to end.
     leaving: Vec<(Child, Instant)>,
+    /// Numbers of the processes that were dismissed since the last look.
+    dismissed: Vec<u64>,
 }
 
 impl Staff {
@@ -96,6 +110,7 @@ impl Staff {
             user: user.clone(),
             busy: 0,
             idle_since: Instant::now(),
+            told: None,
         };
         Ok(self.hired.entry(number).or_insert(hired))
     }
@@ -128,7 +143,20 @@ impl Staff {
                 self.by_user.remove(&hired.user);
             }
             self.leaving.push((hired.child, Instant::now()));
+            self.dismissed.push(number);
         }
+    }
+
+    /// Notes that a process told its profile.
+    pub(super) fn has_told(&mut self, number: u64) {
+        if let Some(hired) = self.hired.get_mut(&number).filter(|hired| hired.may_tell()) {
+            hired.told = Some(Instant::now());
+        }
+    }
+
+    /// Returns the numbers of the processes that were dismissed since the last call.
+    pub(super) fn take_dismissed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.dismissed)
     }
 
     /// Dismisses idle processes, and reaps those that have ended.

@@ -49,7 +49,13 @@ pub(crate) enum Report {
 /// The bit, beside the protocol, that says that other connections wait.
 const CROWDED: u8 = 2;
 
-/// Length of a message in bytes.
+/// First byte of a message with a serving process's own profile.
+pub(crate) const PROFILE: u8 = 2;
+
+/// Maximum length of such a message in bytes.
+pub(crate) const PROFILE_BYTES: usize = 64 << 10;
+
+/// Length of any other message in bytes.
 pub(crate) const BYTES: usize = 18;
 
 fn message(kinds: [u8; 2], number: u64, features: u64) -> [u8; BYTES] {

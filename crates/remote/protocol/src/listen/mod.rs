@@ -31,9 +31,27 @@ pub use crowd::Crowd;
 pub use hired::Worker;
 pub use job::Greeting;
 pub use source::{TlsListen, UnixSocket};
-pub use worker::work;
+pub use worker::{OwnProfile, work};
 
 use source::Sources;
+
+/// What a serving process tells of itself. It runs as its client's user, who may make it tell
+/// anything.
+#[derive(Clone, Copy, Debug)]
+pub enum Told<'a> {
+    /// Its own profile since it started, as [`OwnProfile`] returned it.
+    Profile {
+        /// Number of the process; no two processes have the same.
+        process: u64,
+        /// The profile.
+        profile: &'a [u8],
+    },
+    /// It has ended, or will tell nothing more.
+    Ended {
+        /// Number of the process.
+        process: u64,
+    },
+}
 
 /// The sockets to listen at.
 #[derive(Debug, Default)]
@@ -87,7 +105,8 @@ impl Listening {
         self.sources.addresses()
     }
 
-    /// Serves until a stop signal arrives. Clients that are being served then continue to be
+    /// Serves until a stop signal arrives, and lets `learn` know what the serving processes tell of
+    /// themselves. Clients that are being served then continue to be
     /// served.
     ///
     /// # Errors
@@ -98,7 +117,8 @@ impl Listening {
         crowd: Crowd,
         stop: &StopSignals,
         say: &dyn Fn(String),
+        learn: &dyn Fn(Told<'_>),
     ) -> Result<(), RemoteError> {
-        acceptor::run(&mut self.sources, worker, crowd, stop, say)
+        acceptor::run(&mut self.sources, worker, crowd, stop, (say, learn))
     }
 }

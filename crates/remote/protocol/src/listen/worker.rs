@@ -17,18 +17,52 @@ const LINGER: Duration = Duration::from_millis(25);
 /// The same while other connections wait to be served.
 const CROWDED_LINGER: Duration = Duration::from_millis(2);
 
+/// How often the server is told this process's own profile.
+const TELL: Duration = Duration::from_secs(1);
+
+/// Returns this process's own profile, as bytes for [`Told::Profile`](super::Told::Profile); `None`
+/// if there is none.
+pub type OwnProfile = fn() -> Option<Vec<u8>>;
+
+/// Tells the server this process's own profile where it has changed, until `control` is closed.
+fn tell_profile(control: &Arc<OwnedFd>, profile: OwnProfile) {
+    let control = Arc::downgrade(control);
+    let work = move || {
+        let mut told = Vec::new();
+        loop {
+            std::thread::sleep(TELL);
+            let Some(control) = control.upgrade() else {
+                return;
+            };
+            let Some(now) = profile().filter(|now| *now != told) else {
+                continue;
+            };
+            let message = [&[super::job::PROFILE][..], &now].concat();
+            // A server that is busy is told next time.
+            if give(control.as_fd(), &message, None, Waiting::Never).is_ok() {
+                told = now;
+            }
+        }
+    };
+    // Without the thread, only the profile is missing.
+    let _ = std::thread::Builder::new()
+        .name("profile".into())
+        .spawn(work);
+}
+
 /// Serves the connections that the other end of `control` sends, until `control` is closed and all
 /// clients are gone.
 ///
 /// # Errors
 /// Fails if a message is invalid.
-pub fn work(control: OwnedFd, serving: &Serving) -> Result<(), RemoteError> {
+pub fn work(control: OwnedFd, serving: &Serving, profile: OwnProfile) -> Result<(), RemoteError> {
     let failed = |source| RemoteError::File {
         action: "serve connections of",
         path: "the server".into(),
         source,
     };
     let control = Arc::new(control);
+    tell_profile(&control, profile);
     let mut buffer = [0; super::job::BYTES + 1];
     loop {
         let taken = take(&*control, &mut buffer, Waiting::Allowed);
