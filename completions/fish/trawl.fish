@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trawl_global_optspecs
-    string join \n i/index= status color= at= spreadsheet fresh= no-wait max-age= h/help V/version
+    string join \n i/index= status color= at= spreadsheet fresh= no-wait max-age= profile= h/help V/version
 end
 
 function __fish_trawl_needs_command
@@ -31,6 +31,7 @@ never\t'Never'"
 complete -c trawl -n "__fish_trawl_needs_command" -l at -d 'Answer from the newest snapshot that began by TIME' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_needs_command" -l profile -d 'Record how long each operation of trawl takes, and write FILE at the end' -r -F
 complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Report how fresh the answer is and what could not be read'
 complete -c trawl -n "__fish_trawl_needs_command" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_needs_command" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
@@ -67,6 +68,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print 
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Show a manual page'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Find entries with GNU find\'s language'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out names or paths that match GLOB' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Read with N threads [default: one per core, at most 8]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'Map user and group ids of a foreign file system' -r -F
@@ -102,17 +104,23 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l all -d 'Look at al
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l snapshots -d 'List every snapshot of each source: its id, start time and size'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -f -a "remove" -d 'Remove trees from the index; the trees themselves stay unchanged'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l interval -d 'Set the interval of --poll' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l apply-after -d 'Apply changes to the index after TIME if nobody asks' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l max-dirty -d 'Apply changes sooner if about N entries may have changed' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l checkpoint -d 'Make a snapshot of changes after TIME, for history' -r
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l exclude -d 'Leave out names or paths that match GLOB' -r
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l metrics -d 'Print how long the daemons\' own operations took' -r -f -a "prometheus\t'Prometheus\' text format, for node_exporter too'
+native\t'OpenMetrics 2.0, with native histograms'
+recording\t'A recording, for trawl profile report'"
+complete -c trawl -n "__fish_trawl_using_subcommand watch" -l metrics-file -d 'Write how long the daemon\'s own operations took to FILE, every 15 seconds' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l poll -d 'Look at all directories at an interval instead of receiving events'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l no-xattr -d 'Do not read extended attributes [default: as in the last scan]'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s q -l quiet -d 'Print only warnings'
@@ -122,6 +130,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand watch" -l json -d 'With --st
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -l prometheus -d 'With --status, print the text format that Prometheus reads'
 complete -c trawl -n "__fish_trawl_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen -d 'Serve clients that connect to ADDRESS' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen-chirp -d 'Answer Chirp\'s line search for any client, as --chirp-user' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l chirp-user -d 'Serve Chirp\'s clients as USER' -r
@@ -138,6 +147,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-served -d 'Se
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l patience -d 'Let a connection wait up to TIME to be served' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stall -d 'Let a client pause up to TIME while it receives an answer' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l watched-directories -d 'Watch N directories for a client that caches them; 0 watches none' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l metrics-file -d 'Write how long the server\'s own operations took to FILE, every 15 seconds' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l delay -d 'Delay each request by MS milliseconds, to simulate distant clients' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l stdio -d 'Serve one client on standard input and output'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l restrict -d 'Show only the trees in /etc/trawl/exports'
@@ -145,6 +155,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l worker -d 'Serve c
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-front -d 'End TLS for the process at standard input; --listen tls: starts this'
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l remote -d 'Show the command a server\'s directory PATH at POINT' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox-memory -d 'Keep up to SIZE of file contents in memory with --sandbox' -r
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l cover -d 'Answer calls about files below DIRECTORY from tables' -r -F
@@ -163,6 +174,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Let progra
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l no-preload -d 'With --remote, use only the mounts, without tables in programs'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server separately for each name and directory'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'Show names and attributes up to AGE old' -r
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l watched-age -d 'Show names and attributes up to AGE old in watched directories' -r
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ca -d 'For tls: servers, trust certificates signed by the CA in FILE' -r -F
@@ -172,17 +184,21 @@ complete -c trawl -n "__fish_trawl_using_subcommand mount" -s f -l foreground -d
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l call-by-call -d 'Ask the server separately for each name and directory'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ready -d 'Report on standard output when the mount is ready'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand unmount" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand unmount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand verify" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand gc" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep -d 'Keep these snapshots of each source [default: 2]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l keep-for -d 'Keep snapshots younger than AGE, too, such as 12h, 30d or 8w' -r
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l dry-run -d 'Only show which snapshots would stay or go, and why'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand locate" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l below -d 'Look only below DIR; may be given several times' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s l -s n -l limit -d 'Stop after NUMBER matches' -r
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s d -l database -d 'Refuse: --index names the index' -r
@@ -213,6 +229,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand locate" -l spreadsheet -d 'P
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand locate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -s e -l regexp -d 'Search for PATTERN; may be given several times' -r
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -s f -l file -d 'Search for the patterns in FILE, one a line' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -s m -l max-count -d 'Stop reading a file after N selected lines' -r
@@ -267,6 +284,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand grep" -l spreadsheet -d 'Pro
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand search" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l max-depth -d 'Enter at most NUMBER levels below PATH, and report deeper ones' -r
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l served-by -d 'Ask this source: auto, live, or index' -r -f -a "auto\t''
 live\t''
@@ -301,6 +319,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand search" -l spreadsheet -d 'P
 complete -c trawl -n "__fish_trawl_using_subcommand search" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand search" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand set" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand set" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand set" -s j -l jobs -d 'Run up to N commands at once; 0 stands for the number of processors' -r
 complete -c trawl -n "__fish_trawl_using_subcommand set" -s n -l max-args -d 'Pass at most N members to a command with {} +' -r
 complete -c trawl -n "__fish_trawl_using_subcommand set" -l progress -d 'Report the progress of commands in this way' -r -f -a "auto\t'A line that is rewritten on a terminal, plain lines otherwise'
@@ -333,6 +352,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand set" -l spreadsheet -d 'Prot
 complete -c trawl -n "__fish_trawl_using_subcommand set" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand set" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand ls" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l format -d 'Use this format' -r -f -a "long\t''
 single-column\t''
 vertical\t''
@@ -424,6 +444,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand ls" -l spreadsheet -d 'Prote
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand ls" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand stat" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s c -l format -d 'Print FORMAT and a newline for each file' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l printf -d 'Print FORMAT for each file, interpreting \\n and other escapes' -r
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l cached -d 'Accept always or default; an index cannot provide never' -r -f -a "default\t''
@@ -446,6 +467,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand stat" -l spreadsheet -d 'Pro
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stat" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand du" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l files0-from -d 'Sum up the NUL-terminated names in FILE (-: standard input)' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s d -l max-depth -d 'Show nothing deeper than N levels below an argument' -r
 complete -c trawl -n "__fish_trawl_using_subcommand du" -s t -l threshold -d 'Show nothing smaller than SIZE; with a minus, nothing larger' -r
@@ -487,6 +509,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand du" -l spreadsheet -d 'Prote
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand du" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s n -l name -d 'Show this attribute and its value' -r
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -s e -l encoding -d 'Write values in this encoding [default: text or base64]' -r -f -a "text\t'In quotation marks'
 hex\t'Hexadecimal, after `0x`'
@@ -512,6 +535,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l spreadsheet -d 
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand getfattr" -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand stats" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l by -d 'Count only by KIND; may be given several times' -r -f -a "type\t'File, directory, symbolic link, …'
 extension\t'The part of a regular file\'s name after the last dot'
 size\t'Size of the content of regular files'
@@ -542,6 +566,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -l spreadsheet -d 'Pr
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand sql" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from FILE (- is standard input)' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l format -d 'Write rows in this format [default: table]' -r -f -a "table\t'Aligned columns for people'
 json\t'One JSON object per line'
@@ -572,6 +597,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand sql" -l spreadsheet -d 'Prot
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l json -d 'Write files of JSON lines below this new directory' -r -F
@@ -593,6 +619,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand export" -l spreadsheet -d 'P
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand top" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l oldest -d 'Show the files with the earliest times' -r -f -a "mtime\t'Last change of the content'
 atime\t'Last access'
 ctime\t'Last change of the inode'
@@ -628,6 +655,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand top" -l spreadsheet -d 'Prot
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l min-size -d 'Leave out files smaller than SIZE; units as in 10K, 1M, 2G' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s n -l limit -d 'Stop after N groups' -r
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
@@ -647,6 +675,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l spreadsheet -
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand diff" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l only -d 'Show only differences of these kinds' -r -f -a "created\t'New entries'
 deleted\t'Entries that are gone'
 changed\t'Entries with other attributes'
@@ -675,6 +704,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand diff" -l spreadsheet -d 'Pro
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand history" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
 always\t'Always'
 never\t'Never'"
@@ -690,6 +720,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand history" -l spreadsheet -d '
 complete -c trawl -n "__fish_trawl_using_subcommand history" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand history" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand growth" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l by -d 'Measure separately by this kind of key' -r -f -a "total\t'Everything together'
 dir\t'Each directory directly below, and the entries beside them'
 owner\t'Each owner'
@@ -707,17 +738,19 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -s o -l output -d 'Keep the recording in FILE [default: none is kept]' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -l layer -d 'Record this layer [default: user]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "record" -d 'Record a command, a process, a control group or the whole machine'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "report" -d 'Show the operations of a recording, the greatest total latency first'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "diff" -d 'Compare two recordings, and show the operations that differ'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "correlate" -d 'Show which values of calls go with which latency peak'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "mix" -d 'Show of which operations a recording consists, by phase'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "watch" -d 'Show the operations of the last second, again and again'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "export" -d 'Write a recording in the format of another program'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record report diff correlate mix watch export layers" -a "layers" -d 'List the layers, and what each can see on this machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -s o -l output -d 'Keep the recording in FILE [default: none is kept]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -l layer -d 'Record this layer [default: user]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "record" -d 'Record a command, a process, a control group or the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "mount" -d 'Mount a directory at another place, and record what its users do there'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "report" -d 'Show the operations of a recording, the greatest total latency first'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "diff" -d 'Compare two recordings, and show the operations that differ'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "correlate" -d 'Show which values of calls go with which latency peak'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "mix" -d 'Show of which operations a recording consists, by phase'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "watch" -d 'Show the operations of the last second, again and again'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "export" -d 'Write a recording in the format of another program'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -a "layers" -d 'List the layers, and what each can see on this machine'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s o -l output -d 'Write the recording to FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l pid -d 'Record this process and everything that it starts from now on' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cgroup -d 'Record the processes of the control group DIR' -r -F
@@ -727,9 +760,21 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l by -d 'Tell calls of the layer user apart by WHAT: program or thread' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l correlate -d 'Record a value of system calls, too: result, size or offset; may be repeated' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l mount -d 'Record the file system below DIR, by the layer stackable' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s o -l output -d 'Write the recording to FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l duration -d 'Stop after TIME [default: when it is unmounted, or at an interrupt]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l slices -d 'Keep a timeline with a slice for each TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s r -l resolution -d 'Use N buckets for each doubling of the latency, 1 to 8' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l all-users -d 'Let all users use the mount, each with their own permissions (root only)'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s q -l quiet -d 'Print no summary'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l layer -d 'Show this layer, or this part of a layer, and no others' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l operation -d 'Show these operations in full, and no others' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from report" -l least -d 'Leave out operations with less than this share of the total latency, in percent' -r
@@ -772,10 +817,14 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from layers" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from layers" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand help" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand help" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand completions" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand man" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s o -l output -d 'Write the pages of all commands into DIR instead' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand man" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand find" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n '__fish_seen_subcommand_from find' -o not -d 'is true if EXPR is false'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o exclude -d 'leave out entries that match EXPR and everything below them, wherever this stands; always true'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o and -d 'is true if both sides are; may be left out'
