@@ -301,6 +301,13 @@ class Bench:
             said.append(f"`bench/{name}.py`:\n\n```\n{ran.stdout.strip()}\n```{failed}")
         self.sections["Reading many files"] = "\n\n".join(said)
 
+    def profiles(self) -> None:
+        """Measures what recording latency profiles costs."""
+        script = Path(__file__).with_name("profiles.py")
+        command = [sys.executable, str(script), self.trawl, str(self.work / "profiles"), self.tree, "--runs", str(self.runs)]
+        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.sections["Recording latency profiles"] = f"{self.machine()} `ONLY=profiles make bench`\n\n```\n{said}```"
+
     def machine(self) -> str:
         """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -316,7 +323,7 @@ class Bench:
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
             "fresh": self.fresh, "call": self.call, "paper": self.paper, "sets": self.sets,
-            "readers": self.readers,
+            "readers": self.readers, "profiles": self.profiles,
         }
 
 

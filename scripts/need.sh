@@ -35,6 +35,7 @@ bench|plocate|plocate
 bench|sqlite3|sqlite3
 bench|taskset|util-linux
 bench|strace|strace
+bench|postmark|postmark
 bench|autoconf|autoconf
 bench|/usr/lib/python3*/ensurepip/__init__.py|python3-venv
 wheel|python3|python3-venv
