@@ -760,12 +760,12 @@ complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_sub
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l slices -d 'Keep a timeline with a slice for each TIME' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l by -d 'Tell calls of the layer user apart by WHAT: program or thread' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l correlate -d 'Record a value of system calls, too: result, size or offset; may be repeated' -r
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l mount -d 'Record the file system below DIR, by the layer stackable' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l mount -d 'Record the file system at DIR: all of it, or what COMMAND does there' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l cache -d 'Let the kernel use names and attributes for TIME without asking again [default: 0s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l all -d 'Record the whole machine'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -l passthrough -d 'Let the kernel pass on data itself, and record no reads and writes'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s q -l quiet -d 'Print no summary'
-complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -s o -l output -d 'Write the recording to FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l duration -d 'Stop after TIME [default: when it is unmounted, or at an interrupt]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from mount" -l slices -d 'Keep a timeline with a slice for each TIME' -r

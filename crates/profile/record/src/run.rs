@@ -31,6 +31,8 @@ pub enum Subject {
     Process(u32),
     /// The processes of a control group (its directory), for a time.
     Group(PathBuf),
+    /// The file system that is mounted at a path or above it, or its devices, for a time.
+    Mount(PathBuf),
     /// Everything on the machine, for a time.
     Everything,
 }
@@ -263,6 +265,10 @@ impl Run {
                 attach(&Filter::Cgroup(path.clone()), wishes)?,
                 Watched::Nothing,
             ),
+            Subject::Mount(path) => (
+                attach(&Filter::Mount(path.clone()), wishes)?,
+                Watched::Nothing,
+            ),
             Subject::Everything => (attach(&Filter::Everything, wishes)?, Watched::Nothing),
         };
         Ok(Run {
@@ -419,6 +425,7 @@ fn describe(subject: &Subject) -> String {
         }
         Subject::Process(process) => format!("process {process}"),
         Subject::Group(path) => format!("control group {}", path.display()),
+        Subject::Mount(path) => format!("the file system at {}", path.display()),
         Subject::Everything => "the whole machine".to_owned(),
     }
 }

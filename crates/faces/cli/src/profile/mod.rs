@@ -106,8 +106,11 @@ struct RecordArgs {
     /// Record a value of system calls, too: result, size or offset; may be repeated
     #[arg(long, value_name = "OPERATION:VALUE", value_parser = subject::parse_wanted)]
     correlate: Vec<Wanted>,
-    /// Record the file system below DIR, by the layer stackable
-    #[arg(long, value_name = "DIR", requires = "command")]
+    /// Record the file system at DIR: all of it, or what COMMAND does there
+    ///
+    /// All of it is recorded by the layer file-system, unless --layer names block. What COMMAND does
+    /// below DIR is recorded by the layer stackable.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["pid", "cgroup", "all"])]
     mount: Option<PathBuf>,
     #[command(flatten)]
     stacking: StackingArgs,

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use trawl_histogram::Profile;
 use trawl_profile::detail::{Detail, split_part};
-use trawl_profile::{Ended, ProfileError, Recording, Streams, Subject, Wishes, stackable};
+use trawl_profile::{Ended, ProfileError, Recording, Streams, Subject, USUAL, Wishes, stackable};
 
-use super::subject::Detailed;
+use super::subject::{Detailed, Usual, named};
 use super::{RecordArgs, failed};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -18,9 +18,18 @@ use trawl_text::figures;
 
 /// Records, and writes the file.
 pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
-    let subject = args.subject.subject()?;
-    let over = |directory: &PathBuf| stackable::over(directory.clone(), args.stacking.options());
-    let plain = args.layers.layers(args.mount.as_ref().map(over))?;
+    let (subject, usual) = match &args.mount {
+        Some(directory) if !args.subject.has_command() => {
+            let subject = Subject::Mount(directory.clone());
+            (subject, Usual::Instead(named("file-system")?))
+        }
+        Some(directory) => {
+            let over = stackable::over(directory.clone(), args.stacking.options());
+            (args.subject.subject()?, Usual::Always(over))
+        }
+        None => (args.subject.subject()?, Usual::Instead(USUAL)),
+    };
+    let plain = args.layers.layers(usual)?;
     let detail = Detail {
         by: args.by,
         values: args.correlate.clone(),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use trawl_histogram::Resolution;
 use trawl_profile::detail::Detail;
-use trawl_profile::{By, LAYERS, Layer, Subject, USUAL, Wanted, layer};
+use trawl_profile::{By, LAYERS, Layer, Subject, Wanted, layer};
 
 use super::failed;
 use crate::failure::Failure;
@@ -38,7 +38,21 @@ pub(super) struct LayerArgs {
     layer: Vec<String>,
 }
 
+/// A layer that need not be named.
+#[derive(Clone, Copy)]
+pub(super) enum Usual {
+    /// It is recorded unless others are named.
+    Instead(&'static dyn Layer),
+    /// It is recorded beside others that are named.
+    Always(&'static dyn Layer),
+}
+
 impl SubjectArgs {
+    /// Returns whether a command is recorded.
+    pub(super) fn has_command(&self) -> bool {
+        !self.command.is_empty()
+    }
+
     /// Returns what is recorded.
     pub(super) fn subject(&self) -> Result<Subject, Failure> {
         Ok(match (self.pid, &self.cgroup, self.all) {
@@ -55,22 +69,21 @@ impl SubjectArgs {
 }
 
 impl LayerArgs {
-    /// Returns the layers that were named, or the usual one; `over` is the layer over a directory,
-    /// and usual if there is one.
-    pub(super) fn layers(
-        &self,
-        over: Option<&'static dyn Layer>,
-    ) -> Result<Vec<&'static dyn Layer>, Failure> {
+    /// Returns the layers that were named, and the usual one where it is not left out.
+    pub(super) fn layers(&self, usual: Usual) -> Result<Vec<&'static dyn Layer>, Failure> {
+        let (Usual::Instead(layer) | Usual::Always(layer)) = usual;
         if self.layer.is_empty() {
-            return Ok(vec![over.unwrap_or(USUAL)]);
+            return Ok(vec![layer]);
         }
-        let find = |name: &String| match over.filter(|over| over.name() == name) {
-            Some(over) => Ok(over),
-            None => named(name),
+        let find = |name: &String| match layer.name() == name {
+            true => Ok(layer),
+            false => named(name),
         };
         let mut layers = self.layer.iter().map(find).collect::<Result<Vec<_>, _>>()?;
-        let is_named = |over: &&dyn Layer| layers.iter().any(|one| one.name() == over.name());
-        layers.extend(over.filter(|over| !is_named(over)));
+        let is_named = layers.iter().any(|one| one.name() == layer.name());
+        if matches!(usual, Usual::Always(_)) && !is_named {
+            layers.push(layer);
+        }
         Ok(layers)
     }
 }

@@ -180,6 +180,31 @@ fn a_file_system_is_recorded_for_one_command() {
     assert_eq!(ran.code, Some(2), "{ran}");
 }
 
+/// docs/profile.md: "`--mount DIR` without a command records all that happens in the file system at
+/// `DIR`".
+#[test]
+fn the_devices_of_a_file_system_are_recorded_for_a_time() {
+    let site = recording_site("profile-devices");
+    if !can_record_layer(&site, "block") {
+        return;
+    }
+    let all = "profile record -q --mount . -o ../made --duration 200ms";
+    let ran = site.run(&format!("{all} --layer block"));
+    match ran.code {
+        // Not every file system lies on a device.
+        Some(2) => assert!(ran.errors().contains("device"), "{ran}"),
+        _ => {
+            let report = site.run("profile report ../made").expect_code(0).text();
+            assert!(report.starts_with("the file system at . ("), "{report}");
+            assert!(report.contains("\nblock\n"), "{report}");
+        }
+    }
+    let ran = site.run(&format!("{all} --layer system-calls"));
+    assert_eq!(ran.code, Some(2), "{ran}");
+    let ran = site.run(&format!("{all} --pid 1"));
+    assert_eq!(ran.code, Some(2), "{ran}");
+}
+
 #[test]
 fn a_mounted_file_system_ends_by_unmounting_interrupts_and_kills() {
     let site = recording_site("profile-mount");

@@ -11,11 +11,12 @@ use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use trawl_profile::{ProfileError, Streams, Watch, Wishes};
+use trawl_profile::{ProfileError, Streams, USUAL, Watch, Wishes};
 
 use self::keys::{Key, Keyboard};
 use self::screen::Screen;
 use self::state::State;
+use super::subject::Usual;
 use super::{WatchArgs, failed, recorded};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -32,7 +33,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     let is_live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let subject = args.subject.subject()?;
     let wishes = Wishes {
-        layers: args.layers.layers(None)?,
+        layers: args.layers.layers(Usual::Instead(USUAL))?,
         resolution: args.layers.resolution,
         interval: None,
         duration: None,
