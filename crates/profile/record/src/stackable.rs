@@ -131,7 +131,7 @@ pub fn record_mount(
     let mut serving = trawl_stackable::mount(&mounting.source, &mounting.point, options)?;
     let interval = mounting.interval.unwrap_or(Duration::from_secs(1));
     let interval_ns = u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX);
-    let mut slicer = Slicer::new(serving.read()?, interval_ns);
+    let mut slicer = Slicer::new(serving.begun().clone(), interval_ns);
     ready(&mounting.point);
     let begun = Instant::now();
     let mut next = mounting.interval;

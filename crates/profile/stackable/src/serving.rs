@@ -90,6 +90,8 @@ impl Default for Options {
 /// A mount that is served.
 #[derive(Debug)]
 pub struct Serving {
+    /// The reading of before anything could use the mount.
+    begun: Profile,
     meter: Arc<Meter>,
     point: PathBuf,
     thread: Option<JoinHandle<io::Result<()>>>,
@@ -235,9 +237,11 @@ pub fn enclose(
         HandedOver::Nothing,
     );
     let entrance = entrance.map_err(unusable)?;
+    let begun = meter.read()?;
     let thread = std::thread::Builder::new().name("stackable".into());
     let thread = thread.spawn(move || prepared.run_for(&entrance));
     Ok(Serving {
+        begun,
         meter,
         point: point.clone(),
         thread: Some(thread.map_err(unusable)?),
@@ -276,11 +280,13 @@ pub fn mount(source: &Path, point: &Path, options: &Options) -> Result<Serving, 
         }
         config.acl = SessionACL::All;
     }
+    let begun = meter.read()?;
     let (file_system, woken) = prepared.file_system();
     let session = Session::new(file_system, &point, &config).map_err(failed)?;
     let thread = std::thread::Builder::new().name("stackable".into());
     let thread = thread.spawn(move || prepared.run(session, woken));
     Ok(Serving {
+        begun,
         meter,
         point: point.clone(),
         thread: Some(thread.map_err(failed)?),
@@ -322,6 +328,11 @@ impl Serving {
     /// Fails if the counts contradict themselves.
     pub fn read(&self) -> Result<Profile, StackableError> {
         Ok(self.meter.read()?)
+    }
+
+    /// Returns the reading of before anything could use the mount.
+    pub fn begun(&self) -> &Profile {
+        &self.begun
     }
 
     /// Returns whether the mount is still served. One for a command that has not yet started is.
