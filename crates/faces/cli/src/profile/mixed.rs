@@ -192,13 +192,19 @@ fn text(workload: &Workload, phase: &str, mix: &Mix) -> String {
         count(mix.operations),
         time(workload.unit.seconds(mix.latency))
     );
+    let width = super::name_width(
+        mix.rows
+            .iter()
+            .take(SHOWN)
+            .map(|part| part.operation.as_str()),
+    );
     let _ = writeln!(
         text,
-        "{:<20} {:>12} {:>12} {:>10} {:>12}",
+        "{:<width$} {:>12} {:>12} {:>10} {:>12}",
         "operation", "calls", "of all", "latency", "of all"
     );
     for part in mix.rows.iter().take(SHOWN) {
-        text += &row(workload, part);
+        text += &row(workload, part, width);
     }
     if mix.rows.len() > SHOWN {
         let _ = writeln!(text, "{} further operations", mix.rows.len() - SHOWN);
@@ -210,9 +216,9 @@ fn text(workload: &Workload, phase: &str, mix: &Mix) -> String {
     text
 }
 
-fn row(workload: &Workload, part: &Part) -> String {
+fn row(workload: &Workload, part: &Part, width: usize) -> String {
     format!(
-        "{:<20} {:>12} {:>12} {:>10} {:>12}\n",
+        "{:<width$} {:>12} {:>12} {:>10} {:>12}\n",
         trawl_text::words::shown(part.operation.as_bytes()),
         count(part.operations),
         share(part.operations_share),

@@ -349,6 +349,11 @@ fn failed(error: ProfileError) -> Failure {
     Failure::Usage(error.to_string())
 }
 
+/// Returns the width of a column of these names: 20, or that of the longest.
+fn name_width<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    names.map(|name| name.chars().count()).fold(20, usize::max)
+}
+
 /// Reads a recording.
 fn open(path: &Path) -> Result<Recording, Failure> {
     let action = "read";

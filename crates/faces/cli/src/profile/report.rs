@@ -195,9 +195,10 @@ fn fill_layer(
 fn table(profile: &Profile, wanted: &[&Described<'_>], left_out: usize) -> String {
     let layer = trawl_text::words::shown(profile.layer.as_bytes());
     let mut text = format!("\n{layer}\n");
+    let width = super::name_width(wanted.iter().map(|one| one.row.operation));
     let _ = writeln!(
         text,
-        "{:<20} {:>12} {:>10} {:>8} {:>10}  peaks",
+        "{:<width$} {:>12} {:>10} {:>8} {:>10}  peaks",
         "operation", "calls", "latency", "share", "mean"
     );
     for one in wanted {
@@ -210,7 +211,7 @@ fn table(profile: &Profile, wanted: &[&Described<'_>], left_out: usize) -> Strin
             .collect();
         let _ = writeln!(
             text,
-            "{:<20} {:>12} {:>10} {:>8} {:>10}  {}",
+            "{:<width$} {:>12} {:>10} {:>8} {:>10}  {}",
             trawl_text::words::shown(row.operation.as_bytes()),
             count(row.histogram.counts().entered),
             time(seconds(row.latency)),

@@ -31,10 +31,11 @@ fn layer(state: &State, profile: &Profile) -> String {
         count(u64::try_from(calls).unwrap_or(u64::MAX)),
         seconds(total as f64)
     );
+    let width = super::super::name_width(operations.iter().take(SHOWN).map(|(name, _)| *name));
     for (name, one) in operations.iter().take(SHOWN) {
         let _ = writeln!(
             text,
-            "{:<20} {:>12} {:>10} {:>10} {:>10}",
+            "{:<width$} {:>12} {:>10} {:>10} {:>10}",
             trawl_text::words::shown(name.as_bytes()),
             count(u64::try_from(one.recorded()).unwrap_or(u64::MAX)),
             seconds(one.counts().total as f64),
