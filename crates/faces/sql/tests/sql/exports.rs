@@ -258,7 +258,7 @@ fn parquet_files_of_every_compression_are_read() {
         let mut command = site.command(&Identity::Ourselves);
         let query = "SELECT count(*), sum(i), min(n), max(n) FROM t";
         let table = format!("t={file}");
-        let ran = oracle::run(command.args(["sql", "--csv", "--table", &table, query]));
+        let ran = oracle::run(command.args(["--csv", "--table", &table, query]));
         let rows = ran.text();
         let row = rows.lines().nth(1);
         assert_eq!(row, Some("5000,12497500,name0,name999"), "{file}: {ran}");
