@@ -6,7 +6,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use trawl_testkit::oracle;
 
-use crate::site::{Site, files_below, objects};
+use crate::site::{Site, files_below, objects, with_default_signals};
 
 fn small(label: &str) -> Site {
     let site = Site::empty(label);
@@ -225,21 +225,7 @@ fn traces_are_indexed_where_they_were_mounted() {
 
 /// Waits until the scan reports that it has begun, then interrupts it.
 fn interrupt(site: &Site, signal: Signal) -> (Option<i32>, String) {
-    let ours = site.command();
-    // The user who runs the tests may have these signals ignored, as nohup(1) and background jobs
-    // of a shell do.
-    let mut command = oracle::command("env");
-    command.arg("--default-signal=INT,TERM,HUP");
-    command.arg(ours.get_program()).args(ours.get_args());
-    for (name, value) in ours.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    if let Some(dir) = ours.get_current_dir() {
-        command.current_dir(dir);
-    }
+    let mut command = with_default_signals(&site.command());
     command.args(["index", "--progress", "json", "--threads", "1", "."]);
     let mut child = command
         .stdout(Stdio::null())

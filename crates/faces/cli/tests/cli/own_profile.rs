@@ -12,7 +12,7 @@ use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::without_program;
 use trawl_testkit::{Skip, tick};
 
-use crate::site::Site;
+use crate::site::{Site, with_default_signals};
 use crate::watch::Watched;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -229,7 +229,7 @@ fn output_and_exit_codes_stay_the_same() {
 /// Starts a listing that is longer than what its output pipe holds, and waits until the listing has
 /// begun to write.
 fn blocked(site: &Site, words: &[&str]) -> (Child, std::process::ChildStdout) {
-    let mut command = site.command();
+    let mut command = with_default_signals(&site.command());
     command.arg("--profile").arg(site.recording()).args(words);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut out = child.stdout.take().expect("a pipe");
@@ -285,23 +285,6 @@ fn what_was_recorded_is_kept_when_a_signal_ends_the_command() {
     assert_eq!(status.signal(), Some(13), "{status}");
     assert!(begun.elapsed() < Duration::from_secs(1), "it waited");
     assert!(site.read("write-output").entered > 1);
-    // An interrupted scan cleans up and ends by itself.
-    let index = site.scratch.join("other");
-    let mut command = site.command();
-    command
-        .args(["index", "-q", "--profile"])
-        .arg(site.recording());
-    command.arg("--index").arg(&index).arg("/usr");
-    let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
-    while !index.join("sources").exists() {
-        assert_eq!(child.try_wait().expect("a state"), None, "it ended early");
-    }
-    // It has much to read, and handles signals by now.
-    std::thread::sleep(Duration::from_millis(400));
-    kill("-INT", child.id());
-    let status = child.wait().expect("it ends");
-    assert!(matches!(status.code(), Some(130 | 0)), "{status}");
-    assert_eq!(site.read("scan").entered, 1);
 }
 
 /// Returns what the daemon tells the superuser about itself.

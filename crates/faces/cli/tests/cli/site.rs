@@ -139,3 +139,21 @@ pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+/// Returns the command with the usual effects of signals. The user who runs the tests may have some
+/// ignored, as nohup(1) and background jobs of a shell do.
+pub(crate) fn with_default_signals(command: &Command) -> Command {
+    let mut wrapped = oracle::command("env");
+    wrapped.arg("--default-signal=INT,TERM,HUP,PIPE");
+    wrapped.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => wrapped.env(name, value),
+            None => wrapped.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        wrapped.current_dir(directory);
+    }
+    wrapped
+}

@@ -70,7 +70,10 @@ pub(crate) fn read(
         if !read.counters.iter().any(|one| one.entered > 0) {
             continue;
         }
-        let operation = name(&names, row);
+        // Of a device that appeared during this reading, the next one tells.
+        let Some(operation) = name(&names, slots, row) else {
+            continue;
+        };
         let in_flight = InFlight {
             calls: in_flight.get(&row).copied().unwrap_or(0),
             slack: read.counters.len() as u64 * NESTED,
@@ -89,14 +92,17 @@ pub(crate) fn read(
     Ok(reading)
 }
 
-/// `DEVICE:KIND:OPERATION`.
-fn name(names: &BTreeMap<u32, String>, row: u32) -> String {
-    let device = names.get(&(row / DEVICE_ROWS));
-    let device = device.map_or(OTHER_DEVICES, String::as_str);
+/// Returns `DEVICE:KIND:OPERATION`; `None` if the row's device has no name yet.
+fn name(names: &BTreeMap<u32, String>, slots: u32, row: u32) -> Option<String> {
+    let slot = row / DEVICE_ROWS;
+    let device = match slot + 1 == slots {
+        true => OTHER_DEVICES,
+        false => names.get(&slot)?,
+    };
     let within = (row % DEVICE_ROWS) as usize;
     let kind = KINDS.get(within / OPERATIONS.len()).unwrap_or(&"");
     let operation = OPERATIONS.get(within % OPERATIONS.len()).unwrap_or(&"");
-    format!("{device}:{kind}:{operation}")
+    Some(format!("{device}:{kind}:{operation}"))
 }
 
 /// Names of devices by slot. A device that has the name of one that is gone is told apart by its
@@ -106,11 +112,17 @@ fn names(programs: &Ebpf, slots: u32) -> Result<BTreeMap<u32, String>, KernelErr
     let failed = |source| KernelError::Map { map: MAP, source };
     let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
     let map: HashMap<_, u32, DeviceBytes> = HashMap::try_from(map).map_err(failed)?;
-    let mut names = BTreeMap::new();
-    let mut taken = BTreeMap::new();
+    let mut devices = Vec::new();
     for entry in map.iter() {
         let (number, bytes) = entry.map_err(failed)?;
         let (slot, name) = slot_and_name(&bytes);
+        devices.push((slot, number, name));
+    }
+    // The device that was there first keeps its name.
+    devices.sort_unstable();
+    let mut names = BTreeMap::new();
+    let mut taken = BTreeMap::new();
+    for (slot, number, name) in devices {
         let clean: String = name
             .chars()
             .filter(|one| !one.is_whitespace() && !one.is_control())

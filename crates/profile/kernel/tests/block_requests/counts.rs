@@ -211,3 +211,30 @@ fn nothing_is_counted_without_requests() {
         0
     );
 }
+
+/// A reading never takes back an operation of the one before, also when devices appear between two
+/// looks at the kernel: slices are differences of readings.
+#[test]
+fn readings_while_devices_appear_continue_one_another() {
+    let _alone = alone();
+    let Some(mut layer) = attach(&Filter::Everything, 1) else {
+        return;
+    };
+    let mut last = layer.read().unwrap().profile;
+    let mut differences = 0_u64;
+    std::thread::scope(|scope| {
+        let appear = || {
+            let devices: Vec<Loop> = (0..12).map_while(|_| Loop::new(1 << 20)).collect();
+            let mut readers: Vec<_> = devices.iter().map(|one| one.read(4096, 0, 8)).collect();
+            readers.iter_mut().all(|one| one.wait().unwrap().success())
+        };
+        let appearing = scope.spawn(appear);
+        while !appearing.is_finished() {
+            let now = layer.read().unwrap().profile;
+            now.since(&last).unwrap();
+            (last, differences) = (now, differences + 1);
+        }
+        assert!(appearing.join().unwrap());
+    });
+    assert!(differences > 0);
+}
