@@ -125,7 +125,7 @@ struct ShortArgs {
     /// Keep the recording in FILE [default: none is kept]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Record this layer [default: user]
+    /// Record this layer [default: user; system-calls where that one does not work]
     #[arg(long, value_name = "NAME")]
     layer: Option<String>,
     /// Record this command, and print the report on standard error

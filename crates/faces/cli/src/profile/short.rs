@@ -1,7 +1,7 @@
 //! `trawl profile -- COMMAND`: records a command, and prints the report at once.
 
 use trawl_histogram::Resolution;
-use trawl_profile::{Streams, Subject, Wishes};
+use trawl_profile::{Layer, Streams, Subject, USUAL, Wishes};
 
 use super::recorded::{self, Recorded};
 use super::report::{self, Shown};
@@ -16,13 +16,26 @@ const LAYER: &str = "user";
 /// Operations with less than this share of the total latency are left out, in percent.
 const LEAST: f64 = 0.1;
 
+/// Returns the layer that needs no rights; the usual one where only that one works.
+fn usual() -> Result<&'static dyn Layer, Failure> {
+    let layer = subject::named(LAYER)?;
+    let works = |layer: &dyn Layer| layer.availability().is_ok();
+    Ok(match !works(layer) && works(USUAL) {
+        true => USUAL,
+        false => layer,
+    })
+}
+
 /// Records, and prints the report on standard error: standard output is the command's.
 pub(super) fn run(args: &ShortArgs) -> Result<Exit, Failure> {
     if args.command.is_empty() {
         let text = "name a command: trawl profile -- COMMAND, or see trawl profile --help";
         return Err(Failure::Usage(text.into()));
     }
-    let layer = subject::named(args.layer.as_deref().unwrap_or(LAYER))?;
+    let layer = match &args.layer {
+        Some(name) => subject::named(name)?,
+        None => usual()?,
+    };
     let wishes = Wishes {
         layers: vec![layer],
         resolution: Resolution::ONE,
