@@ -60,11 +60,20 @@ impl Scratch {
     }
 
     /// Copies a program to where every user may run it, and returns its path:
-    /// build directories often lie in a private home.
+    /// build directories often lie in a private home. `trawl-more` comes with `trawl`, which hands
+    /// over to it.
     ///
     /// # Panics
     /// If it cannot be copied.
     pub fn install(&self, program: &Path) -> PathBuf {
+        let more = program.with_file_name("trawl-more");
+        if program.ends_with("trawl") && more.exists() {
+            self.copy(&more);
+        }
+        self.copy(program)
+    }
+
+    fn copy(&self, program: &Path) -> PathBuf {
         let copy = self
             .path
             .join(program.file_name().expect("a program has a name"));

@@ -53,6 +53,7 @@ fn what_takes_longer_to_start_is_in_a_program_of_its_own() {
         let mut command = oracle::command(&trawl);
         oracle::run(command.args(words).env("PATH", "/nonexistent"))
     };
+    std::fs::remove_file(site.scratch.join("trawl-more")).unwrap();
     let handed_over: [&[&str]; 6] = [
         &["find", "--arrow", "/"],
         &["profile", "layers"],
