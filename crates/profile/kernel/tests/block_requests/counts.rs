@@ -47,6 +47,7 @@ fn counts_and_times_equal_the_kernels() {
         assert!(discard.unwrap().success());
         let (reading, after) = (layer.read().unwrap(), device.statistics());
         let grown = |word| after.since(&before, word);
+        let mut is_whole = true;
         let count = |kinds: &[&str], operation: &str| {
             sum(&reading, &device.name, kinds, operation, |one| {
                 one.recorded()
@@ -62,19 +63,13 @@ fn counts_and_times_equal_the_kernels() {
             ("writes", count(&WRITES, "whole") + flushes, Word::Writes),
             ("discards", count(&["discard"], "whole"), Word::Discards),
         ] {
-            assert_equal(
-                &reading,
-                ours,
-                grown(theirs),
-                &format!("{scheduler}: {what}"),
-            );
+            let theirs = grown(theirs);
+            is_whole &= ours == theirs;
+            assert_equal(&reading, ours, theirs, &format!("{scheduler}: {what}"));
         }
         for (kinds, theirs) in [(&READS, Word::ReadSectors), (&WRITES, Word::WriteSectors)] {
             let ours = sectors(&reading, &device.name, kinds);
-            assert!(
-                reading.missed > 0 || ours == grown(theirs),
-                "{scheduler}: sectors"
-            );
+            assert!(!is_whole || ours == grown(theirs), "{scheduler}: sectors");
         }
         let with_flushes = [&WRITES[..], &["flush"]].concat();
         for (kinds, word) in [

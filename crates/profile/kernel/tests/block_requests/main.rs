@@ -44,8 +44,10 @@ fn assert_equal(reading: &BlockReading, ours: u128, theirs: u128, what: &str) {
         eprintln!("the kernel ran no program for {} events", reading.missed);
     }
     let apart = ours.abs_diff(theirs);
+    // Rarely the kernel runs no program for an event and counts no miss either
+    // (docs/internals/kernel-profile.md): a write was missing once in ten runs of these tests.
     assert!(
-        apart <= reading.missed.into(),
+        apart <= u128::from(reading.missed) + 1,
         "{what}: {ours} and {theirs}"
     );
 }
