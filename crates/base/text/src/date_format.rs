@@ -16,7 +16,7 @@ const WIDTH_MAX: usize = 4096;
 const NANO_DIGITS: usize = 9;
 
 /// The flags, width and modifiers of a directive.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spec {
     pad: Option<char>,
     upper: bool,
@@ -36,6 +36,10 @@ pub fn format(out: &mut String, format: &str, time: Timestamp, zone: &Zone) {
         // A second percent sign is a directive only if it follows the first one
         // directly.
         let letter = letter.filter(|letter| *letter != '%' || behind.starts_with('%'));
+        if letter.is_some_and(|letter| spec == Spec::default() && moment.push_plain(out, letter)) {
+            rest = after;
+            continue;
+        }
         match letter.and_then(|letter| moment.directive(letter, spec)) {
             Some(shown) => out.push_str(&shown),
             None => {
@@ -86,6 +90,29 @@ struct Moment<'a> {
 }
 
 impl Moment<'_> {
+    /// Appends the value of a common directive without flags and width, as [`Moment::directive`]
+    /// returns it, but without allocating. Returns false if it appended nothing.
+    fn push_plain(&self, out: &mut String, letter: char) -> bool {
+        let (value, digits, filler) = match letter {
+            'a' | 'A' | 'b' | 'B' | 'h' | 'p' | 'R' | 'T' => {
+                strftime::directive(out, letter, &self.civil, self.zone);
+                return true;
+            }
+            's' => return false,
+            'Y' => (self.civil.year, 4, '0'),
+            letter => match strftime::number(letter, &self.civil) {
+                Some(number) => number,
+                None => return false,
+            },
+        };
+        // The sign of a negative number counts towards its width.
+        if value < 0 {
+            return false;
+        }
+        strftime::push_padded(out, value, digits, filler);
+        true
+    }
+
     /// Returns the value of a directive; `None` if it does not exist.
     fn directive(&self, letter: char, spec: Spec) -> Option<String> {
         if spec.colons > 0 && letter != 'z' {

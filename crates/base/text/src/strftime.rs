@@ -1,5 +1,7 @@
 //! strftime(3) in the "C" locale, for years of any size.
 
+use std::fmt::Write as _;
+
 use crate::zone::{Civil, Zone, is_leap};
 
 const WEEKDAYS: [&str; 7] = [
@@ -131,15 +133,16 @@ pub(crate) fn number(letter: char, civil: &Civil) -> Option<(i64, usize, char)> 
     })
 }
 
-fn push_padded(out: &mut String, value: i64, width: usize, pad: char) {
-    let digits = value.unsigned_abs().to_string();
+/// Appends `value`, filled up to `width` digits, which do not include the sign.
+pub(crate) fn push_padded(out: &mut String, value: i64, width: usize, pad: char) {
     if value < 0 {
         out.push('-');
     }
-    for _ in digits.len()..width {
-        out.push(pad);
-    }
-    out.push_str(&digits);
+    let value = value.unsigned_abs();
+    let digits = value.checked_ilog10().map_or(1, |log| log as usize + 1);
+    out.extend(std::iter::repeat_n(pad, width.saturating_sub(digits)));
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{value}");
 }
 
 fn push_offset(out: &mut String, offset_secs: i32) {

@@ -3,16 +3,21 @@
 //! Widths are those of the listing; a field that no item has takes no space. Widths are in terminal
 //! columns.
 
+use std::io::Write as _;
+use std::sync::Arc;
+
 use crate::listing::name::Name;
 use crate::width::width;
 
-/// A field that is padded to the width of its column.
+/// The owner or group of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Field {
-    /// Aligned to the left: names.
-    Left(Vec<u8>),
-    /// Aligned to the right: numbers.
-    Right(Vec<u8>),
+pub(crate) enum OwnerField {
+    /// A name, aligned to the left.
+    Name(Arc<[u8]>),
+    /// An ID without a name, aligned to the right.
+    Id(u32),
+    /// Not known: `?`, aligned to the left.
+    Unknown,
 }
 
 /// The size of a file, or the device number of a device file.
@@ -32,13 +37,13 @@ pub(crate) struct Line {
     /// Allocated blocks, if asked for.
     pub(crate) blocks: Option<String>,
     /// The ten characters of the mode.
-    pub(crate) mode: Vec<u8>,
+    pub(crate) mode: [u8; 10],
     /// Mark after the mode; a space if there is none.
     pub(crate) mark: u8,
-    /// Number of hard links.
-    pub(crate) nlink: String,
-    /// Owner and group, as far as they were asked for.
-    pub(crate) owners: Vec<Field>,
+    /// Number of hard links, if it is known.
+    pub(crate) nlink: Option<u32>,
+    /// User, group and author, as far as they were asked for.
+    pub(crate) owners: [Option<OwnerField>; 3],
     /// Size or device number.
     pub(crate) size: SizeField,
     /// Time, if it is known.
@@ -65,7 +70,7 @@ pub(crate) struct Widths {
     inode: usize,
     blocks: usize,
     nlink: usize,
-    owners: Vec<usize>,
+    owners: [usize; 3],
     size: usize,
     major: usize,
     minor: usize,
@@ -89,13 +94,10 @@ impl Widths {
         let length = |field: &Option<String>| field.as_ref().map_or(0, String::len);
         widths.inode = widths.inode.max(length(&line.inode));
         widths.blocks = widths.blocks.max(length(&line.blocks));
-        widths.nlink = widths.nlink.max(line.nlink.len());
+        widths.nlink = widths.nlink.max(line.nlink.map_or(1, digits));
         widths.marked |= line.is_known && line.mark != b' ';
-        widths
-            .owners
-            .resize(widths.owners.len().max(line.owners.len()), 0);
         for (wide, owner) in widths.owners.iter_mut().zip(&line.owners) {
-            *wide = (*wide).max(owner.width());
+            *wide = (*wide).max(owner.as_ref().map_or(0, OwnerField::width));
         }
         match &line.size {
             SizeField::Size(size) => widths.size = widths.size.max(size.len()),
@@ -123,14 +125,16 @@ pub(crate) fn push_fields(out: &mut Vec<u8>, line: &Line, widths: &Widths) -> us
         out.push(line.mark);
     }
     out.push(b' ');
-    push_right(out, line.nlink.as_bytes(), widths.nlink);
+    match line.nlink {
+        Some(nlink) => push_number(out, nlink, widths.nlink),
+        None => push_right(out, b"?", widths.nlink),
+    }
     for (owner, wide) in line.owners.iter().zip(&widths.owners) {
+        let Some(owner) = owner else { continue };
         match owner {
-            Field::Left(name) => {
-                out.extend_from_slice(name);
-                pad(out, wide.saturating_sub(width(name)) + 1);
-            }
-            Field::Right(number) => push_right(out, number, *wide),
+            OwnerField::Name(name) => push_left(out, name, *wide),
+            OwnerField::Id(id) => push_number(out, *id, *wide),
+            OwnerField::Unknown => push_left(out, b"?", *wide),
         }
         start = out.len();
     }
@@ -152,12 +156,25 @@ pub(crate) fn push_fields(out: &mut Vec<u8>, line: &Line, widths: &Widths) -> us
     out.len() - start
 }
 
-impl Field {
+impl OwnerField {
     fn width(&self) -> usize {
         match self {
-            Field::Left(bytes) | Field::Right(bytes) => width(bytes),
+            OwnerField::Name(name) => width(name),
+            OwnerField::Id(id) => digits(*id),
+            OwnerField::Unknown => 1,
         }
     }
+}
+
+fn push_left(out: &mut Vec<u8>, text: &[u8], wide: usize) {
+    out.extend_from_slice(text);
+    pad(out, wide.saturating_sub(width(text)) + 1);
+}
+
+fn push_number(out: &mut Vec<u8>, number: u32, wide: usize) {
+    pad(out, wide.saturating_sub(digits(number)));
+    // Writing to memory cannot fail.
+    let _ = write!(out, "{number} ");
 }
 
 fn push_right(out: &mut Vec<u8>, text: &[u8], wide: usize) {

@@ -6,7 +6,7 @@ use trawl_text::owners::{OwnerName, Owners};
 use trawl_text::zone::Zone;
 
 use crate::listing::columns::{Cell, Fill, Page};
-use crate::listing::long::{self, Field, Line, LongName, SizeField, Widths};
+use crate::listing::long::{self, Line, LongName, OwnerField, SizeField, Widths};
 use crate::listing::name::Naming;
 use crate::listing::style::{Indicator, Layout, Style};
 use crate::listing::{AccessMark, Item};
@@ -187,13 +187,16 @@ impl Renderer<'_> {
 
     fn long_line(&self, item: &Item, sets_in: bool) -> Line {
         let meta = item.meta;
-        let unknown = || "?".to_owned();
         Line {
             inode: self.style.inode.then(|| inode(item)),
             blocks: self.style.blocks.then(|| self.blocks(item)),
             mode: match meta {
-                Some(meta) => mode::render(meta.mode).to_vec(),
-                None => [&[long_letter(item.kind)][..], b"?????????"].concat(),
+                Some(meta) => mode::render(meta.mode),
+                None => {
+                    let mut mode = [b'?'; 10];
+                    mode[0] = long_letter(item.kind);
+                    mode
+                }
             },
             mark: match item.mark {
                 _ if meta.is_none() => b'?',
@@ -202,7 +205,7 @@ impl Renderer<'_> {
                 AccessMark::List => b'+',
             },
             is_known: meta.is_some(),
-            nlink: meta.map_or_else(unknown, |meta| meta.nlink.to_string()),
+            nlink: meta.map(|meta| meta.nlink),
             owners: self.owner_fields(meta),
             size: self.size(meta),
             time: meta
@@ -237,26 +240,21 @@ impl Renderer<'_> {
         }
     }
 
-    fn owner_fields(&self, meta: Option<Meta>) -> Vec<Field> {
+    /// Returns the user, group and author, as far as they are shown.
+    fn owner_fields(&self, meta: Option<Meta>) -> [Option<OwnerField>; 3] {
         let wanted = self.style.owners;
-        let field = |name: OwnerName, id: u32| match name.filter(|_| !wanted.numeric) {
-            Some(name) => Field::Left(name.to_vec()),
-            None => Field::Right(id.to_string().into_bytes()),
+        let field = |name: &dyn Fn(Meta) -> (OwnerName, u32)| match meta.map(name) {
+            Some((Some(name), _)) if !wanted.numeric => OwnerField::Name(name),
+            Some((_, id)) => OwnerField::Id(id),
+            None => OwnerField::Unknown,
         };
-        let unknown = || Field::Left(b"?".to_vec());
-        let user = || match meta {
-            Some(meta) => field(self.owners.user(meta.uid), meta.uid.0),
-            None => unknown(),
-        };
-        let group = || match meta {
-            Some(meta) => field(self.owners.group(meta.gid), meta.gid.0),
-            None => unknown(),
-        };
-        let mut fields = Vec::with_capacity(3);
-        fields.extend(wanted.user.then(user));
-        fields.extend(wanted.group.then(group));
-        fields.extend(wanted.author.then(user));
-        fields
+        let user = || field(&|meta| (self.owners.user(meta.uid), meta.uid.0));
+        let group = || field(&|meta| (self.owners.group(meta.gid), meta.gid.0));
+        [
+            wanted.user.then(user),
+            wanted.group.then(group),
+            wanted.author.then(user),
+        ]
     }
 
     fn size(&self, meta: Option<Meta>) -> SizeField {
