@@ -15,7 +15,7 @@ use super::sizes;
 use crate::error::KernelError;
 use crate::read::{InFlight, all_counters, check, missed, read_call};
 
-/// What a layer has counted since it was attached.
+/// The counts of a layer since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockReading {

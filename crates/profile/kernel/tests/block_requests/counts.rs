@@ -17,6 +17,16 @@ fn sectors(reading: &BlockReading, device: &str, kinds: &[&str]) -> u128 {
     peaks.map(|peak| peak.values().counts().total).sum::<u128>() / 512
 }
 
+/// The number of requests of these kinds that began and were not absorbed by others.
+fn begun(reading: &BlockReading, device: &str, kinds: &[&str]) -> u128 {
+    let entered = sum(reading, device, kinds, "whole", |one| {
+        one.counts().entered.into()
+    });
+    let names = kinds.iter().map(|kind| format!("{device}:{kind}:whole"));
+    let merged: u64 = names.filter_map(|name| reading.merged.get(&name)).sum();
+    entered - u128::from(merged)
+}
+
 /// "counts equal to … the kernel's own counters in the same run": reads, writes, discards, flushes
 /// and sectors, with each scheduler. The time is that of `/sys/block/DEVICE/stat`, "the number of
 /// milliseconds that I/O requests have waited on this block device", which cuts each request's
@@ -68,6 +78,15 @@ fn counts_and_times_equal_the_kernels() {
                 grown(theirs),
                 &format!("{scheduler}: {what}"),
             );
+        }
+        // Each request was seen to begin, also those whose end was not seen.
+        for (what, kinds, theirs) in [
+            ("reads", &READS[..], Word::Reads),
+            ("writes", &[&WRITES[..], &["flush"]].concat(), Word::Writes),
+            ("discards", &["discard"], Word::Discards),
+        ] {
+            let begun = begun(&reading, &device.name, kinds);
+            assert_eq!(begun, grown(theirs), "{scheduler}: {what} begun");
         }
         for (kinds, theirs) in [(&READS, Word::ReadSectors), (&WRITES, Word::WriteSectors)] {
             let ours = sectors(&reading, &device.name, kinds);
