@@ -16,13 +16,14 @@
  * addresses: a request whose end no program was told of is dropped, and counted as `unseen`, when the
  * next request appears at its address.
  *
+ * Each slot has `OPERATIONS` rows of counters for each of its `KINDS`.
+ *
  * Counters are per CPU, and atomic: programs run in tasks and in interrupts, so that one may
  * interrupt another. The kernel does not run a program on a CPU on which it is running already, as
  * when an interrupt completes a request while `complete` counts another one. So there is a second
  * program, `NAME_missed`, that counts what the first one has missed.
  */
-#include "kernel.h"
-#include "buckets.h"
+#include "counters.h"
 
 enum {
 	KINDS = 10,
@@ -117,21 +118,6 @@ struct {
 	TYPE(value, struct progress);
 } in_flight SECTION(".maps");
 
-/* `OPERATIONS` for each kind, `KINDS` for each slot; the loader sets the numbers of entries. */
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct counters);
-} counters SECTION(".maps");
-
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct row);
-} buckets SECTION(".maps");
-
 /* Sizes of requests, for each octave of the device's latency. */
 struct sizes {
 	u64 total_bytes;
@@ -147,23 +133,11 @@ struct {
 
 char terms[] SECTION("license") = "Dual MIT/GPL";
 
-INLINE struct counters *counters_of(u32 row)
-{
-	return map_lookup(&counters, &row);
-}
-
 INLINE void count_entered(u32 row)
 {
 	struct counters *all = counters_of(row);
 	if (all)
 		__sync_fetch_and_add(&all->entered, 1);
-}
-
-INLINE void count_dropped(u32 row)
-{
-	struct counters *all = counters_of(row);
-	if (all)
-		__sync_fetch_and_add(&all->dropped, 1);
 }
 
 INLINE void count_ended(u32 row)
@@ -194,12 +168,9 @@ INLINE void leave(u32 number, u64 latency_ns)
 	__sync_fetch_and_add(&all->total_ns, latency_ns);
 	raise_to(&all->complement_of_min_ns, ~latency_ns);
 	raise_to(&all->max_ns, latency_ns);
-	/* A latency of 0 counts as 1. */
-	u32 bucket = bucket_of(latency_ns | !latency_ns);
-	u32 index = number * resolution + bucket / ROW;
-	struct row *row = map_lookup(&buckets, &index);
-	if (row) {
-		__sync_fetch_and_add(&row->count[bucket % ROW], 1);
+	u64 *cell = cell_of(number, latency_ns);
+	if (cell) {
+		__sync_fetch_and_add(cell, 1);
 		__sync_fetch_and_add(&all->left, 1);
 	} else {
 		__sync_fetch_and_add(&all->dropped, 1);

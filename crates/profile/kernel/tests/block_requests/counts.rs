@@ -74,6 +74,7 @@ fn counts_and_times_equal_the_kernels() {
         ] {
             assert_equal(
                 &reading,
+                &device.name,
                 ours,
                 grown(theirs),
                 &format!("{scheduler}: {what}"),
@@ -91,7 +92,7 @@ fn counts_and_times_equal_the_kernels() {
         for (kinds, theirs) in [(&READS, Word::ReadSectors), (&WRITES, Word::WriteSectors)] {
             let ours = sectors(&reading, &device.name, kinds);
             assert!(
-                unseen(&reading) > 0 || ours == grown(theirs),
+                unseen(&reading, &device.name) > 0 || ours == grown(theirs),
                 "{scheduler}: sectors"
             );
         }
@@ -105,7 +106,7 @@ fn counts_and_times_equal_the_kernels() {
             let theirs_ms = grown(word) as f64;
             eprintln!("{scheduler}: {ours_ms:.1} ms, the kernel {theirs_ms} ms");
             // A request whose end was not seen has no time.
-            let apart_ms = match unseen(&reading) {
+            let apart_ms = match unseen(&reading, &device.name) {
                 0 => (ours_ms - theirs_ms).abs(),
                 _ => ours_ms - theirs_ms,
             };
@@ -166,7 +167,7 @@ fn readings_balance_while_requests_are_in_flight() {
         assert!(left <= unended, "{operation}: {left} after the end");
     }
     let recorded = sum(&reading, &device.name, &READS, "whole", Histogram::recorded);
-    assert_equal(&reading, recorded, 16_000, "reads");
+    assert_equal(&reading, &device.name, recorded, 16_000, "reads");
 }
 
 /// "A mount filter = its device": requests of another device are not counted.
