@@ -12,16 +12,18 @@
  * request back (requeue): that attempt is dropped, and the request is in the queue again. A request
  * that another one absorbs (merge) never completes: it is `ended`.
  *
- * Requests in flight lie in a hash map, by the address of the request. Addresses are used again, so
- * a request whose end was not seen is dropped when the next one begins there.
+ * A hash map keeps the requests in flight, by the address of the request. The kernel reuses
+ * addresses: a request whose end no program was told of is dropped, and counted as `unseen`, when the
+ * next request appears at its address.
+ *
+ * Each slot has `OPERATIONS` rows of counters for each of its `KINDS`.
  *
  * Counters are per CPU, and atomic: programs run in tasks and in interrupts, so that one may
  * interrupt another. The kernel does not run a program on a CPU on which it is running already, as
  * when an interrupt completes a request while `complete` counts another one. So there is a second
  * program, `NAME_missed`, that counts what the first one has missed.
  */
-#include "kernel.h"
-#include "buckets.h"
+#include "counters.h"
 
 enum {
 	KINDS = 10,
@@ -56,6 +58,7 @@ struct state {
 	u64 slots_used;
 	u64 overflowed; /* requests for which the map of requests in flight had no room */
 	u64 caught; /* events that second programs counted */
+	u64 unseen; /* requests whose end no program was told of */
 } state = {};
 
 struct gendisk {
@@ -115,21 +118,6 @@ struct {
 	TYPE(value, struct progress);
 } in_flight SECTION(".maps");
 
-/* `OPERATIONS` for each kind, `KINDS` for each slot; the loader sets the numbers of entries. */
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct counters);
-} counters SECTION(".maps");
-
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 1);
-	TYPE(key, u32);
-	TYPE(value, struct row);
-} buckets SECTION(".maps");
-
 /* Sizes of requests, for each octave of the device's latency. */
 struct sizes {
 	u64 total_bytes;
@@ -145,23 +133,11 @@ struct {
 
 char terms[] SECTION("license") = "Dual MIT/GPL";
 
-INLINE struct counters *counters_of(u32 row)
-{
-	return map_lookup(&counters, &row);
-}
-
 INLINE void count_entered(u32 row)
 {
 	struct counters *all = counters_of(row);
 	if (all)
 		__sync_fetch_and_add(&all->entered, 1);
-}
-
-INLINE void count_dropped(u32 row)
-{
-	struct counters *all = counters_of(row);
-	if (all)
-		__sync_fetch_and_add(&all->dropped, 1);
 }
 
 INLINE void count_ended(u32 row)
@@ -192,12 +168,9 @@ INLINE void leave(u32 number, u64 latency_ns)
 	__sync_fetch_and_add(&all->total_ns, latency_ns);
 	raise_to(&all->complement_of_min_ns, ~latency_ns);
 	raise_to(&all->max_ns, latency_ns);
-	/* A latency of 0 counts as 1. */
-	u32 bucket = bucket_of(latency_ns | !latency_ns);
-	u32 index = number * resolution + bucket / ROW;
-	struct row *row = map_lookup(&buckets, &index);
-	if (row) {
-		__sync_fetch_and_add(&row->count[bucket % ROW], 1);
+	u64 *cell = cell_of(number, latency_ns);
+	if (cell) {
+		__sync_fetch_and_add(cell, 1);
 		__sync_fetch_and_add(&all->left, 1);
 	} else {
 		__sync_fetch_and_add(&all->dropped, 1);
@@ -273,7 +246,7 @@ INLINE u32 kind_of(u32 flags)
 	}
 }
 
-/* The end of what was at this address was not seen. */
+/* Drops a request whose end is not known. */
 INLINE void abandon(struct progress *progress)
 {
 	u32 row = progress->row;
@@ -288,14 +261,23 @@ INLINE void abandon(struct progress *progress)
 	count_dropped(row + WHOLE);
 }
 
-/* The request's progress if it is known already; forgets another one at this address. */
+/*
+ * The request's progress if it is known already. A request that was made later than the known one
+ * has taken its address: the end of the known one was not seen. A request that absorbs an older one
+ * takes the older one's time, from which the kernel counts it.
+ */
 INLINE struct progress *known_progress(u64 key, u64 made_ns)
 {
 	struct progress *known = map_lookup(&in_flight, &key);
-	if (!known || known->made_ns == made_ns)
+	if (!known)
+		return 0;
+	if (made_ns <= known->made_ns) {
+		known->made_ns = made_ns;
 		return known;
+	}
 	struct progress stale = *known;
 	map_delete(&in_flight, &key);
+	__sync_fetch_and_add(&state.unseen, 1);
 	abandon(&stale);
 	return 0;
 }
@@ -452,16 +434,12 @@ INLINE int end(u64 *context)
 {
 	struct request *request = (void *)context[0];
 	u64 key = (u64)request;
-	struct progress *known = map_lookup(&in_flight, &key);
+	struct progress *known = known_progress(key, request->start_time_ns);
 	/* Another part of it is still at the device. */
 	if (!known || (u32)context[2] < request->__data_len)
 		return 0;
 	struct progress last = *known;
 	map_delete(&in_flight, &key);
-	if (last.made_ns != request->start_time_ns) {
-		abandon(&last);
-		return 0;
-	}
 	u64 now_ns = ktime_get_ns();
 	if (last.queued_ns)
 		count_dropped(last.row + QUEUE);

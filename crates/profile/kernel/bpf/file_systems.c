@@ -16,7 +16,7 @@
  * Counters are per CPU. Each field of a row is written by one program only, which the kernel does not
  * run twice at a time on a CPU; only `dropped`, which others write, is atomic.
  */
-#include "buckets.h"
+#include "counters.h"
 #include "tasks.h"
 
 enum { TREE = 0, CGROUP = 1, EVERYTHING = 2, MOUNT = 3 };
@@ -84,38 +84,11 @@ struct {
 	TYPE(value, u32);
 } types SECTION(".maps");
 
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 512);
-	TYPE(key, u32);
-	TYPE(value, struct counters);
-} counters SECTION(".maps");
-
-/* `resolution` rows for each operation. */
-struct {
-	NUMBER(type, MAP_PERCPU_ARRAY);
-	NUMBER(max_entries, 512);
-	TYPE(key, u32);
-	TYPE(value, struct row);
-} buckets SECTION(".maps");
-
 char terms[] SECTION("license") = "Dual MIT/GPL";
 
 struct task_struct___stack {
 	void *stack;
 } OF_KERNEL;
-
-INLINE struct counters *counters_of(u32 row)
-{
-	return map_lookup(&counters, &row);
-}
-
-INLINE void drop(u32 row)
-{
-	struct counters *all = counters_of(row);
-	if (all)
-		__sync_fetch_and_add(&all->dropped, 1);
-}
 
 INLINE u64 step(u64 from, u64 offset)
 {
@@ -197,7 +170,7 @@ INLINE u32 without_stale(struct stack *calls, u64 address)
 			break;
 		depth--;
 		calls->depth = depth;
-		drop(top->row);
+		count_dropped(top->row);
 	}
 	return depth;
 }
@@ -227,12 +200,12 @@ int enter(u64 *context)
 		return 0;
 	all->entered++;
 	if (!calls) {
-		drop(row);
+		count_dropped(row);
 		return 0;
 	}
 	u32 depth = without_stale(calls, address + 1);
 	if (depth >= DEPTH) {
-		drop(row);
+		count_dropped(row);
 		return 0;
 	}
 	struct frame *own = &calls->frames[depth & (DEPTH - 1)];
@@ -254,15 +227,12 @@ INLINE void count(u32 row, u64 latency_ns)
 		all->complement_of_min_ns = ~latency_ns;
 	if (latency_ns > all->max_ns)
 		all->max_ns = latency_ns;
-	/* A latency of 0 counts as 1. */
-	u32 bucket = bucket_of(latency_ns | !latency_ns);
-	u32 index = row * resolution + bucket / ROW;
-	struct row *cells = map_lookup(&buckets, &index);
-	if (cells) {
-		cells->count[bucket % ROW]++;
+	u64 *cell = cell_of(row, latency_ns);
+	if (cell) {
+		(*cell)++;
 		all->left++;
 	} else {
-		drop(row);
+		count_dropped(row);
 	}
 }
 

@@ -96,5 +96,5 @@ fn begin(programs: &mut Ebpf) -> Result<(), KernelError> {
     let now_ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
     let map = programs.map_mut(MAP).ok_or(KernelError::Object(MAP))?;
     let mut map: Array<_, StateWords> = Array::try_from(map).map_err(failed)?;
-    map.set(0, [now_ns, 0, 0, 0], 0).map_err(failed)
+    map.set(0, [now_ns, 0, 0, 0, 0], 0).map_err(failed)
 }

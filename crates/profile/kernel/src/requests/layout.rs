@@ -37,8 +37,9 @@ const SIZES: usize = 23;
 pub(crate) type SizeWords = [u64; 1 + SIZES];
 
 /// Words of `struct state`: since when requests are counted, devices that were given a slot,
-/// requests for which there was no room, and events that second programs counted.
-pub(crate) type StateWords = [u64; 4];
+/// requests for which there was no room, events that second programs counted, and requests whose end
+/// no program was told of.
+pub(crate) type StateWords = [u64; 5];
 
 /// `struct device`: its slot and its name.
 pub(crate) type DeviceBytes = [u8; 36];

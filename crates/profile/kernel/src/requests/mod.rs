@@ -28,11 +28,11 @@ pub use read::BlockReading;
 ///
 /// | kind | requests |
 /// |---|---|
-/// | `read`, `write` | reads, and writes for which nobody waits |
+/// | `read`, `write` | reads, and writes that no program waits for |
 /// | `read-ahead` | reads of pages that no program has asked for yet |
-/// | `write-sync` | writes for which somebody waits |
-/// | `read-meta`, `write-meta` | those that file systems mark as metadata |
-/// | `flush`, `discard`, `write-zeroes` | as their names say |
+/// | `write-sync` | writes that a program waits for |
+/// | `read-meta`, `write-meta` | reads and writes that file systems mark as metadata |
+/// | `flush`, `discard`, `write-zeroes` | the operations of these names |
 /// | `other` | commands of drivers, zones |
 ///
 /// | | |
@@ -40,7 +40,7 @@ pub use read::BlockReading;
 /// | counted | requests that the kernel makes while the layer is attached |
 /// | not counted | requests that were made before; devices without requests (zram, most of device-mapper and md), whose lower devices' requests are counted |
 /// | a request that goes to the driver at once | has no operation `queue` |
-/// | a request that the driver gives back | `device`: dropped; it is in the queue again |
+/// | a request that the driver gives back | `device`: this attempt is dropped; the request is in the queue again. So `queue` and `device` count attempts, and `whole` counts requests |
 /// | a request that another one absorbs | `queue` and `whole`: dropped, as [`BlockReading::merged`] |
 ///
 /// Needs Linux 5.12 with type information, and `CAP_BPF` and `CAP_PERFMON`, or `CAP_SYS_ADMIN`.
@@ -72,8 +72,8 @@ impl BlockRequests {
         })
     }
 
-    /// Returns what was counted since the layer was attached, checked: a reading whose counts do not
-    /// add up is an error.
+    /// Returns the counts since the layer was attached. A reading whose counts do not add up is an
+    /// error.
     ///
     /// # Errors
     /// Fails if counts contradict themselves, or if the kernel's maps cannot be read.

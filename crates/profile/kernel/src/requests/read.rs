@@ -15,7 +15,7 @@ use super::sizes;
 use crate::error::KernelError;
 use crate::read::{InFlight, all_counters, check, missed, read_call};
 
-/// What a layer has counted since it was attached.
+/// The counts of a layer since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockReading {
@@ -30,8 +30,10 @@ pub struct BlockReading {
     /// Whether no request came or went during the reading, so that each operation's counts are exact
     /// to one moment. Otherwise they are off by at most the requests of the reading's duration.
     pub is_still: bool,
-    /// Events for which the kernel ran no program, because the same one ran on that processor: an
-    /// interrupt came between.
+    /// Events for which the kernel ran no program: because an interrupt came while the same program
+    /// ran on that processor, or for a reason that the kernel does not count. The end of a request is
+    /// found to be missing when the next request takes its place in memory; until then, the request
+    /// appears to be in flight.
     pub missed: u64,
     /// Requests beyond those that can be in flight at a time; they count as dropped.
     pub overflowed: u64,
@@ -56,13 +58,13 @@ pub(crate) fn read(
         .into_iter()
         .filter(|(name, _)| !name.ends_with("_missed"));
     let missed = missed(programs, firsts)?;
-    let [_, _, overflowed, caught] = state(programs)?;
+    let [_, _, overflowed, caught, unseen] = state(programs)?;
     let mut reading = BlockReading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
         sizes: Correlated::new(sizes::VALUE, Resolution::ONE)?,
         merged: BTreeMap::new(),
         is_still: true,
-        missed: missed.saturating_sub(caught),
+        missed: missed.saturating_sub(caught) + unseen,
         overflowed,
     };
     for (row, before) in (0_u32..).zip(before) {

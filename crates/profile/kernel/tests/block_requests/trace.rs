@@ -136,7 +136,7 @@ fn latencies_are_those_of_the_kernels_trace() {
                 .for_each(|(sum, count)| *sum += count);
         }
         let recorded = found.iter().sum::<u64>().into();
-        assert_equal(&reading, recorded, 4800, operation);
+        assert_equal(&reading, &device.name, recorded, 4800, operation);
         compare(operation, &latencies_us, &found);
     }
 }
