@@ -258,7 +258,7 @@ impl Shared {
     }
 
     fn connect(&self) -> Result<Connection, RemoteError> {
-        let connection = Connection::open(&self.server.address)?;
+        let connection = Connection::open(&self.server.address, self.server.patience.silence)?;
         let sender = connection.sender();
         // If it cannot be sent, receiving fails, too.
         let _ = sender.send(&greeting());
