@@ -184,7 +184,7 @@ mod tests {
         for pattern in [
             "fn [a-z]+_t",
             "[a-z]+_t",
-            "[a-z]+_(a|b)_there",
+            "[a-z]+_(ab|cd)_there",
             "[a-z]+_(there)?",
             "[a-z]+z[a-z]+ee",
             "(?i)[a-z]+_[a-z]+_there",
@@ -201,7 +201,9 @@ mod tests {
     fn lines_are_those_of_the_engine_alone() {
         let mut state = 7u64;
         let mut letter = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             b"ab_t\n"[(state >> 33) as usize % 5]
         };
         for pattern in ["[ab]+_[ab]+_t", "[ab]_[a-z]*_ta$", r"[^a]_(\w)t_b"] {

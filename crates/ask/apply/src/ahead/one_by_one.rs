@@ -165,7 +165,10 @@ impl OneByOne {
         let is_over = Arc::clone(&fetching.is_over);
         let gate = Gate::new(follows, &names, bounds);
         let thread = std::thread::Builder::new().name("fetch-ahead".into());
-        if thread.spawn(move || super::fetch(gate, names, &is_over)).is_ok() {
+        if thread
+            .spawn(move || super::fetch(gate, names, &is_over))
+            .is_ok()
+        {
             self.fetching = Some(fetching);
         }
     }

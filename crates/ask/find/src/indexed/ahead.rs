@@ -68,8 +68,7 @@ impl Ahead {
     }
 
     fn is_read(&self, waiting: &Waiting) -> bool {
-        self.leaves.contains(&waiting.stop.leaf)
-            && row(waiting).file_type() == FileType::Regular
+        self.leaves.contains(&waiting.stop.leaf) && row(waiting).file_type() == FileType::Regular
     }
 }
 

@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::Duration;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::error::RemoteError;
 use crate::tls::{self, Certificates};
@@ -111,7 +111,10 @@ impl Address {
                 host,
                 port,
                 certificates,
-            } => Ok((tls::client::connect(host, *port, certificates, silence)?, None)),
+            } => Ok((
+                tls::client::connect(host, *port, certificates, silence)?,
+                None,
+            )),
             other => other.connect_here().map_err(failed),
         }
     }
