@@ -3,7 +3,8 @@
 
 Listens at the Unix socket SOCKET and passes everything on to the one at SERVER and back. Each direction is late by
 DELAY_MS, and answers arrive at no more than MIB_PER_S over all connections (0: as fast as they come). It stands in
-for `tc netem`, which many kernels lack.
+for `tc netem`, a queueing discipline that a kernel may have been built without: then `tc qdisc add dev lo root
+netem delay 5ms` fails with "Specified qdisc kind is unknown", in a network namespace, too.
 """
 
 from __future__ import annotations

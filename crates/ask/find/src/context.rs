@@ -17,6 +17,7 @@ use trawl_text::zone::Zone;
 use crate::base_name::bare_name;
 use crate::environment::Environment;
 use crate::file_systems::FileSystems;
+use crate::foresight::Foresight;
 use crate::leaf::{Effect, Facts};
 use crate::output::{Output, Sink};
 use crate::probe::{LateLook, Probe};
@@ -42,6 +43,8 @@ pub struct World {
     pub ls_block_bytes: u64,
     /// See [`Environment::started`].
     pub started: fn(i32),
+    /// See [`Environment::foresight`].
+    pub foresight: fn() -> Option<Box<dyn Foresight>>,
     /// Types of file systems by device.
     pub file_systems: FileSystems,
     /// Which symbolic links are followed.
@@ -71,6 +74,7 @@ impl World {
             terminal: env.terminal,
             ls_block_bytes: env.ls_block_bytes,
             started: env.started,
+            foresight: env.foresight,
             file_systems: FileSystems::default(),
             follow: Follow::default(),
             races: Races::default(),

@@ -6,6 +6,7 @@ use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
+use crate::foresight::Foresight;
 use crate::reference::References;
 
 /// The environment of a search.
@@ -31,6 +32,8 @@ pub struct Environment {
     /// Called with the process id of each command that `-exec … {} +` has started with the names of
     /// many files.
     pub started: fn(i32),
+    /// Returns what fetches files ahead of `-exec … ;`, if anything does.
+    pub foresight: fn() -> Option<Box<dyn Foresight>>,
     /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -73,6 +76,7 @@ impl Environment {
             ls_block_bytes: if is_posix { 512 } else { 1024 },
             is_posix,
             started: |_| {},
+            foresight: || None,
             references: Box::new(crate::reference::LiveFiles),
         }
     }

@@ -108,6 +108,12 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// The program that it runs on each entry whose turn it is, with the entry as an argument and
+    /// without asking.
+    fn command(&self) -> Option<&[u8]> {
+        None
+    }
+
     /// Called before entries of this depth: runs the commands that were put off
     /// until the search moves to another directory.
     fn move_on(&self, _depth: usize, _: &mut Context<'_>) {}

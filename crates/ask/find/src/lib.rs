@@ -32,6 +32,7 @@ mod expr_order;
 mod expr_properties;
 pub mod file_systems;
 pub mod files;
+pub mod foresight;
 pub mod format;
 pub mod help;
 mod indexed;

@@ -194,6 +194,7 @@ pub(crate) fn environment() -> Environment {
         ls_block_bytes: 1024,
         is_posix: false,
         started: |_| {},
+        foresight: || None,
         references: Box::new(OneFile),
     }
 }
@@ -205,6 +206,7 @@ pub(crate) fn world() -> World {
         owners: Default::default(),
         locale: Locale::Utf8,
         started: |_| {},
+        foresight: || None,
         terminal: Terminal::Absent,
         ls_block_bytes: 1024,
         file_systems: Default::default(),

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod matcher;
 pub mod options;
 mod plain;
 mod printer;

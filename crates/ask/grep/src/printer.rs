@@ -8,11 +8,11 @@ use grep_printer::{
     ColorSpecs, JSON, JSONBuilder, Standard, StandardBuilder, Stats, Summary, SummaryBuilder,
     SummaryKind,
 };
-use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink};
 use termcolor::Buffer;
 use trawl_sets::Opened;
 
+use crate::matcher::LineMatcher;
 use crate::options::{Ending, Options, Print, Shown};
 use crate::plain::{Form, Plain};
 
@@ -170,7 +170,7 @@ impl Printer {
     /// Searches a member; its output is in the buffer, alone.
     pub(crate) fn search(
         &mut self,
-        matcher: &RegexMatcher,
+        matcher: &LineMatcher,
         searcher: &mut Searcher,
         path: &Path,
         member: &Opened,
@@ -189,7 +189,7 @@ impl Printer {
 
     fn look(
         &mut self,
-        matcher: &RegexMatcher,
+        matcher: &LineMatcher,
         searcher: &mut Searcher,
         path: &Path,
         content: Content<'_>,
@@ -232,7 +232,7 @@ impl Printer {
 impl Content<'_> {
     fn search<S: Sink<Error = io::Error>>(
         self,
-        matcher: &RegexMatcher,
+        matcher: &LineMatcher,
         searcher: &mut Searcher,
         sink: S,
     ) -> io::Result<()> {

@@ -10,12 +10,13 @@ use std::time::Instant;
 
 use grep_matcher::LineTerminator;
 use grep_printer::Stats;
-use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_regex::RegexMatcherBuilder;
 use grep_searcher::{BinaryDetection, Encoding, MmapChoice, Searcher, SearcherBuilder};
 use trawl_model::sync::{lock, wait_while};
 use trawl_sets::{Opened, Problem, Set};
 
 use crate::error::GrepError;
+use crate::matcher::LineMatcher;
 use crate::options::{Binary, Case, Ending, Extent, Options, Print, Select, Syntax};
 use crate::printer::{Looked, Printer};
 
@@ -128,7 +129,7 @@ pub fn search(
 }
 
 /// Returns the matcher of the patterns.
-pub(crate) fn matcher(options: &Options) -> Result<RegexMatcher, GrepError> {
+pub(crate) fn matcher(options: &Options) -> Result<LineMatcher, GrepError> {
     let patterns = &options.patterns;
     let mut builder = RegexMatcherBuilder::new();
     builder
@@ -145,7 +146,8 @@ pub(crate) fn matcher(options: &Options) -> Result<RegexMatcher, GrepError> {
     if options.binary != Binary::Text && options.ending == Ending::Newline {
         builder.ban_byte(Some(0));
     }
-    Ok(builder.build_many(&patterns.texts)?)
+    let regex = builder.build_many(&patterns.texts)?;
+    Ok(LineMatcher::new(regex, patterns, options.ending))
 }
 
 pub(crate) fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> {
@@ -175,7 +177,7 @@ pub(crate) fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> 
 
 impl Shared<'_, '_> {
     /// Searches members until none is left.
-    fn work(&self, matcher: &RegexMatcher, mut searcher: Searcher, mut printer: Printer) {
+    fn work(&self, matcher: &LineMatcher, mut searcher: Searcher, mut printer: Printer) {
         while let Some((number, member)) = self.take() {
             self.room(number);
             let goes_on = match member {
@@ -221,7 +223,7 @@ impl Shared<'_, '_> {
 
     fn member(
         &self,
-        matcher: &RegexMatcher,
+        matcher: &LineMatcher,
         searcher: &mut Searcher,
         printer: &mut Printer,
         (number, member): (u64, &Opened),

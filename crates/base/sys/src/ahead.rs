@@ -100,12 +100,17 @@ pub fn read_cached(
     }
 }
 
-/// Returns whether the first `length_bytes` of a file are in the page cache, without reading them, so
-/// that no access time changes; `None` if the kernel does not say: it is older than Linux 6.5, or
-/// the caller may not write the file.
+/// Returns whether the first `length_bytes` of a file are in the page cache; see [`cached_bytes`].
+pub fn is_cached(file: impl AsFd, length_bytes: u64) -> Option<bool> {
+    Some(cached_bytes(file, length_bytes)? >= length_bytes)
+}
+
+/// Returns how many of the first `length_bytes` of a file are in the page cache, in whole pages, without
+/// reading them, so that no access time changes; `None` if the kernel does not say: it is older than
+/// Linux 6.5, or the caller may not write the file.
 ///
 /// Source: cachestat(2), `struct cachestat` in `include/uapi/linux/mman.h`
-pub fn is_cached(file: impl AsFd, length_bytes: u64) -> Option<bool> {
+pub fn cached_bytes(file: impl AsFd, length_bytes: u64) -> Option<u64> {
     /// The same number on every architecture.
     const CACHESTAT: libc::c_long = 451;
     let raw = file.as_fd().as_raw_fd();
@@ -116,8 +121,7 @@ pub fn is_cached(file: impl AsFd, length_bytes: u64) -> Option<bool> {
     let code = unsafe { libc::syscall(CACHESTAT, raw, range.as_ptr(), counts.as_mut_ptr(), 0) };
     // SAFETY: sysconf takes a number and touches no memory.
     let page_bytes = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()?;
-    let pages = length_bytes.div_ceil(page_bytes.max(1));
-    (code == 0).then_some(counts[0] >= pages)
+    (code == 0).then_some(counts[0].saturating_mul(page_bytes))
 }
 
 /// Returns the whole content of a file of this size if all of it is in the page cache; `None` if

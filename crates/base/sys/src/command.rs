@@ -244,6 +244,20 @@ pub fn own_session(command: &mut Command) {
     unsafe { command.pre_exec(go) };
 }
 
+/// Returns how many blocks of 512 bytes have been read from devices for children that have ended
+/// and were waited for.
+///
+/// Source: `RUSAGE_CHILDREN`, <https://man7.org/linux/man-pages/man2/getrusage.2.html>
+pub fn children_read_blocks() -> u64 {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel fills the structure, for which all zeros are valid, or leaves it alone.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    u64::try_from(usage.ru_inblock).unwrap_or(0)
+}
+
 /// Returns the maximum total size in bytes of a command's arguments and environment.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/sysconf.3.html>

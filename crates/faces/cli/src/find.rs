@@ -6,11 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use trawl_answers::find::{ProgramSearch, Remarks, Searched};
-use trawl_apply::Ahead;
 use trawl_find::context::Context;
 use trawl_find::driver::{RunOptions, Search, Streams};
 use trawl_find::expr::Node;
@@ -34,6 +33,7 @@ use crate::beside;
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::foresight;
 use crate::live;
 use crate::output::{Output, cells, say};
 use crate::rows;
@@ -215,7 +215,8 @@ pub(crate) fn run(
         return Ok(Exit::Find(1));
     }
     let env = Environment {
-        started: fetch_ahead,
+        started: foresight::of_arguments,
+        foresight: foresight::of_turns,
         ..Environment::of_process()
     };
     let program = match trawl_find::parse(&words, &env) {
@@ -397,12 +398,6 @@ impl Ours {
             Err(failure) => Err(failure),
         }
     }
-}
-
-/// Fetches the files ahead that a command has been given, in the order of its arguments.
-fn fetch_ahead(process: i32) {
-    static AHEAD: LazyLock<Arc<Ahead>> = LazyLock::new(Arc::default);
-    AHEAD.started(process);
 }
 
 fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, Failure> {

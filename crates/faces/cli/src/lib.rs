@@ -41,6 +41,7 @@ mod duplicates;
 pub mod exit;
 mod failure;
 mod find;
+mod foresight;
 mod forms;
 pub mod generate;
 mod getfattr;

@@ -22,15 +22,24 @@ pub(crate) fn files(arguments: &[Vec<u8>], directory: &[u8]) -> Vec<Vec<u8>> {
     let Some((program, rest)) = arguments.split_first() else {
         return Vec::new();
     };
-    let program = program.rsplit(|byte| *byte == b'/').next();
-    let program = program.unwrap_or_default();
-    if READ_NOTHING.iter().any(|name| name.as_bytes() == program) {
+    if !may_read(program) {
         return Vec::new();
     }
-    match program.ends_with(b"tar") {
+    match base_name(program).ends_with(b"tar") {
         true => files_of_tar(rest, directory),
         false => plain(rest, directory),
     }
+}
+
+/// Returns whether a program may read the content of files that it is given.
+pub(crate) fn may_read(program: &[u8]) -> bool {
+    let program = base_name(program);
+    !READ_NOTHING.iter().any(|name| name.as_bytes() == program)
+}
+
+fn base_name(program: &[u8]) -> &[u8] {
+    let name = program.rsplit(|byte| *byte == b'/').next();
+    name.unwrap_or_default()
 }
 
 fn plain(arguments: &[Vec<u8>], directory: &[u8]) -> Vec<Vec<u8>> {

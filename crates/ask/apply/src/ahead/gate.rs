@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ const LOOK_NAMES: usize = 32;
 
 /// After how many files in a row that were in memory only one in [`SAMPLE_NAMES`] is looked at, until
 /// one is not in memory: opening a file costs as much as reading it from memory.
-const CACHED_NAMES: usize = 32;
+pub(super) const CACHED_NAMES: usize = 32;
 /// See [`CACHED_NAMES`].
-const SAMPLE_NAMES: usize = 16;
+pub(super) const SAMPLE_NAMES: usize = 16;
 
 /// Limits of what is fetched.
 #[derive(Clone, Copy, Debug)]
@@ -128,10 +128,19 @@ impl Progress {
     }
 }
 
+/// What shows how far the reader of the files has come.
+#[derive(Debug)]
+pub(crate) enum Follows {
+    /// The files that a program has open.
+    Process(Process),
+    /// How many of the files have had their turn, the one whose turn it is included.
+    Turns(Arc<AtomicUsize>),
+}
+
 /// Lets names through as far as the program's progress allows.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    process: Process,
+    follows: Follows,
     bounds: Bounds,
     positions: HashMap<Vec<u8>, usize>,
     progress: Mutex<Progress>,
@@ -139,10 +148,10 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// Makes one for the files that the program will open in this order.
-    pub(crate) fn new(process: Process, names: &[Vec<u8>], bounds: Bounds) -> Gate {
+    pub(crate) fn new(follows: Follows, names: &[Vec<u8>], bounds: Bounds) -> Gate {
         let positions = names.iter().cloned().enumerate();
         Gate {
-            process,
+            follows,
             bounds,
             positions: positions.map(|(at, name)| (name, at)).collect(),
             progress: Mutex::new(Progress {
@@ -159,8 +168,15 @@ impl Gate {
     /// Looks at how far the program has come; returns whether it is further than before, and `None`
     /// if it has ended.
     fn look(&self) -> Option<bool> {
+        let process = match &self.follows {
+            Follows::Process(process) => process,
+            Follows::Turns(begun) => {
+                let last = begun.load(Ordering::Relaxed).checked_sub(1);
+                return Some(last.is_some_and(|last| self.progress().has_come_to(last)));
+            }
+        };
         let mut is_further = false;
-        for file in self.process.open_files()? {
+        for file in process.open_files()? {
             let by_path = self.positions.get(&file.path).copied();
             // A path with links or `..` in it is another one in `/proc`.
             let position = by_path.or_else(|| {

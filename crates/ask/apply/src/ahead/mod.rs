@@ -1,6 +1,8 @@
 //! Fetches the files ahead that a running program was started with, as in `grep foo *.c`, in the
 //! order of its arguments.
 //!
+//! [`OneByOne`] does this for commands that are run on one file after the other.
+//!
 //! Everything happens in this process: the program's arguments are read from `/proc`, the files are
 //! opened here, and the kernel is asked to read their first bytes into its cache. How far the program
 //! has come is seen by which of the files it has open.
@@ -11,6 +13,7 @@
 
 mod arguments;
 mod gate;
+mod one_by_one;
 mod process;
 
 use std::collections::HashMap;
@@ -19,10 +22,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trawl_sets::{Options, Set};
 
-use gate::{Files, Gate, Gated};
+use gate::{Bounds, Files, Follows, Gate, Gated};
+pub use one_by_one::OneByOne;
 use process::Process;
-
-use gate::Bounds;
 
 /// Maximum number of programs whose files are fetched at once; those of others are not.
 const PROGRAMS_MAX: usize = 8;
@@ -43,7 +45,7 @@ impl Ahead {
         }
         let (ahead, ends) = (Arc::clone(self), Arc::clone(&is_over));
         let work = move || {
-            fetch(process, &ends);
+            fetch_for(process, &ends);
             ahead.leave(process, &ends);
         };
         let thread = std::thread::Builder::new().name("fetch-ahead".into());
@@ -76,7 +78,7 @@ impl Ahead {
 }
 
 /// Fetches the files of a program, until all are, or the program has ended or `is_over` is set.
-fn fetch(process: i32, is_over: &Arc<AtomicBool>) {
+fn fetch_for(process: i32, is_over: &Arc<AtomicBool>) {
     let Some(process) = Process::of(process) else {
         return;
     };
@@ -84,7 +86,13 @@ fn fetch(process: i32, is_over: &Arc<AtomicBool>) {
         return;
     };
     let names = arguments::files(&arguments, &directory);
-    let gate = Arc::new(Gate::new(process, &names, Bounds::default()));
+    let gate = Gate::new(Follows::Process(process), &names, Bounds::default());
+    fetch(gate, names, is_over);
+}
+
+/// Fetches files as far as the gate lets them through.
+fn fetch(gate: Gate, names: Vec<Vec<u8>>, is_over: &Arc<AtomicBool>) {
+    let gate = Arc::new(gate);
     let options = Options {
         descriptors: 2 * IN_FLIGHT,
         in_flight: IN_FLIGHT,

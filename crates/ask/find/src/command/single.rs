@@ -85,6 +85,13 @@ impl Leaf for Single {
     fn effect(&self) -> Effect {
         Effect::Change
     }
+
+    fn command(&self) -> Option<&[u8]> {
+        let (program, arguments) = self.words.split_first()?;
+        let is_given = |word: &Vec<u8>| word.windows(2).any(|two| two == b"{}");
+        let is_sure = self.consent == Consent::Given && arguments.iter().any(is_given);
+        is_sure.then_some(program)
+    }
 }
 
 /// Reports why the command cannot be run in the entry's directory.

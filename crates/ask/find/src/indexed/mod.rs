@@ -9,6 +9,7 @@
 //! (`turns`).
 
 mod access;
+mod ahead;
 mod exclusion;
 mod links;
 mod need;

@@ -13,6 +13,7 @@ use trawl_model::{Subtrees, path};
 use trawl_sys::directory::{Links, Purpose, open_below, open_path};
 use trawl_sys::{CWD, Errno, SysError};
 
+use super::ahead::Ahead;
 use super::below;
 use super::probe::IndexProbe;
 use super::walk::Waiting;
@@ -54,6 +55,8 @@ pub(super) struct Turns<'t, 's> {
     dir: Option<(Vec<u8>, OwnedFd)>,
     /// Directories that were pruned in their turn, of the walk that goes on.
     pruned: Subtrees,
+    /// Fetches files ahead of commands.
+    ahead: Option<Ahead>,
 }
 
 impl<'t, 's> Turns<'t, 's> {
@@ -72,6 +75,7 @@ impl<'t, 's> Turns<'t, 's> {
             start: None,
             dir: None,
             pruned: Subtrees::new(),
+            ahead: Ahead::of(search),
         }
     }
 
@@ -121,33 +125,46 @@ impl<'t, 's> Turns<'t, 's> {
 
     /// Takes rows below the start point.
     pub(super) fn take(&mut self, rows: Vec<Waiting>) -> Result<(), DriverError> {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.coming(self.point, &rows);
+        }
         for waiting in rows {
             if self.search.is_over() {
                 break;
             }
-            let row = Row {
-                batch: &waiting.batch,
-                at: 0,
-                dir: &waiting.dir,
-            };
-            let stored = row.path();
-            if self.pruned.contains(&stored) {
-                continue;
+            let told = self.ahead.as_mut().and_then(|ahead| ahead.begin(&waiting));
+            let done = self.take_one(&waiting);
+            if let (Some(ahead), Some(position)) = (&mut self.ahead, told) {
+                ahead.end(position);
             }
-            let place = (below(self.point, &waiting.dir), waiting.dir_depth);
-            let pruned = match self.looks_again {
-                true => self.look_again(&row, place, waiting.stop)?,
-                false => self.evaluate(&Candidate {
-                    row: &row,
-                    probe: self.probe,
-                    late: None,
-                    place: Some(place),
-                    stop: waiting.stop,
-                })?,
-            };
-            if pruned {
-                self.pruned.insert(stored);
-            }
+            done?;
+        }
+        Ok(())
+    }
+
+    fn take_one(&mut self, waiting: &Waiting) -> Result<(), DriverError> {
+        let row = Row {
+            batch: &waiting.batch,
+            at: 0,
+            dir: &waiting.dir,
+        };
+        let stored = row.path();
+        if self.pruned.contains(&stored) {
+            return Ok(());
+        }
+        let place = (below(self.point, &waiting.dir), waiting.dir_depth);
+        let pruned = match self.looks_again {
+            true => self.look_again(&row, place, waiting.stop)?,
+            false => self.evaluate(&Candidate {
+                row: &row,
+                probe: self.probe,
+                late: None,
+                place: Some(place),
+                stop: waiting.stop,
+            })?,
+        };
+        if pruned {
+            self.pruned.insert(stored);
         }
         Ok(())
     }

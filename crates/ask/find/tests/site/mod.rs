@@ -147,6 +147,7 @@ impl Site {
             ls_block_bytes: 1024,
             is_posix: false,
             started: |_| {},
+            foresight: || None,
             references: Box::new(FilesOf(self.scratch.path().to_owned())),
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());

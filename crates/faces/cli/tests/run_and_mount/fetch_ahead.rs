@@ -267,3 +267,51 @@ print(sum(out), len(os.listdir('/proc/self/task')), sorted(os.listdir('/proc/sel
     };
     assert_eq!(run(&[]), run(&["--fetch-ahead=0"]));
 }
+
+#[test]
+fn files_of_one_command_each_are_fetched_once_one_was_seen_to_read() {
+    let Some(cold) = Cold::new("ahead-turns", 1500) else {
+        return;
+    };
+    let index = cold.site.scratch.join("index");
+    let trawl = |words: &[&str]| {
+        let mut command = oracle::command(&cold.trawl);
+        command.env("TRAWL_INDEX", &index).args(words);
+        command.current_dir(cold.site.tree());
+        command
+    };
+    oracle::run(trawl(&["index", "."]).args(["--index", index.to_str().expect("UTF-8")]))
+        .expect_code(0);
+    let find = |script: &str| {
+        let mut command = trawl(&["find", ".", "-type", "f", "-exec", "sh", "-c", script]);
+        command.args(["sh", "{}", ";"]);
+        command
+    };
+    // Commands that read nothing have nothing fetched, however many there are.
+    oracle::run(&mut find(":")).expect_code(0);
+    assert_eq!(cold.settles_at(0), 0);
+    // The first reads its file; while the second waits, what fits into the window comes.
+    let script = r#"case $1 in */f00001) sleep 60;; esac; cat "$1" > /dev/null; :"#;
+    let waiting = Waiting(find(script).process_group(0).spawn().expect("it starts"));
+    let begun = Instant::now();
+    while cold.resident() < THEN && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let found = cold.resident();
+    assert!(found.abs_diff(THEN) <= 4, "{found}, not {THEN}");
+    drop(waiting);
+    // The output is that of GNU find, whose order may be another one.
+    let lines = |mut command: Command| {
+        cold.evict();
+        let ran = oracle::run(&mut command).expect_code(0);
+        let mut lines: Vec<String> = ran.text().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let mut theirs = oracle::command("find");
+    theirs.args([".", "-type", "f", "-exec", "md5sum", "{}", ";"]);
+    theirs.current_dir(cold.site.tree());
+    let ours = trawl(&["find", ".", "-type", "f", "-exec", "md5sum", "{}", ";"]);
+    assert_eq!(lines(ours), lines(theirs));
+}

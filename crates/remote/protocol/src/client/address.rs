@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use crate::error::RemoteError;
 use crate::tls::{self, Certificates};
@@ -95,8 +96,12 @@ impl Address {
         }
     }
 
-    /// Connects. Returns the process that was started for it, if any, too.
-    pub(super) fn connect(&self) -> Result<(Transport, Option<Child>), RemoteError> {
+    /// Connects; a server that says nothing for as long as `silence` is given up. Returns the process
+    /// that was started for it, if any, too.
+    pub(super) fn connect(
+        &self,
+        silence: Duration,
+    ) -> Result<(Transport, Option<Child>), RemoteError> {
         let failed = |source| RemoteError::Connect {
             server: self.to_string(),
             source,
@@ -106,7 +111,10 @@ impl Address {
                 host,
                 port,
                 certificates,
-            } => Ok((tls::client::connect(host, *port, certificates)?, None)),
+            } => Ok((
+                tls::client::connect(host, *port, certificates, silence)?,
+                None,
+            )),
             other => other.connect_here().map_err(failed),
         }
     }

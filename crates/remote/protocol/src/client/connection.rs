@@ -94,9 +94,10 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(address: &Address) -> Result<Connection, RemoteError> {
+    /// Connects; see [`Address::connect`].
+    pub(crate) fn open(address: &Address, silence: Duration) -> Result<Connection, RemoteError> {
         let server = address.to_string();
-        let (transport, child) = address.connect()?;
+        let (transport, child) = address.connect(silence)?;
         Ok(Connection {
             server,
             reader: FrameReader::new(transport.receive, ANSWER_MAX_BYTES, STALL),

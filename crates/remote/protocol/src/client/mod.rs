@@ -246,7 +246,7 @@ impl Inner {
             Some(connection) => Ok(connection),
             None => {
                 drop(idle);
-                Connection::open(&self.address)
+                Connection::open(&self.address, self.patience.silence)
             }
         }
     }

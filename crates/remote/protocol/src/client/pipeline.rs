@@ -229,12 +229,13 @@ impl Shared {
     fn work(&self) {
         let mut connection: Option<Connection> = None;
         while self.is_wanted() {
+            let begun = Instant::now();
             let mut open = match connection.take() {
                 Some(open) => open,
                 None => match self.connect() {
                     Ok(open) => open,
                     Err(error) => {
-                        self.leave_alone(error);
+                        self.leave_alone(error, begun.elapsed());
                         continue;
                     }
                 },
@@ -242,7 +243,7 @@ impl Shared {
             match self.receive(&mut open) {
                 Ok(()) => connection = Some(open),
                 // It refuses the connection itself: the next one would be refused, too.
-                Err(error @ RemoteError::Refused { .. }) => self.leave_alone(error),
+                Err(error @ RemoteError::Refused { .. }) => self.leave_alone(error, Duration::ZERO),
                 Err(error) => self.lost(error),
             }
         }
@@ -258,7 +259,7 @@ impl Shared {
     }
 
     fn connect(&self) -> Result<Connection, RemoteError> {
-        let connection = Connection::open(&self.server.address)?;
+        let connection = Connection::open(&self.server.address, self.server.patience.silence)?;
         let sender = connection.sender();
         // If it cannot be sent, receiving fails, too.
         let _ = sender.send(&greeting());
@@ -397,7 +398,7 @@ impl Shared {
     /// Deals with the requests of a connection that is gone.
     fn lost(&self, error: RemoteError) {
         if matches!(error, RemoteError::Silent { .. }) {
-            return self.leave_alone(error);
+            return self.leave_alone(error, self.server.patience.silence);
         }
         let is_break = error.is_break();
         let failed = {
@@ -417,17 +418,15 @@ impl Shared {
         fail(failed, Arc::new(error));
     }
 
-    /// Fails all requests, and for a while those that come.
-    fn leave_alone(&self, error: RemoteError) {
+    /// Fails all requests, and for a while those that come: at least for as long as it took to see
+    /// that the server does not answer.
+    fn leave_alone(&self, error: RemoteError, took: Duration) {
         let error = Arc::new(error);
         let jobs = {
             let mut state = self.lock();
             state.sender = None;
             let (first, most) = PAUSES;
-            state.pause = (state.pause * 2).clamp(first, most);
-            if let RemoteError::Silent { .. } = *error {
-                state.pause = state.pause.max(self.server.patience.silence);
-            }
+            state.pause = (state.pause * 2).clamp(first, most).max(took);
             state.down = Some((Instant::now() + state.pause, Arc::clone(&error)));
             state.take_all()
         };

@@ -17,7 +17,7 @@ use super::{explain, files};
 use crate::error::RemoteError;
 use crate::transport::{Receive, Transmit, Transport};
 
-/// Maximum time to try one address, and for the handshake.
+/// Maximum time to try one address, and for the handshake, if the caller's limit is not shorter.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Maximum number of bytes that wait to be sent.
 const UNSENT_MAX_BYTES: usize = 256 << 10;
@@ -94,7 +94,8 @@ fn trouble(error: &rustls::Error) -> io::Error {
     io::Error::other(Trouble(explain(error)))
 }
 
-/// Connects, and waits until the handshake is complete on the client's side.
+/// Connects, and waits until the handshake is complete on the client's side. Trying one address and
+/// the handshake take no longer than `silence` each, and no longer than 15 s.
 ///
 /// # Errors
 /// Fails if the server cannot be reached or does not authenticate, or if a file is invalid.
@@ -102,6 +103,7 @@ pub(crate) fn connect(
     host: &str,
     port: u16,
     certificates: &Certificates,
+    silence: Duration,
 ) -> Result<Transport, RemoteError> {
     let config = certificates.config()?;
     let failed = |source| {
@@ -116,14 +118,15 @@ pub(crate) fn connect(
     };
     let name = ServerName::try_from(host.to_owned());
     let name = name.map_err(|error| failed(io::Error::other(error)))?;
-    let socket = reach(host, port).map_err(failed)?;
+    let patience = silence.min(PATIENCE);
+    let socket = reach(host, port, patience).map_err(failed)?;
     let mut tls = ClientConnection::new(config, name).map_err(|e| failed(trouble(&e)))?;
     tls.set_buffer_limit(Some(UNSENT_MAX_BYTES));
     let both = Both {
         socket: Arc::new(socket),
         tls: Arc::new(Mutex::new(tls)),
     };
-    both.greet(Instant::now() + PATIENCE).map_err(failed)?;
+    both.greet(Instant::now() + patience).map_err(failed)?;
     Ok(Transport {
         receive: Box::new(both.clone()),
         transmit: Box::new(both),
@@ -131,10 +134,10 @@ pub(crate) fn connect(
 }
 
 /// Returns a connected, non-blocking socket.
-fn reach(host: &str, port: u16) -> io::Result<TcpStream> {
+fn reach(host: &str, port: u16, patience: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::other("the name has no address");
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, patience) {
             Ok(socket) => {
                 socket.set_nodelay(true)?;
                 rustix::net::sockopt::set_socket_keepalive(&socket, true)?;

@@ -266,7 +266,7 @@ impl RemoteStream {
         if !is_break || (self.records == 0 && self.is_new) {
             return Err(error);
         }
-        let connection = Connection::open(&self.remote.address)?;
+        let connection = Connection::open(&self.remote.address, self.remote.patience.silence)?;
         Ok(self.ask(connection)?)
     }
 

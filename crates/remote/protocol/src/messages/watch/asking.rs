@@ -30,7 +30,7 @@ impl Watch {
         silence: Duration,
     ) -> Result<Option<Watch>, RemoteError> {
         // A separate connection, so that other requests do not delay it.
-        let mut connection = Connection::open(&remote.0.address)?;
+        let mut connection = Connection::open(&remote.0.address, remote.0.patience.silence)?;
         let stat = StatRequest {
             of_link: false,
             path: top.clone(),
