@@ -34,6 +34,11 @@ impl Builder {
         self.docs.is_empty()
     }
 
+    /// Returns the number of documents.
+    pub fn docs(&self) -> usize {
+        self.docs.len()
+    }
+
     /// Returns the memory that it takes, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.pairs.len() * 4 + self.docs.len() * 16
