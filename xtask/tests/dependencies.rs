@@ -76,7 +76,7 @@ const RULES: &[Rule] = &[
     Rule {
         name: "trawl-cli",
         may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile"],
-        may_use_in_tests: &[],
+        may_use_in_tests: &["trawl-grams"],
     },
     Rule {
         name: "trawl-sql",

@@ -145,7 +145,8 @@ impl Question {
     fn ask_one(&self, index: &IndexDir, excluded: &mut Excluded) -> Result<(), IndexError> {
         for source in index.sources()? {
             let root = source.root();
-            let is_near = |start: &Vec<u8>| is_at_or_below(start, root) || is_at_or_below(root, start);
+            let is_near =
+                |start: &Vec<u8>| is_at_or_below(start, root) || is_at_or_below(root, start);
             if !self.starts.iter().any(is_near) {
                 continue;
             }

@@ -47,7 +47,8 @@ impl Builder {
     /// Adds a document with its distinct keys. Does nothing if there are [`DOCS_MAX`] documents.
     pub fn add(&mut self, id: DocId, keys: &[u32]) {
         if let Some(doc) = self.number(id) {
-            self.pairs.extend(keys.iter().map(|key| key << DOC_BITS | doc));
+            self.pairs
+                .extend(keys.iter().map(|key| key << DOC_BITS | doc));
         }
     }
 

@@ -7,7 +7,11 @@ fn plain_bits(count: u32, all: u32) -> u32 {
 }
 
 /// Appends the gaps of ascending numbers below `all`.
-pub(crate) fn write(numbers: impl Iterator<Item = u32>, (count, all): (u32, u32), out: &mut Vec<u8>) {
+pub(crate) fn write(
+    numbers: impl Iterator<Item = u32>,
+    (count, all): (u32, u32),
+    out: &mut Vec<u8>,
+) {
     let plain = plain_bits(count, all);
     let (mut waiting, mut bits, mut next) = (0u64, 0u32, 0u32);
     let mut put = |value: u64, width: u32| {
@@ -36,7 +40,11 @@ pub(crate) fn write(numbers: impl Iterator<Item = u32>, (count, all): (u32, u32)
 }
 
 /// Calls `visit` with the numbers of a list. Returns `None` if the bytes are not such a list.
-pub(crate) fn read(bytes: &[u8], (count, all): (u32, u32), mut visit: impl FnMut(u32)) -> Option<()> {
+pub(crate) fn read(
+    bytes: &[u8],
+    (count, all): (u32, u32),
+    mut visit: impl FnMut(u32),
+) -> Option<()> {
     let plain = plain_bits(count, all);
     let (mut waiting, mut bits, mut at, mut next) = (0u64, 0u32, 0usize, 0u32);
     for _ in 0..count {

@@ -182,11 +182,26 @@ mod tests {
         let others = [
             Identity { dev: 9, ..base },
             Identity { ino: 9, ..base },
-            Identity { size_bytes: 9, ..base },
-            Identity { mtime: Stamp { secs: 9, nanos: 5 }, ..base },
-            Identity { mtime: Stamp { secs: 4, nanos: 9 }, ..base },
-            Identity { ctime: Stamp { secs: 9, nanos: 7 }, ..base },
-            Identity { ctime: Stamp { secs: 6, nanos: 9 }, ..base },
+            Identity {
+                size_bytes: 9,
+                ..base
+            },
+            Identity {
+                mtime: Stamp { secs: 9, nanos: 5 },
+                ..base
+            },
+            Identity {
+                mtime: Stamp { secs: 4, nanos: 9 },
+                ..base
+            },
+            Identity {
+                ctime: Stamp { secs: 9, nanos: 7 },
+                ..base
+            },
+            Identity {
+                ctime: Stamp { secs: 6, nanos: 9 },
+                ..base
+            },
         ];
         assert!(others.iter().all(|other| other.id() != base.id()));
         assert_eq!(others[2].id().object, base.id().object);

@@ -34,9 +34,35 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 fn pattern() -> impl Strategy<Value = String> {
     let atom = prop_oneof![
         proptest::sample::select(vec![
-            "a", "b", "c", "A", "ab", "abc", "bca", "cab0", "k", "s", "ä", "01", "_", " ", ".",
-            "[ab]", "[a-c]", "[^a]", "\\w", "\\d", "\\b", "^", "$", "(?-u:\\xff)", "(?i:abc)",
-            "(?i:k)", "", "abcabc", "\\(",
+            "a",
+            "b",
+            "c",
+            "A",
+            "ab",
+            "abc",
+            "bca",
+            "cab0",
+            "k",
+            "s",
+            "ä",
+            "01",
+            "_",
+            " ",
+            ".",
+            "[ab]",
+            "[a-c]",
+            "[^a]",
+            "\\w",
+            "\\d",
+            "\\b",
+            "^",
+            "$",
+            "(?-u:\\xff)",
+            "(?i:abc)",
+            "(?i:k)",
+            "",
+            "abcabc",
+            "\\(",
         ])
         .prop_map(String::from)
     ];
@@ -57,7 +83,10 @@ fn has_match(pattern: &str, case: CaseRule, text: &[u8]) -> Option<bool> {
         .multi_line(true)
         .case_insensitive(case == CaseRule::Insensitive);
     let regex = Regex::builder().syntax(config).build(pattern).ok()?;
-    Some(text.split(|byte| *byte == b'\n').any(|line| regex.is_match(line)))
+    Some(
+        text.split(|byte| *byte == b'\n')
+            .any(|line| regex.is_match(line)),
+    )
 }
 
 proptest! {

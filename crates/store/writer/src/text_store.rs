@@ -131,7 +131,9 @@ impl TextStore {
     /// # Errors
     /// If it cannot be opened.
     pub fn open_pack(&self, place: &PackPlace) -> Result<File> {
-        self.top.open_below(&place.components)?.open_file(&place.name)
+        self.top
+            .open_below(&place.components)?
+            .open_file(&place.name)
     }
 
     /// Removes a pack.

@@ -196,7 +196,12 @@ impl GrepArgs {
         let indexes = trawl_open::place::indexes_to_ask(setting.index.clone()).ok()?;
         let words = self.expression.iter().map(|word| word.as_bytes());
         let mut starts = Vec::new();
-        for name in names.iter().map(Vec::as_slice).chain(words).chain([&b"."[..]]) {
+        for name in names
+            .iter()
+            .map(Vec::as_slice)
+            .chain(words)
+            .chain([&b"."[..]])
+        {
             let path = Path::new(OsStr::from_bytes(name));
             let resolved = std::fs::canonicalize(path);
             starts.extend(resolved.map(|path| path.into_os_string().into_vec()));
@@ -436,7 +441,11 @@ fn selected(start: &[u8], mut found: Found, admits: &Admits) -> Option<Found> {
 
 /// Returns whether a selected file cannot match, by a look at it.
 fn is_skipped(found: &Found, skips: &Option<Skips>) -> bool {
-    let look = || Path::new(OsStr::from_bytes(&found.name)).symlink_metadata().ok();
+    let look = || {
+        Path::new(OsStr::from_bytes(&found.name))
+            .symlink_metadata()
+            .ok()
+    };
     skips.as_ref().is_some_and(|skips| skips.skips(look))
 }
 

@@ -227,7 +227,11 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
         let options = args.scan_options();
         exit = scan_all(&dir, jobs, &options, args.telling())?;
         if exit <= Exit::Issues {
-            exit = exit.and(text::update_all(&dir, jobs_of(&args.paths), (&options, args))?);
+            exit = exit.and(text::update_all(
+                &dir,
+                jobs_of(&args.paths),
+                (&options, args),
+            )?);
         }
     }
     if exit != Exit::Interrupted && args.gc {

@@ -56,7 +56,11 @@ impl Known {
         let Some((pack, number)) = at else {
             return false;
         };
-        if let Some(is_live) = self.packs.get_mut(*pack).and_then(|old| old.is_live.get_mut(*number)) {
+        if let Some(is_live) = self
+            .packs
+            .get_mut(*pack)
+            .and_then(|old| old.is_live.get_mut(*number))
+        {
             *is_live = true;
         }
         true

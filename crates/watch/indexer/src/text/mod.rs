@@ -147,10 +147,7 @@ fn find(
             });
         }
         let path = trawl_model::path::display(root);
-        let mut sink = sink::Feed {
-            finder,
-            sender,
-        };
+        let mut sink = sink::Feed { finder, sender };
         let walked = walk(path, &options, &ScanProgress::default(), &mut sink);
         drop(sink);
         walked.map(drop).map_err(|error| match error {

@@ -82,7 +82,10 @@ impl Packs {
             true => Arc::clone(place),
             false if self.memory_bytes < MEMORY_BYTES => return None,
             false => {
-                let largest = self.growing.iter().max_by_key(|(_, pack)| pack.memory_bytes());
+                let largest = self
+                    .growing
+                    .iter()
+                    .max_by_key(|(_, pack)| pack.memory_bytes());
                 Arc::clone(largest?.0)
             }
         };
@@ -109,7 +112,9 @@ impl Packs {
         let mut gone = finder.known.lost;
         for old in finder.known.packs {
             let live = old.is_live.iter().filter(|is_live| **is_live).count();
-            let place = places.iter().find(|place| place.components == old.place.components);
+            let place = places
+                .iter()
+                .find(|place| place.components == old.place.components);
             let grows = place.is_some_and(|place| self.growing.contains_key(place));
             if live == old.is_live.len() && !(grows && live < SMALL_DOCS) {
                 self.done.size_bytes += old.size_bytes;
@@ -139,7 +144,8 @@ impl Packs {
         if let Some(error) = self.failed.take() {
             return Err(error.into());
         }
-        gone.iter().try_for_each(|place| self.store.remove_pack(place))?;
+        gone.iter()
+            .try_for_each(|place| self.store.remove_pack(place))?;
         Ok(self.done)
     }
 }
