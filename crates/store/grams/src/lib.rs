@@ -24,5 +24,5 @@ mod read;
 pub use builder::{Builder, DOCS_MAX};
 pub use error::GramsError;
 pub use keys::{DocId, Identity, Keys, Stamp};
-pub use pack::{Bits, Pack, ReadAt};
+pub use pack::{Bits, Pack, ReadAt, sealed};
 pub use plan::{CaseRule, Plan, SyntaxRule};

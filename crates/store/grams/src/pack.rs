@@ -94,6 +94,17 @@ impl Bits {
         word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
     }
 
+    /// Calls `visit` with each document in the set, ascending.
+    fn each(&self, mut visit: impl FnMut(u32)) {
+        for (at, word) in self.words.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                visit(at as u32 * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+    }
+
     /// Returns the number of documents in the set.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
@@ -315,9 +326,7 @@ impl<R: ReadAt> Pack<R> {
             })?;
             for (key, list) in lists {
                 let bits = self.decode(&list)?;
-                for doc in (0..self.all()).filter(|doc| bits.has(*doc)) {
-                    visit(key, doc);
-                }
+                bits.each(|doc| visit(key, doc));
             }
         }
         Ok(())
@@ -356,4 +365,28 @@ fn read_pages(
         all.push(page);
     }
     Ok(all)
+}
+
+/// Returns the bytes with the checksums that a pack with them would have, for tests with crafted
+/// bytes; `None` if they are too short.
+pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = bytes.to_vec();
+    let mut cursor = Cursor(bytes.get(12..20)?);
+    let (docs, pages) = (cursor.u32()? as usize, cursor.u32()? as usize);
+    let first = docs.checked_mul(16)?.checked_add(HEAD_BYTES)?;
+    let lists = pages.checked_mul(PAGE_ENTRY_BYTES)?.checked_add(first)?;
+    let mut at = lists;
+    for page in 0..pages {
+        let entry = first + page * PAGE_ENTRY_BYTES;
+        let length = Cursor(bytes.get(entry + 4..entry + 8)?).u32()? as usize;
+        let hash = xxh3_64(bytes.get(at..at.checked_add(length)?)?);
+        out.get_mut(entry + 8..entry + 16)?
+            .copy_from_slice(&hash.to_le_bytes());
+        at += length;
+    }
+    let body = xxh3_64(out.get(HEAD_BYTES..lists)?);
+    out.get_mut(24..32)?.copy_from_slice(&body.to_le_bytes());
+    let head = xxh3_64(out.get(..32)?);
+    out.get_mut(32..40)?.copy_from_slice(&head.to_le_bytes());
+    Some(out)
 }

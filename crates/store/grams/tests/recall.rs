@@ -149,6 +149,28 @@ proptest! {
     }
 
     #[test]
+    fn crafted_bytes_never_panic(
+        texts in proptest::collection::vec(text(), 1..8),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+    ) {
+        let mut bytes = pack(&texts);
+        for (at, byte) in changes {
+            // The version and the magic stay, so that the rest is looked at.
+            let at = 12 + at.index(bytes.len() - 12);
+            bytes[at] = byte;
+        }
+        if let Some(bytes) = trawl_grams::sealed(&bytes)
+            && let Ok(pack) = Pack::open(bytes)
+        {
+            for pattern in ["abc|b.a", "ab", "01", "a.*c|cab"] {
+                let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
+                let _ = pack.candidates(&plan);
+            }
+            let _ = Builder::default().absorb(&pack, |_| true);
+        }
+    }
+
+    #[test]
     fn absorbed_documents_keep_their_keys(texts in proptest::collection::vec(text(), 2..12), mask in any::<u16>()) {
         let kept = |at: usize| mask >> at & 1 == 1;
         let old = Pack::open(pack(&texts)).unwrap();

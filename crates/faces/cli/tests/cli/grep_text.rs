@@ -266,7 +266,7 @@ fn the_text_index_can_be_removed() {
     assert_eq!(packs(&site), Vec::<PathBuf>::new());
     site.run("index --verify --quiet --text .").expect_code(0);
     let tree = site.tree().display().to_string();
-    site.run(&format!("sources --remove {tree}"));
+    site.run(&format!("sources remove {tree}")).expect_code(0);
     assert_eq!(packs(&site), Vec::<PathBuf>::new());
 }
 
