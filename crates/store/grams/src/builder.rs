@@ -12,6 +12,8 @@ pub const DOCS_MAX: u32 = 1 << DOC_BITS;
 const DOC_BITS: u32 = 14;
 /// Number of pairs of key and document from which a pack is full.
 const PAIRS_FULL: usize = 8 << 20;
+/// Number of pairs that no pack has: a full one, and the file with the most keys or another pack.
+const PAIRS_MAX: usize = 4 * PAIRS_FULL;
 /// Size in bytes from which a page of lists ends.
 const PAGE_BYTES: usize = 4096;
 
@@ -75,11 +77,19 @@ impl Builder {
         let numbers: Vec<Option<u32>> = (pack.docs().iter().enumerate())
             .map(|(at, id)| keep(at).then(|| self.number(*id)).flatten())
             .collect();
+        let mut is_too_much = false;
         let read = pack.for_each(|key, doc| {
             if let Some(Some(doc)) = numbers.get(doc as usize) {
-                self.pairs.push(key << DOC_BITS | doc);
+                match self.pairs.len() < PAIRS_MAX {
+                    true => self.pairs.push(key << DOC_BITS | doc),
+                    false => is_too_much = true,
+                }
             }
         });
+        let read = match is_too_much {
+            true => Err(GramsError::Damaged("its lists are longer than any that are written")),
+            false => read,
+        };
         if read.is_err() {
             self.docs.truncate(docs);
             self.pairs.truncate(pairs);
