@@ -87,7 +87,9 @@ impl Builder {
             }
         });
         let read = match is_too_much {
-            true => Err(GramsError::Damaged("its lists are longer than any that are written")),
+            true => Err(GramsError::Damaged(
+                "its lists are longer than any that are written",
+            )),
             false => read,
         };
         if read.is_err() {

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trawl_grams::Builder;
+use trawl_grams::{Builder, DOCS_MAX};
 use trawl_model::Timestamp;
 use trawl_writer::TextStore;
 
 use super::TextUpdated;
+use super::known::Old;
 use super::read::Outcome;
 use super::sink::{Finder, Job, Place};
 use crate::error::Result;
@@ -111,30 +112,10 @@ impl Packs {
         let places: Vec<Arc<Place>> = finder.places().collect();
         let mut gone = finder.known.lost;
         for old in finder.known.packs {
-            let live = old.is_live.iter().filter(|is_live| **is_live).count();
-            let place = places
-                .iter()
-                .find(|place| place.components == old.place.components);
-            let grows = place.is_some_and(|place| self.growing.contains_key(place));
-            if live == old.is_live.len() && !(grows && live < SMALL_DOCS) {
-                self.done.size_bytes += old.size_bytes;
-                continue;
-            }
-            let (Some(place), true) = (place, live > 0) else {
+            let is_here = |place: &&Arc<Place>| place.components == old.place.components;
+            if !self.stays(&old, places.iter().find(is_here)) {
                 gone.push(old.place);
-                continue;
-            };
-            let builder = self.growing.entry(Arc::clone(place)).or_default();
-            if builder.docs() + live > trawl_grams::DOCS_MAX as usize || builder.is_full() {
-                let builder = std::mem::take(builder);
-                self.write(place, &builder.finish());
             }
-            let builder = self.growing.entry(Arc::clone(place)).or_default();
-            // The documents of a damaged pack are read again by the next update.
-            let moved = builder.absorb(&old.pack, |at| old.is_live[at]).unwrap_or(0);
-            self.done.files += moved;
-            self.done.files -= live as u64;
-            gone.push(old.place);
         }
         for (place, builder) in std::mem::take(&mut self.growing) {
             if !builder.is_empty() {
@@ -147,5 +128,30 @@ impl Packs {
         gone.iter()
             .try_for_each(|place| self.store.remove_pack(place))?;
         Ok(self.done)
+    }
+
+    /// Returns whether an old pack stays. If not, the documents that are still there are moved to
+    /// the growing pack of its place.
+    fn stays(&mut self, old: &Old, place: Option<&Arc<Place>>) -> bool {
+        let live = old.is_live.iter().filter(|is_live| **is_live).count();
+        let grows = place.is_some_and(|place| self.growing.contains_key(place));
+        if live == old.is_live.len() && !(grows && live < SMALL_DOCS) {
+            self.done.size_bytes += old.size_bytes;
+            return true;
+        }
+        let (Some(place), true) = (place, live > 0) else {
+            return false;
+        };
+        let mut builder = self.growing.remove(place).unwrap_or_default();
+        if builder.is_full() || builder.docs() + live > DOCS_MAX as usize {
+            self.write(place, &std::mem::take(&mut builder).finish());
+        }
+        // The documents of a damaged pack are read again by the next update.
+        let moved = builder
+            .absorb(&old.pack, |at| old.is_live[at])
+            .unwrap_or_default();
+        self.done.files = (self.done.files + moved).saturating_sub(live as u64);
+        self.growing.insert(Arc::clone(place), builder);
+        false
     }
 }
