@@ -111,10 +111,10 @@ fn answers_are_those_without_an_index() {
         "-C1 needle .",
         "-m1 needle .",
         "-l needle -- . -name *7.c",
-        "--sort path -n needle .",
+        "-bn needle .",
     ] {
-        let with = site.run(&format!("grep {line}"));
-        let without = site.run(&format!("grep --no-text-index {line}"));
+        let with = site.run(&format!("grep --sort path {line}"));
+        let without = site.run(&format!("grep --sort path --no-text-index {line}"));
         assert_eq!(sorted(&with), sorted(&without), "{line}");
         assert_eq!(with.errors(), without.errors(), "{line}");
         assert_eq!(with.code, without.code, "{line}");
@@ -204,8 +204,9 @@ fn no_change_is_missed_while_files_are_written() {
         for word in ["hidden_pin", "needle_in_a_stack"] {
             let ours = site.run(&format!("grep -rl {word} ."));
             let gnu = site.gnu(&format!("grep -rl {word}"));
-            let ours: Vec<String> = sorted(&ours)
-                .iter()
+            // GNU grep does not decode UTF-16.
+            let ours: Vec<String> = (sorted(&ours).iter())
+                .filter(|line| !line.contains("utf16"))
                 .map(|line| line.replacen("./", "", 1))
                 .collect();
             assert_eq!(ours, sorted(&gnu), "{word} in round {round}");
