@@ -72,6 +72,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l profile -d 'Record
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out names or paths that match GLOB' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Read with N threads [default: one per core, at most 8]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'Map user and group ids of a foreign file system' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l text-max-size -d 'Leave larger files out of the text index [default: 16777216]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a GUFI trace instead of a tree (-: standard input)' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Set the traced tree\'s mount point [default: / and FILE\'s stem]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep these snapshots of each source [default: 2]' -r
@@ -94,6 +95,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do no
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l full -d 'Write everything anew, even if unchanged since the last scan'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l trust-ctime -d 'Trust unchanged ctimes, to skip reading attributes and ACLs'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Create a new index that only its owner may read'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l text -d 'Also index the contents of text files, so that trawl grep reads only candidates'
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-text -d 'Remove the text index'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if any'
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove data that no snapshot needs, after the scan if any'
@@ -277,6 +280,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand grep" -l trim -d 'Remove whi
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -s a -l text -d 'Search binary files as if they were text'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -s I -l no-binary -d 'Treat binary files as files without a match'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -s r -l recursive -d 'Accepted: directories are always searched'
+complete -c trawl -n "__fish_trawl_using_subcommand grep" -l no-text-index -d 'Read every file, whatever an index says about contents'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -l stats -d 'Print counts and times at the end'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -l json -d 'Print JSON messages, as ripgrep does'
 complete -c trawl -n "__fish_trawl_using_subcommand grep" -l status -d 'Report how fresh the answer is and what could not be read'

@@ -3,6 +3,7 @@
 //! - [`options`]: patterns, and the form of the output.
 //! - [`search`]: the search on several threads that iterate one set.
 //! - [`walk`]: the files below directories, as names of a set.
+//! - [`covered`]: files that an index says cannot match.
 //! - [`tree`]: the same for directories at servers, by one search.
 //!
 //! Invariants: the output of a member is written whole; a member that cannot be read is reported
@@ -13,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod covered;
 mod error;
 mod matcher;
 pub mod options;

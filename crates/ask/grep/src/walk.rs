@@ -12,8 +12,13 @@ use trawl_call::request::Cancel;
 use trawl_sets::member::Op;
 use trawl_sets::{Found, Names, Problem};
 
+use crate::covered::Covered;
+
 /// Decides by its last component whether a file is a member, or a directory is entered.
 pub type Admits = Arc<dyn Fn(&[u8], Kind) -> bool + Send + Sync>;
+
+/// Says whether a file that was met below a directory cannot match and is left out.
+pub type Skips = Arc<Covered>;
 
 /// Kind of an entry below a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +38,7 @@ pub struct Walk {
     /// A problem that is due.
     problem: Option<Problem>,
     admits: Admits,
+    skips: Option<Skips>,
 }
 
 impl Walk {
@@ -44,7 +50,15 @@ impl Walk {
             waiting: Vec::new(),
             problem: None,
             admits,
+            skips: None,
         }
+    }
+
+    /// Leaves out files that cannot match.
+    #[must_use]
+    pub fn skipping(mut self, skips: Option<Skips>) -> Walk {
+        self.skips = skips;
+        self
     }
 
     /// Puts the entries of a directory on the stack. What could be read before an error is kept.
@@ -63,11 +77,18 @@ impl Walk {
                     kind if kind.is_file() => Kind::File,
                     _ => continue,
                 };
-                found.push((entry.file_name().into_vec(), kind));
+                let name = entry.file_name().into_vec();
+                if !(self.admits)(&name, kind) {
+                    continue;
+                }
+                let is_skipped = |skips: &Skips| skips.skips(|| entry.metadata().ok());
+                if kind == Kind::File && self.skips.as_ref().is_some_and(is_skipped) {
+                    continue;
+                }
+                found.push((name, kind));
             }
             Ok(())
         });
-        found.retain(|(name, kind)| (self.admits)(name, *kind));
         found.sort_by(|a, b| b.0.cmp(&a.0));
         let joined = found
             .into_iter()

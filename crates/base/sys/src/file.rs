@@ -91,6 +91,16 @@ pub fn open_for_reading(path: &CStr) -> Result<std::fs::File, SysError> {
     file.map(std::fs::File::from).named(Op::Openat)
 }
 
+/// Asks the kernel not to update a file's access time when it is read through this descriptor. Does
+/// nothing where that is not allowed.
+///
+/// Source: `O_NOATIME`, <https://man7.org/linux/man-pages/man2/F_SETFL.2const.html>
+pub fn keep_access_time(file: impl AsFd) {
+    if let Ok(flags) = rustix::fs::fcntl_getfl(&file) {
+        let _ = rustix::fs::fcntl_setfl(&file, flags | OFlags::NOATIME);
+    }
+}
+
 /// Behaviour of a rename if the new name exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {

@@ -15,6 +15,7 @@
 //! | [`stat`] | statx of a name or a descriptor |
 //! | [`stat_layout`] | results of stat and statx as bytes |
 //! | [`seccomp`] | intercepting system calls of other programs before they are executed |
+//! | [`lease`] | whether a file is open for writing |
 //! | [`link`] | readlinkat |
 //! | [`xattr`] | listing and reading extended attributes relative to a directory descriptor |
 //! | [`project`] | project ids and the flag that inherits them |
@@ -78,6 +79,7 @@ pub mod handle;
 pub mod held;
 pub mod identity;
 pub mod inherited;
+pub mod lease;
 pub mod link;
 pub mod listening;
 pub mod lock;

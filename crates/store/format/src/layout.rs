@@ -78,6 +78,12 @@ pub const OVERLAYS_ENDING: &str = ".overlays";
 pub const SEGMENT_ENDING: &str = ".parquet";
 /// Suffix of a segment's name sidecar.
 pub const NAMES_ENDING: &str = ".names";
+/// Directory of a source's packs of n-grams, a `data` directory with guards of its own.
+pub const TEXT: &str = "text";
+/// The file there with the limits for the files that are covered.
+pub const TEXT_SETTINGS: &str = "settings";
+/// Suffix of a pack of n-grams.
+pub const GRAMS_ENDING: &str = ".grams";
 /// Suffix of a file in progress; such a file belongs to no snapshot.
 pub const TEMPORARY_ENDING: &str = ".tmp";
 

@@ -239,6 +239,7 @@ impl<'a> Check<'a> {
             layout::PRIVATE,
             layout::LIVE,
             layout::DATA,
+            layout::TEXT,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
             let path = self.source.dir().join(&name);

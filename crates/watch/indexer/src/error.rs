@@ -75,6 +75,15 @@ pub enum IndexerError {
         /// Root of the source.
         root: Vec<u8>,
     },
+    /// The ids of the source are mapped, so nothing can tell who may read its contents.
+    #[error(
+        "{} has an id map: --text needs the ids of this machine; --no-text leaves contents out",
+        quoted(display(.root))
+    )]
+    TextIds {
+        /// Root of the source.
+        root: Vec<u8>,
+    },
     /// Permissions can be checked by the superuser only.
     #[error("--check-permissions acts as one user after the other: run it as root")]
     NotSuperuser,

@@ -8,6 +8,7 @@
 //! | [`upkeep`] | verify, retention, garbage collection, name sidecars |
 //! | [`sources`] | the sources of several indexes; removal of one |
 //! | [`check`] | permission audit: users are shown exactly what they may see |
+//! | [`text`] | n-grams of contents, for `trawl grep` |
 //! | [`surroundings`] | directories around an index that others can read or replace |
 //! | `event`, `error` | reports of running work, and reasons why it failed |
 //!
@@ -32,6 +33,7 @@ mod scan;
 pub mod sources;
 mod summary;
 pub mod surroundings;
+pub mod text;
 pub mod upkeep;
 
 pub use error::{IndexerError, Result};

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,10 @@ use std::sync::Arc;
 use trawl_answers::expression::Expression;
 use trawl_call::{Cancel, Executor};
 use trawl_engines::Directory;
+use trawl_grep::covered::Covered;
 use trawl_grep::tree::Tree;
-use trawl_grep::walk::{Admits, Kind, Walk};
-use trawl_grep::{GrepError, Order, Summary, Target};
+use trawl_grep::walk::{Admits, Kind, Skips, Walk};
+use trawl_grep::{GrepError, Options, Order, Summary, Target};
 use trawl_model::FileType;
 use trawl_sets::expand::{Attribute, Expander};
 use trawl_sets::member::Op;
@@ -65,7 +66,8 @@ impl Spec for GrepArgs {
         let is_single = self.expression.is_empty() && is_single(&names);
         let options = self.options(pattern, is_single)?;
         members::refuse_past(setting.manner.then(self.manner))?;
-        let members = self.members(setting, names)?;
+        let covered = self.covered(&setting, &options, &names);
+        let members = self.members(setting, (names, covered))?;
         // Its output is not held back.
         crate::again::note_begun();
         let mut out = output();
@@ -151,7 +153,11 @@ impl GrepArgs {
     }
 
     /// Returns the set of the files to search: the single place that knows where names come from.
-    fn members(&self, setting: Setting<'_>, names: Vec<Vec<u8>>) -> Result<Set, Failure> {
+    fn members(
+        &self,
+        setting: Setting<'_>,
+        (names, covered): (Vec<Vec<u8>>, Option<Arc<Covered>>),
+    ) -> Result<Set, Failure> {
         let index = setting.index.clone();
         let manner = setting.manner.then(self.manner);
         let local = Arc::new(Local::with_contents());
@@ -166,14 +172,47 @@ impl GrepArgs {
         let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input)];
         openers.extend(rest);
         let source: Box<dyn Names> = match self.expression.is_empty() {
-            true => Box::new(self.named(names, &expander)?),
-            false => Box::new(self.found(index, names)?),
+            true => Box::new(self.named(names, &expander)?.skipping(covered)),
+            false => Box::new(self.found(index, names)?.skipping(covered)),
         };
         let options = trawl_sets::Options {
             ordered: self.sort == Some(Sort::Path),
             ..trawl_sets::Options::default()
         };
         Set::open(source, openers, options).map_err(|why| Failure::Usage(why.to_string()))
+    }
+
+    /// Returns what the indexes say about contents below the names; `None` if every file is of
+    /// interest.
+    fn covered(
+        &self,
+        setting: &Setting<'_>,
+        options: &Options,
+        names: &[Vec<u8>],
+    ) -> Option<Arc<Covered>> {
+        if self.no_text_index || self.stats {
+            return None;
+        }
+        let indexes = trawl_open::place::indexes_to_ask(setting.index.clone()).ok()?;
+        let words = self.expression.iter().map(|word| word.as_bytes());
+        let mut starts = Vec::new();
+        for name in names
+            .iter()
+            .map(Vec::as_slice)
+            .chain(words)
+            .chain([&b"."[..]])
+        {
+            let path = Path::new(OsStr::from_bytes(name));
+            let resolved = std::fs::canonicalize(path);
+            starts.extend(resolved.map(|path| path.into_os_string().into_vec()));
+        }
+        let tells = self.tells();
+        let warn = move |text: &str| {
+            if tells {
+                say(text);
+            }
+        };
+        Covered::new(options, (indexes, starts), Box::new(warn)).map(Arc::new)
     }
 
     /// Returns the files that the names stand for. A name of something that exists, or that the
@@ -209,6 +248,7 @@ impl GrepArgs {
             admits: self.admits(),
             servers: expander.servers.clone(),
             walk: None,
+            skips: None,
         })
     }
 
@@ -245,6 +285,7 @@ impl GrepArgs {
             admits: self.admits(),
             servers: None,
             walk: None,
+            skips: None,
         })
     }
 
@@ -293,16 +334,23 @@ struct Below {
     servers: Option<Arc<dyn Executor>>,
     /// The files at and below the current name.
     walk: Option<Box<dyn Names>>,
+    skips: Option<Skips>,
 }
 
 impl Below {
+    /// Leaves out files that cannot match.
+    fn skipping(mut self, skips: Option<Skips>) -> Below {
+        self.skips = skips;
+        self
+    }
+
     fn walk(&mut self, name: Vec<u8>) {
         let admits = Arc::clone(&self.admits);
         let servers = self.servers.as_ref();
         let at_server = servers.filter(|_| server_prefix(&name).is_some());
         self.walk = Some(match at_server {
             Some(servers) => Box::new(Tree::new(Arc::clone(servers), name, admits)),
-            None => Box::new(Walk::new([name], admits)),
+            None => Box::new(Walk::new([name], admits).skipping(self.skips.clone())),
         });
     }
 }
@@ -339,7 +387,9 @@ impl Names for Below {
                         self.starts.pop_front();
                     }
                     Some(Ok(found)) => {
-                        if let Some(found) = selected(start, found, &self.admits) {
+                        if let Some(found) = selected(start, found, &self.admits)
+                            && !is_skipped(&found, &self.skips)
+                        {
                             return Some(Ok(found));
                         }
                     }
@@ -387,6 +437,16 @@ fn selected(start: &[u8], mut found: Found, admits: &Admits) -> Option<Found> {
     }
     let last = found.name.rsplit(|byte| *byte == b'/').next();
     (is_file && admits(last.unwrap_or_default(), Kind::File)).then_some(found)
+}
+
+/// Returns whether a selected file cannot match, by a look at it.
+fn is_skipped(found: &Found, skips: &Option<Skips>) -> bool {
+    let look = || {
+        Path::new(OsStr::from_bytes(&found.name))
+            .symlink_metadata()
+            .ok()
+    };
+    skips.as_ref().is_some_and(|skips| skips.skips(look))
 }
 
 /// Returns whether standard input is a pipe or a file, which is then searched by default.

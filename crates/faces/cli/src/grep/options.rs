@@ -149,6 +149,9 @@ pub(crate) struct GrepArgs {
     /// Accepted: directories are always searched
     #[arg(short = 'r', long)]
     recursive: bool,
+    /// Read every file, whatever an index says about contents
+    #[arg(long)]
+    pub(super) no_text_index: bool,
     /// Search only files whose names match GLOB
     #[arg(long, value_name = "GLOB")]
     pub(super) include: Vec<OsString>,

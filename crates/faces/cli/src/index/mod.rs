@@ -9,12 +9,14 @@ mod events;
 pub(crate) mod progress;
 mod scan;
 pub(crate) mod summary;
+mod text;
 pub(crate) mod upkeep;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
+use trawl_indexer::text::TextChoice;
 use trawl_indexer::{Exclusion, IdMapChoice, Job, ScanOptions, Unchanged};
 use trawl_report::Schema;
 use trawl_scan::trace::STANDARD_INPUT;
@@ -35,6 +37,7 @@ Examples:
   trawl index --exclude .snapshot /data  leave out some names
   trawl index --from-trace home.trace --root /home
   zcat home.gz | trawl index --from-trace - --root /home
+  trawl index --text /srv/src            for trawl grep: index contents, too
   trawl index --id-map lab.ids /mnt/lab  translate foreign user and group ids
   trawl index --keep last=3,daily=7,weekly=5 /home
   trawl index --gc --dry-run             show what would be removed, and why
@@ -104,6 +107,17 @@ pub(crate) struct IndexArgs {
     /// scans use the map, too; none removes it.
     #[arg(long, value_name = "FILE|none")]
     id_map: Option<PathBuf>,
+    /// Also index the contents of text files, so that trawl grep reads only candidates
+    ///
+    /// The source's next scans do it, too, and read only files that have changed.
+    #[arg(long, conflicts_with = "from_trace")]
+    text: bool,
+    /// Leave larger files out of the text index [default: 16777216]
+    #[arg(long, value_name = "BYTES", requires = "text")]
+    text_max_size: Option<u64>,
+    /// Remove the text index
+    #[arg(long, conflicts_with = "text")]
+    no_text: bool,
     /// Read a GUFI trace instead of a tree (-: standard input)
     ///
     /// A trace on standard input must have its directories in depth-first order, sorted by name.
@@ -210,7 +224,15 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
             settings::make_parents(&dir)?;
         }
         let jobs = jobs(args)?;
-        exit = scan_all(&dir, jobs, &args.scan_options(), args.telling())?;
+        let options = args.scan_options();
+        exit = scan_all(&dir, jobs, &options, args.telling())?;
+        if exit <= Exit::Issues {
+            exit = exit.and(text::update_all(
+                &dir,
+                jobs_of(&args.paths),
+                (&options, args),
+            )?);
+        }
     }
     if exit != Exit::Interrupted && args.gc {
         let act = match args.dry_run {
@@ -228,6 +250,10 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
     Ok(exit)
 }
 
+fn jobs_of(paths: &[OsString]) -> Vec<Job> {
+    paths.iter().map(|path| Job::Walk(path.into())).collect()
+}
+
 fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
     use std::os::unix::ffi::OsStrExt;
     let Some(file) = &args.from_trace else {
@@ -235,11 +261,7 @@ fn jobs(args: &IndexArgs) -> Result<Vec<Job>, Failure> {
             let text = "--root says where a trace was mounted: it needs --from-trace FILE";
             return Err(Failure::Usage(text.into()));
         }
-        return Ok(args
-            .paths
-            .iter()
-            .map(|path| Job::Walk(path.into()))
-            .collect());
+        return Ok(jobs_of(&args.paths));
     };
     let root = match &args.root {
         None if file.as_os_str().as_bytes() == STANDARD_INPUT => {
@@ -287,6 +309,14 @@ impl IndexArgs {
                 Some(path) => IdMapChoice::File(path.clone()),
             },
             retention: self.retention.retention(),
+        }
+    }
+
+    fn text_choice(&self) -> TextChoice {
+        match (self.no_text, self.text) {
+            (true, _) => TextChoice::Nothing,
+            (_, true) => TextChoice::UpTo(self.text_max_size),
+            _ => TextChoice::AsBefore,
         }
     }
 

@@ -91,7 +91,7 @@ impl Listener for Teller {
 }
 
 /// Prepares for signals: an interrupted scan must still be able to remove its files.
-fn control() -> Result<Control<'static>, Failure> {
+pub(super) fn control() -> Result<Control<'static>, Failure> {
     let cancel = trawl_sys::signal::ignore_file_size_limit()
         .and_then(|()| trawl_sys::signal::watch_interrupts())
         .map_err(|error| Failure::Usage(format!("cannot watch for signals: {error}")))?;

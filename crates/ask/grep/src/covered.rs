@@ -1,0 +1,237 @@
+//! Files that need not be read: an index has the n-grams of their contents, they are unchanged, and
+//! what the patterns require is not among them.
+//!
+//! The index is asked after some files were met, so that a search of a few files does not open it.
+//! A pack that cannot be read excludes nothing. The kernel has let this process open every pack
+//! that is used, as it would let it read the files.
+
+use std::collections::HashSet;
+use std::fs::Metadata;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trawl_format::store::if_there;
+use trawl_format::{IndexDir, IndexError, guard_walk, layout};
+use trawl_grams::{CaseRule, DocId, Identity, Pack, Plan, Stamp, SyntaxRule};
+
+use crate::options::{Case, Options, Print, Select, Syntax};
+
+/// Number of files that are read before the index is asked.
+const UNASKED: usize = 64;
+
+/// What an index says about files: [`Covered::skips`].
+pub struct Covered {
+    question: Question,
+    met: AtomicUsize,
+    found: OnceLock<Excluded>,
+}
+
+struct Question {
+    indexes: Vec<PathBuf>,
+    starts: Vec<Vec<u8>>,
+    plan: Plan,
+    warn: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+type Excluded = HashSet<DocId, BuildHasherDefault<AsIs>>;
+
+/// Identities are hashes already.
+#[derive(Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = self.0.rotate_left(32) ^ number;
+    }
+}
+
+/// Returns what a file must contain to be of interest; `None` if every file is.
+fn plan(options: &Options) -> Option<Plan> {
+    let patterns = &options.patterns;
+    // A file without a match counts, too, or is not read as it is.
+    let is_open = options.select == Select::Others
+        || matches!(options.print, Print::Count | Print::NamesWithout)
+        || options.encoding.is_some();
+    let syntax = match patterns.syntax {
+        Syntax::Regex => SyntaxRule::Regex,
+        Syntax::Fixed => SyntaxRule::Fixed,
+    };
+    let case = match patterns.case {
+        Case::Sensitive => CaseRule::Sensitive,
+        Case::Insensitive | Case::Smart => CaseRule::Insensitive,
+    };
+    let plan = (!is_open).then(|| Plan::of(&patterns.texts, syntax, case));
+    plan.filter(|plan| !plan.is_anything())
+}
+
+impl Covered {
+    /// Prepares the question to these indexes about files below `starts`, which are absolute and
+    /// without symbolic links. Returns `None` if no file can be excluded. `warn` is called with a
+    /// message for each pack that cannot be read.
+    pub fn new(
+        options: &Options,
+        (indexes, starts): (Vec<PathBuf>, Vec<Vec<u8>>),
+        warn: Box<dyn Fn(&str) + Send + Sync>,
+    ) -> Option<Covered> {
+        let plan = plan(options)?;
+        Some(Covered {
+            question: Question {
+                indexes,
+                starts,
+                plan,
+                warn,
+            },
+            met: AtomicUsize::new(0),
+            found: OnceLock::new(),
+        })
+    }
+
+    /// Returns whether the file with these attributes cannot match. `look` is only called if
+    /// something is known.
+    pub fn skips(&self, look: impl FnOnce() -> Option<Metadata>) -> bool {
+        let excluded = match self.found.get() {
+            Some(excluded) => excluded,
+            None if self.met.fetch_add(1, Ordering::Relaxed) < UNASKED => return false,
+            None => self.found.get_or_init(|| self.question.ask()),
+        };
+        !excluded.is_empty()
+            && look().is_some_and(|meta| meta.is_file() && excluded.contains(&identity(&meta)))
+    }
+}
+
+fn identity(meta: &Metadata) -> DocId {
+    let stamp = |secs, nanos: i64| Stamp {
+        secs,
+        nanos: nanos as u32,
+    };
+    let identity = Identity {
+        dev: meta.dev(),
+        ino: meta.ino(),
+        size_bytes: meta.size(),
+        mtime: stamp(meta.mtime(), meta.mtime_nsec()),
+        ctime: stamp(meta.ctime(), meta.ctime_nsec()),
+    };
+    identity.id()
+}
+
+impl Question {
+    /// Returns the files that cannot match. What cannot be read excludes nothing.
+    fn ask(&self) -> Excluded {
+        let mut excluded = Excluded::default();
+        for index in &self.indexes {
+            if let Ok(index) = IndexDir::open(index) {
+                let asked = self.ask_one(&index, &mut excluded);
+                if let Err(error) = asked {
+                    (self.warn)(&format!("{error}: reading all files"));
+                }
+            }
+        }
+        excluded
+    }
+
+    fn ask_one(&self, index: &IndexDir, excluded: &mut Excluded) -> Result<(), IndexError> {
+        for source in index.sources()? {
+            let root = source.root();
+            let is_near =
+                |start: &Vec<u8>| is_at_or_below(start, root) || is_at_or_below(root, start);
+            if !self.starts.iter().any(is_near) {
+                continue;
+            }
+            let Some(top) = if_there(source.dir().open_dir(layout::TEXT))? else {
+                continue;
+            };
+            guard_walk::walk(&top, &mut |_, dir| {
+                for name in dir.list()? {
+                    if !name.ends_with(layout::GRAMS_ENDING) {
+                        continue;
+                    }
+                    // One that was replaced meanwhile excludes nothing.
+                    if let Some(file) = if_there(dir.open_file(&name))?
+                        && let Err(error) = self.exclude(file, excluded)
+                    {
+                        let path = dir.join(&name);
+                        let why = format!(
+                            "{}: {error}: reading the files that it covers; trawl index PATH \
+                             makes it again",
+                            path.display()
+                        );
+                        (self.warn)(&why);
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn exclude(
+        &self,
+        file: std::fs::File,
+        excluded: &mut Excluded,
+    ) -> Result<(), trawl_grams::GramsError> {
+        let pack = Pack::open(file)?;
+        let candidates = pack.candidates(&self.plan)?;
+        let docs = pack.docs().iter().zip(0..);
+        let others = docs.filter(|(_, number)| !candidates.has(*number));
+        excluded.extend(others.map(|(id, _)| *id));
+        Ok(())
+    }
+}
+
+/// Returns whether a path is another, or below it. `/` is empty, or a slash.
+fn is_at_or_below(path: &[u8], other: &[u8]) -> bool {
+    let other = other.strip_suffix(b"/").unwrap_or(other);
+    let rest = path.strip_prefix(other);
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Patterns;
+
+    fn with(print: Print, select: Select, encoding: Option<&str>) -> Option<Plan> {
+        plan(&Options {
+            patterns: Patterns {
+                texts: vec!["needle".into()],
+                ..Patterns::default()
+            },
+            print,
+            select,
+            encoding: encoding.map(String::from),
+            ..Options::default()
+        })
+    }
+
+    #[test]
+    fn files_count_where_their_absence_would_show() {
+        assert!(with(Print::Lines, Select::Matching, None).is_some());
+        assert!(with(Print::NamesWith, Select::Matching, None).is_some());
+        assert!(with(Print::NamesWithout, Select::Matching, None).is_none());
+        assert!(with(Print::Count, Select::Matching, None).is_none());
+        assert!(with(Print::Lines, Select::Others, None).is_none());
+        assert!(with(Print::Lines, Select::Matching, Some("latin1")).is_none());
+    }
+
+    #[test]
+    fn paths_are_compared_by_components() {
+        assert!(is_at_or_below(b"/srv/a", b"/srv"));
+        assert!(is_at_or_below(b"/srv", b"/srv"));
+        assert!(!is_at_or_below(b"/srv2", b"/srv"));
+        assert!(is_at_or_below(b"/srv", b"/"));
+        assert!(is_at_or_below(b"/srv", b""));
+    }
+}

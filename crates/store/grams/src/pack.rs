@@ -1,0 +1,392 @@
+//! Reads a pack: its documents at once, its lists as they are needed.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::builder::DOCS_MAX;
+use crate::error::GramsError;
+use crate::gaps;
+use crate::keys::{DocId, KEYS};
+use crate::plan::{Need, Plan};
+use crate::read::Cursor;
+
+pub(crate) const MAGIC: &[u8; 8] = b"trawltxt";
+pub(crate) const VERSION: u32 = 1;
+pub(crate) const HEAD_BYTES: usize = 40;
+pub(crate) const PAGE_ENTRY_BYTES: usize = 16;
+/// Maximum length of a page in bytes: a page ends with the list that fills it, and a list has at
+/// most a few bits for each document.
+const PAGE_BYTES_MAX: u32 = 1 << 20;
+
+/// The bytes of a pack.
+pub trait ReadAt {
+    /// Fills `buffer` from `offset` on.
+    ///
+    /// # Errors
+    /// If there are fewer bytes, or they cannot be read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+impl ReadAt for File {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.read_exact_at(buffer, offset)
+    }
+}
+
+impl ReadAt for Vec<u8> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let end = io::ErrorKind::UnexpectedEof;
+        let start = usize::try_from(offset).map_err(|_| end)?;
+        let rest = self.get(start..).ok_or(end)?;
+        let from = rest.get(..buffer.len()).ok_or(end)?;
+        buffer.copy_from_slice(from);
+        Ok(())
+    }
+}
+
+/// A set of documents of a pack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    words: Vec<u64>,
+    all: u32,
+}
+
+impl Bits {
+    fn none(all: u32) -> Bits {
+        let words = vec![0; all.div_ceil(64) as usize];
+        Bits { words, all }
+    }
+
+    fn all(all: u32) -> Bits {
+        let mut bits = Bits::none(all);
+        (0..all).for_each(|doc| bits.set(doc));
+        bits
+    }
+
+    fn set(&mut self, doc: u32) {
+        self.words[doc as usize / 64] |= 1 << (doc % 64);
+    }
+
+    fn flip(&mut self) {
+        let mut others = Bits::none(self.all);
+        for doc in (0..self.all).filter(|doc| !self.has(*doc)) {
+            others.set(doc);
+        }
+        *self = others;
+    }
+
+    fn and(&mut self, other: &Bits) {
+        let pairs = self.words.iter_mut().zip(&other.words);
+        pairs.for_each(|(own, other)| *own &= other);
+    }
+
+    fn or(&mut self, other: &Bits) {
+        let pairs = self.words.iter_mut().zip(&other.words);
+        pairs.for_each(|(own, other)| *own |= other);
+    }
+
+    /// Returns whether a document is in the set.
+    pub fn has(&self, doc: u32) -> bool {
+        let word = self.words.get(doc as usize / 64);
+        word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    }
+
+    /// Calls `visit` with each document in the set, ascending.
+    fn each(&self, mut visit: impl FnMut(u32)) {
+        for (at, word) in self.words.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                visit(at as u32 * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+            }
+        }
+    }
+
+    /// Returns the number of documents in the set.
+    pub fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+}
+
+/// Where a page of lists lies.
+#[derive(Debug)]
+struct PageAt {
+    first: u32,
+    offset: u64,
+    length: u32,
+    hash: u64,
+}
+
+/// An open pack.
+#[derive(Debug)]
+pub struct Pack<R> {
+    source: R,
+    docs: Vec<DocId>,
+    pages: Vec<PageAt>,
+}
+
+/// A list as it is stored.
+struct Listed {
+    count: u32,
+    bytes: Vec<u8>,
+}
+
+const CUT: GramsError = GramsError::Damaged("it ends too early");
+
+impl<R: ReadAt> Pack<R> {
+    /// Reads the documents and where the lists lie.
+    ///
+    /// # Errors
+    /// If the bytes cannot be read, or are not those of a pack.
+    pub fn open(source: R) -> Result<Pack<R>, GramsError> {
+        let mut head = [0u8; HEAD_BYTES];
+        source.read_at(&mut head, 0).map_err(GramsError::Read)?;
+        let mut cursor = Cursor(&head);
+        if cursor.take(8) != Some(MAGIC) {
+            return Err(GramsError::Damaged("it does not begin as a pack does"));
+        }
+        let version = cursor.u32().ok_or(CUT)?;
+        if version != VERSION {
+            return Err(GramsError::Version(version));
+        }
+        let (docs, pages) = (cursor.u32().ok_or(CUT)?, cursor.u32().ok_or(CUT)?);
+        let lists_bytes = cursor.u32().ok_or(CUT)?;
+        let (body_hash, hash) = (cursor.u64().ok_or(CUT)?, cursor.u64().ok_or(CUT)?);
+        if hash != xxh3_64(&head[..HEAD_BYTES - 8]) {
+            return Err(GramsError::Damaged("its head has another checksum"));
+        }
+        if docs > DOCS_MAX || pages > KEYS {
+            return Err(GramsError::Damaged("it is too large"));
+        }
+        let body_bytes = docs as usize * 16 + pages as usize * PAGE_ENTRY_BYTES;
+        let mut body = vec![0; body_bytes];
+        let read = source.read_at(&mut body, HEAD_BYTES as u64);
+        read.map_err(GramsError::Read)?;
+        if xxh3_64(&body) != body_hash {
+            return Err(GramsError::Damaged("its documents have another checksum"));
+        }
+        let mut cursor = Cursor(&body);
+        let docs = read_docs(&mut cursor, docs).ok_or(CUT)?;
+        let lists = (HEAD_BYTES + body_bytes) as u64;
+        let pages = read_pages(&mut cursor, pages, (lists, lists_bytes))?;
+        Ok(Pack {
+            source,
+            docs,
+            pages,
+        })
+    }
+
+    /// Returns the documents.
+    pub fn docs(&self) -> &[DocId] {
+        &self.docs
+    }
+
+    fn all(&self) -> u32 {
+        self.docs.len() as u32
+    }
+
+    /// Returns the documents that can match.
+    ///
+    /// # Errors
+    /// If a list cannot be read.
+    pub fn candidates(&self, plan: &Plan) -> Result<Bits, GramsError> {
+        self.evaluate(plan.need())
+    }
+
+    fn evaluate(&self, need: &Need) -> Result<Bits, GramsError> {
+        match need {
+            Need::Anything => Ok(Bits::all(self.all())),
+            Need::Nothing => Ok(Bits::none(self.all())),
+            Need::Keys(keys) => self.with_all(keys),
+            Need::And(parts) => {
+                let mut both = Bits::all(self.all());
+                for part in parts {
+                    both.and(&self.evaluate(part)?);
+                    if both.count() == 0 {
+                        break;
+                    }
+                }
+                Ok(both)
+            }
+            Need::Or(parts) => {
+                let mut any = Bits::none(self.all());
+                for part in parts {
+                    any.or(&self.evaluate(part)?);
+                }
+                Ok(any)
+            }
+        }
+    }
+
+    /// Returns the documents that have all of these keys: rare keys first, and no others once
+    /// nothing is left.
+    fn with_all(&self, keys: &[u32]) -> Result<Bits, GramsError> {
+        let mut lists = Vec::with_capacity(keys.len());
+        for key in keys {
+            match self.find(*key)? {
+                Some(list) => lists.push(list),
+                None => return Ok(Bits::none(self.all())),
+            }
+        }
+        lists.sort_by_key(|list| list.count);
+        let mut both = Bits::all(self.all());
+        for list in &lists {
+            both.and(&self.decode(list)?);
+            if both.count() == 0 {
+                break;
+            }
+        }
+        Ok(both)
+    }
+
+    fn decode(&self, list: &Listed) -> Result<Bits, GramsError> {
+        let all = self.all();
+        let mut bits = Bits::none(all);
+        let is_others = list.count > all / 2;
+        let count = match is_others {
+            true => all - list.count,
+            false => list.count,
+        };
+        let read = gaps::read(&list.bytes, (count, all), |doc| bits.set(doc));
+        read.ok_or(GramsError::Damaged("a list is not as long as it says"))?;
+        if is_others {
+            bits.flip();
+        }
+        Ok(bits)
+    }
+
+    /// Returns the list of a key; `None` if no document has it.
+    fn find(&self, key: u32) -> Result<Option<Listed>, GramsError> {
+        let behind = self.pages.partition_point(|page| page.first <= key);
+        let Some(page) = behind.checked_sub(1).and_then(|at| self.pages.get(at)) else {
+            return Ok(None);
+        };
+        let bytes = self.page(page)?;
+        let mut found = None;
+        self.lists(page, &bytes, |of, list| {
+            if of == key {
+                found = Some(Listed {
+                    count: list.0,
+                    bytes: list.1.to_vec(),
+                });
+            }
+            of < key
+        })?;
+        Ok(found)
+    }
+
+    fn page(&self, page: &PageAt) -> Result<Vec<u8>, GramsError> {
+        let mut bytes = vec![0; page.length as usize];
+        let read = self.source.read_at(&mut bytes, page.offset);
+        read.map_err(GramsError::Read)?;
+        match xxh3_64(&bytes) == page.hash {
+            true => Ok(bytes),
+            false => Err(GramsError::Damaged("a page has another checksum")),
+        }
+    }
+
+    /// Calls `visit` with each key of a page, and with the count and the bytes of its list, until
+    /// it returns false.
+    fn lists(
+        &self,
+        page: &PageAt,
+        bytes: &[u8],
+        mut visit: impl FnMut(u32, (u32, &[u8])) -> bool,
+    ) -> Result<(), GramsError> {
+        let mut cursor = Cursor(bytes);
+        let mut key = page.first;
+        while !cursor.0.is_empty() {
+            let ahead = cursor.varint().ok_or(CUT)?;
+            let count = cursor.varint().ok_or(CUT)?;
+            let length = cursor.varint().ok_or(CUT)?;
+            let list = cursor.take(length as usize).ok_or(CUT)?;
+            key = key.saturating_add(ahead);
+            if key >= KEYS || count == 0 || count > self.all() {
+                return Err(GramsError::Damaged("a list has an impossible key or count"));
+            }
+            if !visit(key, (count, list)) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with each pair of a key and a document.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<(), GramsError> {
+        for page in &self.pages {
+            let bytes = self.page(page)?;
+            let mut lists = Vec::new();
+            self.lists(page, &bytes, |key, (count, bytes)| {
+                let bytes = bytes.to_vec();
+                lists.push((key, Listed { count, bytes }));
+                true
+            })?;
+            for (key, list) in lists {
+                let bits = self.decode(&list)?;
+                bits.each(|doc| visit(key, doc));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_docs(cursor: &mut Cursor<'_>, docs: u32) -> Option<Vec<DocId>> {
+    let doc = |_| {
+        Some(DocId {
+            object: cursor.u64()?,
+            version: cursor.u64()?,
+        })
+    };
+    (0..docs).map(doc).collect()
+}
+
+fn read_pages(
+    cursor: &mut Cursor<'_>,
+    pages: u32,
+    (mut offset, lists_bytes): (u64, u32),
+) -> Result<Vec<PageAt>, GramsError> {
+    let end = offset + u64::from(lists_bytes);
+    let mut all: Vec<PageAt> = Vec::with_capacity(pages as usize);
+    for _ in 0..pages {
+        let page = PageAt {
+            first: cursor.u32().ok_or(CUT)?,
+            length: cursor.u32().ok_or(CUT)?,
+            offset,
+            hash: cursor.u64().ok_or(CUT)?,
+        };
+        let is_behind = all.last().is_none_or(|last| last.first < page.first);
+        offset += u64::from(page.length);
+        if !is_behind || page.length > PAGE_BYTES_MAX || offset > end {
+            return Err(GramsError::Damaged("its pages are out of order"));
+        }
+        all.push(page);
+    }
+    Ok(all)
+}
+
+/// Returns the bytes with the checksums that a pack with them would have, for tests with crafted
+/// bytes; `None` if they are too short.
+pub fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = bytes.to_vec();
+    let mut cursor = Cursor(bytes.get(12..20)?);
+    let (docs, pages) = (cursor.u32()? as usize, cursor.u32()? as usize);
+    let first = docs.checked_mul(16)?.checked_add(HEAD_BYTES)?;
+    let lists = pages.checked_mul(PAGE_ENTRY_BYTES)?.checked_add(first)?;
+    let mut at = lists;
+    for page in 0..pages {
+        let entry = first + page * PAGE_ENTRY_BYTES;
+        let length = Cursor(bytes.get(entry + 4..entry + 8)?).u32()? as usize;
+        let hash = xxh3_64(bytes.get(at..at.checked_add(length)?)?);
+        out.get_mut(entry + 8..entry + 16)?
+            .copy_from_slice(&hash.to_le_bytes());
+        at += length;
+    }
+    let body = xxh3_64(out.get(HEAD_BYTES..lists)?);
+    out.get_mut(24..32)?.copy_from_slice(&body.to_le_bytes());
+    let head = xxh3_64(out.get(..32)?);
+    out.get_mut(32..40)?.copy_from_slice(&head.to_le_bytes());
+    Some(out)
+}

@@ -1,0 +1,211 @@
+//! No match is lost: whatever the texts and the patterns, a document in a line of which a pattern
+//! matches is a candidate. The oracle is `regex-automata` over the texts.
+
+use proptest::prelude::*;
+use regex_automata::meta::Regex;
+use regex_automata::util::syntax;
+use trawl_grams::{Builder, CaseRule, DocId, Keys, Pack, Plan, SyntaxRule};
+
+fn id(number: usize) -> DocId {
+    DocId {
+        object: number as u64,
+        version: number as u64,
+    }
+}
+
+fn pack(texts: &[Vec<u8>]) -> Vec<u8> {
+    let (mut builder, mut keys) = (Builder::default(), Keys::default());
+    for (at, text) in texts.iter().enumerate() {
+        builder.add(id(at), keys.of(text));
+    }
+    builder.finish()
+}
+
+fn text() -> impl Strategy<Value = Vec<u8>> {
+    let letter = prop_oneof![
+        4 => proptest::sample::select(b"abcABC01_ (\n".to_vec()).prop_map(|byte| vec![byte]),
+        1 => proptest::sample::select(vec!["k", "K", "\u{212a}", "s", "\u{17f}", "ä", "Ä"])
+            .prop_map(|text| text.as_bytes().to_vec()),
+        1 => any::<u8>().prop_map(|byte| vec![byte]),
+    ];
+    proptest::collection::vec(letter, 0..60).prop_map(|parts| parts.concat())
+}
+
+fn pattern() -> impl Strategy<Value = String> {
+    let atom = prop_oneof![
+        proptest::sample::select(vec![
+            "a",
+            "b",
+            "c",
+            "A",
+            "ab",
+            "abc",
+            "bca",
+            "cab0",
+            "k",
+            "s",
+            "ä",
+            "01",
+            "_",
+            " ",
+            ".",
+            "[ab]",
+            "[a-c]",
+            "[^a]",
+            "\\w",
+            "\\d",
+            "\\b",
+            "^",
+            "$",
+            "(?-u:\\xff)",
+            "(?i:abc)",
+            "(?i:k)",
+            "",
+            "abcabc",
+            "\\(",
+        ])
+        .prop_map(String::from)
+    ];
+    atom.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            4 => proptest::collection::vec(inner.clone(), 2..4).prop_map(|parts| parts.concat()),
+            2 => proptest::collection::vec(inner.clone(), 2..4)
+                .prop_map(|parts| format!("(?:{})", parts.join("|"))),
+            2 => (inner, proptest::sample::select(vec!["*", "+", "?", "{2}", "{2,}", "{0}", "{1,3}"]))
+                .prop_map(|(part, times)| format!("(?:{part}){times}")),
+        ]
+    })
+}
+
+fn has_match(pattern: &str, case: CaseRule, text: &[u8]) -> Option<bool> {
+    let config = syntax::Config::new()
+        .utf8(false)
+        .multi_line(true)
+        .case_insensitive(case == CaseRule::Insensitive);
+    let regex = Regex::builder().syntax(config).build(pattern).ok()?;
+    Some(
+        text.split(|byte| *byte == b'\n')
+            .any(|line| regex.is_match(line)),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn candidates_contain_all_matches(
+        texts in proptest::collection::vec(text(), 1..8),
+        pattern in pattern(),
+        ignores_case in any::<bool>(),
+    ) {
+        let case = [CaseRule::Sensitive, CaseRule::Insensitive][usize::from(ignores_case)];
+        let pack = Pack::open(pack(&texts)).unwrap();
+        let plan = Plan::of(&[pattern.clone()], SyntaxRule::Regex, case);
+        let candidates = pack.candidates(&plan).unwrap();
+        for (at, text) in texts.iter().enumerate() {
+            if has_match(&pattern, case, text) == Some(true) {
+                prop_assert!(candidates.has(at as u32), "{pattern} in {}", text.escape_ascii());
+            }
+        }
+    }
+
+    #[test]
+    fn fixed_strings_are_found(texts in proptest::collection::vec(text(), 1..8), cut in any::<(u8, u8)>()) {
+        let pack = Pack::open(pack(&texts)).unwrap();
+        for (at, text) in texts.iter().enumerate() {
+            for line in text.split(|byte| *byte == b'\n' || *byte == 0) {
+                let start = usize::from(cut.0) % (line.len() + 1);
+                let end = start + usize::from(cut.1) % (line.len() - start + 1);
+                let Ok(part) = std::str::from_utf8(&line[start..end]) else { continue };
+                let plan = Plan::of(&[part.into()], SyntaxRule::Fixed, CaseRule::Sensitive);
+                prop_assert!(pack.candidates(&plan).unwrap().has(at as u32), "{part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn damaged_bytes_give_errors(
+        texts in proptest::collection::vec(text(), 1..8),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        cut in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = pack(&texts);
+        let whole = bytes.clone();
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let plan = Plan::of(&["abc|b.a".into()], SyntaxRule::Regex, CaseRule::Sensitive);
+        let whole = Pack::open(whole).unwrap().candidates(&plan).unwrap();
+        if let Ok(pack) = Pack::open(bytes)
+            && let Ok(candidates) = pack.candidates(&plan)
+        {
+            // Checksums cover everything that is used.
+            prop_assert_eq!(candidates, whole);
+        }
+    }
+
+    #[test]
+    fn crafted_bytes_never_panic(
+        texts in proptest::collection::vec(text(), 1..8),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+    ) {
+        let mut bytes = pack(&texts);
+        for (at, byte) in changes {
+            // The version and the magic stay, so that the rest is looked at.
+            let at = 12 + at.index(bytes.len() - 12);
+            bytes[at] = byte;
+        }
+        if let Some(bytes) = trawl_grams::sealed(&bytes)
+            && let Ok(pack) = Pack::open(bytes)
+        {
+            for pattern in ["abc|b.a", "ab", "01", "a.*c|cab"] {
+                let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
+                let _ = pack.candidates(&plan);
+            }
+            let _ = Builder::default().absorb(&pack, |_| true);
+        }
+    }
+
+    #[test]
+    fn absorbed_documents_keep_their_keys(texts in proptest::collection::vec(text(), 2..12), mask in any::<u16>()) {
+        let kept = |at: usize| mask >> at & 1 == 1;
+        let old = Pack::open(pack(&texts)).unwrap();
+        let mut builder = Builder::default();
+        builder.absorb(&old, kept).unwrap();
+        let merged = Pack::open(builder.finish()).unwrap();
+        let kept: Vec<(usize, Vec<u8>)> = texts.into_iter().enumerate().filter(|(at, _)| kept(*at)).collect();
+        let ids: Vec<DocId> = kept.iter().map(|(at, _)| id(*at)).collect();
+        prop_assert_eq!(merged.docs(), &ids[..]);
+        let texts: Vec<Vec<u8>> = kept.into_iter().map(|(_, text)| text).collect();
+        let anew = Pack::open(pack(&texts)).unwrap();
+        for pattern in ["abc", "01", "cab", "a b", "_01"] {
+            let plan = Plan::of(&[pattern.into()], SyntaxRule::Fixed, CaseRule::Sensitive);
+            prop_assert_eq!(merged.candidates(&plan).unwrap(), anew.candidates(&plan).unwrap());
+        }
+    }
+}
+
+#[test]
+fn what_cannot_match_is_excluded() {
+    let texts: Vec<Vec<u8>> = ["static int needle(void)", "nothing", "NEEDLE", "needl\ne"]
+        .iter()
+        .map(|text| text.as_bytes().to_vec())
+        .collect();
+    let pack = Pack::open(pack(&texts)).unwrap();
+    let found = |pattern: &str| {
+        let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
+        let bits = pack.candidates(&plan).unwrap();
+        (0..4).filter(|doc| bits.has(*doc)).collect::<Vec<u32>>()
+    };
+    // Letters of either case have the same class.
+    assert_eq!(found("needle"), [0, 2]);
+    assert_eq!(found("(?i)nEEdle"), [0, 2]);
+    assert_eq!(found("noth.*|needle\\("), [0, 1]);
+    assert_eq!(found("need(le|ed)"), [0, 2]);
+    assert_eq!(found("(nothing)+"), [1]);
+    assert_eq!(found("x.*"), [0, 1, 2, 3]);
+}

@@ -1,0 +1,200 @@
+//! The directory of a source's packs of n-grams, which lies beside its snapshots and belongs to
+//! none of them.
+//!
+//! Each pack lies behind the guard of the files whose n-grams it has, in guard directories like
+//! those of values of extended attributes: *x* on every directory above, *x* and *r* on the
+//! directory, *r* on the file. Where rows would be behind a name barrier, packs are behind the
+//! predicate that lists the directory, which admits fewer users: they can be found without a path.
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::File;
+use trawl_format::error::{IndexError, Result};
+use trawl_format::guard_walk;
+use trawl_format::index::temporary_name;
+use trawl_format::layout;
+use trawl_format::source::Source;
+use trawl_format::store::{Dir, if_there, sync_file};
+use trawl_model::guard::Element;
+
+use crate::guard_dirs::GuardDirs;
+
+/// The packs of a source, locked for writing.
+#[derive(Debug)]
+pub struct TextStore {
+    top: Dir,
+    dirs: GuardDirs,
+    /// Held until the store is dropped.
+    _lock: File,
+}
+
+/// Where a pack lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PackPlace {
+    /// The directory names that lead to its directory.
+    pub components: Vec<String>,
+    /// Name of the file.
+    pub name: String,
+}
+
+impl TextStore {
+    /// Opens the packs of a source; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`IndexError::Busy`] if another process writes them.
+    pub fn open(source: &Source) -> Result<Option<TextStore>> {
+        let top = if_there(source.dir().open_dir(layout::TEXT))?;
+        top.map(TextStore::lock).transpose()
+    }
+
+    /// Opens the packs of a source, and makes the directory if it does not exist.
+    ///
+    /// # Errors
+    /// As [`TextStore::open`].
+    pub fn create(source: &Source) -> Result<TextStore> {
+        TextStore::lock(source.dir().make_dir(layout::TEXT)?)
+    }
+
+    fn lock(top: Dir) -> Result<TextStore> {
+        let path = top.join(layout::LOCK_FILE);
+        let lock = top.open_lock(layout::LOCK_FILE)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(TextStore {
+                top,
+                dirs: GuardDirs::default(),
+                _lock: lock,
+            }),
+            Err(Errno::WOULDBLOCK) => Err(IndexError::Busy { path, pid: None }),
+            Err(error) => Err(IndexError::io("lock", path, error)),
+        }
+    }
+
+    /// Returns the settings; `None` if there are none yet.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn settings(&self) -> Result<Option<Vec<u8>>> {
+        if_there(self.top.read(layout::TEXT_SETTINGS))
+    }
+
+    /// Replaces the settings.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn set_settings(&self, text: &[u8]) -> Result<()> {
+        let temporary = temporary_name(layout::TEXT_SETTINGS);
+        if_there(self.top.remove_file(&temporary))?;
+        self.top.replace(layout::TEXT_SETTINGS, &temporary, text)
+    }
+
+    /// Returns the elements that guard packs in place of a guard of rows, which begins below the
+    /// guard of the source as a whole.
+    pub fn guard_of(rows: &[Element]) -> Vec<Element> {
+        let mut kept: Vec<Element> = Vec::with_capacity(rows.len());
+        for element in rows {
+            let who = match element {
+                Element::Predicate(who) => who,
+                Element::Barrier { list, .. } => list,
+            };
+            let element = Element::Predicate(who.clone());
+            if !who.is_trivial() && !kept.iter().any(|before| before.implies(&element)) {
+                kept.push(element);
+            }
+        }
+        kept
+    }
+
+    /// Returns where all packs lie, and removes what a killed writer left.
+    ///
+    /// # Errors
+    /// If a directory cannot be listed.
+    pub fn packs(&self) -> Result<Vec<PackPlace>> {
+        let mut places = Vec::new();
+        guard_walk::walk(&self.top, &mut |components, dir| {
+            for name in dir.list()? {
+                if name.ends_with(layout::TEMPORARY_ENDING) {
+                    if_there(dir.remove_file(&name))?;
+                } else if name.ends_with(layout::GRAMS_ENDING) {
+                    places.push(PackPlace {
+                        components: components.to_vec(),
+                        name,
+                    });
+                }
+            }
+            Ok(())
+        })?;
+        Ok(places)
+    }
+
+    /// Opens a pack for reading.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn open_pack(&self, place: &PackPlace) -> Result<File> {
+        self.top
+            .open_below(&place.components)?
+            .open_file(&place.name)
+    }
+
+    /// Removes a pack.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub fn remove_pack(&self, place: &PackPlace) -> Result<()> {
+        let dir = self.top.open_below(&place.components)?;
+        if_there(dir.remove_file(&place.name)).map(drop)
+    }
+
+    /// Writes a pack behind a guard, durably. `number` must be greater than any before.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_pack(&mut self, guard: &[Element], number: u64, bytes: &[u8]) -> Result<()> {
+        let dir = self.dirs.open(&self.top, guard)?;
+        let name = format!("{number:016x}{}", layout::GRAMS_ENDING);
+        let temporary = temporary_name(&name);
+        let file = dir.write_new(&temporary, bytes)?;
+        sync_file(&file, &dir.join(&temporary))?;
+        dir.rename(&temporary, &name)
+    }
+}
+
+/// Removes the packs of a source with their directories.
+pub(crate) fn remove(source: &Dir) -> Result<()> {
+    let Some(top) = if_there(source.open_dir(layout::TEXT))? else {
+        return Ok(());
+    };
+    let mut all = Vec::new();
+    guard_walk::walk(&top, &mut |components, dir| {
+        for name in dir.list()? {
+            let is_ours = [layout::TEMPORARY_ENDING, layout::GRAMS_ENDING]
+                .iter()
+                .any(|ending| name.ends_with(ending));
+            let is_at_top = [layout::LOCK_FILE, layout::TEXT_SETTINGS].contains(&&name[..]);
+            if is_ours || is_at_top && components.is_empty() {
+                if_there(dir.remove_file(&name))?;
+            }
+        }
+        all.push(components.to_vec());
+        Ok(())
+    })?;
+    // Parents came first.
+    for components in all.iter().rev() {
+        if let [above @ .., guard, data] = &components[..] {
+            let above = top.open_below(above)?;
+            above.open_dir(guard)?.remove_dir(data)?;
+            above.remove_dir(guard)?;
+        }
+    }
+    if_there(source.remove_dir(layout::TEXT)).map(drop)
+}
+
+impl TextStore {
+    /// Removes all packs of a source and their directories.
+    ///
+    /// # Errors
+    /// If something cannot be removed.
+    pub fn remove(source: &Source) -> Result<()> {
+        remove(source.dir())
+    }
+}

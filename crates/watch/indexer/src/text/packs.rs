@@ -1,0 +1,157 @@
+//! Packs that are being made: one that grows for each guard, within a limit of memory for all.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trawl_grams::{Builder, DOCS_MAX};
+use trawl_model::Timestamp;
+use trawl_writer::TextStore;
+
+use super::TextUpdated;
+use super::known::Old;
+use super::read::Outcome;
+use super::sink::{Finder, Job, Place};
+use crate::error::Result;
+
+/// Memory of growing packs in bytes, from which the largest is written.
+const MEMORY_BYTES: usize = 128 << 20;
+/// A pack with fewer documents is combined with new ones.
+const SMALL_DOCS: usize = 2048;
+
+/// A pack that is complete.
+pub(super) struct Full {
+    place: Arc<Place>,
+    builder: Builder,
+}
+
+impl Full {
+    pub(super) fn encode(self) -> (Arc<Place>, Vec<u8>) {
+        (self.place, self.builder.finish())
+    }
+}
+
+/// The growing packs.
+pub(super) struct Packs {
+    store: TextStore,
+    growing: HashMap<Arc<Place>, Builder>,
+    memory_bytes: usize,
+    /// Number of the next pack.
+    next: u64,
+    done: TextUpdated,
+    failed: Option<trawl_format::IndexError>,
+}
+
+impl Packs {
+    pub(super) fn new(store: TextStore, now: Timestamp) -> Packs {
+        Packs {
+            store,
+            growing: HashMap::new(),
+            memory_bytes: 0,
+            next: u64::try_from(now.as_nanos()).unwrap_or_default(),
+            done: TextUpdated::default(),
+            failed: None,
+        }
+    }
+
+    /// Adds what became of a file. Returns a pack that must be written.
+    pub(super) fn put(&mut self, job: &Job, outcome: Outcome<'_>) -> Option<Full> {
+        match outcome {
+            Outcome::Covered(keys) => {
+                self.done.files += 1;
+                self.done.read.0 += 1;
+                self.done.read.1 += job.identity.size_bytes;
+                let builder = self.growing.entry(Arc::clone(&job.place)).or_default();
+                let before = builder.memory_bytes();
+                builder.add(job.identity.id(), keys);
+                self.memory_bytes += builder.memory_bytes() - before;
+                let is_full = builder.is_full();
+                self.full(&job.place, is_full)
+            }
+            Outcome::LeftOut => {
+                self.done.left_out += 1;
+                None
+            }
+            Outcome::Unsettled => {
+                self.done.unsettled += 1;
+                None
+            }
+        }
+    }
+
+    fn full(&mut self, place: &Arc<Place>, is_full: bool) -> Option<Full> {
+        let place = match is_full {
+            true => Arc::clone(place),
+            false if self.memory_bytes < MEMORY_BYTES => return None,
+            false => {
+                let largest = self
+                    .growing
+                    .iter()
+                    .max_by_key(|(_, pack)| pack.memory_bytes());
+                Arc::clone(largest?.0)
+            }
+        };
+        let builder = self.growing.remove(&place)?;
+        self.memory_bytes = self.memory_bytes.saturating_sub(builder.memory_bytes());
+        Some(Full { place, builder })
+    }
+
+    /// Writes a pack. An error is kept until the end.
+    pub(super) fn write(&mut self, place: &Place, bytes: &[u8]) {
+        self.done.size_bytes += bytes.len() as u64;
+        let written = self.store.write_pack(&place.guard, self.next, bytes);
+        self.next += 1;
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Writes what is left, and then removes the packs whose documents were moved.
+    pub(super) fn finish(mut self, finder: Finder) -> Result<TextUpdated> {
+        self.done.files += finder.covered;
+        self.done.left_out += finder.too_large;
+        let places: Vec<Arc<Place>> = finder.places().collect();
+        let mut gone = finder.known.lost;
+        for old in finder.known.packs {
+            let is_here = |place: &&Arc<Place>| place.components == old.place.components;
+            if !self.stays(&old, places.iter().find(is_here)) {
+                gone.push(old.place);
+            }
+        }
+        for (place, builder) in std::mem::take(&mut self.growing) {
+            if !builder.is_empty() {
+                self.write(&place, &builder.finish());
+            }
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(error.into());
+        }
+        gone.iter()
+            .try_for_each(|place| self.store.remove_pack(place))?;
+        Ok(self.done)
+    }
+
+    /// Returns whether an old pack stays. If not, the documents that are still there are moved to
+    /// the growing pack of its place.
+    fn stays(&mut self, old: &Old, place: Option<&Arc<Place>>) -> bool {
+        let live = old.is_live.iter().filter(|is_live| **is_live).count();
+        let grows = place.is_some_and(|place| self.growing.contains_key(place));
+        if live == old.is_live.len() && !(grows && live < SMALL_DOCS) {
+            self.done.size_bytes += old.size_bytes;
+            return true;
+        }
+        let (Some(place), true) = (place, live > 0) else {
+            return false;
+        };
+        let mut builder = self.growing.remove(place).unwrap_or_default();
+        if builder.is_full() || builder.docs() + live > DOCS_MAX as usize {
+            self.write(place, &std::mem::take(&mut builder).finish());
+        }
+        // The documents of a damaged pack are read again by the next update.
+        let moved = builder
+            .absorb(&old.pack, |at| old.is_live[at])
+            .unwrap_or_default();
+        self.done.files = (self.done.files + moved).saturating_sub(live as u64);
+        self.growing.insert(Arc::clone(place), builder);
+        false
+    }
+}

@@ -1,0 +1,175 @@
+//! Finds the files that are to be read: the sink of a walk.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use trawl_format::{IndexError, layout};
+use trawl_grams::{Identity, Stamp};
+use trawl_model::guard::Element;
+use trawl_model::placement::{GuardId, Placer};
+use trawl_model::sink::SourceRoot;
+use trawl_model::{Acl, DirAccess, DirBatch, DirId, Entry, FileType, Issue, Meta, Sink, Timestamp};
+use trawl_writer::TextStore;
+
+use super::known::Known;
+
+/// The guard of a pack.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    pub(super) guard: Vec<Element>,
+    pub(super) components: Vec<String>,
+}
+
+/// A file to read.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) path: Vec<u8>,
+    pub(super) identity: Identity,
+    pub(super) place: Arc<Place>,
+}
+
+/// Decides which files are read.
+pub(super) struct Finder {
+    root: Vec<u8>,
+    placer: Placer,
+    /// Number of elements of the guard of the source as a whole.
+    above: usize,
+    places: HashMap<GuardId, Arc<Place>>,
+    max_bytes: u64,
+    pub(super) known: Known,
+    pub(super) covered: u64,
+    pub(super) too_large: u64,
+}
+
+impl Finder {
+    pub(super) fn new(root: &[u8], known: Known, max_bytes: u64) -> Finder {
+        Finder {
+            root: root.to_vec(),
+            placer: Placer::new(root, &[]),
+            above: 0,
+            places: HashMap::new(),
+            max_bytes,
+            known,
+            covered: 0,
+            too_large: 0,
+        }
+    }
+
+    /// Returns all places met, one for each guard.
+    pub(super) fn places(&self) -> impl Iterator<Item = Arc<Place>> + use<> {
+        let mut places: Vec<Arc<Place>> = self.places.values().cloned().collect();
+        // Several guards of rows can have the same guard of packs.
+        places.sort_by(|a, b| a.components.cmp(&b.components));
+        places.dedup();
+        places.into_iter()
+    }
+
+    fn place(&mut self, guard: GuardId) -> Arc<Place> {
+        let (placer, above) = (&self.placer, self.above);
+        let place = self.places.entry(guard).or_insert_with(|| {
+            let elements = placer.guard(guard).0;
+            // The source's directory lies behind the guard of the source as a whole.
+            let guard = TextStore::guard_of(elements.get(above..).unwrap_or_default());
+            let components = layout::data_components(&guard);
+            Arc::new(Place { guard, components })
+        });
+        Arc::clone(place)
+    }
+
+    /// Returns the files of a batch that no pack covers.
+    fn jobs(&mut self, batch: &DirBatch) -> Vec<Job> {
+        if batch.fragment == 0 {
+            self.placer
+                .enter(batch.dir, batch.parent, &batch.path, &batch.access);
+        }
+        let rows = self.placer.place(batch.dir);
+        let mut jobs = Vec::new();
+        for entry in &batch.entries {
+            if entry.meta.file_type() != FileType::Regular {
+                continue;
+            }
+            if entry.meta.size > self.max_bytes {
+                self.too_large += 1;
+                continue;
+            }
+            let guard = self.placer.value_guard(rows, &access_of(batch, entry));
+            let place = self.place(guard);
+            let identity = identity(&entry.meta);
+            if self.known.has(&place.components, identity.id()) {
+                self.covered += 1;
+                continue;
+            }
+            jobs.push(Job {
+                path: [&batch.path[..], b"/", batch.bytes(entry.name)].concat(),
+                identity,
+                place,
+            });
+        }
+        jobs
+    }
+}
+
+fn access_of(batch: &DirBatch, entry: &Entry) -> DirAccess {
+    DirAccess {
+        mode: entry.meta.mode,
+        uid: entry.meta.uid,
+        gid: entry.meta.gid,
+        acl: Acl::parse(batch.bytes(entry.acl)),
+    }
+}
+
+fn identity(meta: &Meta) -> Identity {
+    let stamp = |time: Timestamp| Stamp {
+        secs: time.secs,
+        nanos: time.nanos,
+    };
+    Identity {
+        dev: meta.dev.as_u64(),
+        ino: meta.ino,
+        size_bytes: meta.size,
+        mtime: stamp(meta.mtime),
+        ctime: stamp(meta.ctime),
+    }
+}
+
+/// The sink: passes files to the threads that read them.
+pub(super) struct Feed<'f> {
+    pub(super) finder: &'f mut Finder,
+    pub(super) sender: SyncSender<Vec<Job>>,
+}
+
+impl Sink for Feed<'_> {
+    type Error = IndexError;
+
+    fn root(&mut self, root: SourceRoot) -> Result<(), IndexError> {
+        if root.path != self.finder.root {
+            return Err(IndexError::Order {
+                path: root.path,
+                problem: "it is not the root of the source",
+            });
+        }
+        self.finder.placer = Placer::new(&root.path, &root.above);
+        let above = self.finder.placer.root_guard();
+        self.finder.above = self.finder.placer.guard(above).0.len();
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: DirBatch) -> Result<(), IndexError> {
+        let jobs = self.finder.jobs(&batch);
+        if !jobs.is_empty() {
+            // The threads outlive the walk.
+            let _ = self.sender.send(jobs);
+        }
+        Ok(())
+    }
+
+    fn subtree_done(&mut self, dir: DirId) -> Result<(), IndexError> {
+        self.finder.placer.done(dir);
+        Ok(())
+    }
+
+    fn issue(&mut self, _: Option<DirId>, _: Issue) -> Result<(), IndexError> {
+        Ok(())
+    }
+}
