@@ -21,7 +21,7 @@ use crate::times;
 const VERSION: u64 = 1;
 
 /// Maximum number of layers and parts in a recording.
-const CAPTURES_MAX: usize = 1024;
+pub const CAPTURES_MAX: usize = 1024;
 
 /// A recording.
 #[derive(Clone, Debug, PartialEq)]
