@@ -27,9 +27,24 @@ pub(super) struct Columns {
     pub(super) slice_ns: Vec<u64>,
 }
 
+/// Checks numbers of the metadata that the library asserts, which would end the program.
+fn check(reader: &dyn FileReader) -> Result<(), String> {
+    let groups = reader.metadata().row_groups().iter();
+    for column in groups.flat_map(|group| group.columns()) {
+        let first = column.dictionary_page_offset();
+        let first = first.unwrap_or(column.data_page_offset());
+        let (values, size) = (column.num_values(), column.compressed_size());
+        if first < 0 || size < 0 || values < 0 || column.uncompressed_size() < 0 {
+            return Err("its metadata has negative sizes".to_owned());
+        }
+    }
+    Ok(())
+}
+
 /// Reads all rows.
 pub(super) fn read(reader: &dyn FileReader) -> Result<Columns, String> {
     let mut columns = Columns::default();
+    check(reader)?;
     let mut rows = 0_usize;
     for at in 0..reader.num_row_groups() {
         let group = reader
