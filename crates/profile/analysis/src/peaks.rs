@@ -25,7 +25,7 @@ use crate::view::View;
 /// doubling, since a measured median is no exact time.
 const BESIDE: f64 = 1.19;
 
-/// What counts as a peak.
+/// Criteria for a peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detection {
     /// Standard deviations of counting noise that a peak must rise above the valley beside it.

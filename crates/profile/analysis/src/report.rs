@@ -8,12 +8,12 @@ use crate::preemption::{self, Machine, Warning};
 use crate::preprocess::{LeftOut, Row, preprocess};
 use crate::view::View;
 
-/// What a report contains.
+/// Options of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Leave out operations with a smaller share of the total latency.
     pub least_share: f64,
-    /// What a peak is.
+    /// Criteria for a peak.
     pub detection: Detection,
     /// Characteristic times of the machine that recorded the profile, in the profile's unit.
     pub times: Vec<CharacteristicTime>,

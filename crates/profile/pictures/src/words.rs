@@ -22,7 +22,7 @@ pub(crate) struct Explained {
     pub(crate) range: String,
     /// "94 % of the calls, 2 % of the time".
     pub(crate) shares: String,
-    /// What the calls probably did.
+    /// The probable activity of the calls.
     pub(crate) guess: String,
 }
 

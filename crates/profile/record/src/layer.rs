@@ -26,7 +26,7 @@ pub trait Attached: fmt::Debug {
     fn settle(&mut self) {}
 }
 
-/// What a layer has counted.
+/// The counts of a layer.
 #[derive(Debug)]
 pub struct Reading {
     /// The operations.
@@ -55,7 +55,7 @@ impl Reading {
     }
 }
 
-/// What recording a call costs.
+/// Cost of recording a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Time in nanoseconds, if it was measured.

@@ -1,4 +1,5 @@
-//! What a run yields: a profile for each layer, and what the analysis needs to know of the machine.
+//! The result of a run: a profile for each layer, and the facts about the machine that the analysis
+//! needs.
 //!
 //! A recording is written as JSON lines: the first line describes it, each further line is a capture
 //! in the format of [`trawl_histogram::json`].

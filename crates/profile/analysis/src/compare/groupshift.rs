@@ -37,7 +37,7 @@ pub struct Shifts {
     pub noise_works: f64,
     /// Groups with a smaller share of operations and of latency in both profiles are ignored.
     pub group_share: f64,
-    /// What a peak of the sum is.
+    /// Criteria for a peak of the sum.
     pub detection: Detection,
     /// Which profiles are insignificant: the first phase of the paper's methods.
     pub phases: phases::Phases,

@@ -21,7 +21,7 @@ use trawl_text::figures;
 /// The most operations that get a section of their own.
 const SECTIONS_MOST: usize = 16;
 
-/// What the page is about.
+/// Subject of the page.
 pub(super) struct Subject<'a> {
     story: &'a Story,
     /// The operations that get sections.
