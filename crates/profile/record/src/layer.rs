@@ -192,6 +192,11 @@ fn losses(reading: &trawl_kernel_profile::Reading) -> Vec<String> {
             "processes that could not be followed, for want of memory",
         ),
     ];
+    in_words(losses)
+}
+
+/// Returns numbers of events in words, without those that are 0.
+pub(crate) fn in_words<const N: usize>(losses: [(u64, &str); N]) -> Vec<String> {
     let told = losses.into_iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| format!("{count} {what}"))
         .collect()

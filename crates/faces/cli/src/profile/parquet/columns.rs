@@ -136,7 +136,8 @@ impl Group<'_> {
         let wrong = || format!("its column {name} has a value that does not belong there");
         let (mut left, mut levels, mut batch) = (self.rows, Vec::new(), Vec::new());
         while left > 0 {
-            (levels.clear(), batch.clear());
+            levels.clear();
+            batch.clear();
             let most = left.min(BATCH);
             let read = reader.read_records(most, Some(&mut levels), None, &mut batch);
             let (records, values, _) = read.map_err(|error| error.to_string())?;
