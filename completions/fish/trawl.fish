@@ -813,6 +813,7 @@ parquet\t'Parquet, with all layers: a row for each slice, operation and bucket'
 text\t'The text format of the paper\'s tools'
 openmetrics\t'OpenMetrics 1.0, with a bucket for each power of two'
 native\t'OpenMetrics 2.0, with native histograms'
+prometheus-protobuf\t'Prometheus\' protobuf exposition format, with native histograms, as servers offer it to scrapes'
 otlp\t'OTLP exponential histograms, as JSON'"
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l layer -d 'Write this layer [default: the first]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and __fish_seen_subcommand_from export" -l operation -d 'With svg and png, draw this operation [default: all]' -r

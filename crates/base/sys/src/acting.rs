@@ -91,7 +91,7 @@ pub fn acting_as<T>(person: Person, checks: Checks, work: impl FnOnce() -> T) ->
 /// # Errors
 /// Fails if the kernel has no memory.
 pub fn own_umask() -> io::Result<()> {
-    // SAFETY: unshare(2) takes a number. What is no longer shared is state of the kernel's only.
+    // SAFETY: unshare(2) takes a number. Only state inside the kernel stops being shared.
     match unsafe { libc::unshare(libc::CLONE_FS) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),

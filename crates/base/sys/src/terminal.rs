@@ -21,7 +21,7 @@ impl Keys {
     /// Source: <https://man7.org/linux/man-pages/man3/termios.3.html>
     ///
     /// # Errors
-    /// Fails if `terminal` is none.
+    /// Fails if `terminal` is not a terminal.
     pub fn take(terminal: impl AsFd) -> Result<Keys, SysError> {
         let fd = terminal.as_fd();
         let kept = fd.try_clone_to_owned();

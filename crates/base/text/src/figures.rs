@@ -24,6 +24,11 @@ pub fn time(seconds: f64) -> String {
     }
 }
 
+/// Returns a range of times, as peaks of latencies are described everywhere: "32.8 µs to 131 µs".
+pub fn times(from_seconds: f64, to_seconds: f64) -> String {
+    format!("{} to {}", time(from_seconds), time(to_seconds))
+}
+
 /// Returns a positive number with at most three significant digits.
 fn digits(number: f64) -> String {
     let decimals = match number {

@@ -26,7 +26,7 @@ pub struct Calls {
     pub lower: Vec<String>,
 }
 
-/// What a layer adds to an operation.
+/// The part of an operation that a layer adds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
     /// Operation of the upper layer.

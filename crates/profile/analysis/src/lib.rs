@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod causes;
 pub mod compare;
 pub mod correlation;
 pub mod layers;

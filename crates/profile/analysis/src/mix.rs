@@ -71,7 +71,7 @@ pub struct Phase {
     pub mix: Mix,
 }
 
-/// What a phase is.
+/// Criteria for a phase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detection {
     /// Least difference of the mixes of two neighbouring phases, 0 to 1.

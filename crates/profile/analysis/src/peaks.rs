@@ -18,9 +18,14 @@
 
 use std::ops::RangeInclusive;
 
+use crate::causes;
 use crate::view::View;
 
-/// What counts as a peak.
+/// How far beside a peak's highest bucket a characteristic time may lie, as a factor: a quarter of a
+/// doubling, since a measured median is no exact time.
+const BESIDE: f64 = 1.19;
+
+/// Criteria for a peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Detection {
     /// Standard deviations of counting noise that a peak must rise above the valley beside it.
@@ -73,7 +78,9 @@ pub struct Peak {
     pub last: usize,
     /// Bucket with the highest count.
     pub mode: usize,
-    /// Lowest latency of the first bucket.
+    /// Latencies at which that bucket and the one after it begin.
+    pub mode_bounds: (f64, f64),
+    /// Lowest latency of the first bucket; 0 for bucket 0, which also holds latencies of 0.
     pub from: f64,
     /// Latency at which the bucket after the last begins.
     pub to: f64,
@@ -100,16 +107,26 @@ impl Peak {
         number(self.first)..=number(self.last)
     }
 
-    /// Returns the characteristic times within `factor` of the peak's centre, nearest first.
+    /// Returns the characteristic times within `factor` of the peak's centre that lie in its highest
+    /// bucket or at most a quarter of a doubling beside it, nearest first. Activities that are no
+    /// part of `operation` at `layer` are left out ([`causes::can_cause`]).
     #[must_use]
-    pub fn near(&self, times: &[CharacteristicTime], factor: f64) -> Vec<Near> {
+    pub fn near(
+        &self,
+        times: &[CharacteristicTime],
+        factor: f64,
+        (layer, operation): (&str, &str),
+    ) -> Vec<Near> {
         let apart = |time: &CharacteristicTime| {
             let ratio = time.time / self.centre;
             ratio.max(ratio.recip())
         };
+        let (low, high) = self.mode_bounds;
+        let beside = |time: &CharacteristicTime| (low / time.time).max(time.time / high);
         let mut near: Vec<Near> = times
             .iter()
-            .filter(|time| time.time > 0.0 && apart(time) <= factor)
+            .filter(|time| time.time > 0.0 && apart(time) <= factor && beside(time) <= BESIDE)
+            .filter(|time| causes::can_cause(&time.name, layer, operation))
             .map(|time| Near {
                 name: time.name.clone(),
                 time: time.time,
@@ -135,6 +152,14 @@ pub fn peaks(view: View<'_>, detection: &Detection) -> Vec<Peak> {
         .collect()
 }
 
+/// Returns the lowest latency of a bucket: bucket 0 also holds latencies of 0.
+pub(crate) fn low(view: View<'_>, bucket: usize) -> f64 {
+    match bucket {
+        0 => 0.0,
+        _ => view.low(bucket),
+    }
+}
+
 fn describe(view: View<'_>, stretch: &Stretch, all: (f64, f64)) -> Peak {
     let (from, to) = (stretch.first, stretch.last + 1);
     let operations = view.operations_in(from, to);
@@ -143,7 +168,8 @@ fn describe(view: View<'_>, stretch: &Stretch, all: (f64, f64)) -> Peak {
         first: stretch.first,
         last: stretch.last,
         mode: stretch.mode,
-        from: view.low(from),
+        mode_bounds: (view.low(stretch.mode), view.low(stretch.mode + 1)),
+        from: low(view, from),
         to: view.low(to),
         centre: centre_log2(view, from, to).exp2(),
         operations,

@@ -17,7 +17,7 @@
 
 use crate::view::View;
 
-/// What Equation 3.5 needs to know.
+/// Parameters of Equation 3.5.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// N: number of requests.
@@ -76,7 +76,7 @@ impl Load {
 
 const MUCH: f64 = 10.0;
 
-/// What a process does with its CPU.
+/// How a process uses its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intensity {
     /// It computes: preemption can be seen.
@@ -87,7 +87,7 @@ pub enum Intensity {
     Between,
 }
 
-/// What Equation 3.6 says of a profile captured without preemption.
+/// The result of Equation 3.6 for a profile captured without preemption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preempted {
     /// m_b: the expected content of each bucket with preemption.

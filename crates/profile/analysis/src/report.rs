@@ -8,15 +8,17 @@ use crate::preemption::{self, Machine, Warning};
 use crate::preprocess::{LeftOut, Row, preprocess};
 use crate::view::View;
 
-/// What a report contains.
+/// Options of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Leave out operations with a smaller share of the total latency.
     pub least_share: f64,
-    /// What a peak is.
+    /// Criteria for a peak.
     pub detection: Detection,
     /// Characteristic times of the machine that recorded the profile, in the profile's unit.
     pub times: Vec<CharacteristicTime>,
+    /// Layer of the profile: it decides which activities can be the cause of a peak.
+    pub layer: String,
     /// Name a characteristic time beside a peak if it lies within this factor of its centre.
     pub times_factor: f64,
     /// Facts about the scheduler and the load; without them, there are no warnings of preemption.
@@ -31,6 +33,7 @@ impl Default for Options {
             least_share: 0.001,
             detection: Detection::default(),
             times: Vec::new(),
+            layer: String::new(),
             times_factor: 1.5,
             machine: None,
         }
@@ -76,7 +79,11 @@ pub fn report<'a>(
     let describe = |row: &Row<'a>| {
         let view = View::from(row.histogram);
         let named = |peak: Peak| NamedPeak {
-            near: peak.near(&options.times, options.times_factor),
+            near: peak.near(
+                &options.times,
+                options.times_factor,
+                (&options.layer, row.operation),
+            ),
             peak,
         };
         let peaks = peaks(view, &options.detection);

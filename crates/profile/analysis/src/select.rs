@@ -72,7 +72,7 @@ pub struct Selection {
     pub slow_operations_most: f64,
     /// … and at least this share of its latency.
     pub slow_latency_least: f64,
-    /// What a peak is.
+    /// Criteria for a peak.
     pub detection: Detection,
     /// Two profiles differ if the score exceeds this; `None`: the method's own threshold.
     pub threshold_percent: Option<f64>,

@@ -1,4 +1,4 @@
-//! What one run of a profiler yields: a profile with its timeline, and the values correlated with its
+//! The result of one run of a profiler: a profile with its timeline, and the values correlated with its
 //! latency peaks.
 
 use crate::{Correlated, Error, Fault, Profile, Sliced};

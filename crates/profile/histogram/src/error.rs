@@ -36,7 +36,7 @@ pub enum Error {
     /// There is more than a limit allows.
     #[error("{amount} {what} are more than the limit of {limit}")]
     TooMany {
-        /// What there is too much of.
+        /// The items that exceed the limit.
         what: &'static str,
         /// How much there is.
         amount: usize,

@@ -48,7 +48,7 @@ impl fmt::Display for Unit {
 /// Invariant: all histograms have the profile's resolution; names satisfy [`check_name`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// What was profiled, for people.
+    /// Description of the profiled workload, for people.
     pub title: String,
     /// The layer at which latencies were measured: "user", "vfs", "driver" …
     pub layer: String,

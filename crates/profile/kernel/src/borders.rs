@@ -11,7 +11,7 @@ pub(crate) const CELLS: usize = 64;
 /// More than the buckets of an octave, so that programs need no further bounds check.
 pub(crate) const STARTS: usize = 16;
 
-/// What the programs look up.
+/// Tables that the BPF programs look up.
 pub(crate) struct Borders {
     /// For each 64th of an octave: the bucket in which it begins.
     pub(crate) cell_bucket: [u8; CELLS],
@@ -48,7 +48,7 @@ impl Borders {
 mod tests {
     use super::*;
 
-    /// What the programs compute: `bucket_of` in `bpf/system_calls.c`.
+    /// Computes a bucket as the BPF programs do: `bucket_of` in `bpf/system_calls.c`.
     fn looked_up(borders: &Borders, resolution: Resolution, latency_ns: u64) -> u16 {
         let log = 63 - latency_ns.leading_zeros();
         let scaled = latency_ns << (63 - log);

@@ -67,7 +67,7 @@ pub enum KernelError {
     /// The programs for functions cannot be prepared for this kernel.
     #[error("cannot prepare the BPF programs for this kernel: {cause}")]
     Template {
-        /// What is wrong.
+        /// The defect.
         cause: String,
     },
     /// The mounts cannot be listed.
@@ -94,7 +94,7 @@ pub enum KernelError {
     /// A filter that means nothing at this layer.
     #[error("system calls cannot be filtered by {filter}: {cause}")]
     Filter {
-        /// What the filter selects by.
+        /// The property that the filter selects by.
         filter: &'static str,
         /// Why that cannot be done.
         cause: &'static str,
@@ -102,7 +102,7 @@ pub enum KernelError {
     /// A filter that means nothing for block requests.
     #[error("block requests cannot be filtered by {filter}: {cause}")]
     RequestFilter {
-        /// What the filter selects by.
+        /// The property that the filter selects by.
         filter: &'static str,
         /// Why that cannot be done.
         cause: String,

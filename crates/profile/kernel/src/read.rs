@@ -14,7 +14,7 @@ use crate::layout::{CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters,
 use crate::names;
 use crate::values::Rows;
 
-/// What a layer has counted since it was attached.
+/// The counts of a layer since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reading {

@@ -90,7 +90,7 @@ pub(crate) struct Row {
     quantity: Quantity,
 }
 
-/// What the programs look up.
+/// Tables that the BPF programs look up.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) all: Vec<Row>,

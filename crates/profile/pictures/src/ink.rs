@@ -20,7 +20,7 @@ pub enum Ink {
     First,
     /// Bars of the second profile.
     Second,
-    /// What explains: brackets of peaks, characteristic times.
+    /// Annotations: brackets of peaks, characteristic times.
     Note,
     /// A step of the ramp, 0 for the least to [`Ink::STEPS`] − 1 for the most.
     Heat(u8),

@@ -12,9 +12,9 @@ use crate::ink::Ink;
 /// A picture.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// What the picture shows, in a few words.
+    /// Title of the picture, in a few words.
     pub(crate) title: String,
-    /// What the picture shows, for people who cannot see it.
+    /// Description of the picture for people who cannot see it.
     pub(crate) description: String,
     pub(crate) width: f64,
     pub(crate) height: f64,
@@ -98,7 +98,7 @@ impl Style {
     }
 }
 
-/// What a shape says.
+/// Meaning of a shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// The bucket.

@@ -1,10 +1,10 @@
-//! What a report is about.
+//! The content of a report.
 
 use trawl_analysis::layers::Calls;
 use trawl_analysis::peaks::CharacteristicTime;
 use trawl_histogram::{Capture, Profile};
 
-/// What a report is about.
+/// The content of a report.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
     /// Title of the report.
@@ -12,14 +12,14 @@ pub struct Story {
     /// Captures of one run, one for each layer, the upper one first. The report describes each
     /// operation of the first one.
     pub captures: Vec<Capture>,
-    /// What the operations of one layer call in the layer below; an operation without an entry calls
+    /// Operations of the layer below that the operations of one layer call; an operation without an entry calls
     /// the operation of its own name.
     pub calls: Vec<Calls>,
     /// A second profile to compare the first capture with.
     pub second: Option<Second>,
     /// How long activities of the machine take, in the first capture's unit.
     pub times: Vec<CharacteristicTime>,
-    /// What was found, in plain sentences.
+    /// Findings, in plain sentences.
     pub findings: Vec<String>,
 }
 

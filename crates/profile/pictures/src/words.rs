@@ -22,25 +22,24 @@ pub(crate) struct Explained {
     pub(crate) range: String,
     /// "94 % of the calls, 2 % of the time".
     pub(crate) shares: String,
-    /// What the calls probably did.
+    /// The probable activity of the calls.
     pub(crate) guess: String,
 }
 
-/// Explains one peak.
+/// Explains one peak of an operation, `at` a layer and with a name.
 pub(crate) fn peak(
     peak: &Peak,
     unit: Unit,
-    layer: &str,
+    at: (&str, &str),
     times: &[CharacteristicTime],
 ) -> Explained {
-    let near = peak.near(times, NEAR);
-    let named = near.first().map(|one| {
+    let near = peak.near(times, NEAR, at);
+    let named = near.iter().map(|one| {
         let measured = time(unit.seconds(one.time));
-        format!(
-            "close to {}, which takes {measured} on this machine",
-            one.name
-        )
+        format!("{}, which takes {measured} on this machine", one.name)
     });
+    let named: Vec<String> = named.collect();
+    let named = (!named.is_empty()).then(|| format!("close to {}", named.join(", or to ")));
     let centre = unit.seconds(peak.centre);
     Explained {
         range: range(peak, unit),
@@ -49,20 +48,18 @@ pub(crate) fn peak(
             share(peak.operations_share),
             share(peak.latency_share)
         ),
-        guess: named.unwrap_or_else(|| usual(centre, layer).to_owned()),
+        guess: named.unwrap_or_else(|| usual(centre, at.0).to_owned()),
     }
 }
 
 /// Returns "1 µs to 4 µs".
 fn range(peak: &Peak, unit: Unit) -> String {
-    let from = if peak.first == 0 { 0.0 } else { peak.from };
-    let (from, to) = (time(unit.seconds(from)), time(unit.seconds(peak.to)));
-    format!("{from} to {to}")
+    figures::times(unit.seconds(peak.from), unit.seconds(peak.to))
 }
 
 /// Returns what usually takes a time in seconds.
 fn usual(seconds: f64, layer: &str) -> &'static str {
-    let is_device = ["driver", "block", "device", "disk"].contains(&layer);
+    let is_device = trawl_analysis::causes::is_device(layer);
     match seconds {
         ..20e-6 if is_device => {
             "as fast as memory (probably the device's queue or its write cache took the request)"
@@ -115,8 +112,7 @@ fn core(view: View<'_>, peak: &Peak, unit: Unit) -> String {
         }
     }
     let from = if first == 0 { 0.0 } else { view.low(first) };
-    let (from, to) = (unit.seconds(from), unit.seconds(view.low(last + 1)));
-    format!("{} to {}", time(from), time(to))
+    figures::times(unit.seconds(from), unit.seconds(view.low(last + 1)))
 }
 
 /// Returns an operation in one or two sentences: where most calls lie, and where most time goes.
@@ -124,7 +120,7 @@ pub(crate) fn summary(
     view: View<'_>,
     peaks: &[Peak],
     unit: Unit,
-    layer: &str,
+    at: (&str, &str),
     times: &[CharacteristicTime],
 ) -> String {
     let by_calls = peaks.iter().max_by_key(|peak| peak.operations);
@@ -132,7 +128,7 @@ pub(crate) fn summary(
     let (Some(common), Some(slow)) = (by_calls, by_time) else {
         return "No call has a latency.".to_owned();
     };
-    let guess = peak(common, unit, layer, times).guess;
+    let guess = peak(common, unit, at, times).guess;
     let most = match common.operations_share {
         ..0.5 => "The most frequent calls",
         share if share < 0.5 / CORE => "Many calls",
@@ -199,19 +195,18 @@ fn reason(one: &Reason, unit: Unit) -> String {
                 "shorter"
             };
             let factor = group.movement.abs().exp2();
-            format!(
-                "The calls at {} take {factor:.1} times {way}.",
-                place(group, unit)
-            )
+            match factor < 1.05 {
+                true => format!(
+                    "The calls at {} are spread differently.",
+                    place(group, unit)
+                ),
+                false => format!(
+                    "The calls at {} take {factor:.1} times {way}.",
+                    place(group, unit)
+                ),
+            }
         }
-        Reason::Grew(group) => {
-            let way = if group.growth > 0.0 { "more" } else { "fewer" };
-            let factor = group.growth.abs().exp2();
-            format!(
-                "At {} there are {factor:.1} times {way} calls.",
-                place(group, unit)
-            )
-        }
+        Reason::Grew(group) => format!("At {}, {}.", place(group, unit), became(group)),
     }
 }
 
@@ -221,9 +216,7 @@ fn became(group: &Group) -> String {
 }
 
 fn place(group: &Group, unit: Unit) -> String {
-    let from = if group.from <= 1.0 { 0.0 } else { group.from };
-    let (from, to) = (unit.seconds(from), unit.seconds(group.to));
-    format!("{} to {}", time(from), time(to))
+    figures::times(unit.seconds(group.from), unit.seconds(group.to))
 }
 
 fn phase(difference: &Difference, unit: Unit) -> String {
@@ -297,7 +290,7 @@ mod tests {
             name: "half a disk rotation".to_owned(),
             time: 2.5e6,
         }];
-        let words = peak(&found[1], Unit::Nanoseconds, "vfs", &times);
+        let words = peak(&found[1], Unit::Nanoseconds, ("vfs", "read"), &times);
         assert_eq!(
             words.guess,
             "close to half a disk rotation, which takes 2.5 ms on this machine"
@@ -311,7 +304,13 @@ mod tests {
         let mut buckets = [0; 22];
         (buckets[10], buckets[21]) = (9000, 100);
         let view = View::new(&buckets, Resolution::ONE);
-        let text = summary(view, &found(&buckets), Unit::Nanoseconds, "vfs", &[]);
+        let text = summary(
+            view,
+            &found(&buckets),
+            Unit::Nanoseconds,
+            ("vfs", "read"),
+            &[],
+        );
         assert_eq!(
             text,
             "Most calls take 1.02 µs to 2.05 µs: answered from memory (no device is that fast). \

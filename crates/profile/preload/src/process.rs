@@ -1,4 +1,4 @@
-//! What a process knows: where the shared memory is mapped, and whether the process is a child of
+//! The state of a process: where the shared memory is mapped, and whether the process is a child of
 //! the one that mapped it.
 //!
 //! Forks are noticed without the C library's help, whichever call made them: a page that the kernel

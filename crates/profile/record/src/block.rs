@@ -4,7 +4,7 @@ use trawl_histogram::Resolution;
 use trawl_kernel_profile::{BlockRequests, Filter, KernelError};
 
 use crate::error::ProfileError;
-use crate::layer::{Attached, Cost, Layer, Reading};
+use crate::layer::{Attached, Cost, Layer, Reading, in_words};
 
 /// Requests to block devices.
 #[derive(Debug)]
@@ -44,16 +44,14 @@ impl Layer for BlockLayer {
 impl Attached for BlockRequests {
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = BlockRequests::read(self).map_err(failed)?;
-        let losses = [
+        let losses = in_words([
             (reading.missed, "events for which the kernel ran no program"),
             (
                 reading.overflowed,
                 "block requests beyond those that can be in flight at a time",
             ),
-        ];
-        let told = losses.into_iter().filter(|(count, _)| *count > 0);
-        let losses = told.map(|(count, what)| format!("{count} {what}"));
-        let mut read = Reading::new(reading.profile, losses.collect());
+        ]);
+        let mut read = Reading::new(reading.profile, losses);
         read.correlated.push(reading.sizes);
         Ok(read)
     }

@@ -1,4 +1,4 @@
-//! What a layer records on request, besides operations and latencies: whose calls they are, and
+//! Details that a layer records on request, besides operations and latencies: whose calls they are, and
 //! values of the calls (§3.1.6).
 
 use std::fmt;
@@ -29,7 +29,7 @@ impl By {
     }
 }
 
-/// What is recorded besides operations and latencies.
+/// Details recorded besides operations and latencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
     /// By what calls are told apart, if they are.
@@ -54,7 +54,7 @@ impl Detail {
     }
 }
 
-/// What a layer cannot record.
+/// A detail that a layer cannot record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It does not tell calls apart in this way.

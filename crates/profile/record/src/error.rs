@@ -48,7 +48,7 @@ pub enum ProfileError {
     Detail {
         /// Name of the layer.
         layer: &'static str,
-        /// What it cannot record.
+        /// The detail it cannot record.
         detail: Refused,
     },
     /// The layer is recorded by commands of Trawl themselves.
@@ -83,7 +83,7 @@ pub enum ProfileError {
     Malformed {
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// The defect.
         cause: String,
     },
 }

@@ -26,7 +26,7 @@ pub trait Attached: fmt::Debug {
     fn settle(&mut self) {}
 }
 
-/// What a layer has counted.
+/// The counts of a layer.
 #[derive(Debug)]
 pub struct Reading {
     /// The operations.
@@ -55,7 +55,7 @@ impl Reading {
     }
 }
 
-/// What recording a call costs.
+/// Cost of recording a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// Time in nanoseconds, if it was measured.
@@ -192,6 +192,11 @@ fn losses(reading: &trawl_kernel_profile::Reading) -> Vec<String> {
             "processes that could not be followed, for want of memory",
         ),
     ];
+    in_words(losses)
+}
+
+/// Returns numbers of events in words, without those that are 0.
+pub(crate) fn in_words<const N: usize>(losses: [(u64, &str); N]) -> Vec<String> {
     let told = losses.into_iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| format!("{count} {what}"))
         .collect()

@@ -1,4 +1,5 @@
-//! What a run yields: a profile for each layer, and what the analysis needs to know of the machine.
+//! The result of a run: a profile for each layer, and the facts about the machine that the analysis
+//! needs.
 //!
 //! A recording is written as JSON lines: the first line describes it, each further line is a capture
 //! in the format of [`trawl_histogram::json`].
@@ -21,7 +22,7 @@ use crate::times;
 const VERSION: u64 = 1;
 
 /// Maximum number of layers and parts in a recording.
-const CAPTURES_MAX: usize = 1024;
+pub const CAPTURES_MAX: usize = 1024;
 
 /// A recording.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// Maximum number of slices, with which a recording ends.
 const SLICES_MAX: usize = 100_000;
 
-/// What is recorded.
+/// The subject of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A command, from its first system call on, and everything that it starts, until it ends.
@@ -150,7 +150,7 @@ impl Watch {
 /// A layer that is being read.
 struct Track {
     attached: Box<dyn Attached>,
-    /// What was counted before the command or the recording began.
+    /// Counts from before the command or the recording began.
     begun: Profile,
     slicer: Slicer,
     first: Details,
@@ -158,7 +158,7 @@ struct Track {
     losses: Vec<String>,
 }
 
-/// What a reading has besides its profile.
+/// The parts of a reading besides its profile.
 struct Details {
     parts: Vec<Profile>,
     correlated: Vec<Correlated>,
@@ -224,7 +224,7 @@ impl Track {
     }
 }
 
-/// What ends a recording.
+/// The event that ends a recording.
 enum Watched {
     Command(Child, OwnedFd),
     Process(OwnedFd),
@@ -375,7 +375,7 @@ fn prepare(command: &mut Command, wishes: &Wishes<'_>) -> Result<Prepared, Profi
         .collect()
 }
 
-/// What each layer attached by itself.
+/// Layers that attached themselves while the command was prepared.
 type Prepared = Vec<Option<Box<dyn Attached>>>;
 
 /// Attaches the layers that have not attached themselves, and begins to read all.

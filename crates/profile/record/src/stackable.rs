@@ -102,7 +102,7 @@ impl Attached for Mounted {
     }
 }
 
-/// What is recorded by a mount that others use.
+/// Options of a recording by a mount that others use.
 #[derive(Clone, Debug)]
 pub struct Mounting {
     /// The directory below.

@@ -24,7 +24,7 @@ pub enum StackableError {
         /// The cause.
         #[source]
         source: io::Error,
-        /// What to do; empty if there is no advice.
+        /// Advice; empty if there is none.
         advice: &'static str,
     },
     /// The kernel's requests cannot be answered.

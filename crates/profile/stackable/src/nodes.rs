@@ -37,7 +37,7 @@ pub(crate) struct Node {
     pub(crate) opens: AtomicUsize,
     /// The directory and the name by which it was found last.
     link: Mutex<(u64, OsString)>,
-    /// What the kernel uses for reading and writing, while the file is open.
+    /// The descriptor that the kernel uses for reading and writing, while the file is open.
     pub(crate) backing: Mutex<Weak<BackingId>>,
 }
 

@@ -1,4 +1,4 @@
-//! What each operation does below, and as whom.
+//! Performs each operation on the file system below, with the rights of the caller.
 //!
 //! The kernel has checked the caller's permissions before it asks, with attributes that it has just
 //! been told. So most operations are done with the server's own rights. Those that make files or take
@@ -50,7 +50,7 @@ pub(crate) struct Maker {
     pub(crate) umask: u32,
 }
 
-/// What setattr changes.
+/// The attributes that setattr changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Change {
     pub(crate) mode: Option<u32>,

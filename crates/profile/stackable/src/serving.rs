@@ -99,7 +99,7 @@ pub struct Serving {
     is_here: bool,
 }
 
-/// What a thread needs for serving.
+/// The state that a serving thread needs.
 #[derive(Debug)]
 struct Prepared {
     pass: Arc<Pass>,

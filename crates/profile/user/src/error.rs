@@ -38,7 +38,7 @@ pub enum Error {
         library: PathBuf,
         /// The program.
         program: PathBuf,
-        /// What the dynamic loader printed.
+        /// The output of the dynamic loader.
         message: String,
     },
     /// Shared memory cannot be made.

@@ -9,18 +9,18 @@ use trawl_profile_mapping::layout::{MEASURED_AT, Measured};
 
 use crate::{Error, Session};
 
-/// What was measured.
+/// Measurements of the probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Probe {
     /// Frequency of the cycle counter, if it is invariant.
     pub frequency_hz: Option<NonZeroU64>,
-    /// What recording a call costs, in nanoseconds, with the best clock. This and what follows is 0
+    /// Cost of recording a call, in nanoseconds, with the best clock. This and what follows is 0
     /// if only the clock was measured.
     pub cost_ns: f64,
     /// The part of it that lies between the two readings of the clock, and so in each latency.
     pub inside_ns: f64,
-    /// What recording a call costs with CLOCK_MONOTONIC.
+    /// Cost of recording a call with CLOCK_MONOTONIC.
     pub monotonic_cost_ns: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Probe {
 /// linked program serves.
 const PROGRAMS: [&str; 3] = ["/usr/bin/true", "/bin/true", "/bin/sh"];
 
-/// What is measured.
+/// The measurements to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// The clock.

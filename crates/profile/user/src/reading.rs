@@ -1,4 +1,4 @@
-//! What programs have recorded until now.
+//! The calls that programs have recorded so far.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use trawl_profile_mapping::layout::{
 use crate::block::{self, Block};
 use crate::{Session, Threads};
 
-/// What programs have recorded until now. Each profile satisfies [`Profile::check`].
+/// The calls that programs have recorded so far. Each profile satisfies [`Profile::check`].
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// All programs together, with the calls that were dropped because all regions were in use.
@@ -28,7 +28,7 @@ pub struct Reading {
     /// Counts of which a part was derived, because their thread was killed or did not pause while
     /// they changed.
     pub derived: u64,
-    /// What was left out because it contradicts itself.
+    /// Operations left out because their counts contradict each other.
     pub damaged: Vec<Damage>,
 }
 
@@ -52,7 +52,7 @@ pub struct Damage {
     pub program: String,
     /// The operation.
     pub operation: &'static str,
-    /// What is wrong.
+    /// The contradiction.
     pub cause: String,
 }
 

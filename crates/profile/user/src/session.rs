@@ -22,7 +22,7 @@ use crate::{Error, Probe};
 /// The dynamic loader's variable for libraries to load first.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// What is recorded.
+/// Options of a recording.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The resolution of histograms.

@@ -11,7 +11,7 @@ use trawl_analysis::select::{Reason, Selected, Selection, of_comparison};
 use trawl_histogram::Profile;
 use trawl_profile::Recording;
 use trawl_report::{Field, Schema, schema};
-use trawl_text::figures::{count, share, time};
+use trawl_text::figures::{count, share, time, times};
 
 use super::report::OPERATION;
 use super::{DiffArgs, open};
@@ -168,12 +168,21 @@ fn heading(first: &Profile, comparison: &Comparison<'_>, differing: usize) -> St
         comparison.method.name()
     );
     if let Some(scale) = comparison.context.scale {
-        let _ = writeln!(
-            text,
-            "the second run did {scale:.2} times as much as the first"
-        );
+        let _ = writeln!(text, "{}", scaled(scale));
     }
     text
+}
+
+/// Says how the runs compare: the scale is the median, over operations, of the factor by which the
+/// number of calls grew.
+fn scaled(scale: f64) -> String {
+    match format!("{scale:.2}").as_str() {
+        "1.00" => "the median operation has as many calls in both recordings".to_owned(),
+        factor => format!(
+            "the median operation has {factor} times as many calls in the second recording as in \
+             the first"
+        ),
+    }
 }
 
 fn text(profile: &Profile, row: &Compared<'_>, why: Option<&Selected<'_>>) -> String {
@@ -201,7 +210,8 @@ fn reasons(profile: &Profile, why: Option<&Selected<'_>>) -> Vec<String> {
 /// Says why an operation is worth a look.
 fn said(profile: &Profile, reason: &Reason) -> String {
     let at = |latency: f64| time(profile.unit().seconds(latency));
-    let peak = |group: &Group| format!("from {} to {}", at(group.from), at(group.to));
+    let seconds = |latency| profile.unit().seconds(latency);
+    let peak = |group: &Group| format!("from {}", times(seconds(group.from), seconds(group.to)));
     match reason {
         Reason::LatencyShare(part) => format!("it has {} of the latency", share(*part)),
         Reason::SlowPeak(peak) => format!(
@@ -224,7 +234,7 @@ fn said(profile: &Profile, reason: &Reason) -> String {
         Reason::Appeared(group) => format!("a peak {} appeared", peak(group)),
         Reason::Vanished(group) => format!("the peak {} vanished", peak(group)),
         Reason::Moved(group) => {
-            format!("the peak {} is {} now", peak(group), moved(group))
+            format!("the peak {} {}", peak(group), moved(group))
         }
         Reason::Grew(group) => format!(
             "the peak {} had {} calls and has {} now",
@@ -253,8 +263,9 @@ fn phase(difference: &Difference) -> String {
 
 fn moved(group: &Group) -> String {
     let factor = group.movement.abs().exp2();
-    match group.movement > 0.0 {
-        true => format!("{factor:.1} times as slow"),
-        false => format!("{factor:.1} times as fast"),
+    match format!("{factor:.1}").as_str() {
+        "1.0" => "has its calls spread differently now".to_owned(),
+        factor if group.movement > 0.0 => format!("is {factor} times as slow now"),
+        factor => format!("is {factor} times as fast now"),
     }
 }

@@ -6,7 +6,7 @@ use trawl_analysis::correlation::{Correlation, PeakValues, Telling, correlate};
 use trawl_analysis::peaks::Detection;
 use trawl_histogram::{Capture, Correlated, Histogram, Profile};
 use trawl_report::{Field, Schema, schema};
-use trawl_text::figures::{count, share, time};
+use trawl_text::figures::{count, share, times};
 
 use super::bars::bar;
 use super::report::{LAYER, OPERATION};
@@ -104,14 +104,13 @@ fn text(profile: &Profile, name: &str, values: &Correlated, found: &Correlation)
     let shown = |text: &str| trawl_text::words::shown(text.as_bytes());
     let (layer, value) = (shown(&profile.layer), shown(values.value()));
     let mut text = format!("\n{layer}: {value} of {}, by latency peak\n", shown(name));
-    let at = |latency| time(profile.unit().seconds(latency));
+    let at = |latency| profile.unit().seconds(latency);
     for one in &found.peaks {
         let peak = &one.peak;
         let _ = writeln!(
             text,
-            "\npeak from {} to {}: {} calls, {} of all",
-            at(peak.from),
-            at(peak.to),
+            "\npeak from {}: {} calls, {} of all",
+            times(at(peak.from), at(peak.to)),
             count(peak.operations),
             share(peak.operations_share)
         );

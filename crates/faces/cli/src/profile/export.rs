@@ -36,6 +36,8 @@ pub(super) enum Format {
     Openmetrics,
     /// OpenMetrics 2.0, with native histograms
     Native,
+    /// Prometheus' protobuf exposition format, with native histograms, as servers offer it to scrapes
+    PrometheusProtobuf,
     /// OTLP exponential histograms, as JSON
     Otlp,
 }
@@ -58,6 +60,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
         Format::Text => text::write(&capture.profile, 0).into_bytes(),
         Format::Openmetrics => open_metrics(capture, openmetrics::Version::One)?,
         Format::Native => open_metrics(capture, openmetrics::Version::Two)?,
+        Format::PrometheusProtobuf => openmetrics::protobuf::write(whole).map_err(usage)?,
         Format::Otlp => (otlp::write(whole, now_unix_ns()).map_err(usage)? + "\n").into_bytes(),
     };
     match &args.output {

@@ -2,10 +2,13 @@
 //! something, for databases and data frames.
 //!
 //! A histogram has counts besides its buckets, and a recording facts besides its histograms. So that
-//! nothing is lost, the file's own metadata has the recording as JSON lines, under [`KEY`]; from it
-//! the file is read.
+//! nothing is lost, the file's own metadata has the recording as JSON lines, under [`KEY`]. The
+//! columns are what is read, though: another program may have rewritten the file ([`columns`]).
 //!
 //! Source: <https://parquet.apache.org/docs/file-format/>.
+
+mod columns;
+mod rebuilt;
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
@@ -16,10 +19,10 @@ use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Ty
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use trawl_histogram::{Capture, INPUT_BYTES_MAX, Resolution};
+use trawl_histogram::{Capture, INPUT_BYTES_MAX, Resolution, Unit};
 use trawl_profile::Recording;
 
 /// The first bytes of a Parquet file.
@@ -28,7 +31,11 @@ const MAGIC: &[u8] = b"PAR1";
 /// Key of the recording in the file's metadata.
 const KEY: &str = "trawl.recording";
 
-/// The columns. `slice` counts from 0, `from_ns` is the latency at which the bucket begins.
+/// Nanoseconds in a second.
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// The columns. `slice` counts from 0, `from_ns` is the latency at which the bucket begins; the last
+/// three are the same in all rows of a layer. A slice of unknown length has the length 0.
 const SCHEMA: &str = "message profile {
     required binary layer (UTF8);
     required int32 slice;
@@ -36,6 +43,9 @@ const SCHEMA: &str = "message profile {
     required int32 bucket;
     required double from_ns;
     required int64 calls (INTEGER(64, false));
+    required int32 resolution;
+    required int64 units_per_second (INTEGER(64, false));
+    required int64 slice_ns (INTEGER(64, false));
 }";
 
 /// Values of the columns.
@@ -47,6 +57,9 @@ struct Rows {
     bucket: Vec<i32>,
     from_ns: Vec<f64>,
     calls: Vec<i64>,
+    resolution: Vec<i32>,
+    units_per_second: Vec<i64>,
+    slice_ns: Vec<i64>,
 }
 
 /// Returns a recording as a Parquet file.
@@ -74,6 +87,9 @@ fn encode(rows: &Rows, recording: String) -> Result<Vec<u8>, ParquetError> {
     column::<Int32Type>(&mut group, &rows.bucket)?;
     column::<DoubleType>(&mut group, &rows.from_ns)?;
     column::<Int64Type>(&mut group, &rows.calls)?;
+    column::<Int32Type>(&mut group, &rows.resolution)?;
+    column::<Int64Type>(&mut group, &rows.units_per_second)?;
+    column::<Int64Type>(&mut group, &rows.slice_ns)?;
     group.close()?;
     file.into_inner()
 }
@@ -100,6 +116,11 @@ impl Rows {
             whole.unit().seconds(least) * 1e9
         };
         let layer = ByteArray::from(whole.layer.as_str());
+        let units_per_second = match whole.unit() {
+            Unit::Cycles { frequency_hz } => frequency_hz.get(),
+            Unit::Nanoseconds => NANOSECONDS,
+        };
+        let slice_ns = capture.profile.interval_ns().unwrap_or(0);
         for (number, slice) in (0..).zip(capture.profile.slices()) {
             for (name, buckets) in slice.operations() {
                 let operation = ByteArray::from(name);
@@ -113,6 +134,9 @@ impl Rows {
                     self.from_ns.push(from_ns(bucket, whole.resolution()));
                     // The bits are those of an unsigned number, as the schema says.
                     self.calls.push(calls.cast_signed());
+                    self.resolution.push(whole.resolution().get().into());
+                    self.units_per_second.push(units_per_second.cast_signed());
+                    self.slice_ns.push(slice_ns.cast_signed());
                 }
             }
         }
@@ -134,16 +158,20 @@ pub(super) fn read(file: &mut File) -> Option<Result<Recording, String>> {
     )
 }
 
-fn recording(file: File) -> Result<Recording, String> {
+/// Reads the columns, and from the metadata what they do not contain.
+fn recording<R: ChunkReader + 'static>(file: R) -> Result<Recording, String> {
     let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
     let metadata = reader.metadata().file_metadata();
     let mut values = metadata.key_value_metadata().into_iter().flatten();
     let found = values
         .find(|one| one.key == KEY)
         .and_then(|one| one.value.as_deref());
-    let text = found.ok_or_else(|| format!("its metadata has no {KEY}"))?;
-    match text.len() > INPUT_BYTES_MAX {
-        true => Err("the recording in it is too large".to_owned()),
-        false => Recording::read(text.as_bytes()).map_err(|error| error.to_string()),
-    }
+    let described = match found {
+        Some(text) if text.len() > INPUT_BYTES_MAX => {
+            return Err("the recording in it is too large".to_owned());
+        }
+        Some(text) => Some(Recording::read(text.as_bytes()).map_err(|error| error.to_string())?),
+        None => None,
+    };
+    rebuilt::recording(&columns::read(&reader)?, described)
 }

@@ -53,7 +53,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     Ok(exit(&recording, &ended))
 }
 
-/// What became of a recording.
+/// The outcome of a recording.
 pub(super) enum Recorded {
     /// It was made.
     Done(Recording, Ended),

@@ -9,7 +9,7 @@ use trawl_histogram::{Histogram, Profile};
 use trawl_profile::Recording;
 use trawl_profile::detail::split_part;
 use trawl_report::{Field, Schema, schema};
-use trawl_text::figures::{count, share, time};
+use trawl_text::figures::{count, share, time, times};
 
 use super::bars::bar;
 use super::{ReportArgs, open, parts};
@@ -49,7 +49,7 @@ const BAR_WIDTH: usize = 50;
 /// Number of operations that are drawn.
 const DRAWN: usize = 3;
 
-/// What is shown of a recording.
+/// The part of a recording that a report shows.
 pub(super) struct Shown<'a> {
     /// This layer or part of a layer; all layers if `None`.
     pub(super) layer: Option<&'a str>,
@@ -154,6 +154,7 @@ fn options(recording: &Recording, profile: &Profile, shown: &Shown<'_>) -> Optio
             false => 0.0,
         },
         times: recording.machine.times_in(profile.unit()),
+        layer: profile.layer.clone(),
         ..Options::default()
     }
 }
@@ -275,15 +276,18 @@ fn explained(profile: &Profile, named: &NamedPeak) -> String {
     let peak = &named.peak;
     let seconds = |latency| profile.unit().seconds(latency);
     let mut text = format!(
-        "{} to {}: {} of the calls, {} of their latency",
-        time(seconds(peak.from)),
-        time(seconds(peak.to)),
+        "{}: {} of the calls, {} of their latency",
+        times(seconds(peak.from), seconds(peak.to)),
         share(peak.operations_share),
         share(peak.latency_share)
     );
-    if let Some(near) = named.near.first() {
+    let near = named.near.iter().map(|near| {
         let name = trawl_text::words::shown(near.name.as_bytes());
-        let _ = write!(text, "; near a {name} ({})", time(seconds(near.time)));
+        format!("a {name} ({})", time(seconds(near.time)))
+    });
+    let near: Vec<String> = near.collect();
+    if !near.is_empty() {
+        text += &format!("; near {}", near.join(" and "));
     }
     text
 }

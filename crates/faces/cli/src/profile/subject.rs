@@ -1,4 +1,4 @@
-//! What a command records, and how: the options that `record`, `watch` and the short form share.
+//! The subject and the details of a recording: the options that `record`, `watch` and the short form share.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -36,6 +36,8 @@ mod pack;
 mod power_cut;
 mod profile;
 mod profile_detail;
+mod profile_parquet;
+mod profile_protobuf;
 mod recovery;
 mod remote;
 mod revoked;

@@ -348,6 +348,52 @@ fn recordings_differ_from_others_and_not_from_themselves() {
     assert!(ran.errors().contains("groupops"), "{ran}");
 }
 
+/// Some calls doubled, but the median operation did not: no sentence says that the runs did the same.
+/// And a peak is described as the report describes it, not from the first bucket on.
+#[test]
+fn differences_are_told_in_true_sentences() {
+    let site = recording_site("profile-diff-words");
+    let operation = |name: &str, count: u64, bucket: usize| {
+        let mut buckets = vec![0u64; bucket + 1];
+        buckets[bucket] = count;
+        let least = 1u64 << bucket;
+        serde_json::json!({"operation": name, "histogram": {
+            "entered": count, "left": count, "dropped": 0, "total": count * least,
+            "min": least, "max": least, "buckets": buckets}})
+    };
+    let write = |name: &str, reads: u64| {
+        let all = [
+            operation("close", 100, 10),
+            operation("open", 100, 12),
+            operation("read", reads, 15),
+        ];
+        let head = RECORDING.lines().next().unwrap();
+        let layer = serde_json::json!({"version": 1, "title": "x", "layer": "system-calls",
+            "unit": "nanoseconds", "resolution": 1, "operations": all});
+        std::fs::write(site.scratch.join(name), format!("{head}\n{layer}\n")).unwrap();
+    };
+    write("a", 1000);
+    write("b", 2000);
+    let text = site.run("profile diff ../a ../b").expect_code(1).text();
+    assert!(!text.contains("as much as"), "{text}");
+    assert!(
+        text.contains("the median operation has as many calls in both recordings"),
+        "{text}"
+    );
+    // Bucket 15 reaches from 2^15 = 32,768 ns to 65,536 ns.
+    let range = "32.8 µs to 65.5 µs";
+    assert!(
+        text.contains(&format!(
+            "the peak from {range} had 1,000 calls and has 2,000 now"
+        )),
+        "{text}"
+    );
+    let report = site
+        .run("profile report ../a --operation read")
+        .expect_code(0);
+    assert!(report.text().contains(&format!("{range}: ")), "{report}");
+}
+
 #[test]
 fn exports_are_what_their_readers_expect() {
     let site = recording_site("profile-export");

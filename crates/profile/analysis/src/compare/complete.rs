@@ -44,7 +44,7 @@ pub struct Compared<'a> {
     pub first_operations: u64,
     /// Requests in the second profile.
     pub second_operations: u64,
-    /// What the preparing phases found; `None` for GROUPSHIFT, which has none.
+    /// Verdict of the preparing phases; `None` for GROUPSHIFT, which has none.
     pub verdict: Option<Verdict>,
     /// The peaks of both, with how they changed beyond chance.
     pub groups: Vec<Group>,

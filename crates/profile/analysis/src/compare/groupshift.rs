@@ -25,7 +25,7 @@
 //! [`Shifts::group_share`] of operations and of latency in both profiles are ignored.
 
 use super::{Context, of_empty, phases};
-use crate::peaks::{Detection, stretches};
+use crate::peaks::{Detection, Stretch, low, stretches};
 use crate::view::{Pair, View};
 
 /// Settings of GROUPSHIFT.
@@ -37,7 +37,7 @@ pub struct Shifts {
     pub noise_works: f64,
     /// Groups with a smaller share of operations and of latency in both profiles are ignored.
     pub group_share: f64,
-    /// What a peak of the sum is.
+    /// Criteria for a peak of the sum.
     pub detection: Detection,
     /// Which profiles are insignificant: the first phase of the paper's methods.
     pub phases: phases::Phases,
@@ -58,9 +58,10 @@ impl Default for Shifts {
 /// A peak of both profiles together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group {
-    /// Latency at which the group begins.
+    /// Latency at which the peak begins, as [`Peak::from`](crate::peaks::Peak::from); requests of
+    /// the group outside the peak are few.
     pub from: f64,
-    /// Latency at which it ends.
+    /// Latency at which the peak ends.
     pub to: f64,
     /// Requests of the first profile in it.
     pub first: u64,
@@ -109,25 +110,30 @@ pub fn groups(pair: Pair<'_>, context: &Context, shifts: &Shifts) -> Vec<Group> 
         return Vec::new();
     }
     let whole = Whole::new(pair, context);
-    let borders = borders(pair, shifts);
+    let found = found(pair, shifts);
+    let borders = borders(&found, pair.len());
     let ranges = borders.windows(2).map(|ends| (ends[0], ends[1]));
     ranges
-        .filter(|range| whole.share(*range) >= shifts.group_share)
-        .map(|range| whole.change(range, shifts))
+        .zip(&found)
+        .filter(|(range, _)| whole.share(*range) >= shifts.group_share)
+        .map(|(range, peak)| whole.change(range, peak, shifts))
         .collect()
 }
 
-/// Returns the buckets at which groups begin, and the end of the last one.
-fn borders(pair: Pair<'_>, shifts: &Shifts) -> Vec<usize> {
+/// Returns the peaks of both profiles together.
+fn found(pair: Pair<'_>, shifts: &Shifts) -> Vec<Stretch> {
     let sum = sum(pair);
-    let view = View::new(&sum, pair.first.resolution());
-    let found = stretches(view, &shifts.detection);
+    stretches(View::new(&sum, pair.first.resolution()), &shifts.detection)
+}
+
+/// Returns the buckets at which groups begin, and the end of the last one.
+fn borders(found: &[Stretch], buckets: usize) -> Vec<usize> {
     let between = found
         .windows(2)
         .map(|two| (two[0].last + two[1].first).div_ceil(2));
     let mut borders = vec![0];
     borders.extend(between);
-    borders.push(pair.len());
+    borders.push(buckets);
     borders
 }
 
@@ -189,7 +195,7 @@ impl<'a> Whole<'a> {
         first.max(self.pair.second.latency_in(range.0, range.1) / self.latency[1])
     }
 
-    fn change(&self, range: Range, shifts: &Shifts) -> Group {
+    fn change(&self, range: Range, peak: &Stretch, shifts: &Shifts) -> Group {
         let (from, to) = range;
         let n = self.pair.first.operations_in(from, to);
         let m = self.pair.second.operations_in(from, to);
@@ -200,8 +206,8 @@ impl<'a> Whole<'a> {
             (0.0, 0.0)
         };
         Group {
-            from: self.pair.first.low(from),
-            to: self.pair.first.low(to),
+            from: low(self.pair.first, peak.first),
+            to: self.pair.first.low(peak.last + 1),
             first: n,
             second: m,
             growth,

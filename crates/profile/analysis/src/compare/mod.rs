@@ -106,7 +106,7 @@ impl Method {
     }
 }
 
-/// What the methods can be told.
+/// Context of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     /// Thresholds of the preparing phases.

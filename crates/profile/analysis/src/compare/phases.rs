@@ -53,7 +53,7 @@ impl Default for Phases {
     }
 }
 
-/// What the preparing phases found.
+/// Verdict of the preparing phases.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The profiles are the same: score 0.

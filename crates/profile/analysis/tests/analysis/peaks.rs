@@ -157,11 +157,47 @@ fn characteristic_times_near_a_peak_are_named() {
     .collect();
     // Bucket 22 reaches from 4.2 ms to 8.4 ms; its centre is 2^22.5 = 5.93 ms.
     let peaks = found(&buckets(&[(9, 1000), (22, 50)]));
-    let near = peaks[1].near(&times, 1.5);
+    let near = peaks[1].near(&times, 1.5, ("file-system", "read"));
     let names: Vec<&str> = near.iter().map(|one| one.name.as_str()).collect();
     // 8 / 5.93 = 1.349; 5.93 / 4 = 1.483.
     assert_eq!(names, ["full stroke seek", "full rotation"]);
     close(near[0].factor, 1.3487, 1e-4);
     close(near[1].factor, 1.4829, 1e-4);
-    assert!(peaks[0].near(&times, 1.5).is_empty());
+    assert!(
+        peaks[0]
+            .near(&times, 1.5, ("file-system", "read"))
+            .is_empty()
+    );
+}
+
+/// §3.1.2: "if some of the profiles have a peak close to these times, then we can hypothesize right
+/// away that it is related to that corresponding OS activity": a disk request to no timer tick.
+#[test]
+fn times_that_cannot_be_the_cause_or_lie_elsewhere_are_not_named() {
+    let times = [("timer tick", 4e6), ("device read", 3.2e6)].map(|(name, time)| {
+        let name = name.to_owned();
+        CharacteristicTime { name, time }
+    });
+    let names = |peak: &Peak, at: (&str, &str)| -> Vec<String> {
+        let near = peak.near(&times, 1.5, at).into_iter();
+        near.map(|one| one.name).collect()
+    };
+    // Bucket 21 reaches from 2.1 ms to 4.2 ms; its centre is 2^21.5 = 2.97 ms.
+    let all = found(&buckets(&[(21, 500)]));
+    assert_eq!(
+        names(&all[0], ("block", "vda:device:read")),
+        ["device read"]
+    );
+    assert!(names(&all[0], ("block", "vda:device:write")).is_empty());
+    assert_eq!(
+        names(&all[0], ("system-calls", "read")),
+        ["device read", "timer tick"]
+    );
+    // Bucket 22 begins at 4.19 ms, within a quarter of a doubling of the tick; bucket 20 does not.
+    let all = found(&buckets(&[(22, 500)]));
+    assert_eq!(names(&all[0], ("system-calls", "read")), ["timer tick"]);
+    // The centre, 2^21.25 = 2.5 ms, is near the device read; most calls take 1 to 2 ms.
+    let all = found(&buckets(&[(20, 510), (21, 400), (22, 300)]));
+    assert_eq!(all.len(), 1);
+    assert!(names(&all[0], ("system-calls", "read")).is_empty());
 }

@@ -28,7 +28,7 @@
 //! # Native histograms ([`Version::Two`])
 //!
 //! Version 1.0 of the text format carries no native histograms (Prometheus scrapes them as protobuf
-//! only); version 2.0, a draft at the time of writing (2.0.0-rc0), does:
+//! only: [`protobuf`]); version 2.0, a draft at the time of writing (2.0.0-rc0), does:
 //!
 //! - Schema n has buckets whose borders are powers of 2^(2^−n), as resolution r = 2^n has. So
 //!   resolutions 1, 2, 4 and 8 are schemas 0, 1, 2 and 3. The others are coarsened to the greatest
@@ -39,6 +39,8 @@
 //!   down shows L for any latency from L to L + 1, which our choice fits.
 //! - Latencies 0 and 1, our bucket 0, are in the zero bucket, with `zero_threshold` 1, a border of
 //!   each schema.
+
+pub mod protobuf;
 
 use std::fmt::{self, Write as _};
 
@@ -205,6 +207,12 @@ impl Text<'_> {
             .map_err(|fault| fault.of(operation))?;
         let labels = labels(profile, operation);
         let (spans, counts) = spans(coarse.buckets());
+        let spans = spans
+            .iter()
+            .map(|(offset, length)| format!("{offset}:{length}"));
+        let spans = spans.collect::<Vec<_>>().join(",");
+        let counts: Vec<String> = counts.iter().map(u64::to_string).collect();
+        let counts = counts.join(",");
         let (count, sum) = (coarse.recorded(), coarse.counts().total);
         let zero = coarse.count(0);
         let start = start(profile);
@@ -287,7 +295,7 @@ fn start(profile: &Profile) -> String {
 
 /// Returns the spans and the counts of all buckets but bucket 0. A span is an offset from the end of
 /// the span before it, the first one's being an index, and a length.
-fn spans(buckets: &[u64]) -> (String, String) {
+fn spans(buckets: &[u64]) -> (Vec<(usize, usize)>, Vec<u64>) {
     let (mut spans, mut counts) = (Vec::<(usize, usize)>::new(), Vec::new());
     let mut free = 0;
     for (bucket, count) in buckets.iter().enumerate().skip(1) {
@@ -300,12 +308,9 @@ fn spans(buckets: &[u64]) -> (String, String) {
             _ => spans.push((index - free, 1)),
         }
         free = index + 1;
-        counts.push(count.to_string());
+        counts.push(*count);
     }
-    let spans = spans
-        .iter()
-        .map(|(offset, length)| format!("{offset}:{length}"));
-    (spans.collect::<Vec<_>>().join(","), counts.join(","))
+    (spans, counts)
 }
 
 /// A label's value: backslashes, double quotes and line feeds are escaped.

@@ -48,7 +48,7 @@ pub(super) struct Request {
     pub(super) is_done: bool,
 }
 
-/// What a reader that waited for a block got.
+/// The outcome of waiting for a block.
 enum Copied {
     /// The block: the owner has paused.
     Block,

@@ -70,7 +70,7 @@ struct Kept {
     free: Vec<Arc<Cells>>,
 }
 
-/// What was recorded until now.
+/// The calls recorded so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// All operations of the plan.

@@ -17,7 +17,7 @@ pub struct OperationId(usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueId(usize);
 
-/// What is recorded.
+/// The operations and values to record.
 #[derive(Clone, Debug)]
 pub struct Plan {
     template: Profile,

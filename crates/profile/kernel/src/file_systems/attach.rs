@@ -62,7 +62,7 @@ impl fmt::Debug for Attachment {
     }
 }
 
-/// What was found before anything was attached.
+/// The functions found, before any is attached.
 struct Found {
     systems: Vec<FileSystem>,
     layout: Layout,

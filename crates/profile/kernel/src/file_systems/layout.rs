@@ -60,7 +60,7 @@ pub(super) struct Slot {
     pub(super) signature: Vec<String>,
 }
 
-/// What is known about the kernel's structures.
+/// Layout of the kernel's structures.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) vectors: Vec<Vector>,

@@ -40,7 +40,7 @@ pub struct FileSystems {
     start_unix_ns: Option<u64>,
 }
 
-/// What was found and attached.
+/// The functions that were found and attached.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Coverage {

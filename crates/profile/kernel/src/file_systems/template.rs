@@ -16,7 +16,7 @@ pub(super) struct Template {
     instructions: Vec<u64>,
 }
 
-/// What the placeholders become: see `CONSTANT` in `bpf/file_systems.c`.
+/// Values of the placeholders: see `CONSTANT` in `bpf/file_systems.c`.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
     pub(super) row: u32,

@@ -1,4 +1,4 @@
-//! What all charts share: the axis of latencies, the axis of counts, and bars between them.
+//! The parts that all charts share: the axis of latencies, the axis of counts, and bars between them.
 //!
 //! "Note that both axes are logarithmic (x-axis is base 2, y-axis is base 10)." (Figure 3.1) Bucket
 //! numbers stand below, times above. All positions are computed from times, so that profiles with
@@ -179,7 +179,7 @@ pub(crate) struct Heights {
     decades: f64,
 }
 
-/// What a single call is high, in decades: the logarithm of 1 is 0, which could not be seen.
+/// Height of a single call, in decades: the logarithm of 1 is 0, which could not be seen.
 const ONE: f64 = 0.3;
 
 impl Heights {

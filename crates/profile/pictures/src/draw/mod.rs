@@ -9,7 +9,7 @@ pub(crate) mod pair;
 pub(crate) mod surface;
 pub(crate) mod timeline;
 
-/// What a picture over time shows.
+/// The quantity shown by a picture over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
     /// "The number of operations that fall within a given bucket within a given elapsed time

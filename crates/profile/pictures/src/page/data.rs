@@ -1,4 +1,4 @@
-//! What the script needs to know: calls of each operation over time.
+//! Data for the script: calls of each operation over time.
 
 use serde_json::{Value, json};
 

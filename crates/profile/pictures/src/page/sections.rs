@@ -21,7 +21,7 @@ use trawl_text::figures;
 /// The most operations that get a section of their own.
 const SECTIONS_MOST: usize = 16;
 
-/// What the page is about.
+/// Subject of the page.
 pub(super) struct Subject<'a> {
     story: &'a Story,
     /// The operations that get sections.
@@ -144,13 +144,13 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns an operation in words, as markup.
-    fn summary(&self, profile: &Profile, one: &Histogram) -> String {
+    fn summary(&self, profile: &Profile, (name, one): (&str, &Histogram)) -> String {
         let (view, unit, times) = (View::from(one), profile.unit(), &self.story.times);
         text(&words::summary(
             view,
             &found(one),
             unit,
-            layer(profile),
+            (layer(profile), name),
             times,
         ))
     }
@@ -177,7 +177,7 @@ impl<'a> Subject<'a> {
             total(one, scale),
             figures::share(one.counts().total as f64 / latency.max(1.0)),
             mean.unwrap_or_default(),
-            self.summary(profile, one),
+            self.summary(profile, (operation, one)),
         ]
     }
 
@@ -195,12 +195,12 @@ impl<'a> Subject<'a> {
             name(operation),
             calls(one),
             total(one, scale),
-            self.summary(profile, one)
+            self.summary(profile, (operation, one))
         );
         if let Ok(picture) = crate::operation(profile, operation, &self.story.times) {
             self.picture(out, &picture);
         }
-        self.peaks(out, profile, one);
+        self.peaks(out, profile, (operation, one));
         if let Some(sliced) = self.sliced()
             && let Ok(picture) = crate::timeline(sliced, operation, Measure::Calls)
         {
@@ -215,11 +215,11 @@ impl<'a> Subject<'a> {
     }
 
     /// Writes the peaks of an operation, in words.
-    fn peaks(&self, out: &mut String, profile: &Profile, one: &Histogram) {
+    fn peaks(&self, out: &mut String, profile: &Profile, (name, one): (&str, &Histogram)) {
         let (unit, layer) = (profile.unit(), layer(profile));
         out.push_str("<ol class=\"peaks\">");
         for peak in found(one) {
-            let words = words::peak(&peak, unit, layer, &self.story.times);
+            let words = words::peak(&peak, unit, (layer, name), &self.story.times);
             let _ = write!(
                 out,
                 "<li><b>{}</b>: {}. <span class=\"guess\">{}.</span></li>",

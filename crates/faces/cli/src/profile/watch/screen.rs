@@ -26,7 +26,7 @@ const SIZE: (u16, u16) = (80, 24);
 pub(super) struct Screen {
     _keys: Keys,
     has_colours: bool,
-    /// What is on the screen.
+    /// The lines on the screen.
     shown: String,
 }
 

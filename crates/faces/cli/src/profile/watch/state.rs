@@ -1,4 +1,4 @@
-//! What the view shows: the last intervals, and what is selected.
+//! State of the view: the last intervals, and what is selected.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Order {
     }
 }
 
-/// What the view shows.
+/// State of the view.
 pub(super) struct State {
     pub(super) title: String,
     pub(super) interval: Duration,
