@@ -35,6 +35,7 @@ mod pack;
 mod power_cut;
 mod profile;
 mod profile_detail;
+mod profile_file_system;
 mod recovery;
 mod remote;
 mod revoked;
