@@ -36,6 +36,7 @@ mod pack;
 mod power_cut;
 mod profile;
 mod profile_detail;
+mod profile_file_system;
 mod profile_parquet;
 mod profile_protobuf;
 mod recovery;

@@ -29,7 +29,8 @@ use crate::filter::{Filter, MOUNT, Selection};
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../bpf/file_systems.o");
 const FOLLOW: (&str, &str) = ("follow", "sched_process_fork");
-/// A function that every kernel has, whose tracing costs nothing while it is tried.
+/// A function that every kernel has and that is rarely called: it is traced for a moment, to find out
+/// whether the kernel allows it.
 const PROBED: &str = "vfs_fsync";
 /// Descriptors for programs and links: enough for 16,000 functions.
 const DESCRIPTORS: u64 = 1 << 16;
@@ -44,7 +45,7 @@ pub(super) struct Traced {
     _links: [OwnedFd; 2],
 }
 
-/// Everything that is in the kernel.
+/// The programs and links that this layer has in the kernel.
 pub(super) struct Attachment {
     pub(super) programs: Ebpf,
     pub(super) traced: Vec<Traced>,
@@ -87,7 +88,8 @@ pub(super) fn attach(filter: &Filter, resolution: Resolution) -> Result<Attachme
         ..Coverage::default()
     };
     let begun = Instant::now();
-    // Four for each function. Where that is not enough, the rest stays unseen, and is named.
+    // Each function needs four. If the limit is too low, the remaining functions are reported as
+    // unseen.
     let _ = trawl_sys::process::raise_descriptor_limit(DESCRIPTORS);
     let mut programs = load(&selection, resolution, &found, &operations, &types)?;
     if matches!(filter, Filter::Tree(_)) {

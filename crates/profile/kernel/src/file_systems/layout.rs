@@ -1,11 +1,11 @@
-//! Where operation vectors hang in the kernel's structures, and what their members are: found in the
-//! kernel's description of its types.
+//! Finds in the kernel's type information which structures point to operation vectors, at which
+//! offsets, and which members of the vectors are functions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::types::{Types, kind};
 
-/// Structures that vectors hang on, by their number in `bpf/vectors.c`.
+/// Structures that point to vectors, in the order of their numbers in `bpf/vectors.c`.
 const ROOTS: [&str; 4] = ["inode", "super_block", "dentry", "address_space"];
 /// How the kernel names its vectors.
 const VECTOR_NAME: &str = "_operations";
@@ -13,7 +13,7 @@ const VECTOR_NAME: &str = "_operations";
 pub(super) const VECTORS: usize = 16;
 const VECTOR_BYTES_MAX: u32 = 128 * 8;
 
-/// Ways from an argument of a function to the super block, best first.
+/// The members to follow from an argument of each type to the super block, most direct first.
 const WAYS: &[(&str, &[(&str, &str)])] = &[
     ("super_block", &[]),
     ("inode", &[I_SB]),
@@ -40,7 +40,7 @@ const F_INODE: (&str, &str) = ("file", "f_inode");
 /// Arguments that the programs can read: `super_block` in `bpf/file_systems.c`.
 const ARGUMENTS: usize = 3;
 
-/// A kind of vector, and where it hangs.
+/// A type of operation vector, and the structure that points to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Vector {
     /// Name of the structure, such as `inode_operations`.
@@ -60,7 +60,7 @@ pub(super) struct Slot {
     pub(super) signature: Vec<String>,
 }
 
-/// Layout of the kernel's structures.
+/// The operation vectors, and the offsets of the members that lead to them.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) vectors: Vec<Vector>,

@@ -1,9 +1,12 @@
 //! Which functions are counted, under which names.
 //!
-//! A function has a row of counters. One that several types of file systems use, or could use because
-//! it is no module's, has, in addition, a row for each type; the first is for types that are not known. Its name is `TYPE:MEMBER`, such as `ext4:read_iter`; members that share a
-//! function are joined (`xfs:rmdir+unlink`), and if several functions of a file system serve the same
-//! members, the function is named too (`ext4:getattr.ext4_file_getattr`).
+//! Each function has a row of counters. A function that several types of file systems use, or may use
+//! because it belongs to no module, also has a row for each type; then the first row counts calls for
+//! other types.
+//!
+//! A row is named `TYPE:MEMBER`, such as `ext4:read_iter`. Members that share a function are joined
+//! (`xfs:rmdir+unlink`). If several functions of a file system serve the same members, the name ends
+//! with the function (`ext4:getattr.ext4_file_getattr`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,7 +71,7 @@ fn joined(members: &BTreeSet<String>) -> String {
 
 fn name(system: &FileSystem, symbol: &Symbol) -> String {
     let Some(members) = system.functions.get(symbol) else {
-        // The file system calls the function itself, without a vector.
+        // No vector of this file system contains the function, but its code may call it.
         return format!("{}:{}", system.name, symbol.name);
     };
     let same = system.functions.values().filter(|other| *other == members);

@@ -16,8 +16,8 @@ use trawl_sys::mount_table::{self, Mount};
 
 use crate::error::KernelError;
 
-/// File systems that are interfaces of the kernel and hold nobody's files. They are looked at only if
-/// one of them is asked for.
+/// File systems that are interfaces to the kernel and store no files. Their operations are counted
+/// only if a filter names one of them.
 const INTERFACES: &[&str] = &[
     "autofs",
     "binfmt_misc",
@@ -32,6 +32,7 @@ const INTERFACES: &[&str] = &[
     "fusectl",
     "hugetlbfs",
     "mqueue",
+    "nfsd",
     "nsfs",
     "proc",
     "pstore",
@@ -43,7 +44,7 @@ const INTERFACES: &[&str] = &[
     "tracefs",
 ];
 
-/// How much of a file system is looked at.
+/// Limits of the search for a file of each kind: directory entries, and time.
 const ENTRIES_MAX: usize = 4096;
 const TIME_MAX: Duration = Duration::from_millis(100);
 

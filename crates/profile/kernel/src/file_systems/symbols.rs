@@ -11,11 +11,14 @@ use crate::error::KernelError;
 const SYMBOLS: &str = "/proc/kallsyms";
 /// How the kernel's sources name vectors: `ext4_file_operations`, `shmem_aops`.
 const ENDINGS: [&str; 2] = ["operations", "ops"];
+/// Parts of the names of vectors that serve a device or a control file of the file system's module:
+/// a read of `/dev/fuse` lasts as long as its server has nothing to do.
+const DEVICES: [&str; 2] = ["_dev_", "_ctl_"];
 /// Types of symbols that are data, as nm(1) has them.
 const DATA: [&str; 6] = ["d", "D", "r", "R", "b", "B"];
 const ADDRESSES_MAX: usize = 256;
 
-/// Types of all modules whose functions are looked at.
+/// Type information of each module that contains a function of a vector.
 pub(super) type Modules<'k> = BTreeMap<String, Types<'k>>;
 
 /// Completes the file systems of which no file of some kind was found.
@@ -57,7 +60,8 @@ struct Candidate {
     address: u64,
 }
 
-/// Returns objects that may be vectors, by their names. None if this process may not see addresses.
+/// Returns the objects whose names look like those of vectors; empty if this process may not read
+/// addresses.
 fn candidates(systems: &[FileSystem], wanted: &[usize]) -> Vec<Candidate> {
     let prefixes: Vec<(usize, String, String)> = wanted
         .iter()
@@ -80,7 +84,9 @@ fn candidates(systems: &[FileSystem], wanted: &[usize]) -> Vec<Candidate> {
             continue;
         };
         let symbol = Symbol::new(name, module);
-        let is_vector = DATA.contains(letter) && ENDINGS.iter().any(|end| name.ends_with(end));
+        let is_vector = DATA.contains(letter)
+            && ENDINGS.iter().any(|end| name.ends_with(end))
+            && !DEVICES.iter().any(|part| name.contains(part));
         let address = u64::from_str_radix(address, 16).unwrap_or(0);
         if !is_vector || address == 0 {
             continue;
@@ -112,7 +118,7 @@ fn prefix(systems: &[FileSystem], at: usize) -> Option<(String, String)> {
             *counts.entry(key).or_default() += 1;
         }
     }
-    // Functions for all file systems, of which only one is mounted here.
+    // The kernel's generic functions, which belong to no file system.
     counts.retain(|(prefix, _), _| !["generic_", "simple_", "noop_"].contains(&prefix.as_str()));
     let most = counts.into_iter().max_by_key(|(_, count)| *count);
     most.map(|(key, _)| key)

@@ -3,7 +3,7 @@
 //!
 //! Source: <https://docs.kernel.org/bpf/btf.html>
 //!
-//! Whatever a description contains, reading it never fails worse than with `None`.
+//! Damaged type information yields `None` or fewer members, never a panic.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -175,14 +175,15 @@ impl<'k> Types<'k> {
         found
     }
 
-    /// `looked` counts the members looked at, of which no true structure has so many.
+    /// Adds the members of a structure and of the anonymous structures in it. `visited` counts the
+    /// members read so far; reading stops at [`MEMBERS_MAX`], which only damaged data reach.
     fn add_members(
         &self,
         id: u32,
         base: u32,
         depth: u32,
         found: &mut Vec<Member>,
-        looked: &mut u32,
+        visited: &mut u32,
     ) {
         let has_bit_fields = self.record(id, 1).unwrap_or(0) >> 31 != 0;
         for at in 0..self.count(id) {
@@ -190,8 +191,8 @@ impl<'k> Types<'k> {
             let (Some(name), Some(member), Some(bits)) = (field(0), field(1), field(2)) else {
                 return;
             };
-            *looked += 1;
-            if *looked > MEMBERS_MAX {
+            *visited += 1;
+            if *visited > MEMBERS_MAX {
                 return;
             }
             let bits = match has_bit_fields {
@@ -209,7 +210,7 @@ impl<'k> Types<'k> {
             } else if let Some(inner) = self.bare(member)
                 && depth > 0
             {
-                self.add_members(inner, offset, depth - 1, found, looked);
+                self.add_members(inner, offset, depth - 1, found, visited);
             }
         }
     }

@@ -139,7 +139,7 @@ impl Reader {
         Ok(found.into_values().collect())
     }
 
-    /// Returns for each address what the words there are, by offset, as far as they are symbols.
+    /// Returns for each address the symbols that the words there point to, by offset.
     pub(super) fn words_at(
         &mut self,
         addresses: &[u64],
