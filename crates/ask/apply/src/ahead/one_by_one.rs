@@ -105,7 +105,7 @@ impl OneByOne {
             fetching.begun.store(begun, Ordering::Relaxed);
             return;
         }
-        let is_sample = self.untaught < CACHED_NAMES || position % SAMPLE_NAMES == 0;
+        let is_sample = self.untaught < CACHED_NAMES || position.is_multiple_of(SAMPLE_NAMES);
         if self.habit != Habit::Unknown || !is_sample {
             return;
         }
