@@ -100,7 +100,7 @@ proptest! {
     ) {
         let case = [CaseRule::Sensitive, CaseRule::Insensitive][usize::from(ignores_case)];
         let pack = Pack::open(pack(&texts)).unwrap();
-        let plan = Plan::of(&[pattern.clone()], SyntaxRule::Regex, case);
+        let plan = Plan::of(std::slice::from_ref(&pattern), SyntaxRule::Regex, case);
         let candidates = pack.candidates(&plan).unwrap();
         for (at, text) in texts.iter().enumerate() {
             if has_match(&pattern, case, text) == Some(true) {
