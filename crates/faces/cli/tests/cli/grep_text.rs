@@ -70,9 +70,20 @@ fn packs(site: &Site) -> Vec<PathBuf> {
     files
 }
 
+/// Returns the lines without the times that `--json` reports.
 fn sorted(ran: &Ran) -> Vec<String> {
     let lines = ran.stdout.split(|byte| *byte == b'\n');
-    let mut lines: Vec<String> = lines.map(|line| line.escape_ascii().to_string()).collect();
+    let without_times = |line: &[u8]| {
+        let mut line = line.escape_ascii().to_string();
+        if let Some((before, (_, after))) = line
+            .split_once(r#"\"elapsed\":{"#)
+            .and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            line = format!("{before}{after}");
+        }
+        line
+    };
+    let mut lines: Vec<String> = lines.map(without_times).collect();
     lines.sort_unstable();
     lines
 }
