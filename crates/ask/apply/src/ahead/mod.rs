@@ -79,10 +79,10 @@ impl Ahead {
 
 /// Fetches the files of a program, until all are, or the program has ended or `is_over` is set.
 fn fetch_for(process: i32, is_over: &Arc<AtomicBool>) {
-    let Some(process) = Process::of(process) else {
+    let Some((process, arguments)) = Process::started(process) else {
         return;
     };
-    let (Some(arguments), Some(directory)) = (process.arguments(), process.directory()) else {
+    let Some(directory) = process.directory() else {
         return;
     };
     let names = arguments::files(&arguments, &directory);

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use trawl_sys::CWD;
 use trawl_sys::directory::{Links, Purpose, open_path};
@@ -13,6 +14,10 @@ use trawl_sys::directory::{Links, Purpose, open_path};
 const ARGUMENTS_MAX_BYTES: u64 = 8 << 20;
 /// Maximum number of open files that are looked at.
 const OPEN_MAX: usize = 64;
+/// How often to look for the arguments of a process that was just started, and how long to wait
+/// before each further look: a second in all.
+const LOOKS_MAX: usize = 1000;
+const LOOK_WAIT: Duration = Duration::from_millis(1);
 
 /// A program, as long as its process runs it.
 #[derive(Debug)]
@@ -53,6 +58,31 @@ impl Process {
         Some(process)
     }
 
+    /// Returns the program that a process was started with, and its arguments; `None` if it has ended
+    /// or may not be looked at.
+    ///
+    /// posix_spawn(3) returns when the new process no longer uses our memory. For a moment it may
+    /// still look like this process, or have no arguments yet, so it is looked at again.
+    pub(crate) fn started(number: i32) -> Option<(Process, Vec<Vec<u8>>)> {
+        let ours = Process::of(std::process::id().cast_signed())?.arguments();
+        for _ in 0..LOOKS_MAX {
+            let process = Process::of(number)?;
+            let arguments = process.arguments().filter(|_| process.runs());
+            match arguments {
+                Some(arguments) if Some(&arguments) != ours.as_ref() => {
+                    return Some((process, arguments));
+                }
+                _ => std::thread::sleep(LOOK_WAIT),
+            }
+        }
+        None
+    }
+
+    /// Returns whether the process still runs the program.
+    fn runs(&self) -> bool {
+        fs::read_link(self.path("exe")).is_ok_and(|now| now == self.program)
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         let directory = self.directory.as_raw_fd();
         format!("/proc/self/fd/{directory}/{name}").into()
@@ -79,7 +109,7 @@ impl Process {
 
     /// Returns files that are open; `None` if the program has ended, or may not be looked at.
     pub(crate) fn open_files(&self) -> Option<Vec<OpenFile>> {
-        if fs::read_link(self.path("exe")).ok()? != self.program {
+        if !self.runs() {
             return None;
         }
         let links = fs::read_dir(self.path("fd")).ok()?.flatten();
@@ -98,6 +128,21 @@ mod tests {
     use super::*;
     use trawl_testkit::oracle::command;
 
+    /// posix_spawn(3) often returns before `/proc` shows the arguments of the new program.
+    #[test]
+    fn the_arguments_are_those_of_the_new_program() {
+        for number in 0..300 {
+            let seconds = format!("{}", 1000 + number);
+            let mut child = command("sleep").arg(&seconds).spawn().unwrap();
+            let started = Process::started(child.id().cast_signed());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let (process, arguments) = started.unwrap();
+            assert_eq!(arguments[1..], [seconds.into_bytes()]);
+            assert_ne!(process.program, std::env::current_exe().unwrap());
+        }
+    }
+
     #[test]
     fn a_program_is_seen_until_it_ends() {
         let dir = tempfile::tempdir().unwrap();
@@ -109,8 +154,7 @@ mod tests {
             .stdin(File::open(dir.join("file")).unwrap())
             .spawn()
             .unwrap();
-        let process = Process::of(child.id().cast_signed()).unwrap();
-        let arguments = process.arguments().unwrap();
+        let (process, arguments) = Process::started(child.id().cast_signed()).unwrap();
         assert_eq!(arguments[1..], [b"100".to_vec(), b"0".to_vec()]);
         assert_eq!(
             process.directory().unwrap(),
