@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-engines", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-find", "trawl-call", "trawl-session", "trawl-answers", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-web", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
-    Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-format", "trawl-grams", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
+    Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-format", "trawl-grams", "trawl-call", "trawl-sets", "trawl-walk"], may_use_in_tests: &[] },
     Rule { name: "trawl-capi", may_use: &["trawl-model", "trawl-fetch", "trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-sets", "trawl-remote", "trawl-fetch", "trawl-web"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },

@@ -1,18 +1,31 @@
 //! The regular files below directories, as names of a set. Symbolic links below a start are not
 //! followed, and devices, FIFOs and sockets are left out, as by `grep -r`.
+//!
+//! Directories are listed, and their files looked at, on several threads once there are some; the
+//! names come in path order in any case.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
+use std::num::NonZeroUsize;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use trawl_call::request::Cancel;
 use trawl_sets::member::Op;
 use trawl_sets::{Found, Names, Problem};
+use trawl_walk::{Output, Patience, Pool, Reader, Step, Worker};
 
 use crate::covered::Covered;
+
+/// Maximum number of bytes of names that wait to be taken before helper threads pause.
+const UNREAD_MAX_BYTES: usize = 4 << 20;
+/// Maximum number of threads.
+const THREADS_MAX: usize = 8;
+/// Number of waiting directories from which on helper threads are started.
+const WORTH_THREADS: usize = 8;
 
 /// Decides by its last component whether a file is a member, or a directory is entered.
 pub type Admits = Arc<dyn Fn(&[u8], Kind) -> bool + Send + Sync>;
@@ -21,7 +34,7 @@ pub type Admits = Arc<dyn Fn(&[u8], Kind) -> bool + Send + Sync>;
 pub type Skips = Arc<Covered>;
 
 /// Kind of an entry below a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A regular file.
     File,
@@ -33,13 +46,26 @@ pub enum Kind {
 /// in path order.
 pub struct Walk {
     starts: VecDeque<Vec<u8>>,
-    /// Entries to visit, the next one last.
-    waiting: Vec<(Vec<u8>, Kind)>,
-    /// A problem that is due.
-    problem: Option<Problem>,
+    lister: Lister,
+    /// What was listed and comes next.
+    listed: VecDeque<Result<Vec<u8>, Problem>>,
+    /// The directories below the current start.
+    // Dropped before the helpers, which it ends.
+    below: Option<Reader<Lister, Arc<Pool<Lister>>>>,
+    helpers: Helpers,
+}
+
+/// Lists directories.
+#[derive(Clone)]
+struct Lister {
     admits: Admits,
     skips: Option<Skips>,
+    cancel: Cancel,
 }
+
+/// The threads that list directories ahead.
+#[derive(Default)]
+struct Helpers(Vec<JoinHandle<()>>);
 
 impl Walk {
     /// Creates the walk. An empty start is the working directory, whose members have names without
@@ -47,64 +73,160 @@ impl Walk {
     pub fn new(starts: impl IntoIterator<Item = Vec<u8>>, admits: Admits) -> Walk {
         Walk {
             starts: starts.into_iter().collect(),
-            waiting: Vec::new(),
-            problem: None,
-            admits,
-            skips: None,
+            lister: Lister {
+                admits,
+                skips: None,
+                cancel: Cancel::default(),
+            },
+            listed: VecDeque::new(),
+            below: None,
+            helpers: Helpers::default(),
         }
     }
 
     /// Leaves out files that cannot match.
     #[must_use]
     pub fn skipping(mut self, skips: Option<Skips>) -> Walk {
-        self.skips = skips;
+        self.lister.skips = skips;
         self
     }
 
-    /// Puts the entries of a directory on the stack. What could be read before an error is kept.
-    fn enter(&mut self, directory: &[u8]) -> io::Result<()> {
+    fn begin(&mut self, start: Vec<u8>, cancel: &Cancel) -> Option<Found> {
+        let is_directory = start.is_empty() || Path::new(OsStr::from_bytes(&start)).is_dir();
+        if !is_directory {
+            // One that does not exist becomes a problem when it is opened.
+            return Some(Found::named(start));
+        }
+        let below = self.below.get_or_insert_with(|| {
+            self.lister.cancel = cancel.clone();
+            let pool = Arc::new(Pool::new(UNREAD_MAX_BYTES));
+            Reader::new(pool, self.lister.clone())
+        });
+        below.begin([start]);
+        None
+    }
+
+    /// Lists what comes next; false at the end of all starts that were begun.
+    fn list(&mut self) -> Result<bool, Problem> {
+        let Some(below) = &mut self.below else {
+            return Ok(false);
+        };
+        let pool = below.pool();
+        let (helpers, lister) = (&mut self.helpers, &self.lister);
+        let step = below.next(Patience::Sleeps, |waiting| {
+            if waiting >= WORTH_THREADS {
+                helpers.start(&pool, lister);
+            }
+        });
+        match step {
+            Ok(Step::Part(listed)) => self.listed.extend(listed),
+            Ok(Step::End | Step::Cancelled) => return Ok(false),
+            Ok(Step::Entered | Step::NotReady) => {}
+            Err(lost) => {
+                self.below = None;
+                return Err(Problem {
+                    name: Vec::new(),
+                    op: Op::Expand,
+                    source: io::Error::other(lost),
+                });
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Helpers {
+    /// Starts the threads, unless they run.
+    fn start(&mut self, pool: &Arc<Pool<Lister>>, lister: &Lister) {
+        if !self.0.is_empty() {
+            return;
+        }
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        for number in 1..processors.min(THREADS_MAX) {
+            let (pool, lister) = (Arc::clone(pool), lister.clone());
+            let thread = std::thread::Builder::new().name(format!("list-{number}"));
+            // A thread that cannot be started only makes the walk slower.
+            self.0.extend(thread.spawn(move || pool.help(lister)));
+        }
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        for helper in self.0.drain(..) {
+            let _ = helper.join();
+        }
+    }
+}
+
+impl Worker for Lister {
+    type Task = Vec<u8>;
+    /// Files between two directories, and problems.
+    type Part = Vec<Result<Vec<u8>, Problem>>;
+
+    fn run(&mut self, directory: Vec<u8>, output: &mut Output<Lister>) {
+        let mut found = Vec::new();
+        let mut part = Vec::new();
+        if let Err(source) = self.list(&directory, &mut found) {
+            part.push(Err(Problem {
+                name: directory.clone(),
+                op: Op::Expand,
+                source,
+            }));
+        }
+        found.sort_unstable();
+        for (name, kind) in found {
+            let path = join(&directory, &name);
+            match kind {
+                Kind::File => part.push(Ok(path)),
+                Kind::Directory => {
+                    if !part.is_empty() {
+                        output.put(std::mem::take(&mut part));
+                    }
+                    output.below(path);
+                }
+            }
+        }
+        if !part.is_empty() {
+            output.put(part);
+        }
+    }
+
+    fn bytes(part: &Self::Part) -> usize {
+        let length = |one: &Result<Vec<u8>, Problem>| one.as_ref().map_or(0, Vec::len);
+        part.iter().map(|one| size_of_val(one) + length(one)).sum()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+impl Lister {
+    /// Lists the files and directories of interest in a directory, also if an error ends the list.
+    fn list(&self, directory: &[u8], found: &mut Vec<(Vec<u8>, Kind)>) -> io::Result<()> {
         let place = match directory {
             b"" => b".",
             other => other,
         };
-        let mut found = Vec::new();
-        let read = std::fs::read_dir(Path::new(OsStr::from_bytes(place)));
-        let listed = read.and_then(|entries| {
-            for entry in entries {
-                let entry = entry?;
-                let kind = match entry.file_type()? {
-                    kind if kind.is_dir() => Kind::Directory,
-                    kind if kind.is_file() => Kind::File,
-                    _ => continue,
-                };
-                let name = entry.file_name().into_vec();
-                if !(self.admits)(&name, kind) {
-                    continue;
-                }
-                let is_skipped = |skips: &Skips| skips.skips(|| entry.metadata().ok());
-                if kind == Kind::File && self.skips.as_ref().is_some_and(is_skipped) {
-                    continue;
-                }
-                found.push((name, kind));
+        for entry in std::fs::read_dir(Path::new(OsStr::from_bytes(place)))? {
+            let entry = entry?;
+            let kind = match entry.file_type()? {
+                kind if kind.is_dir() => Kind::Directory,
+                kind if kind.is_file() => Kind::File,
+                _ => continue,
+            };
+            let name = entry.file_name().into_vec();
+            if !(self.admits)(&name, kind) {
+                continue;
             }
-            Ok(())
-        });
-        found.sort_by(|a, b| b.0.cmp(&a.0));
-        let joined = found
-            .into_iter()
-            .map(|(name, kind)| (join(directory, &name), kind));
-        self.waiting.extend(joined);
-        listed
-    }
-
-    fn begin(&mut self, start: Vec<u8>) -> Option<Found> {
-        let is_directory = start.is_empty() || Path::new(OsStr::from_bytes(&start)).is_dir();
-        if is_directory {
-            self.waiting.push((start, Kind::Directory));
-            return None;
+            let is_skipped = |skips: &Skips| skips.skips(|| entry.metadata().ok());
+            if kind == Kind::File && self.skips.as_ref().is_some_and(is_skipped) {
+                continue;
+            }
+            found.push((name, kind));
         }
-        // One that does not exist becomes a problem when it is opened.
-        Some(Found::named(start))
+        Ok(())
     }
 }
 
@@ -124,24 +246,17 @@ impl Names for Walk {
             if cancel.is_cancelled() {
                 return None;
             }
-            if let Some(problem) = self.problem.take() {
-                return Some(Err(problem));
+            if let Some(listed) = self.listed.pop_front() {
+                return Some(listed.map(Found::named));
             }
-            match self.waiting.pop() {
-                Some((name, Kind::File)) => return Some(Ok(Found::named(name))),
-                Some((name, Kind::Directory)) => {
-                    self.problem = self.enter(&name).err().map(|source| Problem {
-                        name,
-                        op: Op::Expand,
-                        source,
-                    });
-                }
-                None => {
-                    let start = self.starts.pop_front()?;
-                    if let Some(found) = self.begin(start) {
-                        return Some(Ok(found));
-                    }
-                }
+            match self.list() {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(problem) => return Some(Err(problem)),
+            }
+            let start = self.starts.pop_front()?;
+            if let Some(found) = self.begin(start, cancel) {
+                return Some(Ok(found));
             }
         }
     }
@@ -169,5 +284,68 @@ mod tests {
             names.push(found.unwrap().name[start.len() + 1..].to_vec());
         }
         assert_eq!(names, [&b"a"[..], b"b/c/x", b"b/d"]);
+    }
+
+    /// Lists a directory after the other, on one thread.
+    fn listed(directory: &Path, names: &mut Vec<std::path::PathBuf>) {
+        let entries = std::fs::read_dir(directory).unwrap();
+        let mut below: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        below.sort();
+        for path in below {
+            match path.is_dir() {
+                true => listed(&path, names),
+                false => names.push(path),
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_change_the_order_and_problems_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..300 {
+            let directory = folder
+                .path()
+                .join(format!("{}/{}", number % 17, number % 40));
+            std::fs::create_dir_all(&directory).unwrap();
+            std::fs::write(directory.join(format!("{number}")), "").unwrap();
+            std::fs::write(directory.with_extension("txt"), "").unwrap();
+        }
+        let mut expected = Vec::new();
+        listed(folder.path(), &mut expected);
+        let start = folder.path().as_os_str().as_bytes().to_vec();
+        let missing = [&start[..], b"/gone"].concat();
+        let starts = [start.clone(), missing.clone(), start];
+        let mut walk = Walk::new(starts, Arc::new(|_, _| true));
+        let mut names = Vec::new();
+        while let Some(found) = Names::next(&mut walk, &Cancel::default()) {
+            names.push(std::path::PathBuf::from(OsStr::from_bytes(
+                &found.unwrap().name,
+            )));
+        }
+        let missing = std::path::PathBuf::from(OsStr::from_bytes(&missing));
+        assert_eq!(names, [&expected[..], &[missing], &expected[..]].concat());
+
+        // Directories vanish while they wait to be listed.
+        let start = folder.path().as_os_str().as_bytes().to_vec();
+        let mut walk = Walk::new([start], Arc::new(|_, _| true));
+        let first = Names::next(&mut walk, &Cancel::default());
+        assert!(first.unwrap().is_ok());
+        std::fs::remove_dir_all(folder.path().join("9")).unwrap();
+        let mut seen = Vec::new();
+        let mut problems = Vec::new();
+        while let Some(found) = Names::next(&mut walk, &Cancel::default()) {
+            match found {
+                Ok(found) => seen.push(found.name),
+                Err(problem) => problems.push(problem.name),
+            }
+        }
+        let lost = folder.path().join("9");
+        let is_below = |name: &[u8]| Path::new(OsStr::from_bytes(name)).starts_with(&lost);
+        assert!(problems.iter().all(|name| is_below(name)), "{problems:?}");
+        let is_whole = seen.iter().any(|name| is_below(name));
+        assert!(is_whole || !problems.is_empty(), "lost without a word");
+        let others = seen.iter().filter(|name| !is_below(name)).count();
+        let expected = expected.iter().filter(|path| !path.starts_with(&lost));
+        assert_eq!(others + 1, expected.count());
     }
 }

@@ -275,6 +275,14 @@ impl<W: Worker, R: Deref<Target = Pool<W>>> Reader<W, R> {
         }
     }
 
+    /// Returns the pool.
+    pub fn pool(&self) -> R
+    where
+        R: Clone,
+    {
+        self.pool.clone()
+    }
+
     /// Adds tasks whose output comes next in the answer.
     pub fn begin(&mut self, tasks: impl IntoIterator<Item = W::Task>) {
         let mut output = Output::new();
