@@ -2,20 +2,19 @@
 //! what the patterns require is not among them.
 //!
 //! The index is asked after some files were met, so that a search of a few files does not open it.
-//! A pack that cannot be read excludes nothing. The kernel has let this process open every pack
+//! If a pack cannot be read, all its files are read. The kernel has let this process open every pack
 //! that is used, as it would let it read the files.
 
 use std::collections::HashSet;
 use std::fs::Metadata;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trawl_format::store::if_there;
 use trawl_format::{IndexDir, IndexError, guard_walk, layout};
-use trawl_grams::{CaseRule, DocId, Identity, Pack, Plan, Stamp, SyntaxRule};
+use trawl_grams::{CaseRule, DocId, Identity, Pack, Plan, SyntaxRule};
 
 use crate::options::{Case, Options, Print, Select, Syntax};
 
@@ -108,27 +107,14 @@ impl Covered {
             None => self.found.get_or_init(|| self.question.ask()),
         };
         !excluded.is_empty()
-            && look().is_some_and(|meta| meta.is_file() && excluded.contains(&identity(&meta)))
+            && look()
+                .is_some_and(|meta| meta.is_file() && excluded.contains(&Identity::of(&meta).id()))
     }
 }
 
-fn identity(meta: &Metadata) -> DocId {
-    let stamp = |secs, nanos: i64| Stamp {
-        secs,
-        nanos: nanos as u32,
-    };
-    let identity = Identity {
-        dev: meta.dev(),
-        ino: meta.ino(),
-        size_bytes: meta.size(),
-        mtime: stamp(meta.mtime(), meta.mtime_nsec()),
-        ctime: stamp(meta.ctime(), meta.ctime_nsec()),
-    };
-    identity.id()
-}
-
 impl Question {
-    /// Returns the files that cannot match. What cannot be read excludes nothing.
+    /// Returns the files that cannot match. If a pack cannot be read, none of its files are among
+    /// them.
     fn ask(&self) -> Excluded {
         let mut excluded = Excluded::default();
         for index in &self.indexes {
@@ -158,7 +144,7 @@ impl Question {
                     if !name.ends_with(layout::GRAMS_ENDING) {
                         continue;
                     }
-                    // One that was replaced meanwhile excludes nothing.
+                    // If the pack was replaced meanwhile, its files are read.
                     if let Some(file) = if_there(dir.open_file(&name))?
                         && let Err(error) = self.exclude(file, excluded)
                     {

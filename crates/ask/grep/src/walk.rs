@@ -47,7 +47,7 @@ pub enum Kind {
 pub struct Walk {
     starts: VecDeque<Vec<u8>>,
     lister: Lister,
-    /// What was listed and comes next.
+    /// Listed files and problems that have not been returned yet, the next one first.
     listed: VecDeque<Result<Vec<u8>, Problem>>,
     /// The directories below the current start.
     // Dropped before the helpers, which it ends.

@@ -24,7 +24,7 @@ pub enum StackableError {
         /// The cause.
         #[source]
         source: io::Error,
-        /// Advice; empty if there is none.
+        /// A sentence with the remedy; empty if there is no remedy.
         advice: &'static str,
     },
     /// The kernel's requests cannot be answered.

@@ -4,6 +4,9 @@
 //! that ignores case needs the same keys as one that does not. No key spans the end of a line (a
 //! newline or a zero byte, class 0), because no match does.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bits of a class.
@@ -132,6 +135,21 @@ pub struct DocId {
 }
 
 impl Identity {
+    /// Returns the identity of the file with these attributes.
+    pub fn of(attributes: &Metadata) -> Identity {
+        let stamp = |secs, nanos: i64| Stamp {
+            secs,
+            nanos: nanos as u32,
+        };
+        Identity {
+            dev: attributes.dev(),
+            ino: attributes.ino(),
+            size_bytes: attributes.size(),
+            mtime: stamp(attributes.mtime(), attributes.mtime_nsec()),
+            ctime: stamp(attributes.ctime(), attributes.ctime_nsec()),
+        }
+    }
+
     /// Returns the hashes.
     pub fn id(&self) -> DocId {
         let mut bytes = [0u8; 48];

@@ -78,7 +78,7 @@ impl Plan {
         })
     }
 
-    /// Returns whether the plan excludes nothing.
+    /// Returns whether every document can match.
     pub fn is_anything(&self) -> bool {
         self.0 == Need::Anything
     }
@@ -96,7 +96,7 @@ fn anywhere() -> Strings {
     Strings::from([Classes::new()])
 }
 
-/// What is known of the matches of an expression.
+/// Facts about all matches of an expression.
 enum Info {
     /// They are exactly these strings.
     Exact(Strings),

@@ -25,7 +25,7 @@ const LEAST_FILES: usize = 8;
 /// What the kernel reads of a file at once when a program begins to read it.
 const PART_BYTES: u64 = 128 << 10;
 
-/// What is known of the commands.
+/// Whether the commands read their files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Habit {
     /// None was seen to read.

@@ -1,8 +1,8 @@
 //! Packs of n-grams of a source's files ([`trawl_grams`]), for `trawl grep`.
 //!
-//! An update walks the source as a scan does and reads the files that no pack covers as they are
-//! now. What is covered and unchanged is not read. Documents that are no longer there, or no longer
-//! behind the same guard, leave their packs. Invariant: a document is added only if its content
+//! An update walks the source as a scan does. It reads only files that are new or changed since they
+//! were packed. Files that are gone, or that now have another guard, are removed from their packs.
+//! Invariant: a document is added only if its content
 //! cannot have changed since without another identity (`docs/internals/text-index.md`).
 
 mod known;

@@ -8,12 +8,11 @@
 //! - its ctime is older than the clock's granularity, so that a later change has another one.
 
 use std::ffi::CString;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
-use trawl_grams::{Identity, Keys, Stamp};
+use trawl_grams::{Identity, Keys};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
 use trawl_sys::file::{keep_access_time, open_for_reading};
@@ -101,16 +100,6 @@ fn is_text(head: &[u8]) -> bool {
 }
 
 fn identity(file: &File) -> Option<Identity> {
-    let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let stamp = |secs, nanos: i64| Stamp {
-        secs,
-        nanos: nanos as u32,
-    };
-    Some(Identity {
-        dev: meta.dev(),
-        ino: meta.ino(),
-        size_bytes: meta.size(),
-        mtime: stamp(meta.mtime(), meta.mtime_nsec()),
-        ctime: stamp(meta.ctime(), meta.ctime_nsec()),
-    })
+    let attributes = file.metadata().ok().filter(Metadata::is_file)?;
+    Some(Identity::of(&attributes))
 }
