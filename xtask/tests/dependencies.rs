@@ -27,7 +27,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-sys", may_use: &["trawl-model"], may_use_in_tests: &[] },
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-names", may_use: &[], may_use_in_tests: &[] },
-    Rule { name: "trawl-grams", may_use: &[], may_use_in_tests: &[] },
+    Rule { name: "trawl-grams", may_use: &["trawl-names"], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-changes", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-format", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },

@@ -171,7 +171,7 @@ impl Question {
         let pack = Pack::open(file)?;
         let candidates = pack.candidates(&self.plan)?;
         let docs = pack.docs().iter().zip(0..);
-        let others = docs.filter(|(_, number)| !candidates.has(*number));
+        let others = docs.filter(|(_, number)| !candidates.contains(*number));
         excluded.extend(others.map(|(id, _)| *id));
         Ok(())
     }

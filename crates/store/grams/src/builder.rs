@@ -1,11 +1,13 @@
 //! Writes a pack: documents, and for each key the documents that have it.
 
+use trawl_names::ReadAt;
+use trawl_names::lists::{self, BitWriter};
+use trawl_names::varint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::GramsError;
-use crate::gaps;
 use crate::keys::DocId;
-use crate::pack::{HEAD_BYTES, MAGIC, Pack, ReadAt, VERSION};
+use crate::pack::{HEAD_BYTES, MAGIC, Pack, VERSION};
 
 /// Maximum number of documents of a pack.
 pub const DOCS_MAX: u32 = 1 << DOC_BITS;
@@ -138,30 +140,24 @@ struct Page {
     first: Option<u32>,
     last: u32,
     bytes: Vec<u8>,
+    /// Buffers.
+    list: Vec<u32>,
+    bits: BitWriter,
 }
 
 impl Page {
-    /// Adds the list of a key: of the documents that have it, or of the others if these are fewer.
+    /// Adds the list of the documents that have a key.
     fn put(&mut self, same: &[u32], all: u32) {
         let Some(key) = same.first().map(|pair| pair >> DOC_BITS) else {
             return;
         };
         let first = *self.first.get_or_insert(key);
-        varint(key - self.last.max(first), &mut self.bytes);
+        varint::push(&mut self.bytes, key - self.last.max(first));
         self.last = key;
-        let count = same.len() as u32;
-        varint(count, &mut self.bytes);
-        let has = same.iter().map(|pair| pair & (DOCS_MAX - 1));
-        let mut list = Vec::new();
-        if count > all / 2 {
-            let mut has = has.peekable();
-            let lacks = (0..all).filter(|doc| has.next_if_eq(doc).is_none());
-            gaps::write(lacks, (all - count, all), &mut list);
-        } else {
-            gaps::write(has, (count, all), &mut list);
-        }
-        varint(list.len() as u32, &mut self.bytes);
-        self.bytes.extend(list);
+        self.list.clear();
+        let docs = same.iter().map(|pair| pair & (DOCS_MAX - 1));
+        self.list.extend(docs);
+        lists::push_list(&self.list, all, &mut self.bits, &mut self.bytes);
     }
 
     fn end(self, pages: &mut Vec<u8>, lists: &mut Vec<u8>) {
@@ -173,13 +169,4 @@ impl Page {
         pages.extend(xxh3_64(&self.bytes).to_le_bytes());
         lists.extend(self.bytes);
     }
-}
-
-/// Appends seven bits per byte, the lowest first.
-fn varint(mut number: u32, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }

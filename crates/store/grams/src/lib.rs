@@ -15,7 +15,6 @@
 
 mod builder;
 mod error;
-mod gaps;
 mod keys;
 mod pack;
 mod plan;
@@ -24,5 +23,5 @@ mod read;
 pub use builder::{Builder, DOCS_MAX};
 pub use error::GramsError;
 pub use keys::{DocId, Identity, Keys, Stamp};
-pub use pack::{Bits, Pack, ReadAt, sealed};
+pub use pack::{Pack, sealed};
 pub use plan::{CaseRule, Plan, SyntaxRule};

@@ -1,14 +1,12 @@
 //! Reads a pack: its documents at once, its lists as they are needed.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-
+use trawl_names::ReadAt;
+use trawl_names::lists::{List, Set};
+use trawl_names::varint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::builder::DOCS_MAX;
 use crate::error::GramsError;
-use crate::gaps;
 use crate::keys::{DocId, KEYS};
 use crate::plan::{Need, Plan};
 use crate::read::Cursor;
@@ -20,96 +18,6 @@ pub(crate) const PAGE_ENTRY_BYTES: usize = 16;
 /// Maximum length of a page in bytes: a page ends with the list that fills it, and a list has at
 /// most a few bits for each document.
 const PAGE_BYTES_MAX: u32 = 1 << 20;
-
-/// The bytes of a pack.
-pub trait ReadAt {
-    /// Fills `buffer` from `offset` on.
-    ///
-    /// # Errors
-    /// If there are fewer bytes, or they cannot be read.
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
-}
-
-impl ReadAt for File {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        self.read_exact_at(buffer, offset)
-    }
-}
-
-impl ReadAt for Vec<u8> {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let end = io::ErrorKind::UnexpectedEof;
-        let start = usize::try_from(offset).map_err(|_| end)?;
-        let rest = self.get(start..).ok_or(end)?;
-        let from = rest.get(..buffer.len()).ok_or(end)?;
-        buffer.copy_from_slice(from);
-        Ok(())
-    }
-}
-
-/// A set of documents of a pack.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bits {
-    words: Vec<u64>,
-    all: u32,
-}
-
-impl Bits {
-    fn none(all: u32) -> Bits {
-        let words = vec![0; all.div_ceil(64) as usize];
-        Bits { words, all }
-    }
-
-    fn all(all: u32) -> Bits {
-        let mut bits = Bits::none(all);
-        (0..all).for_each(|doc| bits.set(doc));
-        bits
-    }
-
-    fn set(&mut self, doc: u32) {
-        self.words[doc as usize / 64] |= 1 << (doc % 64);
-    }
-
-    fn flip(&mut self) {
-        let mut others = Bits::none(self.all);
-        for doc in (0..self.all).filter(|doc| !self.has(*doc)) {
-            others.set(doc);
-        }
-        *self = others;
-    }
-
-    fn and(&mut self, other: &Bits) {
-        let pairs = self.words.iter_mut().zip(&other.words);
-        pairs.for_each(|(own, other)| *own &= other);
-    }
-
-    fn or(&mut self, other: &Bits) {
-        let pairs = self.words.iter_mut().zip(&other.words);
-        pairs.for_each(|(own, other)| *own |= other);
-    }
-
-    /// Returns whether a document is in the set.
-    pub fn has(&self, doc: u32) -> bool {
-        let word = self.words.get(doc as usize / 64);
-        word.is_some_and(|word| word >> (doc % 64) & 1 == 1)
-    }
-
-    /// Calls `visit` with each document in the set, ascending.
-    fn each(&self, mut visit: impl FnMut(u32)) {
-        for (at, word) in self.words.iter().enumerate() {
-            let mut rest = *word;
-            while rest != 0 {
-                visit(at as u32 * 64 + rest.trailing_zeros());
-                rest &= rest - 1;
-            }
-        }
-    }
-
-    /// Returns the number of documents in the set.
-    pub fn count(&self) -> u32 {
-        self.words.iter().map(|word| word.count_ones()).sum()
-    }
-}
 
 /// Where a page of lists lies.
 #[derive(Debug)]
@@ -126,12 +34,6 @@ pub struct Pack<R> {
     source: R,
     docs: Vec<DocId>,
     pages: Vec<PageAt>,
-}
-
-/// A list as it is stored.
-struct Listed {
-    count: u32,
-    bytes: Vec<u8>,
 }
 
 const CUT: GramsError = GramsError::Damaged("it ends too early");
@@ -192,19 +94,19 @@ impl<R: ReadAt> Pack<R> {
     ///
     /// # Errors
     /// If a list cannot be read.
-    pub fn candidates(&self, plan: &Plan) -> Result<Bits, GramsError> {
+    pub fn candidates(&self, plan: &Plan) -> Result<Set, GramsError> {
         self.evaluate(plan.need())
     }
 
-    fn evaluate(&self, need: &Need) -> Result<Bits, GramsError> {
+    fn evaluate(&self, need: &Need) -> Result<Set, GramsError> {
         match need {
-            Need::Anything => Ok(Bits::all(self.all())),
-            Need::Nothing => Ok(Bits::none(self.all())),
+            Need::Anything => Ok(Set::all(self.all())),
+            Need::Nothing => Ok(Set::none(self.all())),
             Need::Keys(keys) => self.with_all(keys),
             Need::And(parts) => {
-                let mut both = Bits::all(self.all());
+                let mut both = Set::all(self.all());
                 for part in parts {
-                    both.and(&self.evaluate(part)?);
+                    both.keep_common(&self.evaluate(part)?);
                     if both.count() == 0 {
                         break;
                     }
@@ -212,9 +114,9 @@ impl<R: ReadAt> Pack<R> {
                 Ok(both)
             }
             Need::Or(parts) => {
-                let mut any = Bits::none(self.all());
+                let mut any = Set::none(self.all());
                 for part in parts {
-                    any.or(&self.evaluate(part)?);
+                    any.add_all(&self.evaluate(part)?);
                 }
                 Ok(any)
             }
@@ -223,18 +125,25 @@ impl<R: ReadAt> Pack<R> {
 
     /// Returns the documents that have all of these keys: rare keys first, and no others once
     /// nothing is left.
-    fn with_all(&self, keys: &[u32]) -> Result<Bits, GramsError> {
-        let mut lists = Vec::with_capacity(keys.len());
+    fn with_all(&self, keys: &[u32]) -> Result<Set, GramsError> {
+        let mut pages = Vec::with_capacity(keys.len());
         for key in keys {
-            match self.find(*key)? {
-                Some(list) => lists.push(list),
-                None => return Ok(Bits::none(self.all())),
+            match self.page_of(*key) {
+                Some(page) => pages.push((*key, page, self.page(page)?)),
+                None => return Ok(Set::none(self.all())),
             }
         }
-        lists.sort_by_key(|list| list.count);
-        let mut both = Bits::all(self.all());
+        let mut lists = Vec::with_capacity(keys.len());
+        for (key, page, bytes) in &pages {
+            match self.find(*key, page, bytes)? {
+                Some(list) => lists.push(list),
+                None => return Ok(Set::none(self.all())),
+            }
+        }
+        lists.sort_by_key(List::count);
+        let mut both = Set::all(self.all());
         for list in &lists {
-            both.and(&self.decode(list)?);
+            both.keep_common(&self.decode(list)?);
             if both.count() == 0 {
                 break;
             }
@@ -242,38 +151,30 @@ impl<R: ReadAt> Pack<R> {
         Ok(both)
     }
 
-    fn decode(&self, list: &Listed) -> Result<Bits, GramsError> {
-        let all = self.all();
-        let mut bits = Bits::none(all);
-        let is_others = list.count > all / 2;
-        let count = match is_others {
-            true => all - list.count,
-            false => list.count,
-        };
-        let read = gaps::read(&list.bytes, (count, all), |doc| bits.set(doc));
-        read.ok_or(GramsError::Damaged("a list is not as long as it says"))?;
-        if is_others {
-            bits.flip();
-        }
-        Ok(bits)
+    fn decode(&self, list: &List<'_>) -> Result<Set, GramsError> {
+        let read = list.read(self.all());
+        read.ok_or(GramsError::Damaged("a list is not as long as it says"))
     }
 
-    /// Returns the list of a key; `None` if no document has it.
-    fn find(&self, key: u32) -> Result<Option<Listed>, GramsError> {
+    /// Returns the page that the list of a key is in, if there is one.
+    fn page_of(&self, key: u32) -> Option<&PageAt> {
         let behind = self.pages.partition_point(|page| page.first <= key);
-        let Some(page) = behind.checked_sub(1).and_then(|at| self.pages.get(at)) else {
-            return Ok(None);
-        };
-        let bytes = self.page(page)?;
+        self.pages.get(behind.checked_sub(1)?)
+    }
+
+    /// Returns the list of a key in its page; `None` if no document has it.
+    fn find<'b>(
+        &self,
+        key: u32,
+        page: &PageAt,
+        bytes: &'b [u8],
+    ) -> Result<Option<List<'b>>, GramsError> {
         let mut found = None;
-        self.lists(page, &bytes, |of, list| {
+        self.lists(page, bytes, |of, list| {
             if of == key {
-                found = Some(Listed {
-                    count: list.0,
-                    bytes: list.1.to_vec(),
-                });
+                found = Some(list);
             }
-            of < key
+            Ok(of < key)
         })?;
         Ok(found)
     }
@@ -288,26 +189,22 @@ impl<R: ReadAt> Pack<R> {
         }
     }
 
-    /// Calls `visit` with each key of a page, and with the count and the bytes of its list, until
-    /// it returns false.
-    fn lists(
+    /// Calls `visit` with each key of a page and its list, until it returns false or an error.
+    fn lists<'b>(
         &self,
         page: &PageAt,
-        bytes: &[u8],
-        mut visit: impl FnMut(u32, (u32, &[u8])) -> bool,
+        mut bytes: &'b [u8],
+        mut visit: impl FnMut(u32, List<'b>) -> Result<bool, GramsError>,
     ) -> Result<(), GramsError> {
-        let mut cursor = Cursor(bytes);
         let mut key = page.first;
-        while !cursor.0.is_empty() {
-            let ahead = cursor.varint().ok_or(CUT)?;
-            let count = cursor.varint().ok_or(CUT)?;
-            let length = cursor.varint().ok_or(CUT)?;
-            let list = cursor.take(length as usize).ok_or(CUT)?;
+        while !bytes.is_empty() {
+            let ahead = varint::take(&mut bytes).ok_or(CUT)?;
+            let list = List::take(&mut bytes).ok_or(CUT)?;
             key = key.saturating_add(ahead);
-            if key >= KEYS || count == 0 || count > self.all() {
-                return Err(GramsError::Damaged("a list has an impossible key or count"));
+            if key >= KEYS {
+                return Err(GramsError::Damaged("a list has an impossible key"));
             }
-            if !visit(key, (count, list)) {
+            if !visit(key, list)? {
                 break;
             }
         }
@@ -318,16 +215,10 @@ impl<R: ReadAt> Pack<R> {
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<(), GramsError> {
         for page in &self.pages {
             let bytes = self.page(page)?;
-            let mut lists = Vec::new();
-            self.lists(page, &bytes, |key, (count, bytes)| {
-                let bytes = bytes.to_vec();
-                lists.push((key, Listed { count, bytes }));
-                true
+            self.lists(page, &bytes, |key, list| {
+                self.decode(&list)?.iter().for_each(|doc| visit(key, doc));
+                Ok(true)
             })?;
-            for (key, list) in lists {
-                let bits = self.decode(&list)?;
-                bits.each(|doc| visit(key, doc));
-            }
         }
         Ok(())
     }

@@ -19,16 +19,4 @@ impl<'b> Cursor<'b> {
         let bytes = self.take(8)?.try_into().ok()?;
         Some(u64::from_le_bytes(bytes))
     }
-
-    pub(crate) fn varint(&mut self) -> Option<u32> {
-        let mut number = 0u64;
-        for at in 0..5 {
-            let byte = self.take(1)?[0];
-            number |= u64::from(byte & 0x7f) << (7 * at);
-            if byte & 0x80 == 0 {
-                return u32::try_from(number).ok();
-            }
-        }
-        None
-    }
 }

@@ -104,7 +104,7 @@ proptest! {
         let candidates = pack.candidates(&plan).unwrap();
         for (at, text) in texts.iter().enumerate() {
             if has_match(&pattern, case, text) == Some(true) {
-                prop_assert!(candidates.has(at as u32), "{pattern} in {}", text.escape_ascii());
+                prop_assert!(candidates.contains(at as u32), "{pattern} in {}", text.escape_ascii());
             }
         }
     }
@@ -118,7 +118,7 @@ proptest! {
                 let end = start + usize::from(cut.1) % (line.len() - start + 1);
                 let Ok(part) = std::str::from_utf8(&line[start..end]) else { continue };
                 let plan = Plan::of(&[part.into()], SyntaxRule::Fixed, CaseRule::Sensitive);
-                prop_assert!(pack.candidates(&plan).unwrap().has(at as u32), "{part:?}");
+                prop_assert!(pack.candidates(&plan).unwrap().contains(at as u32), "{part:?}");
             }
         }
     }
@@ -199,7 +199,9 @@ fn what_cannot_match_is_excluded() {
     let found = |pattern: &str| {
         let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
         let bits = pack.candidates(&plan).unwrap();
-        (0..4).filter(|doc| bits.has(*doc)).collect::<Vec<u32>>()
+        (0..4)
+            .filter(|doc| bits.contains(*doc))
+            .collect::<Vec<u32>>()
     };
     // Letters of either case have the same class.
     assert_eq!(found("needle"), [0, 2]);

@@ -4,7 +4,7 @@
 
 /// Appends bits to a buffer.
 #[derive(Debug, Default)]
-pub(crate) struct BitWriter {
+pub struct BitWriter {
     bytes: Vec<u8>,
     word: u64,
     used: u32,
@@ -49,33 +49,63 @@ impl BitWriter {
 /// Reads bits from a buffer.
 #[derive(Debug)]
 pub(crate) struct BitReader<'b> {
-    bytes: &'b [u8],
-    at: usize,
+    /// Bytes that are not in `word` yet.
+    rest: &'b [u8],
+    word: u64,
+    /// Number of bits in `word`.
+    held: u32,
 }
 
 impl<'b> BitReader<'b> {
     pub(crate) fn new(bytes: &'b [u8]) -> BitReader<'b> {
-        BitReader { bytes, at: 0 }
+        BitReader {
+            rest: bytes,
+            word: 0,
+            held: 0,
+        }
     }
 
-    fn take_bit(&mut self) -> Option<u32> {
-        let byte = *self.bytes.get(self.at / 8)?;
-        let bit = byte >> (self.at % 8) & 1;
-        self.at += 1;
-        Some(u32::from(bit))
+    /// Holds at least 57 bits, or all that are left.
+    fn refill(&mut self) {
+        while self.held <= 56
+            && let Some((byte, rest)) = self.rest.split_first()
+        {
+            self.word |= u64::from(*byte) << self.held;
+            self.held += 8;
+            self.rest = rest;
+        }
     }
 
-    /// Reads a number; `None` at the end of the bits or if it exceeds 32 bits.
+    /// Removes bits that are held; fewer than 64.
+    fn skip(&mut self, bits: u32) {
+        self.word >>= bits;
+        self.held -= bits;
+    }
+
+    /// Reads a number; `None` at the end of the bits or if it exceeds 32 bits. `rice` is at most 32.
     pub(crate) fn take_rice(&mut self, rice: u32) -> Option<u32> {
         let mut quotient = 0u64;
-        while self.take_bit()? == 1 {
-            quotient += 1;
+        loop {
+            self.refill();
+            let ones = self.word.trailing_ones().min(self.held);
+            quotient += u64::from(ones);
+            if ones < self.held {
+                self.skip(ones);
+                self.skip(1);
+                break;
+            }
+            if self.rest.is_empty() {
+                return None;
+            }
+            (self.word, self.held) = (0, 0);
         }
-        let mut rest = 0;
-        for bit in 0..rice {
-            rest |= self.take_bit()? << bit;
+        self.refill();
+        if self.held < rice {
+            return None;
         }
-        u32::try_from(quotient << rice | u64::from(rest)).ok()
+        let low = self.word & ((1 << rice) - 1);
+        self.skip(rice);
+        u32::try_from(quotient.checked_mul(1 << rice)? | low).ok()
     }
 }
 

@@ -23,6 +23,7 @@ mod dirs;
 mod error;
 mod fold;
 mod layout;
+pub mod lists;
 mod name_block;
 mod pack;
 mod pattern;
@@ -36,7 +37,7 @@ mod symbols;
 mod trail;
 mod train;
 mod trigrams;
-mod varint;
+pub mod varint;
 mod writer;
 
 #[doc(hidden)]

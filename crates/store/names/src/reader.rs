@@ -11,13 +11,14 @@ use crate::codec;
 use crate::dirs::{DirBlock, DirCursor};
 use crate::error::{NamesError, Part, Result};
 use crate::layout::{BLOCK_ROWS, Block, FOOTER_BYTES, Footer, Layout, PlacedPage};
+use crate::lists::Set;
 use crate::name_block::{CodedBlock, NameBlock};
 use crate::pattern::{Needles, Pattern};
 use crate::read_at::ReadAt;
 use crate::search::{Search, WantedResults};
 use crate::select::{self, KnownDirs};
 use crate::symbols::Symbols;
-use crate::trigrams::{self, BlockSet};
+use crate::trigrams;
 use crate::writer::RowKind;
 
 /// Ranges of rows of a segment's entries table: sorted, disjoint and not empty.
@@ -387,16 +388,11 @@ impl<R: ReadAt> Names<R> {
     }
 
     /// Returns the blocks that contain a key.
-    pub(crate) fn blocks_with(
-        &self,
-        lists: Lists,
-        key: u32,
-        buffers: &mut Buffers,
-    ) -> Result<BlockSet> {
+    pub(crate) fn blocks_with(&self, lists: Lists, key: u32, buffers: &mut Buffers) -> Result<Set> {
         let (pages, of) = self.lists(lists);
         let after = pages.partition_point(|placed| placed.page.first_key <= key);
         let Some(at) = after.checked_sub(1) else {
-            return Ok(BlockSet::none(of));
+            return Ok(Set::none(of));
         };
         let part = self.read_page(lists, at, buffers)?;
         let first = pages.get(at).map_or(0, |placed| placed.page.first_key);

@@ -17,10 +17,11 @@ use crate::dirs::{DirBlock, DirWalk};
 use crate::error::Result;
 use crate::fold;
 use crate::layout::BLOCK_ROWS;
+use crate::lists::Set;
 use crate::pattern::{Anchor, Case, Literal, Needles, Subject};
 use crate::read_at::ReadAt;
 use crate::reader::{Buffers, Lists, Names, RowRanges};
-use crate::trigrams::{AsciiOnly, BlockSet, lookup_keys};
+use crate::trigrams::{AsciiOnly, lookup_keys};
 
 /// Returns the ranges within `rows` that can meet the needles.
 pub(crate) fn select<R: ReadAt>(
@@ -263,13 +264,13 @@ impl<R: ReadAt> Selector<'_, R> {
     }
 
     /// Returns the blocks that can contain a text.
-    fn blocks(&mut self, lists: Lists, text: &[u8]) -> Result<BlockSet> {
+    fn blocks(&mut self, lists: Lists, text: &[u8]) -> Result<Set> {
         let layout = self.names.layout();
         let count = match lists {
             Lists::Names => layout.names.len(),
             Lists::Dirs => layout.dir_blocks.len(),
         };
-        let mut blocks = BlockSet::all(count as u32);
+        let mut blocks = Set::all(count as u32);
         let ascii_only = match self.case {
             Case::Folded => AsciiOnly::Yes,
             Case::Sensitive => AsciiOnly::No,
@@ -347,11 +348,7 @@ struct DirSearch<'b> {
 }
 
 impl DirSearch<'_> {
-    fn run<R: ReadAt>(
-        mut self,
-        selector: &mut Selector<'_, R>,
-        blocks: &BlockSet,
-    ) -> Result<RowRanges> {
+    fn run<R: ReadAt>(mut self, selector: &mut Selector<'_, R>, blocks: &Set) -> Result<RowRanges> {
         let (names, rows) = (selector.names, selector.rows.clone());
         let all = &names.layout().dir_blocks;
         let after = all.partition_point(|dir| u64::from(dir.first_row) <= rows.start);

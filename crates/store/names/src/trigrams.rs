@@ -11,8 +11,9 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::bits::{BitReader, BitWriter};
+use crate::bits::BitWriter;
 use crate::fold;
+use crate::lists::{List, Set, push_list};
 use crate::varint;
 
 /// Bits in a class.
@@ -243,147 +244,21 @@ impl Pages<'_> {
     }
 }
 
-/// Returns the number of low bits in the Rice code of a gap.
-fn rice_bits(members: u32, of: u32) -> u32 {
-    let gap = u64::from(of - members) * 45 / (u64::from(members) * 64).max(1);
-    (gap + 1).ilog2()
-}
-
-/// Appends the list of the blocks in `list`, out of `of` blocks.
-fn push_list(list: &[u32], of: u32, bits: &mut BitWriter, page: &mut Vec<u8>) {
-    let count = list.len() as u32;
-    varint::push(page, count);
-    if let [only] = list {
-        return varint::push(page, *only);
-    }
-    let absent: Vec<u32>;
-    let mut members = list;
-    if count > of / 2 {
-        let mut rest = list.iter().copied().peekable();
-        absent = (0..of)
-            .filter(|block| rest.next_if_eq(block).is_none())
-            .collect();
-        members = &absent;
-    }
-    bits.clear();
-    let rice = rice_bits(members.len() as u32, of);
-    let mut next = 0;
-    for block in members {
-        bits.push_rice(block - next, rice);
-        next = block + 1;
-    }
-    let bytes = bits.finish();
-    varint::push(page, bytes.len() as u32);
-    page.extend_from_slice(bytes);
-}
-
-/// A set of blocks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BlockSet {
-    words: Vec<u64>,
-    of: u32,
-}
-
-impl BlockSet {
-    pub(crate) fn none(of: u32) -> BlockSet {
-        let words = vec![0; of.div_ceil(64) as usize];
-        BlockSet { words, of }
-    }
-
-    pub(crate) fn all(of: u32) -> BlockSet {
-        let mut set = BlockSet::none(of);
-        (0..of).for_each(|block| set.insert(block));
-        set
-    }
-
-    fn insert(&mut self, block: u32) {
-        if let Some(word) = self.words.get_mut(block as usize / 64) {
-            *word |= 1 << (block % 64);
-        }
-    }
-
-    fn remove(&mut self, block: u32) {
-        if let Some(word) = self.words.get_mut(block as usize / 64) {
-            *word &= !(1 << (block % 64));
-        }
-    }
-
-    pub(crate) fn contains(&self, block: u32) -> bool {
-        let word = self.words.get(block as usize / 64);
-        word.is_some_and(|word| word >> (block % 64) & 1 == 1)
-    }
-
-    pub(crate) fn count(&self) -> u32 {
-        self.words.iter().map(|word| word.count_ones()).sum()
-    }
-
-    pub(crate) fn keep_common(&mut self, other: &BlockSet) {
-        for (word, other) in self.words.iter_mut().zip(&other.words) {
-            *word &= other;
-        }
-    }
-
-    /// The blocks, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..self.of).filter(|block| self.contains(*block))
-    }
-}
-
 /// Finds a key's blocks in its page; `None` if the page is invalid.
-pub(crate) fn find_list(page: &[u8], first_key: u32, key: u32, of: u32) -> Option<BlockSet> {
+pub(crate) fn find_list(page: &[u8], first_key: u32, key: u32, of: u32) -> Option<Set> {
     let mut rest = page;
     let mut at = first_key;
     while !rest.is_empty() {
         at = at.checked_add(varint::take(&mut rest)?)?;
-        let count = varint::take(&mut rest)?;
-        if count == 1 {
-            let only = varint::take(&mut rest)?;
-            if at == key {
-                let mut set = BlockSet::none(of);
-                set.insert(only);
-                return (only < of).then_some(set);
-            }
-            continue;
-        }
-        let len = varint::take(&mut rest)? as usize;
-        let (bits, after) = rest.split_at_checked(len)?;
-        rest = after;
+        let list = List::take(&mut rest)?;
         if at == key {
-            return read_list(bits, count, of);
+            return list.read(of);
         }
         if at > key {
             break;
         }
     }
-    Some(BlockSet::none(of))
-}
-
-fn read_list(bits: &[u8], count: u32, of: u32) -> Option<BlockSet> {
-    if count == 0 || count > of {
-        return None;
-    }
-    let is_absent = count > of / 2;
-    let members = if is_absent { of - count } else { count };
-    let mut set = if is_absent {
-        BlockSet::all(of)
-    } else {
-        BlockSet::none(of)
-    };
-    let rice = rice_bits(members, of);
-    let mut bits = BitReader::new(bits);
-    let mut next = 0u32;
-    for _ in 0..members {
-        let block = next.checked_add(bits.take_rice(rice)?)?;
-        if block >= of {
-            return None;
-        }
-        match is_absent {
-            true => set.remove(block),
-            false => set.insert(block),
-        }
-        next = block + 1;
-    }
-    Some(set)
+    Some(Set::none(of))
 }
 
 /// Returns the keys to look up for a text with separators that must be
@@ -417,9 +292,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lookup(bytes: &[u8], pages: &[Page], key: u32, of: u32) -> BlockSet {
+    fn lookup(bytes: &[u8], pages: &[Page], key: u32, of: u32) -> Set {
         let mut start = 0;
-        let mut found = BlockSet::none(of);
+        let mut found = Set::none(of);
         for (at, page) in pages.iter().enumerate() {
             let end = start + page.len as usize;
             let is_last = pages.get(at + 1).is_none_or(|next| next.first_key > key);

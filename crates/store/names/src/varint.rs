@@ -1,7 +1,7 @@
 //! Variable-length numbers: seven bits a byte, lowest first.
 
 /// Appends a number.
-pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
+pub fn push(out: &mut Vec<u8>, mut value: u32) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -12,7 +12,7 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u32) {
 /// Takes a number from the front; `None` if the bytes end early or the number
 /// exceeds 32 bits.
 #[inline]
-pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
+pub fn take(bytes: &mut &[u8]) -> Option<u32> {
     let (first, rest) = bytes.split_first()?;
     *bytes = rest;
     if *first < 0x80 {
