@@ -30,6 +30,11 @@ impl Sum {
         let read = file
             .ok()
             .and_then(|mut file| file.read_to_end(&mut self.buffer).ok());
+        self.add(read);
+    }
+
+    /// Counts a file of which so many bytes were read.
+    fn add(&mut self, read: Option<usize>) {
         if std::mem::take(&mut self.is_first) {
             self.first_s += self.begun.elapsed().as_secs_f64();
         }
@@ -45,12 +50,16 @@ fn read_set(names: Vec<Vec<u8>>, ordered: bool, shows: bool, sum: &mut Sum) {
         ordered,
         ..Options::default()
     };
-    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local::default())];
+    let openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Local::with_contents())];
     let Ok(set) = Set::open(Box::new(names.into_iter()), openers, options) else {
         return;
     };
     while let Some(member) = set.iterate() {
-        sum.read(member.map(|member| member.file));
+        match member.map(|member| (member.content, member.file)) {
+            Ok((Some(content), _)) => sum.add(Some(content.len())),
+            Ok((None, file)) => sum.read(Ok::<_, ()>(file)),
+            Err(problem) => sum.read(Err(problem)),
+        }
     }
     let stats = set.close();
     if shows {

@@ -18,7 +18,7 @@ use crate::tree::Tree;
 
 /// Number of threads that answer the kernel, so that a request that waits for the server does not
 /// block others.
-const THREADS: usize = 8;
+const THREADS: usize = 32;
 /// Subtype of these mounts: their file system type is `fuse.trawl`.
 pub const SUBTYPE: &str = "trawl";
 

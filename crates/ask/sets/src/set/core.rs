@@ -16,6 +16,7 @@ use super::bell::Bell;
 use super::flow::{Flow, Limits, Thread};
 use super::members::{Listener, Members, Progress, SLOW_PULL};
 use super::patience::Patience;
+use super::workers::Looker;
 use crate::error::TimedOut;
 use crate::explain::Explanation;
 use crate::member::{Op, Opened, Problem};
@@ -67,19 +68,16 @@ impl Core {
         openers: Vec<Arc<dyn Opener>>,
         options: &Options,
     ) -> Arc<Core> {
-        let possible = trawl_sys::process::descriptor_limit() / 2;
-        let possible = usize::try_from(possible).unwrap_or(usize::MAX);
         let limits = Limits {
             bytes: options.ahead_bytes.max(1),
             in_flight: options.in_flight.max(1),
             is_ordered: options.ordered,
         };
-        let descriptors = options.descriptors.min(possible).max(1);
         let core = Arc::new(Core {
             members: Arc::clone(&members),
             openers,
             threads: options.threads,
-            flow: Mutex::new(Flow::new(limits, descriptors)),
+            flow: Mutex::new(Flow::new(limits, options.descriptors.max(1))),
             ready: Bell::default(),
             work: Bell::default(),
             cancelled: AtomicBool::new(false),
@@ -194,7 +192,11 @@ impl Core {
         if flow.may_look(found, now) {
             let ticket = flow.take_look();
             drop(flow);
-            let step = self.look(ticket, true).map_or(Step::Again, Step::Deliver);
+            let looker = match patience.is_limited() {
+                true => Looker::Consumer,
+                false => Looker::PatientConsumer,
+            };
+            let step = self.look(ticket, looker).map_or(Step::Again, Step::Deliver);
             return (step, lock(&self.flow));
         }
         if flow.workers == 0 {

@@ -27,7 +27,7 @@ const SHARE_MAX: u64 = 4 << 20;
 /// After this many looks in a row that found members in memory, threads leave looking to consumers.
 const CACHED_ROW: u32 = 64;
 
-/// Mean time of a fetch below which consumers fetch, too, and after how many fetches it is believed.
+/// Mean time of a fetch below which consumers fetch, too, and after how many fetches it counts.
 const QUICK: Duration = Duration::from_millis(2);
 const QUICK_COUNT: u64 = 8;
 
@@ -71,13 +71,13 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Returns whether a fetch takes less than a consumer that sleeps meanwhile loses. Only of local
-    /// disks: elsewhere a fetch may hang, and a consumer must not.
+    /// Returns whether a fetch takes less than a consumer that sleeps meanwhile loses, which is assumed
+    /// at first, so that the first member need not wait for a thread. Only of local disks: elsewhere a
+    /// fetch may hang, and a consumer must not.
     fn is_quick(&self) -> bool {
         let (count, time) = (self.count.fit.count(), self.count.fit.time());
         matches!(self.id, PlaceId::Device(_))
-            && count >= QUICK_COUNT
-            && time.as_secs_f64() < QUICK.as_secs_f64() * count as f64
+            && (count < QUICK_COUNT || time.as_secs_f64() < QUICK.as_secs_f64() * count as f64)
     }
 }
 
@@ -119,6 +119,8 @@ pub(crate) struct Flow {
     pub(crate) bytes: u64,
     pub(crate) descriptors: usize,
     descriptors_max: usize,
+    /// Whether `descriptors_max` heeds the process's limit.
+    heeds_process: bool,
     starved_since: Option<Instant>,
     retry_at: Option<Instant>,
     gave_up: bool,
@@ -129,6 +131,7 @@ pub(crate) struct Flow {
     /// Workers that have fetched, and look for work before they wait again.
     pub(crate) returning: usize,
     has_missed: bool,
+    has_left_first: bool,
     /// Number of looks in a row that found a member in memory.
     cached_row: u32,
     pub(crate) account: Account,
@@ -152,6 +155,7 @@ impl Flow {
             bytes: 0,
             descriptors,
             descriptors_max: descriptors,
+            heeds_process: false,
             starved_since: None,
             retry_at: None,
             gave_up: false,
@@ -160,6 +164,7 @@ impl Flow {
             blocked: 0,
             returning: 0,
             has_missed: false,
+            has_left_first: false,
             cached_row: 0,
             account: Account::default(),
         }
@@ -258,7 +263,20 @@ impl Flow {
 
     fn hold(&mut self) {
         self.held += 1;
+        // The first one needs no limit, and a set of one member no further system call.
+        if self.held > 1 && !self.heeds_process {
+            self.heed_process();
+        }
         self.account.descriptors_max = self.account.descriptors_max.max(self.held);
+    }
+
+    /// Lowers the number of descriptors to half of what the process may open.
+    fn heed_process(&mut self) {
+        let possible = trawl_sys::process::descriptor_limit() / 2;
+        let possible = usize::try_from(possible).unwrap_or(usize::MAX).max(1);
+        self.descriptors_max = self.descriptors_max.min(possible);
+        self.descriptors = self.descriptors.min(possible);
+        self.heeds_process = true;
     }
 
     /// Returns how many requests may be in flight at a place when this thread sends one.
@@ -346,6 +364,15 @@ impl Flow {
     /// Returns whether this is the first call: a member was found that has to be fetched.
     pub(crate) fn is_first_miss(&mut self) -> bool {
         !std::mem::replace(&mut self.has_missed, true)
+    }
+
+    /// Returns whether the consumer that found the first member to be fetched, at this place, does it
+    /// before there are threads: starting them would take as long. They begin with the second one.
+    pub(crate) fn leaves_first(&mut self, place: usize) -> bool {
+        let is_first = !self.has_missed && !self.has_left_first && self.workers == 0;
+        let leaves = is_first && self.places[place].is_quick();
+        self.has_left_first |= leaves;
+        leaves
     }
 
     /// Ends a look or a job, and gives back its descriptor and its bytes; false if it belongs to

@@ -106,6 +106,8 @@ struct Pull<'a> {
     members: &'a Members,
     names: Option<Box<dyn Names>>,
     begin: Instant,
+    /// How long it took, once that is measured.
+    took: Duration,
 }
 
 impl Pull<'_> {
@@ -135,11 +137,12 @@ impl Pull<'_> {
 impl Drop for Pull<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            self.took = self.begin.elapsed();
             self.take(Some(Err(broken("the source of names panicked"))));
             self.take(None);
         }
         let mut growth = lock(&self.members.growth);
-        growth.pull_time += self.begin.elapsed();
+        growth.pull_time += self.took;
         if !growth.is_ended {
             growth.names = self.names.take();
         }
@@ -262,18 +265,20 @@ impl Members {
             members: self,
             names: Some(names),
             begin,
+            took: Duration::ZERO,
         };
         for _ in 0..most {
             let next = match (&mut pull.names, self.cancel.is_cancelled()) {
                 (Some(names), false) => names.next(&self.cancel),
                 _ => None,
             };
-            if !pull.take(next) || begin.elapsed() > ROW_TIME {
+            let goes_on = pull.take(next);
+            pull.took = begin.elapsed();
+            if !goes_on || pull.took > ROW_TIME {
                 break;
             }
         }
-        drop(pull);
-        begin.elapsed()
+        pull.took
     }
 
     /// Makes sure that there is something at this position; false if expansion ended before it or

@@ -37,6 +37,17 @@ pub(crate) enum Looked {
     Away(PlaceId, Queued),
 }
 
+/// Who looks at a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looker {
+    /// A thread of the set.
+    Worker,
+    /// A caller of `iterate` that wants the member, but must not wait for a fetch of its own.
+    Consumer,
+    /// One whose time is not limited: it may fetch.
+    PatientConsumer,
+}
+
 fn problem(found: &Found, op: Op, source: std::io::Error) -> Problem {
     Problem {
         name: found.name.clone(),
@@ -144,7 +155,7 @@ impl Core {
             {
                 let ticket = flow.take_look();
                 drop(flow);
-                if let Some(first) = self.look(ticket, false) {
+                if let Some(first) = self.look(ticket, Looker::Worker) {
                     drop(first);
                 }
                 flow = lock(&self.flow);
@@ -163,8 +174,9 @@ impl Core {
     pub(crate) fn look(
         self: &Arc<Self>,
         ticket: Ticket,
-        wants_it: bool,
+        looker: Looker,
     ) -> Option<Result<Opened, Problem>> {
+        let wants_it = looker != Looker::Worker;
         let looked = catch_unwind(AssertUnwindSafe(|| self.look_at(ticket.position)));
         let looked = looked.unwrap_or_else(|_| {
             let why = std::io::Error::other("the opener panicked");
@@ -185,6 +197,9 @@ impl Core {
                 let at = flow.place(&place);
                 flow.enqueue(at, queued);
                 flow.looked(false);
+                if looker == Looker::PatientConsumer && flow.leaves_first(at) {
+                    return None;
+                }
                 if flow.is_first_miss() {
                     drop(flow);
                     self.members.expand_in_background();
