@@ -211,6 +211,14 @@ impl<R: ReadAt> Pack<R> {
         Ok(())
     }
 
+    /// Reads all lists.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is damaged.
+    pub fn check(&self) -> Result<(), GramsError> {
+        self.for_each(|_, _| {})
+    }
+
     /// Calls `visit` with each pair of a key and a document.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(u32, u32)) -> Result<(), GramsError> {
         for page in &self.pages {

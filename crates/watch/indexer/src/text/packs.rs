@@ -13,8 +13,6 @@ use super::read::Outcome;
 use super::sink::{Finder, Job, Place};
 use crate::error::Result;
 
-/// Memory of growing packs in bytes, from which the largest is written.
-const MEMORY_BYTES: usize = 128 << 20;
 /// A pack with fewer documents is combined with new ones.
 const SMALL_DOCS: usize = 2048;
 
@@ -35,6 +33,8 @@ pub(super) struct Packs {
     store: TextStore,
     growing: HashMap<Arc<Place>, Builder>,
     memory_bytes: usize,
+    /// Memory from which the largest is written.
+    memory_max_bytes: usize,
     /// Number of the next pack.
     next: u64,
     done: TextUpdated,
@@ -42,11 +42,12 @@ pub(super) struct Packs {
 }
 
 impl Packs {
-    pub(super) fn new(store: TextStore, now: Timestamp) -> Packs {
+    pub(super) fn new(store: TextStore, now: Timestamp, memory_max_bytes: usize) -> Packs {
         Packs {
             store,
             growing: HashMap::new(),
             memory_bytes: 0,
+            memory_max_bytes,
             next: u64::try_from(now.as_nanos()).unwrap_or_default(),
             done: TextUpdated::default(),
             failed: None,
@@ -81,7 +82,7 @@ impl Packs {
     fn full(&mut self, place: &Arc<Place>, is_full: bool) -> Option<Full> {
         let place = match is_full {
             true => Arc::clone(place),
-            false if self.memory_bytes < MEMORY_BYTES => return None,
+            false if self.memory_bytes < self.memory_max_bytes => return None,
             false => {
                 let largest = self
                     .growing
