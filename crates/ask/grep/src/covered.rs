@@ -16,7 +16,7 @@ use trawl_format::store::if_there;
 use trawl_format::{IndexDir, IndexError, guard_walk, layout};
 use trawl_grams::{CaseRule, DocId, Identity, Pack, Plan, SyntaxRule};
 
-use crate::options::{Binary, Case, Options, Print, Select, Syntax};
+use crate::options::{Binary, Case, Ending, Options, Print, Select, Syntax};
 
 /// Number of files that are read before the index is asked.
 const UNASKED: usize = 64;
@@ -70,10 +70,11 @@ impl Hasher for AsIs {
 /// Returns what a file must contain to be of interest; `None` if every file is.
 fn plan(options: &Options) -> Option<Plan> {
     let patterns = &options.patterns;
-    // All lines of a file without a match are selected, or it is not read as it is, or a NUL byte
-    // far behind decides whether its number is printed.
+    // All lines of a file without a match are selected, or it is not read as it is, or lines are
+    // other ones than in the index, or a NUL byte far behind decides whether its number is printed.
     let is_open = options.select == Select::Others
         || options.encoding.is_some()
+        || options.ending == Ending::Nul
         || options.print == Print::Count && options.binary == Binary::Skip;
     let syntax = match patterns.syntax {
         Syntax::Regex => SyntaxRule::Regex,
@@ -194,11 +195,7 @@ impl Question {
         excluded: &mut Excluded,
     ) -> Result<(), trawl_grams::GramsError> {
         let pack = Pack::open(file)?;
-        let candidates = pack.candidates(&self.plan)?;
-        excluded.reserve(pack.docs().len());
-        let docs = pack.docs().iter().zip(0..);
-        let others = docs.filter(|(_, number)| !candidates.contains(*number));
-        excluded.extend(others.map(|(id, _)| *id));
+        excluded.extend(pack.excluded(&self.plan)?);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ use packs::Packs;
 use sink::{Finder, Job};
 
 /// Default limit for the size of a covered file, in bytes.
-pub const MAX_BYTES_DEFAULT: u64 = 16 << 20;
+pub const MAX_BYTES_DEFAULT: u64 = 32 << 20;
 /// Number of directories whose files wait to be read.
 const WAITING_MAX: usize = 64;
 /// Maximum time to wait for another update, and how often it is looked at.

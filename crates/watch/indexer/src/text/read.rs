@@ -16,7 +16,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
 
-use trawl_grams::{Identity, Keys};
+use trawl_grams::{Identity, Parts};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
 use trawl_sys::file::{keep_access_time, open_for_reading};
@@ -38,7 +38,7 @@ const HEAD_BYTES: usize = 64 << 10;
 
 /// What became of a file.
 pub(super) enum Outcome<'k> {
-    Covered(&'k [u32]),
+    Covered(&'k Parts),
     LeftOut,
     Unsettled,
 }
@@ -46,7 +46,7 @@ pub(super) enum Outcome<'k> {
 /// Reads files.
 pub(super) struct Reader<'c> {
     control: Control<'c>,
-    keys: Keys,
+    parts: Parts,
     content: Vec<u8>,
     /// By device number, whether a first write to a mapped page changes the times.
     stamps: HashMap<u64, bool>,
@@ -56,7 +56,7 @@ impl<'c> Reader<'c> {
     pub(super) fn new(control: Control<'c>) -> Reader<'c> {
         Reader {
             control,
-            keys: Keys::default(),
+            parts: Parts::default(),
             content: Vec::new(),
             stamps: HashMap::new(),
         }
@@ -97,7 +97,7 @@ impl<'c> Reader<'c> {
         let rest = (&mut file).take(size + 1);
         { rest }.read_to_end(&mut self.content).ok()?;
         let is_same = self.content.len() as u64 == size && identity(&file)? == job.identity;
-        is_same.then(|| Outcome::Covered(self.keys.of(&self.content)))
+        is_same.then(|| Outcome::Covered(self.parts.of(&self.content)))
     }
 }
 
