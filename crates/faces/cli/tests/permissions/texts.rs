@@ -58,7 +58,9 @@ pub(crate) fn check(site: &Site, people: &[Person]) -> Result<usize, String> {
     // A file can have several names.
     let mut by_id: BTreeMap<DocId, Vec<&PathBuf>> = BTreeMap::new();
     for path in &own {
-        id(path).map(|id| by_id.entry(id).or_default().push(path));
+        if let Some(id) = id(path) {
+            by_id.entry(id).or_default().push(path);
+        }
     }
     let mut docs = 0;
     let asked: Vec<&PathBuf> = packs.iter().chain(&own).collect();
