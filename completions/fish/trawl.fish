@@ -72,7 +72,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index" -l profile -d 'Record
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out names or paths that match GLOB' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Read with N threads [default: one per core, at most 8]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'Map user and group ids of a foreign file system' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l text-max-size -d 'Leave larger files out of the text index [default: 16777216]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index" -l text-max-size -d 'Leave larger files out of the text index [default: 33554432]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a GUFI trace instead of a tree (-: standard input)' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Set the traced tree\'s mount point [default: / and FILE\'s stem]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep these snapshots of each source [default: 2]' -r

@@ -74,12 +74,28 @@ impl Site {
 
     /// Makes or renews the index, as root.
     pub fn index(&self) -> Ran {
+        self.index_with(&[])
+    }
+
+    /// Like [`Site::index`], with the contents of all files, which must have been unchanged for
+    /// some seconds.
+    pub fn index_contents(&self) -> Ran {
+        std::thread::sleep(SETTLED);
+        self.index_with(&["--text"])
+    }
+
+    fn index_with(&self, options: &[&str]) -> Ran {
         let mut line = command(&self.trawl);
         line.arg("-i").arg(self.index_dir());
-        line.args(["index", "--quiet"]).arg(self.root());
+        line.args(["index", "--quiet"])
+            .args(options)
+            .arg(self.root());
         run(&mut line)
     }
 }
+
+/// How long files are unchanged before their contents are indexed.
+const SETTLED: std::time::Duration = std::time::Duration::from_millis(4500);
 
 struct Builder {
     /// Target of links out of the tree.

@@ -213,13 +213,10 @@ impl Write for Records<'_> {
                 Err(error) => return Err(io::Error::other(error)),
             };
             left = &left[length..];
-            let found = Found {
-                name: self.name(record.path),
-                attributes: match record.outcome {
-                    Outcome::Match(attributes) => attributes,
-                    Outcome::Error(_) => None,
-                },
-            };
+            let mut found = Found::named(self.name(record.path));
+            if let Outcome::Match(attributes) = record.outcome {
+                found.attributes = attributes;
+            }
             let sent = self.sender.send(Ok(found));
             sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         }

@@ -16,7 +16,7 @@ use trawl_format::store::if_there;
 use trawl_format::{IndexDir, IndexError, guard_walk, layout};
 use trawl_grams::{CaseRule, DocId, Identity, Pack, Plan, SyntaxRule};
 
-use crate::options::{Case, Options, Print, Select, Syntax};
+use crate::options::{Binary, Case, Ending, Options, Print, Select, Syntax};
 
 /// Number of files that are read before the index is asked.
 const UNASKED: usize = 64;
@@ -24,6 +24,7 @@ const UNASKED: usize = 64;
 /// What an index says about files: [`Covered::skips`].
 pub struct Covered {
     question: Question,
+    fate: Fate,
     met: AtomicUsize,
     found: OnceLock<Excluded>,
 }
@@ -35,11 +36,20 @@ struct Question {
     warn: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-type Excluded = HashSet<DocId, BuildHasherDefault<AsIs>>;
+pub(crate) type Excluded = HashSet<DocId, BuildHasherDefault<AsIs>>;
+
+/// What becomes of a file that cannot match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is left out.
+    LeftOut,
+    /// It counts as a member without content.
+    Blank,
+}
 
 /// Identities are hashes already.
 #[derive(Default)]
-struct AsIs(u64);
+pub(crate) struct AsIs(u64);
 
 impl Hasher for AsIs {
     fn finish(&self) -> u64 {
@@ -60,10 +70,12 @@ impl Hasher for AsIs {
 /// Returns what a file must contain to be of interest; `None` if every file is.
 fn plan(options: &Options) -> Option<Plan> {
     let patterns = &options.patterns;
-    // A file without a match counts, too, or is not read as it is.
+    // All lines of a file without a match are selected, or it is not read as it is, or lines are
+    // other ones than in the index, or a NUL byte far behind decides whether its number is printed.
     let is_open = options.select == Select::Others
-        || matches!(options.print, Print::Count | Print::NamesWithout)
-        || options.encoding.is_some();
+        || options.encoding.is_some()
+        || options.ending == Ending::Nul
+        || options.print == Print::Count && options.binary == Binary::Skip;
     let syntax = match patterns.syntax {
         Syntax::Regex => SyntaxRule::Regex,
         Syntax::Fixed => SyntaxRule::Fixed,
@@ -93,9 +105,23 @@ impl Covered {
                 plan,
                 warn,
             },
+            fate: match options.print {
+                Print::Count | Print::NamesWithout => Fate::Blank,
+                _ => Fate::LeftOut,
+            },
             met: AtomicUsize::new(0),
             found: OnceLock::new(),
         })
+    }
+
+    /// Returns what becomes of files that cannot match.
+    pub fn fate(&self) -> Fate {
+        self.fate
+    }
+
+    /// Returns the files that cannot match, whatever was met before.
+    pub(crate) fn excluded(&self) -> &Excluded {
+        self.found.get_or_init(|| self.question.ask())
     }
 
     /// Returns whether the file with these attributes cannot match. `look` is only called if
@@ -104,7 +130,7 @@ impl Covered {
         let excluded = match self.found.get() {
             Some(excluded) => excluded,
             None if self.met.fetch_add(1, Ordering::Relaxed) < UNASKED => return false,
-            None => self.found.get_or_init(|| self.question.ask()),
+            None => self.excluded(),
         };
         !excluded.is_empty()
             && look()
@@ -169,10 +195,7 @@ impl Question {
         excluded: &mut Excluded,
     ) -> Result<(), trawl_grams::GramsError> {
         let pack = Pack::open(file)?;
-        let candidates = pack.candidates(&self.plan)?;
-        let docs = pack.docs().iter().zip(0..);
-        let others = docs.filter(|(_, number)| !candidates.contains(*number));
-        excluded.extend(others.map(|(id, _)| *id));
+        excluded.extend(pack.excluded(&self.plan)?);
         Ok(())
     }
 }
@@ -206,8 +229,8 @@ mod tests {
     fn files_count_where_their_absence_would_show() {
         assert!(with(Print::Lines, Select::Matching, None).is_some());
         assert!(with(Print::NamesWith, Select::Matching, None).is_some());
-        assert!(with(Print::NamesWithout, Select::Matching, None).is_none());
-        assert!(with(Print::Count, Select::Matching, None).is_none());
+        assert!(with(Print::NamesWithout, Select::Matching, None).is_some());
+        assert!(with(Print::Count, Select::Matching, None).is_some());
         assert!(with(Print::Lines, Select::Others, None).is_none());
         assert!(with(Print::Lines, Select::Matching, Some("latin1")).is_none());
     }

@@ -4,6 +4,7 @@
 //! - [`search`]: the search on several threads that iterate one set.
 //! - [`walk`]: the files below directories, as names of a set.
 //! - [`covered`]: files that an index says cannot match.
+//! - [`listed`]: the files below directories by an index that is as of now.
 //! - [`tree`]: the same for directories at servers, by one search.
 //!
 //! Invariants: the output of a member is written whole; a member that cannot be read is reported
@@ -14,8 +15,10 @@
 
 #![forbid(unsafe_code)]
 
+mod blank;
 pub mod covered;
 mod error;
+pub mod listed;
 mod matcher;
 pub mod options;
 mod plain;
@@ -24,6 +27,7 @@ pub mod search;
 pub mod tree;
 pub mod walk;
 
+pub use blank::Blank;
 pub use error::GrepError;
 pub use options::Options;
 pub use search::{Order, Summary, Target, search};

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::fs::DirEntry;
 use std::io;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,7 +19,8 @@ use trawl_sets::member::Op;
 use trawl_sets::{Found, Names, Problem};
 use trawl_walk::{Output, Patience, Pool, Reader, Step, Worker};
 
-use crate::covered::Covered;
+use crate::covered::{Covered, Fate};
+use crate::listed::{Item, Listed};
 
 /// Maximum number of bytes of names that wait to be taken before helper threads pause.
 const UNREAD_MAX_BYTES: usize = 4 << 20;
@@ -30,8 +32,24 @@ const WORTH_THREADS: usize = 8;
 /// Decides by its last component whether a file is a member, or a directory is entered.
 pub type Admits = Arc<dyn Fn(&[u8], Kind) -> bool + Send + Sync>;
 
-/// Says whether a file that was met below a directory cannot match and is left out.
+/// Says whether a file that was met below a directory cannot match, and what becomes of it then.
 pub type Skips = Arc<Covered>;
+
+/// Returns a member that was met, by a look at it: nothing if it is left out.
+pub fn met(found: Found, skips: &Option<Skips>) -> Option<Found> {
+    let look = || {
+        Path::new(OsStr::from_bytes(&found.name))
+            .symlink_metadata()
+            .ok()
+    };
+    match skips.as_ref().filter(|skips| skips.skips(look)) {
+        None => Some(found),
+        Some(skips) => match skips.fate() {
+            Fate::LeftOut => None,
+            Fate::Blank => Some(Found::blank(found.name)),
+        },
+    }
+}
 
 /// Kind of an entry below a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +66,10 @@ pub struct Walk {
     starts: VecDeque<Vec<u8>>,
     lister: Lister,
     /// Listed files and problems that have not been returned yet, the next one first.
-    listed: VecDeque<Result<Vec<u8>, Problem>>,
+    listed: VecDeque<Result<Found, Problem>>,
+    /// What an index has below the current start, and has not been returned yet.
+    known: VecDeque<Item>,
+    index: Option<Arc<Listed>>,
     /// The directories below the current start.
     // Dropped before the helpers, which it ends.
     below: Option<Reader<Lister, Arc<Pool<Lister>>>>,
@@ -61,6 +82,15 @@ struct Lister {
     admits: Admits,
     skips: Option<Skips>,
     cancel: Cancel,
+}
+
+/// An entry that was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Met {
+    File,
+    /// A file that cannot match, and counts.
+    Blank,
+    Directory,
 }
 
 /// The threads that list directories ahead.
@@ -79,6 +109,8 @@ impl Walk {
                 cancel: Cancel::default(),
             },
             listed: VecDeque::new(),
+            known: VecDeque::new(),
+            index: None,
             below: None,
             helpers: Helpers::default(),
         }
@@ -91,19 +123,55 @@ impl Walk {
         self
     }
 
+    /// Takes the files from an index where it is as of now.
+    #[must_use]
+    pub fn listed(mut self, index: Option<Arc<Listed>>) -> Walk {
+        self.index = index;
+        self
+    }
+
     fn begin(&mut self, start: Vec<u8>, cancel: &Cancel) -> Option<Found> {
         let is_directory = start.is_empty() || Path::new(OsStr::from_bytes(&start)).is_dir();
         if !is_directory {
             // One that does not exist becomes a problem when it is opened.
             return Some(Found::named(start));
         }
+        let index = self.index.as_ref();
+        match index.and_then(|index| index.below(&start, &self.lister.admits, cancel)) {
+            Some(known) => self.known = known,
+            None => self.enter(start, cancel),
+        }
+        None
+    }
+
+    /// Begins to list a directory.
+    fn enter(&mut self, directory: Vec<u8>, cancel: &Cancel) {
         let below = self.below.get_or_insert_with(|| {
             self.lister.cancel = cancel.clone();
             let pool = Arc::new(Pool::new(UNREAD_MAX_BYTES));
             Reader::new(pool, self.lister.clone())
         });
-        below.begin([start]);
-        None
+        below.begin([directory]);
+    }
+
+    /// Takes the next thing that the index has.
+    fn take(&mut self, cancel: &Cancel) -> Option<Found> {
+        match self.known.pop_front()? {
+            Item::Blank(name) => Some(Found::blank(name)),
+            Item::Live(directory) => {
+                self.enter(directory, cancel);
+                None
+            }
+            Item::File(name) => {
+                // It may have been removed since, and something else be there.
+                let looked = Path::new(OsStr::from_bytes(&name)).symlink_metadata();
+                let is_gone = match looked {
+                    Ok(meta) => !meta.is_file(),
+                    Err(error) => error.kind() == io::ErrorKind::NotFound,
+                };
+                (!is_gone).then(|| Found::named(name))
+            }
+        }
     }
 
     /// Lists what comes next; false at the end of all starts that were begun.
@@ -162,7 +230,7 @@ impl Drop for Helpers {
 impl Worker for Lister {
     type Task = Vec<u8>;
     /// Files between two directories, and problems.
-    type Part = Vec<Result<Vec<u8>, Problem>>;
+    type Part = Vec<Result<Found, Problem>>;
 
     fn run(&mut self, directory: Vec<u8>, output: &mut Output<Lister>) {
         let mut found = Vec::new();
@@ -178,8 +246,9 @@ impl Worker for Lister {
         for (name, kind) in found {
             let path = join(&directory, &name);
             match kind {
-                Kind::File => part.push(Ok(path)),
-                Kind::Directory => {
+                Met::File => part.push(Ok(Found::named(path))),
+                Met::Blank => part.push(Ok(Found::blank(path))),
+                Met::Directory => {
                     if !part.is_empty() {
                         output.put(std::mem::take(&mut part));
                     }
@@ -193,7 +262,7 @@ impl Worker for Lister {
     }
 
     fn bytes(part: &Self::Part) -> usize {
-        let length = |one: &Result<Vec<u8>, Problem>| one.as_ref().map_or(0, Vec::len);
+        let length = |one: &Result<Found, Problem>| one.as_ref().map_or(0, |one| one.name.len());
         part.iter().map(|one| size_of_val(one) + length(one)).sum()
     }
 
@@ -204,7 +273,7 @@ impl Worker for Lister {
 
 impl Lister {
     /// Lists the files and directories of interest in a directory, also if an error ends the list.
-    fn list(&self, directory: &[u8], found: &mut Vec<(Vec<u8>, Kind)>) -> io::Result<()> {
+    fn list(&self, directory: &[u8], found: &mut Vec<(Vec<u8>, Met)>) -> io::Result<()> {
         let place = match directory {
             b"" => b".",
             other => other,
@@ -220,17 +289,26 @@ impl Lister {
             if !(self.admits)(&name, kind) {
                 continue;
             }
-            let is_skipped = |skips: &Skips| skips.skips(|| entry.metadata().ok());
-            if kind == Kind::File && self.skips.as_ref().is_some_and(is_skipped) {
-                continue;
-            }
-            found.push((name, kind));
+            found.extend(self.met(&entry, kind).map(|met| (name, met)));
         }
         Ok(())
     }
+
+    /// Returns what becomes of an entry.
+    fn met(&self, entry: &DirEntry, kind: Kind) -> Option<Met> {
+        let is_skipped = |skips: &&Skips| skips.skips(|| entry.metadata().ok());
+        match (kind, self.skips.as_ref()) {
+            (Kind::Directory, _) => Some(Met::Directory),
+            (Kind::File, skips) => match skips.filter(is_skipped).map(|skips| skips.fate()) {
+                None => Some(Met::File),
+                Some(Fate::Blank) => Some(Met::Blank),
+                Some(Fate::LeftOut) => None,
+            },
+        }
+    }
 }
 
-fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
     match directory {
         // `-` alone means standard input.
         b"" if name == b"-" => b"./-".to_vec(),
@@ -247,12 +325,18 @@ impl Names for Walk {
                 return None;
             }
             if let Some(listed) = self.listed.pop_front() {
-                return Some(listed.map(Found::named));
+                return Some(listed);
             }
             match self.list() {
                 Ok(true) => continue,
                 Ok(false) => {}
                 Err(problem) => return Some(Err(problem)),
+            }
+            if !self.known.is_empty() {
+                match self.take(cancel) {
+                    None => continue,
+                    found => return found.map(Ok),
+                }
             }
             let start = self.starts.pop_front()?;
             if let Some(found) = self.begin(start, cancel) {

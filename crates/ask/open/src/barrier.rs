@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use trawl_barrier::client;
-use trawl_barrier::protocol::{Answer, Noticed, Outcome};
+use trawl_barrier::protocol::{Answer, Contents, Noticed, Outcome};
 use trawl_format::{IndexDir, Source};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
@@ -52,6 +52,13 @@ impl DaemonAnswer {
             answer.outcome == Outcome::Fresh && matches!(answer.seen, Noticed::Now)
         })
     }
+
+    /// Returns whether the rows' times show every change of a file's content that was made before
+    /// the daemon was asked.
+    pub fn knows_contents(&self) -> bool {
+        let is_known = |answer: &Answer| answer.contents == Contents::Known;
+        self.is_as_of_now() && self.answered().is_some_and(is_known)
+    }
 }
 
 /// Returns whether daemons may watch an index. Costs a single lookup of a file.
@@ -79,7 +86,31 @@ impl Daemons {
             .iter()
             .flat_map(|path| sources(path).unwrap_or_default());
         let sources: Vec<Source> = sources.collect();
-        let asked = ask_all(indexes, &sources, deadline, max_age);
+        Daemons::ask_some(indexes, &sources, (deadline, max_age))
+    }
+
+    /// Like [`Daemons::ask`], but asks only the daemons of sources that one of these paths lies in.
+    pub fn ask_around(indexes: &[PathBuf], paths: &[Vec<u8>], deadline: Duration) -> Arc<Daemons> {
+        let mut sources: Vec<Source> = Vec::new();
+        for index in indexes.iter().filter_map(|path| IndexDir::open(path).ok()) {
+            let around = paths
+                .iter()
+                .filter_map(|path| index.sources_around(path).ok());
+            for source in around.flatten() {
+                if !sources.iter().any(|known| known.path() == source.path()) {
+                    sources.push(source);
+                }
+            }
+        }
+        Daemons::ask_some(indexes, &sources, (deadline, Duration::ZERO))
+    }
+
+    fn ask_some(
+        indexes: &[PathBuf],
+        sources: &[Source],
+        (deadline, max_age): (Duration, Duration),
+    ) -> Arc<Daemons> {
+        let asked = ask_all(indexes, sources, deadline, max_age);
         Arc::new(Daemons {
             indexes: indexes.to_vec(),
             deadline,
@@ -99,6 +130,14 @@ impl Daemons {
         let asked = self.lock();
         let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
         asked.next().is_some_and(DaemonAnswer::is_as_of_now)
+    }
+
+    /// Returns whether the rows of the source with this root in this index show every change of a
+    /// file's content that was made before its daemon was asked.
+    pub fn knows_contents(&self, index: &Path, root: &[u8]) -> bool {
+        let asked = self.lock();
+        let mut asked = asked.iter().filter(|asked| asked.is_of(index, root));
+        asked.next().is_some_and(DaemonAnswer::knows_contents)
     }
 
     /// Returns the time as of which a daemon vouched for a source, given its index's directory and

@@ -177,6 +177,30 @@ fn read(index: Arc<Index>) -> IndexRead {
     IndexRead::of_all(index, &places)
 }
 
+/// Opens those indexes of which a daemon says within `deadline`, about a source that one of these
+/// paths lies in, that the times of rows show every change of contents. `None` if there are none,
+/// which costs a lookup of a file for each index that nobody watches.
+///
+/// # Errors
+/// Fails if such an index cannot be opened.
+pub fn knowing_contents(
+    mut dirs: Vec<PathBuf>,
+    paths: &[Vec<u8>],
+    deadline: Duration,
+) -> Result<Option<(IndexRead, IsFresh)>, AskError> {
+    dirs.retain(|dir| IndexDir::is_watched(dir));
+    if dirs.is_empty() {
+        return Ok(None);
+    }
+    let daemons = Daemons::ask_around(&dirs, paths, deadline);
+    open_if(
+        dirs,
+        daemons,
+        DaemonAnswer::knows_contents,
+        Daemons::knows_contents,
+    )
+}
+
 /// Opens those indexes of which a daemon has brought at least one source up to date.
 fn if_fresh(
     mut dirs: Vec<PathBuf>,
@@ -187,27 +211,35 @@ fn if_fresh(
         return Ok(None);
     };
     let daemons = Daemons::ask(&dirs, deadline, Duration::ZERO);
+    open_if(
+        dirs,
+        daemons,
+        DaemonAnswer::is_as_of_now,
+        Daemons::is_as_of_now,
+    )
+}
+
+/// Opens those indexes about which a daemon's answer is good enough, and returns which sources of
+/// them are.
+fn open_if(
+    mut dirs: Vec<PathBuf>,
+    daemons: Arc<Daemons>,
+    is_good: fn(&DaemonAnswer) -> bool,
+    is_good_of: fn(&Daemons, &Path, &[u8]) -> bool,
+) -> Result<Option<(IndexRead, IsFresh)>, AskError> {
     let asked = daemons.asked();
-    let is_fresh = |dir: &PathBuf| {
-        let mut of_it = asked.iter().filter(|asked| asked.index == *dir);
-        of_it.any(DaemonAnswer::is_as_of_now)
-    };
-    dirs.retain(is_fresh);
+    dirs.retain(|dir| asked.iter().any(|one| one.index == *dir && is_good(one)));
     if dirs.is_empty() {
         return Ok(None);
     }
-    let index = Arc::new(open(
-        &dirs,
-        Some(Arc::clone(&daemons)),
-        asker()?,
-        AsOf::Now,
-    )?);
+    let opened = open(&dirs, Some(Arc::clone(&daemons)), asker()?, AsOf::Now)?;
+    let index = Arc::new(opened);
     let opened = Arc::clone(&index);
     // Another index may have a source with the same root that is not fresh, and may be the one that
     // answers.
     let is_fresh: IsFresh = Arc::new(move |root: &[u8]| {
         let by = opened.path_of(root);
-        by.is_some_and(|by| daemons.is_as_of_now(by, root))
+        by.is_some_and(|by| is_good_of(&daemons, by, root))
     });
     Ok(Some((read(index), is_fresh)))
 }

@@ -11,6 +11,9 @@ pub struct Found {
     pub name: Vec<u8>,
     /// Attributes that came with the name.
     pub attributes: Option<Attributes>,
+    /// Whether the consumer knows enough of the member's content not to read it: an opener of such
+    /// members ([`Opener`](crate::Opener)) delivers nothing in its place.
+    pub is_blank: bool,
 }
 
 impl Found {
@@ -19,6 +22,15 @@ impl Found {
         Found {
             name: name.into(),
             attributes: None,
+            is_blank: false,
+        }
+    }
+
+    /// Returns a found name whose content is not read.
+    pub fn blank(name: impl Into<Vec<u8>>) -> Found {
+        Found {
+            is_blank: true,
+            ..Found::named(name)
         }
     }
 }

@@ -40,6 +40,7 @@
 //! | [`held`] | commands that wait before they execute |
 //! | [`enclosure`] | commands in a mount namespace of their own |
 //! | [`own_id()`] | the id of this process, without a system call |
+//! | [`priority`] | the priority of the calling thread |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
 //! | [`shared`] | files written through shared memory mappings |
@@ -90,6 +91,7 @@ pub mod mount_table;
 mod own_id;
 pub mod pattern;
 pub mod peer;
+pub mod priority;
 pub mod process;
 pub mod project;
 pub mod regex;

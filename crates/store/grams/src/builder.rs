@@ -8,8 +8,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::GramsError;
 use crate::keys::DocId;
 use crate::pack::{HEAD_BYTES, MAGIC, Pack, VERSION};
+use crate::parts::Parts;
 
-/// Maximum number of documents of a pack.
+/// Maximum number of documents of a pack; each part of one counts.
 pub const DOCS_MAX: u32 = 1 << DOC_BITS;
 const DOC_BITS: u32 = 14;
 /// Number of pairs of key and document from which a pack is full.
@@ -48,7 +49,18 @@ impl Builder {
         self.pairs.len() * 4 + self.docs.len() * 16
     }
 
-    /// Adds a document with its distinct keys. Does nothing if there are [`DOCS_MAX`] documents.
+    /// Returns whether all parts of a document fit.
+    pub fn has_room_for(&self, parts: &Parts) -> bool {
+        self.docs.len() + parts.count() <= DOCS_MAX as usize
+    }
+
+    /// Adds a document part by part. Nothing may be lost: see [`Builder::has_room_for`].
+    pub fn add_parts(&mut self, id: DocId, parts: &Parts) {
+        parts.iter().for_each(|keys| self.add(id, keys));
+    }
+
+    /// Adds a document, or the next part of the document that was added last, with its distinct
+    /// keys. Does nothing if there are [`DOCS_MAX`] documents.
     pub fn add(&mut self, id: DocId, keys: &[u32]) {
         if let Some(doc) = self.number(id) {
             self.pairs

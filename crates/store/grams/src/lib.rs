@@ -2,6 +2,7 @@
 //! their documents have the n-grams that a pattern requires.
 //!
 //! - [`keys`]: the n-grams of a text.
+//! - [`Parts`]: the n-grams of each part of a text, some lines each.
 //! - [`Plan`]: the n-grams that every match of some patterns contains, joined by *and* and *or*.
 //! - [`Builder`] and [`Pack`]: the bytes of a pack, written and read.
 //!
@@ -17,6 +18,7 @@ mod builder;
 mod error;
 mod keys;
 mod pack;
+mod parts;
 mod plan;
 mod read;
 
@@ -24,4 +26,5 @@ pub use builder::{Builder, DOCS_MAX};
 pub use error::GramsError;
 pub use keys::{DocId, Identity, Keys, Stamp};
 pub use pack::{Pack, sealed};
+pub use parts::Parts;
 pub use plan::{CaseRule, Plan, SyntaxRule};

@@ -12,7 +12,7 @@ use crate::plan::{Need, Plan};
 use crate::read::Cursor;
 
 pub(crate) const MAGIC: &[u8; 8] = b"trawltxt";
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 pub(crate) const HEAD_BYTES: usize = 40;
 pub(crate) const PAGE_ENTRY_BYTES: usize = 16;
 /// Maximum length of a page in bytes: a page ends with the list that fills it, and a list has at
@@ -81,7 +81,7 @@ impl<R: ReadAt> Pack<R> {
         })
     }
 
-    /// Returns the documents.
+    /// Returns the documents. Equal ones in succession are parts of one.
     pub fn docs(&self) -> &[DocId] {
         &self.docs
     }
@@ -90,7 +90,24 @@ impl<R: ReadAt> Pack<R> {
         self.docs.len() as u32
     }
 
-    /// Returns the documents that can match.
+    /// Returns the documents that cannot match: no part of them can.
+    ///
+    /// # Errors
+    /// As [`Pack::candidates`].
+    pub fn excluded(&self, plan: &Plan) -> Result<Vec<DocId>, GramsError> {
+        let candidates = self.candidates(plan)?;
+        let (mut excluded, mut number) = (Vec::with_capacity(self.docs.len()), 0);
+        for parts in self.docs.chunk_by(|a, b| a == b) {
+            let next = number + parts.len() as u32;
+            if !(number..next).any(|part| candidates.contains(part)) {
+                excluded.extend(parts.first());
+            }
+            number = next;
+        }
+        Ok(excluded)
+    }
+
+    /// Returns the documents, by number, that can match. Parts of a document are documents here.
     ///
     /// # Errors
     /// If a list cannot be read.
@@ -209,6 +226,14 @@ impl<R: ReadAt> Pack<R> {
             }
         }
         Ok(())
+    }
+
+    /// Reads all lists.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is damaged.
+    pub fn check(&self) -> Result<(), GramsError> {
+        self.for_each(|_, _| {})
     }
 
     /// Calls `visit` with each pair of a key and a document.

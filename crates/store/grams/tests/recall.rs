@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
-use trawl_grams::{Builder, CaseRule, DocId, Keys, Pack, Plan, SyntaxRule};
+use trawl_grams::{Builder, CaseRule, DocId, Keys, Pack, Parts, Plan, SyntaxRule};
 
 fn id(number: usize) -> DocId {
     DocId {
@@ -210,4 +210,33 @@ fn what_cannot_match_is_excluded() {
     assert_eq!(found("need(le|ed)"), [0, 2]);
     assert_eq!(found("(nothing)+"), [1]);
     assert_eq!(found("x.*"), [0, 1, 2, 3]);
+}
+
+#[test]
+fn a_large_document_is_excluded_if_no_part_can_match() {
+    let line = |number: usize| match number {
+        10 => "the first alpha_beta\n".to_owned(),
+        2990 => "the last gamma_delta\n".to_owned(),
+        _ => format!("line number {number}\n"),
+    };
+    let large: String = (0..3000).map(line).collect();
+    let (mut builder, mut parts) = (Builder::default(), Parts::default());
+    for (at, text) in ["alpha_beta", &large, "gamma_delta"].iter().enumerate() {
+        parts.of(text.as_bytes());
+        assert!(builder.has_room_for(&parts));
+        builder.add_parts(id(at), &parts);
+    }
+    let pack = Pack::open(builder.finish()).unwrap();
+    assert!(pack.docs().len() > 5);
+    let excluded = |pattern: &str| {
+        let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
+        let excluded = pack.excluded(&plan).unwrap();
+        excluded.iter().map(|id| id.object).collect::<Vec<u64>>()
+    };
+    assert_eq!(excluded("alpha_beta"), [2]);
+    assert_eq!(excluded("gamma_delta"), [0]);
+    assert_eq!(excluded("gamma_delta|alpha_beta"), [0; 0]);
+    // No line has both.
+    assert_eq!(excluded("alpha_beta.*gamma_delta"), [0, 1, 2]);
+    assert_eq!(excluded("line number 2500"), [0, 2]);
 }

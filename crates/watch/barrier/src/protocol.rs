@@ -87,6 +87,17 @@ pub enum Noticed {
     Every(Duration),
 }
 
+/// Whether the times of rows show every change of contents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Contents {
+    /// A change through a memory mapping, or through a name elsewhere, may be missing.
+    #[default]
+    Unknown,
+    /// Every change of a file's content that completed before the request is in the times of its
+    /// row, whoever made it.
+    Known,
+}
+
 /// The daemon's reply to [`Request::Now`] and [`Request::Refresh`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -100,6 +111,8 @@ pub struct Answer {
     pub as_of: Option<Timestamp>,
     /// How changes are noticed.
     pub seen: Noticed,
+    /// Whether changes of contents are known.
+    pub contents: Contents,
     /// Parts that are not up to date, each with the reason; the reason of a refusal.
     pub stale: Vec<Stale>,
     /// Further remarks, such as parts that could not be looked at.
@@ -115,6 +128,7 @@ impl Answer {
             generation: 0,
             as_of: None,
             seen: Noticed::Now,
+            contents: Contents::Unknown,
             stale: vec![Stale {
                 path: Vec::new(),
                 why: why.to_owned(),
@@ -147,6 +161,9 @@ impl Answer {
         }
         if let Noticed::Every(interval) = self.seen {
             let _ = writeln!(text, "every-ms {}", interval.as_millis());
+        }
+        if self.contents == Contents::Known {
+            let _ = writeln!(text, "contents known");
         }
         for remark in self.remarks.iter().take(REMARKS_MAX) {
             let remark = encode_bytes(remark.as_bytes());
@@ -181,6 +198,7 @@ impl Answer {
                 "generation" => answer.generation = value.parse().ok()?,
                 "as-of" => answer.as_of = Some(parse_time(value)?),
                 "every-ms" => answer.seen = Noticed::Every(parse_millis(value)?),
+                "contents" if value == "known" => answer.contents = Contents::Known,
                 "stale" => {
                     let (path, why) = value.split_once(' ')?;
                     let why = String::from_utf8_lossy(&decode_bytes(why)?).into_owned();
@@ -378,18 +396,22 @@ mod tests {
             ),
             proptest::option::of(time),
             proptest::option::of((0u64..1 << 40).prop_map(Duration::from_millis)),
+            prop_oneof![Just(Contents::Known), Just(Contents::Unknown)],
             proptest::collection::vec(stale, 0..STALE_MAX),
             proptest::collection::vec(".{0,50}", 0..REMARKS_MAX),
         )
             .prop_map(
-                |(outcome, (snapshot, generation), as_of, every, stale, remarks)| Answer {
-                    outcome: OUTCOMES[outcome].0,
-                    snapshot,
-                    generation,
-                    as_of,
-                    seen: every.map_or(Noticed::Now, Noticed::Every),
-                    stale,
-                    remarks,
+                |(outcome, (snapshot, generation), as_of, every, contents, stale, remarks)| {
+                    Answer {
+                        outcome: OUTCOMES[outcome].0,
+                        snapshot,
+                        generation,
+                        as_of,
+                        seen: every.map_or(Noticed::Now, Noticed::Every),
+                        contents,
+                        stale,
+                        remarks,
+                    }
                 },
             )
     }

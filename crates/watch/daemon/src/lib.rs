@@ -7,6 +7,7 @@
 //! | `parts` | the applier: generations beside the snapshot, or a scan where they are not enough |
 //! | `plain` | scans of a whole source |
 //! | `checkpoint` | when published changes become a snapshot |
+//! | `texts` | packs of n-grams, after rounds |
 //! | `moments` | up to which moment a snapshot has all changes |
 //! | `socket_unit` | a unit with which systemd listens for the daemon |
 //! | `notice`, `error` | reports for the log, and reasons why a source cannot be watched |
@@ -28,6 +29,7 @@ mod notice;
 mod parts;
 mod plain;
 mod socket_unit;
+mod texts;
 mod watching;
 
 pub use daemon::{Daemon, Host, Options};

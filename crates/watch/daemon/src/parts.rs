@@ -23,6 +23,7 @@ use crate::checkpoint::Policy;
 use crate::error::DaemonError;
 use crate::moments::Moments;
 use crate::plain::{Plain, told};
+use crate::texts::Texts;
 
 /// An applier that updates a source's index part by part.
 pub(crate) struct ByParts {
@@ -38,6 +39,8 @@ pub(crate) struct ByParts {
     as_of: Timestamp,
     policy: Policy,
     moments: Moments,
+    /// Follows what is published.
+    texts: Texts,
     /// Whether work is in progress. If this is true when work begins, earlier work panicked.
     is_at_work: bool,
 }
@@ -48,9 +51,11 @@ const NOT_GOING_ON: &str = "work cannot continue from what was published";
 impl ByParts {
     /// Creates the applier of the source with this root, which `plain` scans.
     pub(crate) fn new(plain: Plain, root: Vec<u8>, policy: Policy, moments: Moments) -> ByParts {
+        let texts = plain.texts(root.clone());
         ByParts {
             plain,
             moments,
+            texts,
             is_at_work: false,
             root,
             applier: None,
@@ -74,6 +79,7 @@ impl ByParts {
         self.must_scan = false;
         self.policy.made(Instant::now(), Duration::ZERO);
         self.moments.scanned(begun, published.snapshot);
+        self.texts.published();
         Ok(published)
     }
 
@@ -259,6 +265,7 @@ impl ByParts {
         if self.applier.as_ref().is_some_and(|one| one.has_changes()) {
             self.policy.published(Instant::now());
         }
+        self.texts.published();
         Ok(Published {
             snapshot,
             generation: match (&self.applier, snapshot) {
@@ -356,6 +363,7 @@ impl Applier for ByParts {
     }
 
     fn close(&mut self) -> Result<Option<SnapshotId>, ApplyError> {
+        self.texts.stop();
         let made = self.checkpoint(Removal::WhenUnread, &mut || true);
         let made = made.map_err(|failure| told(&failure))?;
         if let Some(applier) = self.applier.take() {

@@ -16,6 +16,7 @@ use trawl_indexer::{Event, Job, Retention, ScanOptions, Scanner};
 use crate::daemon::Host;
 use crate::error::{DaemonError, Result};
 use crate::notice::Notice;
+use crate::texts::Texts;
 
 /// After a scan, the source is left alone for this many times the scan's duration, unless somebody
 /// asks.
@@ -65,6 +66,12 @@ impl Plain {
 
     pub(crate) fn try_scan(&mut self) -> std::result::Result<Published, ApplyError> {
         self.scan().map_err(|failure| told(&failure))
+    }
+
+    /// Starts to keep the source's packs of n-grams up to date.
+    pub(crate) fn texts(&self, root: Vec<u8>) -> Texts {
+        let place = (self.index.clone(), root);
+        Texts::start(place, self.options.clone(), self.host.clone())
     }
 
     /// Returns the directory of the index.

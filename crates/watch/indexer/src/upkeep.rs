@@ -149,5 +149,8 @@ pub fn verify(index: &IndexDir) -> Result<Verified> {
             done.findings.extend(check_bundles(&source)?);
         }
     }
+    for source in index.sources()? {
+        crate::text::check(&source, &mut done)?;
+    }
     Ok(done)
 }

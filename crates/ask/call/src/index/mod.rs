@@ -14,6 +14,7 @@
 //! The executor does not know how fresh the index is; its caller does.
 
 mod chain;
+mod files;
 mod merge;
 mod read;
 
@@ -37,6 +38,7 @@ use crate::options::{Links, Metadata, Mounts};
 use crate::request::{Request, Root};
 
 pub(crate) use chain::{Chain, has_match};
+pub use files::{FileRow, Files};
 
 /// Answers from an index.
 #[derive(Clone, Debug)]

@@ -14,6 +14,8 @@ use crate::member::Problem;
 use crate::source::Found;
 
 const NONE: u32 = u32::MAX;
+/// In the place of a position in `attributes`: the member is blank, and has none.
+const BLANK: u32 = u32::MAX - 1;
 
 /// Maximum number of entries.
 pub(crate) const ENTRIES_MAX: usize = (u32::MAX - 1) as usize;
@@ -21,7 +23,7 @@ pub(crate) const ENTRIES_MAX: usize = (u32::MAX - 1) as usize;
 struct Entry {
     /// End of the name in `bytes`; it begins where the entry before ends.
     end: u64,
-    /// Position in `attributes`, or `NONE`.
+    /// Position in `attributes`, `NONE` or `BLANK`.
     attributes: u32,
 }
 
@@ -90,6 +92,7 @@ impl Table {
         self.members += 1;
         self.bytes.extend_from_slice(&found.name);
         let attributes = match found.attributes {
+            _ if found.is_blank => BLANK,
             Some(known) => {
                 self.attributes.push(known);
                 self.attributes.len() as u32 - 1
@@ -121,6 +124,7 @@ impl Table {
         Some(Ok(Found {
             name: self.name(position).to_vec(),
             attributes: self.attributes.get(entry.attributes as usize).copied(),
+            is_blank: entry.attributes == BLANK,
         }))
     }
 
@@ -133,6 +137,15 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_stay_blank() {
+        let mut table = Table::default();
+        table.insert(Found::named("read"));
+        table.insert(Found::blank("known"));
+        let is_blank = |at: usize| table.get(at).unwrap().unwrap().is_blank;
+        assert!(!is_blank(0) && is_blank(1));
+    }
 
     #[test]
     fn keeps_each_name_once_in_order() {

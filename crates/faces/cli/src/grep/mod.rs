@@ -8,18 +8,20 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use trawl_answers::expression::Expression;
 use trawl_call::{Cancel, Executor};
 use trawl_engines::Directory;
 use trawl_grep::covered::Covered;
+use trawl_grep::listed::Listed;
 use trawl_grep::tree::Tree;
-use trawl_grep::walk::{Admits, Kind, Skips, Walk};
-use trawl_grep::{GrepError, Options, Order, Summary, Target};
+use trawl_grep::walk::{Admits, Kind, Walk, met};
+use trawl_grep::{Blank, GrepError, Options, Order, Summary, Target};
 use trawl_model::FileType;
 use trawl_sets::expand::{Attribute, Expander};
 use trawl_sets::member::Op;
@@ -50,6 +52,18 @@ was selected before the error.";
 /// Size of the blocks in which output is written.
 const OUTPUT_BYTES: usize = 64 << 10;
 
+/// Maximum time to wait for a daemon: a walk is as exact, and soon under way.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// What indexes say about files.
+#[derive(Clone, Default)]
+struct Known {
+    /// Files that cannot match; `None` if every file is of interest.
+    covered: Option<Arc<Covered>>,
+    /// Files below directories that a daemon watches.
+    listed: Option<Arc<Listed>>,
+}
+
 /// Name of standard input among the names.
 const STANDARD_INPUT: &[u8] = b"-";
 
@@ -66,8 +80,8 @@ impl Spec for GrepArgs {
         let is_single = self.expression.is_empty() && is_single(&names);
         let options = self.options(pattern, is_single)?;
         members::refuse_past(setting.manner.then(self.manner))?;
-        let covered = self.covered(&setting, &options, &names);
-        let members = self.members(setting, (names, covered))?;
+        let known = self.known(&setting, &options, &names);
+        let members = self.members(setting, (names, known))?;
         // Its output is not held back.
         crate::again::note_begun();
         let mut out = output();
@@ -156,7 +170,7 @@ impl GrepArgs {
     fn members(
         &self,
         setting: Setting<'_>,
-        (names, covered): (Vec<Vec<u8>>, Option<Arc<Covered>>),
+        (names, known): (Vec<Vec<u8>>, Known),
     ) -> Result<Set, Failure> {
         let index = setting.index.clone();
         let manner = setting.manner.then(self.manner);
@@ -169,11 +183,12 @@ impl GrepArgs {
         if self.sort.is_some() {
             expander.order = trawl_sets::expand::Order::Csh;
         }
-        let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(Input)];
+        let blank = Blank::new().map_err(|cause| Failure::Usage(format!("/dev/null: {cause}")))?;
+        let mut openers: Vec<Arc<dyn Opener>> = vec![Arc::new(blank), Arc::new(Input)];
         openers.extend(rest);
         let source: Box<dyn Names> = match self.expression.is_empty() {
-            true => Box::new(self.named(names, &expander)?.skipping(covered)),
-            false => Box::new(self.found(index, names)?.skipping(covered)),
+            true => Box::new(self.named(names, &expander)?.knowing(known)),
+            false => Box::new(self.found(index, names)?.knowing(known)),
         };
         let options = trawl_sets::Options {
             ordered: self.sort == Some(Sort::Path),
@@ -182,30 +197,40 @@ impl GrepArgs {
         Set::open(source, openers, options).map_err(|why| Failure::Usage(why.to_string()))
     }
 
+    /// Returns what the indexes say about files below the names.
+    fn known(&self, setting: &Setting<'_>, options: &Options, names: &[Vec<u8>]) -> Known {
+        if self.no_text_index || self.stats {
+            return Known::default();
+        }
+        let Ok(indexes) = trawl_open::place::indexes_to_ask(setting.index.clone()) else {
+            return Known::default();
+        };
+        let covered = self.covered(indexes.clone(), options, names);
+        let wait = setting.manner.then(self.manner).when().wait.deadline();
+        let listed = covered.clone().zip(wait).map(|(covered, wait)| {
+            let paths: Vec<Vec<u8>> = names.iter().filter_map(canonical).collect();
+            let wait = wait.min(WAIT);
+            let opens = move || {
+                let opened = trawl_open::search::knowing_contents(indexes.clone(), &paths, wait);
+                // The walk answers as well.
+                opened.ok().flatten()
+            };
+            Arc::new(Listed::new(covered, Box::new(opens)))
+        });
+        Known { covered, listed }
+    }
+
     /// Returns what the indexes say about contents below the names; `None` if every file is of
     /// interest.
     fn covered(
         &self,
-        setting: &Setting<'_>,
+        indexes: Vec<PathBuf>,
         options: &Options,
         names: &[Vec<u8>],
     ) -> Option<Arc<Covered>> {
-        if self.no_text_index || self.stats {
-            return None;
-        }
-        let indexes = trawl_open::place::indexes_to_ask(setting.index.clone()).ok()?;
         let words = self.expression.iter().map(|word| word.as_bytes());
-        let mut starts = Vec::new();
-        for name in names
-            .iter()
-            .map(Vec::as_slice)
-            .chain(words)
-            .chain([&b"."[..]])
-        {
-            let path = Path::new(OsStr::from_bytes(name));
-            let resolved = std::fs::canonicalize(path);
-            starts.extend(resolved.map(|path| path.into_os_string().into_vec()));
-        }
+        let names = names.iter().map(Vec::as_slice).chain(words);
+        let starts = names.chain([&b"."[..]]).filter_map(canonical).collect();
         let tells = self.tells();
         let warn = move |text: &str| {
             if tells {
@@ -248,7 +273,7 @@ impl GrepArgs {
             admits: self.admits(),
             servers: expander.servers.clone(),
             walk: None,
-            skips: None,
+            known: Known::default(),
         })
     }
 
@@ -285,7 +310,7 @@ impl GrepArgs {
             admits: self.admits(),
             servers: None,
             walk: None,
-            skips: None,
+            known: Known::default(),
         })
     }
 
@@ -334,13 +359,13 @@ struct Below {
     servers: Option<Arc<dyn Executor>>,
     /// The files at and below the current name.
     walk: Option<Box<dyn Names>>,
-    skips: Option<Skips>,
+    known: Known,
 }
 
 impl Below {
-    /// Leaves out files that cannot match.
-    fn skipping(mut self, skips: Option<Skips>) -> Below {
-        self.skips = skips;
+    /// Uses what indexes say about files.
+    fn knowing(mut self, known: Known) -> Below {
+        self.known = known;
         self
     }
 
@@ -350,7 +375,10 @@ impl Below {
         let at_server = servers.filter(|_| server_prefix(&name).is_some());
         self.walk = Some(match at_server {
             Some(servers) => Box::new(Tree::new(Arc::clone(servers), name, admits)),
-            None => Box::new(Walk::new([name], admits).skipping(self.skips.clone())),
+            None => {
+                let Known { covered, listed } = self.known.clone();
+                Box::new(Walk::new([name], admits).skipping(covered).listed(listed))
+            }
         });
     }
 }
@@ -387,9 +415,9 @@ impl Names for Below {
                         self.starts.pop_front();
                     }
                     Some(Ok(found)) => {
-                        if let Some(found) = selected(start, found, &self.admits)
-                            && !is_skipped(&found, &self.skips)
-                        {
+                        let found = selected(start, found, &self.admits);
+                        let found = found.and_then(|found| met(found, &self.known.covered));
+                        if let Some(found) = found {
                             return Some(Ok(found));
                         }
                     }
@@ -439,14 +467,15 @@ fn selected(start: &[u8], mut found: Found, admits: &Admits) -> Option<Found> {
     (is_file && admits(last.unwrap_or_default(), Kind::File)).then_some(found)
 }
 
-/// Returns whether a selected file cannot match, by a look at it.
-fn is_skipped(found: &Found, skips: &Option<Skips>) -> bool {
-    let look = || {
-        Path::new(OsStr::from_bytes(&found.name))
-            .symlink_metadata()
-            .ok()
+/// Returns the path, absolute, without symbolic links, in the form that indexes use; `None` if it
+/// does not exist. An empty one is the working directory.
+fn canonical(name: &(impl AsRef<[u8]> + ?Sized)) -> Option<Vec<u8>> {
+    let name = match name.as_ref() {
+        b"" => b".",
+        name => name,
     };
-    skips.as_ref().is_some_and(|skips| skips.skips(look))
+    let path = std::fs::canonicalize(Path::new(OsStr::from_bytes(name))).ok()?;
+    trawl_model::path::normalize(path.as_os_str().as_bytes())
 }
 
 /// Returns whether standard input is a pipe or a file, which is then searched by default.

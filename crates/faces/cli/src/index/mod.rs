@@ -112,7 +112,7 @@ pub(crate) struct IndexArgs {
     /// The source's next scans do it, too, and read only files that have changed.
     #[arg(long, conflicts_with = "from_trace")]
     text: bool,
-    /// Leave larger files out of the text index [default: 16777216]
+    /// Leave larger files out of the text index [default: 33554432]
     #[arg(long, value_name = "BYTES", requires = "text")]
     text_max_size: Option<u64>,
     /// Remove the text index

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trawl_format::IndexDir;
-use trawl_indexer::text::{TextUpdated, update};
+use trawl_indexer::text::{Effort, TextUpdated, update};
 use trawl_indexer::{Job, ScanOptions, Scanner};
 use trawl_text::units::{Scale, format};
 
@@ -27,8 +27,8 @@ pub(super) fn update_all(
     let mut exit = Exit::Complete;
     for job in jobs {
         let root = job.root()?;
-        let choice = args.text_choice();
-        match update(&index, &root, (&scanner, choice), control) {
+        let how = (&scanner, args.text_choice(), Effort::Full);
+        match update(&index, &root, how, control) {
             Ok(Some(done)) if !args.quiet && !args.form.is_json() => {
                 output.put(text(&root, &done))?;
             }

@@ -103,8 +103,19 @@ fn answers_are_those_without_an_index() {
         "-x needle_in_a_stack .",
         "-v straw .",
         "-c needle .",
+        "-Ic needle .",
+        "-ac needle .",
+        "-zc needle .",
+        "-c --color=always needle .",
+        "-c -m1 needle .",
+        "-c needle -- . -name *7.c",
         "-l needle .",
         "-L needle .",
+        "-IL needle .",
+        "-L0 needle .",
+        "-vL needle .",
+        "-vc needle .",
+        "-hc needle .",
         "-o nee.le .",
         "-F needle_in_a .",
         "-F -e f17 -e needle .",
@@ -265,8 +276,45 @@ fn a_damaged_pack_excludes_nothing_and_is_made_again() {
         ours.errors().contains("trawl index PATH makes it again"),
         "{ours}"
     );
+    let verified = site.run("index --verify");
+    assert!(
+        verified.code != Some(0) && verified.text().contains(".grams"),
+        "{verified}"
+    );
     site.run("index --quiet .").expect_code(0);
     assert_eq!(site.run("grep -l needle_in_a_stack .").errors(), "");
+    site.run("index --verify").expect_code(0);
+    // A byte of a list, which only a search for its keys would read.
+    let packs = self::packs(&site);
+    let mut bytes = std::fs::read(&packs[0]).unwrap();
+    let at = bytes.len() - 2;
+    bytes[at] ^= 0x10;
+    std::fs::write(&packs[0], bytes).unwrap();
+    let verified = site.run("index --verify");
+    assert!(
+        verified.code != Some(0) && verified.text().contains(".grams"),
+        "{verified}"
+    );
+}
+
+#[test]
+fn files_in_memory_are_not_covered() {
+    if let Some(skip) = without_root("a file system in memory") {
+        return skip.say();
+    }
+    let site = Site::empty("grep-text-tmpfs");
+    let mut mount = oracle::command("mount");
+    let mounted = mount.args(["-t", "tmpfs", "none"]).arg(site.tree());
+    if oracle::run(mounted).code != Some(0) {
+        return println!("skipped, because no tmpfs can be mounted here");
+    }
+    std::fs::write(site.tree().join("file"), "text\n").unwrap();
+    std::thread::sleep(SETTLED);
+    // There, a page that was read through a writable mapping changes without a new ctime.
+    let told = site.run("index --text .");
+    let mut umount = oracle::command("umount");
+    oracle::run(umount.arg(site.tree())).expect_code(0);
+    assert!(told.text().contains("1 not settled"), "{told}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod completions;
 mod golden;
 mod grep;
 mod grep_text;
+mod grep_watched;
 mod handing_over;
 mod id_map;
 mod index;

@@ -10,10 +10,14 @@ use trawl_testkit::permissions::{Check, Person, Plan, Site, Tally, people, shrin
 use trawl_testkit::prng::Prng;
 use trawl_testkit::{Scratch, skip};
 
+use super::texts;
+
 /// Default number of trees.
 const TREES: u64 = 50;
 /// Start points per tree.
 const STARTS: usize = 11;
+/// One tree in so many has a text index.
+const TEXT_EVERY: u64 = 4;
 /// Users per tree with whom more than find is checked.
 const THOROUGH: u64 = 3;
 
@@ -162,6 +166,7 @@ impl Run {
                 tallies[*check as usize].add(tally);
             }
         }
+        texts::check(&site, &people).map_err(|why| format!("seed {seed}: {why}"))?;
         Ok(tallies)
     }
 
@@ -206,7 +211,11 @@ impl Run {
 
 fn site(plan: &Plan, trawl: &Path) -> Result<Site, String> {
     let site = Site::build(plan, trawl).map_err(|error| format!("seed {}: {error}", plan.seed))?;
-    let ran = site.index();
+    // Contents need files that have been unchanged for seconds: not for each tree.
+    let ran = match plan.seed % TEXT_EVERY {
+        0 => site.index_contents(),
+        _ => site.index(),
+    };
     if ran.code != Some(0) {
         return Err(format!("seed {}: {ran}", plan.seed));
     }

@@ -19,4 +19,5 @@ mod hidden;
 mod hidden_members;
 mod kernel;
 mod raw;
+mod texts;
 mod watched;

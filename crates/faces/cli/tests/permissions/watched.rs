@@ -16,7 +16,7 @@ use trawl_testkit::prng::Prng;
 use trawl_testkit::{Scratch, oracle};
 
 use super::kernel::number;
-use super::raw;
+use super::{raw, texts};
 
 /// Default number of trees.
 const TREES: u64 = 4;
@@ -112,6 +112,18 @@ fn settle(site: &Site) {
     }
 }
 
+/// Waits until nobody can open n-grams of files that they may not read: packs follow rounds.
+fn packs_follow(site: &Site, context: &str) {
+    let begun = Instant::now();
+    while let Err(why) = texts::check(site, &people::everybody()) {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "{context}: {why}"
+        );
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn every_user_sees_what_the_kernel_shows_while_it_changes() {
     if cannot("permissions while the tree changes") {
@@ -128,6 +140,7 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
             continue;
         }
         let site = Site::build(&plan, &trawl).expect("a tree");
+        site.index_contents().expect_code(0);
         let daemon = watching(&site.trawl, &site.index_dir(), &site.root());
         let mut prng = Prng::new(seed);
         for round in 0..ROUNDS {
@@ -148,6 +161,7 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
                     }
                 }
             }
+            packs_follow(&site, &format!("seed {seed}, round {round}"));
             if let Some(python) = &decoder {
                 let what = format!("seed {seed}, round {round}");
                 let places = (&*site.index_dir(), &*site.root());

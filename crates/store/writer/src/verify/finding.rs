@@ -33,6 +33,8 @@ pub enum Problem {
     Unreadable(String),
     /// A name sidecar is unusable; the segment's tables hold the same data.
     Sidecar(Box<Problem>),
+    /// A pack of n-grams is unusable; searches read the files that it covers.
+    Text(String),
     /// Its permissions differ from those of its guard.
     Permissions,
     /// No snapshot needs it; gc removes it.
@@ -90,7 +92,11 @@ impl Problem {
     pub fn is_damage(&self) -> bool {
         !matches!(
             self,
-            Problem::Unreferenced | Problem::Unfinished | Problem::Foreign | Problem::Sidecar(_)
+            Problem::Unreferenced
+                | Problem::Unfinished
+                | Problem::Foreign
+                | Problem::Sidecar(_)
+                | Problem::Text(_)
         )
     }
 }
@@ -116,6 +122,10 @@ impl fmt::Display for Problem {
             Problem::Sidecar(problem) => write!(
                 f,
                 "{problem} (searches work without it; trawl index --rebuild-names makes it again)"
+            ),
+            Problem::Text(why) => write!(
+                f,
+                "{why} (trawl grep reads the files that it covers; trawl index PATH makes it again)"
             ),
             Problem::Permissions => f.write_str(
                 "its permissions differ from its guard's: index again, or remove everything below it",

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::Inner;
 use super::state::{REFRESHES_MAX, State};
 use crate::applier::{Scope, Stale};
-use crate::protocol::{Answer, DEADLINE_MAX, Noticed, Outcome};
+use crate::protocol::{Answer, Contents, DEADLINE_MAX, Noticed, Outcome};
 use crate::status::Status;
 
 /// Maximum wait while nothing is trusted, since a scan may take long.
@@ -130,11 +130,12 @@ impl Caller {
                     .unwrap_or("its changes are not in the index yet".to_owned())),
             );
         }
+        let outcome = match outcome {
+            Outcome::Fresh if !stale.is_empty() => Outcome::Stale,
+            outcome => outcome,
+        };
         Answer {
-            outcome: match outcome {
-                Outcome::Fresh if !stale.is_empty() => Outcome::Stale,
-                outcome => outcome,
-            },
+            outcome,
             snapshot: state.last.snapshot,
             generation: state.last.generation,
             as_of: state.last.as_of,
@@ -142,6 +143,10 @@ impl Caller {
                 .description
                 .interval
                 .map_or(Noticed::Now, Noticed::Every),
+            contents: match outcome {
+                Outcome::Fresh => state.last.contents,
+                _ => Contents::Unknown,
+            },
             stale,
             remarks: state.last.remarks.clone(),
         }

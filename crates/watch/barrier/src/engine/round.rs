@@ -17,6 +17,7 @@ use super::state::{LastRound, Retry, State};
 use super::{Inner, Level, SharedPlaces, remarks};
 use crate::applier::{Applier, ApplyError, ApplyErrorKind, Published, Recovery, Scope, TakenDirt};
 use crate::open_files::{Looked, OpenFiles};
+use crate::protocol::Contents;
 
 /// Minimum interval at which compaction checks whether somebody is waiting.
 const LOOK: Duration = Duration::from_millis(5);
@@ -40,6 +41,16 @@ struct Work {
     /// Number of times that trust had been lost when the round began.
     losses: u64,
     refreshes: Vec<Scope>,
+}
+
+/// Facts about a round that ended.
+struct Ended {
+    begun: Instant,
+    /// Time up to which all changes were read.
+    as_of: Option<Timestamp>,
+    /// Why files that are open for writing may be newer.
+    doubt: Option<String>,
+    contents: Contents,
 }
 
 /// The result of a round.
@@ -155,12 +166,31 @@ impl Inner {
         }
         let doubt = looked.doubt.clone();
         work.taken.has_open_files = is_asked && doubt.is_none();
+        let contents = self.contents(&work.taken);
         let done = self.work(applier, &mut work);
         self.state().mark.note(applier.note());
         if done.result.is_ok() && is_asked {
             open.applied(looked);
         }
-        self.conclude(work, done, (begun, as_of, doubt));
+        let ended = Ended {
+            begun,
+            as_of,
+            doubt,
+            contents,
+        };
+        self.conclude(work, done, ended);
+    }
+
+    /// Returns whether a round with these changes has every change of contents: the source is a
+    /// mark on the whole file system, which alone has a queue that can be stored, and all files
+    /// that are open for writing were found.
+    fn contents(&self, taken: &TakenDirt) -> Contents {
+        let watched = self.watched();
+        let opened = watched.opened.as_ref();
+        match opened.is_some_and(|opened| opened.queue.is_some()) && taken.has_open_files {
+            true => Contents::Known,
+            false => Contents::Unknown,
+        }
     }
 
     fn look_at_open(&self, open: &mut OpenFiles, now: Timestamp) -> Looked {
@@ -232,12 +262,13 @@ impl Inner {
     }
 
     /// Notes how a round ended and tells the clients that asked for it.
-    fn conclude(
-        &self,
-        work: Work,
-        done: Done,
-        (begun, as_of, doubt): (Instant, Option<Timestamp>, Option<String>),
-    ) {
+    fn conclude(&self, work: Work, done: Done, ended: Ended) {
+        let Ended {
+            begun,
+            as_of,
+            doubt,
+            contents,
+        } = ended;
         let now = Instant::now();
         let mut state = self.state();
         let has_published = matches!(done.result, Ok(Some(_)));
@@ -251,6 +282,7 @@ impl Inner {
                 .collect(),
             snapshot: before.snapshot,
             generation: before.generation,
+            contents,
             stale: before.stale,
             ended: Some(if has_published {
                 now

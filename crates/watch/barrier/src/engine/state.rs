@@ -8,6 +8,7 @@ use trawl_model::Timestamp;
 
 use crate::applier::{Recovery, Scope, Stale};
 use crate::mark::Mark;
+use crate::protocol::Contents;
 
 /// Maximum number of requested rescans that may wait.
 pub(super) const REFRESHES_MAX: usize = 64;
@@ -54,6 +55,8 @@ pub(super) struct LastRound {
     pub(super) as_of: Option<Timestamp>,
     /// Why the round failed.
     pub(super) failure: Option<String>,
+    /// Whether the round saw every change of contents.
+    pub(super) contents: Contents,
     /// Parts that keep their old rows.
     pub(super) stale: Vec<Stale>,
     /// Further remarks for clients.

@@ -16,6 +16,15 @@ pub(super) struct Old {
     pub(super) is_live: Vec<bool>,
 }
 
+impl Old {
+    /// Returns the number of files that are still there.
+    pub(super) fn live_files(&self) -> u64 {
+        let docs = self.pack.docs().iter().zip(&self.is_live);
+        let live: Vec<&DocId> = docs.filter(|(_, live)| **live).map(|(id, _)| id).collect();
+        live.chunk_by(|a, b| a == b).count() as u64
+    }
+}
+
 /// All packs, by the guard they lie behind.
 #[derive(Default)]
 pub(super) struct Known {
@@ -56,12 +65,11 @@ impl Known {
         let Some((pack, number)) = at else {
             return false;
         };
-        if let Some(is_live) = self
-            .packs
-            .get_mut(*pack)
-            .and_then(|old| old.is_live.get_mut(*number))
-        {
-            *is_live = true;
+        if let Some(old) = self.packs.get_mut(*pack) {
+            let parts = old.pack.docs().iter().skip(*number);
+            let parts = parts.take_while(|part| **part == id).count();
+            let is_live = old.is_live.iter_mut().skip(*number).take(parts);
+            is_live.for_each(|is_live| *is_live = true);
         }
         true
     }

@@ -1,20 +1,22 @@
 //! Packs of n-grams of a source's files ([`trawl_grams`]), for `trawl grep`.
 //!
-//! An update walks the source as a scan does. It reads only files that are new or changed since they
-//! were packed. Files that are gone, or that now have another guard, are removed from their packs.
+//! An update walks the source as a scan does, or takes the rows of an index that a daemon keeps up
+//! to date. It reads only files that are new or changed since they were packed. Files that are gone, or that now have another guard, are removed from their packs.
 //! Invariant: a document is added only if its content
 //! cannot have changed since without another identity (`docs/internals/text-index.md`).
 
+mod check;
 mod known;
 mod packs;
 mod read;
+mod rows;
 mod sink;
 
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use trawl_format::IndexDir;
+use trawl_format::{IndexDir, IndexError, Source};
 use trawl_model::sync::lock;
 use trawl_scan::{ScanError, ScanProgress, walk};
 use trawl_writer::TextStore;
@@ -23,14 +25,19 @@ use crate::error::{IndexerError, Result};
 use crate::options::Control;
 use crate::scan::Scanner;
 
+pub use check::check;
+
 use known::Known;
 use packs::Packs;
 use sink::{Finder, Job};
 
 /// Default limit for the size of a covered file, in bytes.
-pub const MAX_BYTES_DEFAULT: u64 = 16 << 20;
+pub const MAX_BYTES_DEFAULT: u64 = 32 << 20;
 /// Number of directories whose files wait to be read.
 const WAITING_MAX: usize = 64;
+/// Maximum time to wait for another update, and how often it is looked at.
+const PATIENCE: Duration = Duration::from_secs(600);
+const LOOK: Duration = Duration::from_millis(50);
 const SETTING: &str = "max-size ";
 
 /// Which files of a source are covered.
@@ -44,6 +51,34 @@ pub enum TextChoice {
     /// Text files up to this size in bytes; without one, the limit of the last update or the
     /// default.
     UpTo(Option<u64>),
+}
+
+/// Where an update finds files, and how much it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// It walks the tree, and reads files on all processors. It waits for another update to end.
+    #[default]
+    Full,
+    /// It takes the rows of an index that is up to date, reads files on one thread, and takes
+    /// little memory. It fails if another update is under way.
+    Background,
+}
+
+impl Effort {
+    fn threads(self) -> usize {
+        match self {
+            Effort::Full => std::thread::available_parallelism().map_or(1, usize::from),
+            Effort::Background => 1,
+        }
+    }
+
+    /// Returns the memory of growing packs in bytes, from which the largest is written.
+    fn memory_bytes(self) -> usize {
+        match self {
+            Effort::Full => 128 << 20,
+            Effort::Background => 32 << 20,
+        }
+    }
 }
 
 /// Result of an update.
@@ -71,33 +106,36 @@ pub struct TextUpdated {
 pub fn update(
     index: &IndexDir,
     root: &[u8],
-    (scanner, choice): (&Scanner<'_>, TextChoice),
+    (scanner, choice, effort): (&Scanner<'_>, TextChoice, Effort),
     control: Control<'_>,
 ) -> Result<Option<TextUpdated>> {
     let clock = Instant::now();
     let Some(source) = index.source(root)? else {
         return Ok(None);
     };
+    let Some(store) = open(&source, (choice, effort), control)? else {
+        return Ok(None);
+    };
     if choice == TextChoice::Nothing {
         TextStore::remove(&source)?;
         return Ok(None);
     }
-    let store = match choice {
-        TextChoice::UpTo(_) => Some(TextStore::create(&source)?),
-        _ => TextStore::open(&source)?,
-    };
-    let Some(store) = store else {
-        return Ok(None);
-    };
     if source.id_map()?.is_some() {
         let root = root.to_vec();
         return Err(IndexerError::TextIds { root });
     }
     let max_bytes = settle(&store, choice)?;
     let known = Known::read(&store)?;
-    let packs = Mutex::new(Packs::new(store, (control.clock)()));
+    let memory_bytes = effort.memory_bytes();
+    let packs = Mutex::new(Packs::new(store, (control.clock)(), memory_bytes));
     let mut finder = Finder::new(root, known, max_bytes);
-    find(root, &mut finder, (scanner, control), &packs)?;
+    let from = From {
+        index,
+        root,
+        scanner,
+        effort,
+    };
+    from.find(&mut finder, control, &packs)?;
     control.check()?;
     let packs = packs
         .into_inner()
@@ -124,36 +162,69 @@ fn settle(store: &TextStore, choice: TextChoice) -> Result<u64> {
     Ok(limit)
 }
 
-/// Walks the source; threads read the files that are not covered.
-fn find(
-    root: &[u8],
-    finder: &mut Finder,
-    (scanner, control): (&Scanner<'_>, Control<'_>),
-    packs: &Mutex<Packs>,
-) -> Result<()> {
-    let options = scanner.walk_options_for(root)?;
-    let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
-    let receiver = Mutex::new(receiver);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut reader = read::Reader::new(control);
-                while let Ok(jobs) = { lock(&receiver).recv() } {
-                    if control.check().is_ok() {
-                        jobs.iter().for_each(|job| reader.read(job, packs));
-                    }
-                }
-            });
+/// Opens the packs; `None` if there are none and none are wanted. Waits for a writer to end if the
+/// effort allows it.
+fn open(
+    source: &Source,
+    (choice, effort): (TextChoice, Effort),
+    control: Control<'_>,
+) -> Result<Option<TextStore>> {
+    let begun = Instant::now();
+    loop {
+        let opened = match choice {
+            TextChoice::UpTo(_) => TextStore::create(source).map(Some),
+            _ => TextStore::open(source),
+        };
+        let waits = effort == Effort::Full && begun.elapsed() < PATIENCE;
+        match opened {
+            Err(IndexError::Busy { .. }) if waits => std::thread::sleep(LOOK),
+            opened => return Ok(opened?),
         }
-        let path = trawl_model::path::display(root);
-        let mut sink = sink::Feed { finder, sender };
-        let walked = walk(path, &options, &ScanProgress::default(), &mut sink);
-        drop(sink);
+        control.check()?;
+    }
+}
+
+/// Where files are found.
+struct From<'f> {
+    index: &'f IndexDir,
+    root: &'f [u8],
+    scanner: &'f Scanner<'f>,
+    effort: Effort,
+}
+
+impl From<'_> {
+    /// Finds the files of the source; threads read those that are not covered.
+    fn find(&self, finder: &mut Finder, control: Control<'_>, packs: &Mutex<Packs>) -> Result<()> {
+        let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
+        let receiver = Mutex::new(receiver);
+        std::thread::scope(|scope| {
+            for _ in 0..self.effort.threads() {
+                scope.spawn(|| {
+                    let mut reader = read::Reader::new(control);
+                    while let Ok(jobs) = { lock(&receiver).recv() } {
+                        if control.check().is_ok() {
+                            jobs.iter().for_each(|job| reader.read(job, packs));
+                        }
+                    }
+                });
+            }
+            let mut sink = sink::Feed { finder, sender };
+            self.feed(&mut sink, control)
+        })
+    }
+
+    fn feed(&self, sink: &mut sink::Feed<'_>, control: Control<'_>) -> Result<()> {
+        let mut options = self.scanner.walk_options_for(self.root)?;
+        options.cancel = control.cancel;
+        if self.effort == Effort::Background {
+            return rows::feed((self.index, self.root), &options, sink, control);
+        }
+        let path = trawl_model::path::display(self.root);
+        let walked = walk(path, &options, &ScanProgress::default(), sink);
         walked.map(drop).map_err(|error| match error {
             ScanError::Cancelled => IndexerError::Interrupted,
             ScanError::Sink(error) => IndexerError::Index(error),
             other => IndexerError::Scan(other),
         })
-    })
+    }
 }

@@ -13,8 +13,6 @@ use super::read::Outcome;
 use super::sink::{Finder, Job, Place};
 use crate::error::Result;
 
-/// Memory of growing packs in bytes, from which the largest is written.
-const MEMORY_BYTES: usize = 128 << 20;
 /// A pack with fewer documents is combined with new ones.
 const SMALL_DOCS: usize = 2048;
 
@@ -35,6 +33,8 @@ pub(super) struct Packs {
     store: TextStore,
     growing: HashMap<Arc<Place>, Builder>,
     memory_bytes: usize,
+    /// Memory from which the largest is written.
+    memory_max_bytes: usize,
     /// Number of the next pack.
     next: u64,
     done: TextUpdated,
@@ -42,11 +42,12 @@ pub(super) struct Packs {
 }
 
 impl Packs {
-    pub(super) fn new(store: TextStore, now: Timestamp) -> Packs {
+    pub(super) fn new(store: TextStore, now: Timestamp, memory_max_bytes: usize) -> Packs {
         Packs {
             store,
             growing: HashMap::new(),
             memory_bytes: 0,
+            memory_max_bytes,
             next: u64::try_from(now.as_nanos()).unwrap_or_default(),
             done: TextUpdated::default(),
             failed: None,
@@ -56,16 +57,24 @@ impl Packs {
     /// Adds what became of a file. Returns a pack that must be written.
     pub(super) fn put(&mut self, job: &Job, outcome: Outcome<'_>) -> Option<Full> {
         match outcome {
-            Outcome::Covered(keys) => {
+            Outcome::Covered(parts) => {
                 self.done.files += 1;
                 self.done.read.0 += 1;
                 self.done.read.1 += job.identity.size_bytes;
                 let builder = self.growing.entry(Arc::clone(&job.place)).or_default();
+                // All parts of a file are in one pack.
+                let full = match builder.has_room_for(parts) {
+                    true => None,
+                    false => Some(std::mem::take(builder)),
+                };
                 let before = builder.memory_bytes();
-                builder.add(job.identity.id(), keys);
+                builder.add_parts(job.identity.id(), parts);
                 self.memory_bytes += builder.memory_bytes() - before;
                 let is_full = builder.is_full();
-                self.full(&job.place, is_full)
+                match full {
+                    Some(builder) => Some(self.taken(&job.place, builder)),
+                    None => self.full(&job.place, is_full),
+                }
             }
             Outcome::LeftOut => {
                 self.done.left_out += 1;
@@ -81,7 +90,7 @@ impl Packs {
     fn full(&mut self, place: &Arc<Place>, is_full: bool) -> Option<Full> {
         let place = match is_full {
             true => Arc::clone(place),
-            false if self.memory_bytes < MEMORY_BYTES => return None,
+            false if self.memory_bytes < self.memory_max_bytes => return None,
             false => {
                 let largest = self
                     .growing
@@ -91,8 +100,14 @@ impl Packs {
             }
         };
         let builder = self.growing.remove(&place)?;
+        Some(self.taken(&place, builder))
+    }
+
+    /// Notes that a pack no longer grows.
+    fn taken(&mut self, place: &Arc<Place>, builder: Builder) -> Full {
         self.memory_bytes = self.memory_bytes.saturating_sub(builder.memory_bytes());
-        Some(Full { place, builder })
+        let place = Arc::clone(place);
+        Full { place, builder }
     }
 
     /// Writes a pack. An error is kept until the end.
@@ -147,10 +162,10 @@ impl Packs {
             self.write(place, &std::mem::take(&mut builder).finish());
         }
         // The documents of a damaged pack are read again by the next update.
-        let moved = builder
-            .absorb(&old.pack, |at| old.is_live[at])
-            .unwrap_or_default();
-        self.done.files = (self.done.files + moved).saturating_sub(live as u64);
+        let moved = builder.absorb(&old.pack, |at| old.is_live[at]);
+        if moved.is_err() {
+            self.done.files = self.done.files.saturating_sub(old.live_files());
+        }
         self.growing.insert(Arc::clone(place), builder);
         false
     }

@@ -5,18 +5,24 @@
 //! - what is opened is what the walk saw, before and after it is read;
 //! - nobody had it open for writing when reading began, since a memory mapping that was written to
 //!   once can be written to again without a new ctime;
-//! - its ctime is older than the clock's granularity, so that a later change has another one.
+//! - its ctime is older than the clock's granularity, so that a later change has another one;
+//! - its file system notices each first write to a page of a memory mapping.
 
-use std::ffi::CString;
+use std::collections::HashMap;
+use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Mutex;
 
-use trawl_grams::{Identity, Keys};
+use trawl_grams::{Identity, Parts};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
 use trawl_sys::file::{keep_access_time, open_for_reading};
+use trawl_sys::filesystem::{self, magic};
 use trawl_sys::lease::has_no_writer;
+use trawl_sys::mount_table;
 
 use super::packs::Packs;
 use super::sink::Job;
@@ -25,12 +31,14 @@ use crate::options::Control;
 /// Seconds for which a file must be unchanged before it is read: the coarsest granularity of times
 /// (FAT) and more.
 const SETTLED_SECS: i64 = 3;
+/// `HUGETLBFS_MAGIC` of statfs(2).
+const HUGETLBFS: u64 = 0x9584_58f6;
 /// Bytes at the beginning of a file in which a NUL byte means that it is no text, as for ripgrep.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// What became of a file.
 pub(super) enum Outcome<'k> {
-    Covered(&'k [u32]),
+    Covered(&'k Parts),
     LeftOut,
     Unsettled,
 }
@@ -38,16 +46,19 @@ pub(super) enum Outcome<'k> {
 /// Reads files.
 pub(super) struct Reader<'c> {
     control: Control<'c>,
-    keys: Keys,
+    parts: Parts,
     content: Vec<u8>,
+    /// By device number, whether a first write to a mapped page changes the times.
+    stamps: HashMap<u64, bool>,
 }
 
 impl<'c> Reader<'c> {
     pub(super) fn new(control: Control<'c>) -> Reader<'c> {
         Reader {
             control,
-            keys: Keys::default(),
+            parts: Parts::default(),
             content: Vec::new(),
+            stamps: HashMap::new(),
         }
     }
 
@@ -68,7 +79,10 @@ impl<'c> Reader<'c> {
         }
         let path = CString::new(&job.path[..]).ok()?;
         let mut file = open_for_reading(&path).ok()?;
-        if identity(&file)? != job.identity || !has_no_writer(&file).ok()? {
+        if identity(&file)? != job.identity || !self.stamps_mapped_writes(&file, job) {
+            return None;
+        }
+        if !has_no_writer(&file).ok()? {
             return None;
         }
         keep_access_time(&file);
@@ -83,8 +97,44 @@ impl<'c> Reader<'c> {
         let rest = (&mut file).take(size + 1);
         { rest }.read_to_end(&mut self.content).ok()?;
         let is_same = self.content.len() as u64 == size && identity(&file)? == job.identity;
-        is_same.then(|| Outcome::Covered(self.keys.of(&self.content)))
+        is_same.then(|| Outcome::Covered(self.parts.of(&self.content)))
     }
+}
+
+impl Reader<'_> {
+    /// Returns whether a first write to each page of a later memory mapping changes the times. File
+    /// systems in memory do not write-protect pages, so that a page that was read first can be
+    /// written to without a trace.
+    fn stamps_mapped_writes(&mut self, file: &File, job: &Job) -> bool {
+        let stamps = || filesystem::of_fd(file).is_ok_and(|of| is_stamping(of.magic, &job.path));
+        *self.stamps.entry(job.identity.dev).or_insert_with(stamps)
+    }
+}
+
+fn is_stamping(kind: u64, path: &[u8]) -> bool {
+    match kind {
+        magic::TMPFS | magic::RAMFS | HUGETLBFS => false,
+        // The upper directory of a container lies where only its host sees it.
+        magic::OVERLAY => upper_of(path).is_none_or(|upper| {
+            let upper = filesystem::of_path(Path::new(OsStr::from_bytes(&upper)));
+            upper.map_or(true, |of| {
+                !matches!(of.system.magic, magic::TMPFS | magic::RAMFS)
+            })
+        }),
+        _ => true,
+    }
+}
+
+/// Returns the upper directory of the overlay that a path lies in, if the mount table names it.
+fn upper_of(path: &[u8]) -> Option<Vec<u8>> {
+    let mounts = mount_table::read().ok()?;
+    let around = mounts.iter().filter(|mount| {
+        let point = mount.point.strip_suffix(b"/").unwrap_or(&mount.point);
+        mount.kind == b"overlay" && trawl_model::path::is_within(path, point)
+    });
+    let nearest = around.max_by_key(|mount| mount.point.len())?;
+    let mut options = nearest.options.split(|byte| *byte == b',');
+    options.find_map(|option| option.strip_prefix(b"upperdir=").map(<[u8]>::to_vec))
 }
 
 fn is_settled(identity: &Identity, now: Timestamp) -> bool {
