@@ -215,8 +215,14 @@ int measured(u64 *context)
 	u32 row;
 	u32 *known = map_lookup(&in_flight, &task);
 	if (known) {
-		row = *known;
+		u32 begun = *known;
 		map_delete(&in_flight, &task);
+		/* While a call is prepared, it may turn into another one: OPEN into OPEN_NOATTR. */
+		row = slot_of(task, follow_pointer(task, procedure_of_task)) * OPERATIONS + WHOLE;
+		if (row != begun) {
+			count_ended(begun);
+			count_entered(row);
+		}
 		map_update(&done, &task, &row, 0);
 	} else {
 		known = map_lookup(&done, &task);

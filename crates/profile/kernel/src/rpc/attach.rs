@@ -1,6 +1,7 @@
 //! Finds the members of SUNRPC's structures, loads the programs and attaches them.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use aya::programs::{BtfTracePoint, Iter, RawTracePoint};
 use aya::{Btf, Ebpf, EbpfLoader};
@@ -25,6 +26,8 @@ pub(super) const PROGRAMS: [(&str, &str); 3] = [
 const FOLLOW: (&str, &str) = ("follow", "sched_process_fork");
 /// The module that has the client.
 const MODULE: &str = "sunrpc";
+/// Is there if the client is, as a module or built in.
+const LOADED: &str = "/sys/module/sunrpc";
 
 /// Offsets that the programs need: their names there, the structures and the members.
 const OFFSETS: [(&str, &str, &str); 7] = [
@@ -103,14 +106,16 @@ fn follow(programs: &mut Ebpf, filter: &Filter, types: &Btf) -> Result<(), Kerne
 
 /// Returns the offsets in the running kernel, by their names in the programs.
 fn offsets() -> Result<Vec<(&'static str, u32)>, KernelError> {
+    if !Path::new(LOADED).exists() {
+        return Err(KernelError::NoRpc);
+    }
     let kernel = Types::of_kernel().ok_or(KernelError::Types("vmlinux"))?;
     let module = kernel.of_module(MODULE);
     let types = module.as_ref().unwrap_or(&kernel);
     let structures: HashSet<&'static str> = OFFSETS.iter().map(|one| one.1).collect();
-    let found = types.find(kind::STRUCT, &structures);
-    if module.is_none() && !found.contains_key("rpc_task") {
-        return Err(KernelError::NoRpc);
-    }
+    // The kernel describes those that its own code uses, too.
+    let mut found = kernel.find(kind::STRUCT, &structures);
+    found.extend(types.find(kind::STRUCT, &structures));
     let offset = |(name, structure, path): (&'static str, &'static str, &'static str)| {
         let id = *found.get(structure).ok_or(KernelError::Types(structure))?;
         let member = types.member(id, path).ok_or(KernelError::Types(path))?;

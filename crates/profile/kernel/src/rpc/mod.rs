@@ -29,6 +29,7 @@ use crate::read::Reading;
 /// | a call that the server asks to repeat | is counted again, as the kernel does |
 /// | a call that gets no reply | has only `whole` |
 /// | a call that is given up before it has a request | is dropped, as [`Reading::ended`] |
+/// | a call that turns into another while it is prepared (`OPEN` into `OPEN_NOATTR`) | is dropped there, too, and counted as the other one |
 ///
 /// Needs Linux 5.12 with type information, the module `sunrpc` (or NFS built in), and `CAP_BPF` and
 /// `CAP_PERFMON`, or `CAP_SYS_ADMIN`.
