@@ -62,6 +62,7 @@
 pub mod access;
 pub mod acting;
 pub mod ahead;
+pub mod background_close;
 pub mod become_user;
 pub mod bpf;
 pub mod btrfs;

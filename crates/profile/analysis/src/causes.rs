@@ -7,7 +7,7 @@
 /// Layers that measure devices.
 const DEVICES: [&str; 4] = ["block", "driver", "device", "disk"];
 /// Layers that measure networks.
-const NETWORK: &str = "network";
+const NETWORKS: [&str; 2] = ["network", "rpc"];
 /// Words in the names of block requests that read nothing.
 const NO_READS: [&str; 4] = ["write", "flush", "discard", "zeroes"];
 
@@ -29,7 +29,7 @@ pub fn can_cause(activity: &str, layer: &str, operation: &str) -> bool {
         };
     }
     match activity {
-        DEVICE_READ => layer != NETWORK,
+        DEVICE_READ => !NETWORKS.contains(&layer),
         // What the kernel does for a call includes no further call.
         "system call" => layer != "file-system",
         _ => true,
@@ -56,6 +56,7 @@ mod tests {
             assert!(can_cause(activity, "system-calls", "read"), "{activity}");
         }
         assert!(!can_cause("system call", "file-system", "ext4:read"));
+        assert!(!can_cause(DEVICE_READ, "rpc", "nfsv4:READ:whole"));
         assert!(can_cause("full disk rotation", "block", "vda:write"));
     }
 }

@@ -107,6 +107,20 @@ pub enum KernelError {
         /// Why that cannot be done.
         cause: String,
     },
+    /// A filter that means nothing for calls to servers.
+    #[error("calls to servers cannot be filtered by {filter}: {cause}")]
+    RpcFilter {
+        /// The property that the filter selects by.
+        filter: &'static str,
+        /// Why that cannot be done.
+        cause: &'static str,
+    },
+    /// The kernel's client of SUNRPC is not there.
+    #[error(
+        "this kernel has no SUNRPC client now: the module sunrpc is not loaded, which the first NFS \
+         mount does"
+    )]
+    NoRpc,
     /// The devices below a mount cannot be found.
     #[error("cannot find the block devices of the mount {}: {source}", path.display())]
     Mount {

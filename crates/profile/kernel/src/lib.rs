@@ -1,6 +1,6 @@
 //! Latency profiles of what the kernel does for programs, measured by BPF programs in the kernel.
 //!
-//! Layers: [`SystemCalls`] and [`FileSystems`]. A layer is attached with a [`Filter`] and a resolution,
+//! Layers: [`SystemCalls`], [`FileSystems`], [`BlockRequests`] and [`RpcCalls`]. A layer is attached with a [`Filter`] and a resolution,
 //! and read any number of times; it leaves the kernel when it is dropped. A layer that cannot work
 //! here says why ([`KernelError`]): missing privilege, missing type information, a filter that means
 //! nothing at this layer.
@@ -26,6 +26,7 @@ mod layout;
 pub mod names;
 mod read;
 mod requests;
+mod rpc;
 mod system_calls;
 mod values;
 
@@ -34,5 +35,6 @@ pub use file_systems::{Coverage, FileSystems};
 pub use filter::Filter;
 pub use read::Reading;
 pub use requests::{BlockReading, BlockRequests};
+pub use rpc::RpcCalls;
 pub use system_calls::SystemCalls;
 pub use values::{Quantity, VALUES_MAX, Wanted};

@@ -4,6 +4,9 @@
 //!
 //! The machine runs this test program again, which then finds itself inside ([`INSIDE`]).
 
+mod cifs;
+mod nfs;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -16,6 +19,7 @@ use trawl_histogram::Resolution;
 use trawl_kernel_profile::{FileSystems, Filter, KernelError, Reading};
 use trawl_stackable::Options;
 use trawl_sys::held::Held;
+use trawl_sys::shared::SharedBytes;
 use trawl_testkit::Machine;
 
 /// Set where the program runs inside the machine.
@@ -24,6 +28,9 @@ const INSIDE: &str = "TRAWL_TEST_INSIDE";
 const WORK: &str = "TRAWL_TEST_WORK";
 /// In the place of that directory: the program serves FUSE.
 const SERVE: &str = "serve";
+
+/// The script that mounts CIFS, if it is there.
+const CIFS: &str = "/cifs";
 
 /// The machine, first with ext4 and tmpfs. [`MORE`] mounts the others; `inside` does the rest. It ends
 /// with the result: the kernel needs a minute more to remove the last programs.
@@ -49,26 +56,6 @@ mount -t btrfs /dev/vdc /mnt/btrfs
 mkdir -p /mnt/tmpfs/lower /mnt/tmpfs/upper /mnt/tmpfs/work
 cd /mnt/tmpfs
 mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work overlay /mnt/overlay
-mount -t nfs4 -o vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1 127.0.0.1:/ /mnt/nfs4
-";
-
-/// The kernel's own NFS server, which for ten seconds lets nobody open files. What rpc.mountd(8) would
-/// answer is written to the server's caches beforehand: every client may use the export, whose flags
-/// are `insecure`, `async`, `no_subtree_check` and `fsid`; root stays root.
-///
-/// Source: <https://docs.kernel.org/filesystems/nfs/rpc-cache.html>
-const NFSD: &str = "
-ip link set lo up
-mkdir -p /mnt/ext4/export
-mount -t nfsd nfsd /proc/fs/nfsd
-never=2147483647
-echo \"nfsd 127.0.0.1 $never all\" > /proc/net/rpc/auth.unix.ip/channel
-echo \"all /mnt/ext4/export $never $((0x2412)) 65534 65534 0\" > /proc/net/rpc/nfsd.export/channel
-printf 'all 1 \\\\x00000000 %s /mnt/ext4/export\\n' $never > /proc/net/rpc/nfsd.fh/channel
-echo '-3 +4 +4.1 +4.2' > /proc/fs/nfsd/versions
-echo 10 > /proc/fs/nfsd/nfsv4gracetime
-echo 'tcp 2049' > /proc/fs/nfsd/portlist
-echo 2 > /proc/fs/nfsd/threads
 ";
 
 #[test]
@@ -87,14 +74,15 @@ fn operations_are_counted_in_an_emulated_machine() {
     }
     machine
         .program_as(&std::env::current_exe().unwrap(), "/test")
-        .file("/more", MORE.as_bytes())
-        .file("/export", NFSD.as_bytes())
+        .file("/more", format!("{MORE}{}", nfs::MOUNT).as_bytes())
+        .file("/export", nfs::SERVER.as_bytes())
         .file("/unmount", b"umount /mnt/fuse")
         .modules(&["crc32c_generic", "virtio_pci", "virtio_blk"])
         .modules(&["ext4", "xfs", "btrfs", "overlay", "fuse", "nfsd", "nfsv4"])
         .disk(64 << 20)
         .disk(512 << 20)
         .disk(256 << 20);
+    add_cifs(&mut machine);
     let release = machine.release().to_owned();
     let ended = machine.run(SCRIPT);
     let told = ended
@@ -108,6 +96,19 @@ fn operations_are_counted_in_an_emulated_machine() {
     );
     assert_eq!(ended.code, Some(0), "{}", ended.console);
     assert!(ended.console.contains("1 passed"), "{}", ended.console);
+}
+
+/// Adds a server of SMB, where its programs are installed.
+fn add_cifs(machine: &mut Machine) {
+    let what = "operations of CIFS";
+    if let Some(skip) = trawl_testkit::skip::without_program(what, cifs::PROGRAM) {
+        return skip.say();
+    }
+    machine.program(cifs::PROGRAM).modules(&cifs::MODULES);
+    for (path, text) in cifs::FILES {
+        machine.file(path, text.as_bytes());
+    }
+    machine.file(CIFS, cifs::MOUNT.as_bytes());
 }
 
 /// Where the kernel lets no program trace its functions, the layer says so and names the other one.
@@ -133,6 +134,9 @@ fn a_kernel_that_refuses_is_named() {
 /// Number of files of the workload, and of the rarer operations.
 const FILES: u64 = 25;
 const FEW: u64 = 7;
+/// Pages that are written through a mapping.
+const PAGES: u64 = 9;
+const PAGE_BYTES: usize = 4096;
 
 /// Makes each of a number of operations so often.
 fn workload(place: &Path) {
@@ -169,18 +173,36 @@ fn workload(place: &Path) {
     for at in 0..FILES {
         fs::remove_file(place.join(format!("file{at}"))).unwrap();
     }
+    write_through_a_mapping(&place.join("mapped"));
+}
+
+/// Writes once to each page of a file that is in memory already. §2.3.2 says of other instrumentation
+/// that it does "not intercept all file system operations. For example, LSM do not intercept
+/// memory-mapped operations."
+fn write_through_a_mapping(path: &Path) {
+    let bytes = vec![b'm'; PAGES as usize * PAGE_BYTES];
+    let mut file = OpenOptions::new();
+    let file = file.read(true).write(true).create_new(true);
+    let mut file = file.open(path).unwrap();
+    file.write_all(&bytes).unwrap();
+    // A FUSE file system may refuse it, as the one here does.
+    if let Ok(mapped) = SharedBytes::of(&file, bytes.len()) {
+        mapped.set(&bytes);
+    }
+    drop(file);
+    fs::remove_file(path).unwrap();
 }
 
 /// How often the workload calls each operation. One function may serve several of them.
 fn expected(system: &str) -> BTreeMap<&'static str, u64> {
     // Linux's fs/namei.c asks file systems that can to find, make and open a file in one operation.
     let create = match system {
-        "fuse" | "nfs4" => "atomic_open",
+        "fuse" | "nfs4" | "cifs" => "atomic_open",
         _ => "create",
     };
-    BTreeMap::from([
-        (create, FILES),
-        ("write_iter", 3 * FILES),
+    let mut expected = BTreeMap::from([
+        (create, FILES + 1),
+        ("write_iter", 3 * FILES + 1),
         ("fsync", FILES),
         ("read_iter", 2 * FILES + FEW),
         ("mkdir", FEW),
@@ -188,8 +210,17 @@ fn expected(system: &str) -> BTreeMap<&'static str, u64> {
         ("link", FEW),
         ("rename", FEW),
         ("rmdir", FEW),
-        ("unlink", FILES + 2 * FEW),
-    ])
+        ("unlink", FILES + 2 * FEW + 1),
+    ]);
+    // In Linux's mm/memory.c, do_shared_fault asks for the page and for leave to write to it, once
+    // for each page. An overlay's mapping is one of the file below; tmpfs gives leave to all.
+    if !["overlay", "fuse"].contains(&system) {
+        expected.insert("fault", PAGES);
+    }
+    if !["overlay", "fuse", "tmpfs"].contains(&system) {
+        expected.insert("page_mkwrite", PAGES);
+    }
+    expected
 }
 
 /// The members that an operation's name joins, if it is one of this file system.
@@ -291,21 +322,26 @@ fn inside() {
     a_tree_is_followed();
     a_mount_is_told_apart();
     run_script("/more");
+    let mut systems = SYSTEMS.to_vec();
+    if Path::new(CIFS).exists() {
+        run_script(CIFS);
+        systems.push("cifs");
+    }
     let mut server = start_serving();
-    everything_is_counted();
+    everything_is_counted(&systems);
     run_script("/unmount");
     assert!(server.wait().unwrap().success());
 }
 
 /// All file systems, against the workload's numbers and the kernel's kprobes.
-fn everything_is_counted() {
+fn everything_is_counted(systems: &[&str]) {
     let probes = Probes::place();
     let mut layer = FileSystems::attach(&Filter::Everything, Resolution::ONE).unwrap();
     let coverage = layer.coverage().clone();
     tell("everything", &layer);
-    for system in SYSTEMS {
+    for system in systems {
         assert!(
-            coverage.file_systems.iter().any(|one| one == system),
+            coverage.file_systems.iter().any(|one| one == *system),
             "{coverage:?}"
         );
         let probed = probes.hits();
@@ -342,10 +378,30 @@ fn tell(what: &str, layer: &FileSystems) {
     );
 }
 
+/// Nobody waits until the programs are removed, and they are removed.
 fn remove(what: &str, layer: FileSystems) {
     let begun = Instant::now();
-    drop(layer);
-    println!("measured: {what}: removed in {:?}", begun.elapsed());
+    layer.leave();
+    let left = begun.elapsed();
+    while another_has_our_name() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let removed = begun.elapsed();
+    println!("measured: {what}: left in {left:?}; removed after {removed:?}");
+    assert!(left * 4 < removed || removed < Duration::from_secs(1));
+}
+
+/// Whether the process is there that waits for the removal: it has this thread's name.
+fn another_has_our_name() -> bool {
+    let own = fs::read("/proc/thread-self/comm").unwrap();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut others = processes.filter(|one| {
+        let name = one.file_name();
+        name.to_string_lossy()
+            .parse::<u32>()
+            .is_ok_and(|pid| pid != std::process::id())
+    });
+    others.any(|other| fs::read(other.path().join("comm")).is_ok_and(|name| name == own))
 }
 
 /// Only the work of a command is counted, and all of it, from its first call to its last.
@@ -391,7 +447,7 @@ fn a_mount_is_told_apart() {
 struct Probes;
 
 const TRACING: &str = "/sys/kernel/tracing";
-const PROBED: [&str; 10] = [
+const PROBED: [&str; 11] = [
     "ext4_file_write_iter",
     "ext4_file_read_iter",
     "ext4_sync_file",
@@ -402,6 +458,7 @@ const PROBED: [&str; 10] = [
     "ovl_create",
     "fuse_unlink",
     "nfs_file_write",
+    "ext4_page_mkwrite",
 ];
 
 impl Probes {

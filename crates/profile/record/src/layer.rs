@@ -11,6 +11,7 @@ use crate::block::BlockLayer;
 use crate::detail::{Detail, Refused};
 use crate::error::ProfileError;
 use crate::own::OwnLayer;
+use crate::rpc::RpcLayer;
 use crate::stackable::STACKABLE;
 use crate::user;
 
@@ -24,6 +25,9 @@ pub trait Attached: fmt::Debug {
 
     /// Waits a moment for what follows the end of a subject, before the last reading.
     fn settle(&mut self) {}
+
+    /// Leaves the system, without waiting for what can be left to another process.
+    fn leave(self: Box<Self>) {}
 }
 
 /// The counts of a layer.
@@ -115,6 +119,7 @@ pub static LAYERS: &[&dyn Layer] = &[
     &SYSTEM_CALLS,
     &FILE_SYSTEMS,
     &STACKABLE,
+    &RpcLayer,
     &BlockLayer,
 ];
 
@@ -184,7 +189,7 @@ impl Layer for SystemCallLayer {
 }
 
 /// Returns in words what a layer of the kernel could not count.
-fn losses(reading: &trawl_kernel_profile::Reading) -> Vec<String> {
+pub(crate) fn losses(reading: &trawl_kernel_profile::Reading) -> Vec<String> {
     let losses = [
         (reading.missed, "events for which the kernel ran no program"),
         (
@@ -249,6 +254,10 @@ impl Layer for FileSystemLayer {
 }
 
 impl Attached for FileSystems {
+    fn leave(self: Box<Self>) {
+        FileSystems::leave(*self);
+    }
+
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = FileSystems::read(self).map_err(file_system_failed)?;
         let mut losses = losses(&reading);

@@ -6,6 +6,7 @@
 //! | [`detail`] | what layers record on request: programs, threads, values of calls |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
 //! | `block` | the layer of block requests |
+//! | `rpc` | the layer of the kernel's calls to servers |
 //! | [`stackable`] | the layer of a directory, for a command and for a mount |
 //! | `user` | the layer of programs |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
@@ -13,7 +14,8 @@
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
 //!
 //! Invariants: a command is attached to before its first instruction; every reading that is kept
-//! adds up, or the recording fails; layers leave the system when the recording ends.
+//! adds up, or the recording fails; layers leave the system when the recording ends, after the caller
+//! has written it.
 //!
 //! Prints nothing. The analysis of recordings is `trawl-analysis`.
 
@@ -25,6 +27,7 @@ mod error;
 pub mod layer;
 pub mod own;
 pub mod recording;
+mod rpc;
 pub mod run;
 pub mod stackable;
 pub mod times;
@@ -34,6 +37,6 @@ pub use detail::{By, Detail, Quantity, Wanted};
 pub use error::ProfileError;
 pub use layer::{LAYERS, Layer, USUAL};
 pub use recording::{Machine, Recording};
-pub use run::{Ended, Streams, Subject, Watch, Wishes, record};
+pub use run::{Ended, Leaving, Recorded, Streams, Subject, Watch, Wishes, record};
 pub use stackable::{Mounting, record_mount};
 pub use trawl_stackable::{Data, Options as StackableOptions, Visible};

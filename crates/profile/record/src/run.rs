@@ -81,11 +81,37 @@ pub fn record(
     subject: &Subject,
     wishes: &Wishes<'_>,
     cancel: &AtomicBool,
-) -> Result<(Recording, Ended), ProfileError> {
+) -> Result<Recorded, ProfileError> {
     let mut run = Run::begin(subject, wishes)?;
     let ended = run.follow(wishes, cancel)?;
-    let recording = run.finish(wishes)?;
-    Ok((recording, ended))
+    let (recording, leaving) = run.finish(wishes)?;
+    Ok(Recorded {
+        recording,
+        ended,
+        leaving,
+    })
+}
+
+/// A recording, and the layers that made it.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The counts.
+    pub recording: Recording,
+    /// How the subject ended.
+    pub ended: Ended,
+    /// The layers. Drop them when the recording is written: they may take long to leave the kernel,
+    /// and nobody should wait for the result meanwhile.
+    pub leaving: Leaving,
+}
+
+/// Layers that have been read for the last time. They leave the system when this is dropped.
+#[derive(Debug, Default)]
+pub struct Leaving(Vec<Box<dyn Attached>>);
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(Attached::leave);
+    }
 }
 
 /// Readings of a subject, one interval after the other.
@@ -140,6 +166,8 @@ impl Watch {
     /// Returns the command's status if it has ended. Otherwise it goes on, unwatched.
     #[must_use]
     pub fn leave(self) -> Option<ExitStatus> {
+        let tracks = self.run.tracks.into_iter();
+        tracks.for_each(|track| track.attached.leave());
         match self.run.watched {
             Watched::Command(mut child, _) => child.try_wait().ok().flatten(),
             _ => None,
@@ -195,8 +223,13 @@ impl Track {
         Ok(())
     }
 
-    /// Returns the layer, and its parts behind it.
-    fn finish(self, wishes: &Wishes<'_>, title: &str) -> Result<Vec<Capture>, ProfileError> {
+    /// Adds the layer to the captures, and its parts behind it. Returns the layer.
+    fn finish(
+        self,
+        wishes: &Wishes<'_>,
+        title: &str,
+        captures: &mut Vec<Capture>,
+    ) -> Result<Box<dyn Attached>, ProfileError> {
         let mut capture = Capture::from(self.slicer.finish()?);
         if wishes.interval.is_none() {
             capture = Capture::from(capture.profile.into_whole());
@@ -209,7 +242,7 @@ impl Track {
                 None => last.clone(),
             });
         }
-        let mut captures = vec![capture];
+        captures.push(capture);
         for last in self.last.parts {
             let mut firsts = self.first.parts.iter();
             let first = firsts.find(|first| first.layer == last.layer);
@@ -220,7 +253,7 @@ impl Track {
             title.clone_into(&mut part.title);
             captures.push(part.into());
         }
-        Ok(captures)
+        Ok(self.attached)
     }
 }
 
@@ -346,19 +379,20 @@ impl Run {
         }
     }
 
-    fn finish(self, wishes: &Wishes<'_>) -> Result<Recording, ProfileError> {
+    fn finish(self, wishes: &Wishes<'_>) -> Result<(Recording, Leaving), ProfileError> {
         let mut recording = Recording {
             subject: self.title,
             machine: Machine::of_this(),
             losses: Vec::new(),
             captures: Vec::new(),
         };
+        let mut leaving = Leaving::default();
         for mut track in self.tracks {
             recording.losses.append(&mut track.losses);
-            let captures = track.finish(wishes, &recording.subject)?;
-            recording.captures.extend(captures);
+            let attached = track.finish(wishes, &recording.subject, &mut recording.captures)?;
+            leaving.0.push(attached);
         }
-        Ok(recording)
+        Ok((recording, leaving))
     }
 }
 

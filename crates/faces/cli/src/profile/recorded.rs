@@ -6,7 +6,9 @@ use std::path::Path;
 
 use trawl_histogram::Profile;
 use trawl_profile::detail::{Detail, split_part};
-use trawl_profile::{Ended, ProfileError, Recording, Streams, Subject, USUAL, Wishes, stackable};
+use trawl_profile::{
+    Ended, ProfileError, Recorded, Recording, Streams, Subject, USUAL, Wishes, stackable,
+};
 
 use super::subject::{Detailed, Usual, named};
 use super::{RecordArgs, failed};
@@ -42,40 +44,41 @@ pub(super) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         duration: args.duration,
         streams: Streams::Own,
     };
-    let (recording, ended) = match record(&subject, &wishes)? {
-        Recorded::Done(recording, ended) => (recording, ended),
-        Recorded::NotStarted(exit) => return Ok(exit),
+    let recorded = match record(&subject, &wishes)? {
+        Outcome::Done(recorded) => recorded,
+        Outcome::NotStarted(exit) => return Ok(exit),
     };
-    write(&recording, &args.output)?;
+    let recording = &recorded.recording;
+    write(recording, &args.output)?;
     if !args.quiet {
-        summarize(&recording, &args.output);
+        summarize(recording, &args.output);
     }
-    Ok(exit(&recording, &ended))
+    Ok(exit(recording, &recorded.ended))
 }
 
 /// The outcome of a recording.
-pub(super) enum Recorded {
+pub(super) enum Outcome {
     /// It was made.
-    Done(Recording, Ended),
+    Done(Recorded),
     /// The command could not be started, as was said.
     NotStarted(Exit),
 }
 
 /// Records, and says what the recording lacks.
-pub(super) fn record(subject: &Subject, wishes: &Wishes<'_>) -> Result<Recorded, Failure> {
+pub(super) fn record(subject: &Subject, wishes: &Wishes<'_>) -> Result<Outcome, Failure> {
     live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
     crate::again::note_begun();
     let recorded = trawl_profile::record(subject, wishes, trawl_sys::signal::interrupted());
-    let (recording, ended) = match recorded {
+    let recorded = match recorded {
         Err(error @ ProfileError::Start { .. }) => {
-            return Ok(Recorded::NotStarted(not_started(error)));
+            return Ok(Outcome::NotStarted(not_started(error)));
         }
         other => other.map_err(failed)?,
     };
-    for loss in &recording.losses {
+    for loss in &recorded.recording.losses {
         say(format_args!("the recording is incomplete: {loss}"));
     }
-    Ok(Recorded::Done(recording, ended))
+    Ok(Outcome::Done(recorded))
 }
 
 /// Says that a command cannot be started; returns the exit code that a shell would return.

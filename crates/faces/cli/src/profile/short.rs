@@ -3,7 +3,7 @@
 use trawl_histogram::Resolution;
 use trawl_profile::{Layer, Streams, Subject, USUAL, Wishes};
 
-use super::recorded::{self, Recorded};
+use super::recorded::{self, Outcome};
 use super::report::{self, Shown};
 use super::{ShortArgs, subject};
 use crate::exit::Exit;
@@ -44,20 +44,21 @@ pub(super) fn run(args: &ShortArgs) -> Result<Exit, Failure> {
         streams: Streams::Own,
     };
     let subject = Subject::Command(args.command.clone());
-    let (recording, ended) = match recorded::record(&subject, &wishes)? {
-        Recorded::Done(recording, ended) => (recording, ended),
-        Recorded::NotStarted(exit) => return Ok(exit),
+    let recorded = match recorded::record(&subject, &wishes)? {
+        Outcome::Done(recorded) => recorded,
+        Outcome::NotStarted(exit) => return Ok(exit),
     };
+    let recording = &recorded.recording;
     if let Some(path) = &args.output {
-        recorded::write(&recording, path)?;
+        recorded::write(recording, path)?;
     }
     let shown = Shown {
         layer: None,
         operations: &[],
         least: LEAST,
     };
-    for line in report::text(&recording, &shown).lines() {
+    for line in report::text(recording, &shown).lines() {
         tell(line);
     }
-    Ok(recorded::exit(&recording, &ended))
+    Ok(recorded::exit(recording, &recorded.ended))
 }

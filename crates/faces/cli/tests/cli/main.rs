@@ -39,6 +39,7 @@ mod profile;
 mod profile_detail;
 mod profile_file_system;
 mod profile_parquet;
+mod profile_peers;
 mod profile_protobuf;
 mod recovery;
 mod remote;

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use aya::maps::HashMap;
 use aya::programs::{BtfTracePoint, Iter};
@@ -35,6 +37,9 @@ const PROBED: &str = "vfs_fsync";
 /// Descriptors for programs and links: enough for 16,000 functions.
 const DESCRIPTORS: u64 = 1 << 16;
 
+/// Threads that load programs at a time.
+const LOADERS_MAX: usize = 8;
+
 /// `ENOTSUPP`, which the C library has no name for.
 const NOT_SUPPORTED: Errno = Errno(524);
 
@@ -42,7 +47,7 @@ const NOT_SUPPORTED: Errno = Errno(524);
 pub(super) struct Traced {
     /// The programs, for their counts of misses.
     pub(super) programs: [OwnedFd; 2],
-    _links: [OwnedFd; 2],
+    links: [OwnedFd; 2],
 }
 
 /// The programs and links that this layer has in the kernel.
@@ -52,6 +57,15 @@ pub(super) struct Attachment {
     /// Names of the rows of counters.
     pub(super) names: Vec<String>,
     pub(super) coverage: Coverage,
+}
+
+impl Attachment {
+    /// Leaves the kernel; another process waits for that.
+    pub(super) fn leave(self) {
+        let links = self.traced.into_iter().flat_map(|traced| traced.links);
+        // Otherwise this process waits.
+        let _ = trawl_sys::background_close::close_in_background(links.collect());
+    }
 }
 
 impl fmt::Debug for Attachment {
@@ -262,33 +276,52 @@ impl Tracer<'_, '_> {
         operations: &Operations,
         coverage: &mut Coverage,
     ) -> Result<Vec<Traced>, KernelError> {
-        let begun = Instant::now();
-        let functions = operations.functions.iter();
-        let loaded: Vec<_> = functions.map(|one| (one, self.load(one))).collect();
-        coverage.loading = begun.elapsed();
-        let mut traced = Vec::new();
-        let mut first = None;
-        for (function, loaded) in loaded {
-            let name = &function.symbol.name;
-            match loaded.and_then(attach_both) {
-                Ok(done) => {
-                    traced.push(done);
-                    let operation = operations.names.get(function.row as usize);
-                    let operation = operation.cloned().unwrap_or_default();
-                    coverage.functions.push((name.clone(), operation));
-                }
-                Err(untraced) => {
-                    coverage.unseen.push(format!("{name}: {untraced}"));
-                    if let Untraced::Refused(error) = untraced {
-                        first.get_or_insert(error);
-                    }
-                }
+        let mut all = Tracing::default();
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            let (sender, loaded) = mpsc::channel();
+            for _ in 0..loaders(operations.functions.len()) {
+                let (sender, next) = (sender.clone(), &next);
+                scope.spawn(move || self.load_some(operations, next, &sender));
             }
-        }
+            drop(sender);
+            // The kernel attaches one after the other, in whichever thread.
+            for loaded in loaded {
+                coverage.loading += loaded.lasted;
+                all.add(operations, loaded);
+            }
+        });
+        let (traced, first) = all.finish(coverage);
         match (traced.is_empty(), first) {
             (true, Some(error)) => Err(of_trace("functions of file systems", error)),
             (true, None) => Err(KernelError::NoFileSystem),
             (false, _) => Ok(traced),
+        }
+    }
+
+    /// Loads the programs of functions that no other thread has taken, until there are none left.
+    fn load_some(
+        &self,
+        operations: &Operations,
+        next: &AtomicUsize,
+        loaded: &mpsc::Sender<Loaded>,
+    ) {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(function) = operations.functions.get(at) else {
+                return;
+            };
+            let begun = Instant::now();
+            let programs = self.load(function);
+            let lasted = begun.elapsed();
+            let one = Loaded {
+                at,
+                programs,
+                lasted,
+            };
+            if loaded.send(one).is_err() {
+                return;
+            }
         }
     }
 
@@ -319,13 +352,65 @@ impl Tracer<'_, '_> {
     }
 }
 
+/// Returns how many threads load programs: the kernel checks several at a time.
+fn loaders(functions: usize) -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    processors.min(LOADERS_MAX).min(functions).max(1)
+}
+
+/// The programs of a function, or why they were refused.
+struct Loaded {
+    /// Place of the function among the operations'.
+    at: usize,
+    programs: Result<[OwnedFd; 2], Untraced>,
+    lasted: Duration,
+}
+
+/// The functions that were attached so far, and those that could not be, by their places.
+#[derive(Default)]
+struct Tracing {
+    traced: BTreeMap<usize, (Traced, (String, String))>,
+    unseen: BTreeMap<usize, String>,
+    first: Option<SysError>,
+}
+
+impl Tracing {
+    fn add(&mut self, operations: &Operations, loaded: Loaded) {
+        let Some(function) = operations.functions.get(loaded.at) else {
+            return;
+        };
+        let name = &function.symbol.name;
+        match loaded.programs.and_then(attach_both) {
+            Ok(done) => {
+                let operation = operations.names.get(function.row as usize);
+                let named = (name.clone(), operation.cloned().unwrap_or_default());
+                self.traced.insert(loaded.at, (done, named));
+            }
+            Err(untraced) => {
+                self.unseen.insert(loaded.at, format!("{name}: {untraced}"));
+                if let Untraced::Refused(error) = untraced {
+                    self.first.get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    /// Returns the functions, in order, and the first refusal.
+    fn finish(self, coverage: &mut Coverage) -> (Vec<Traced>, Option<SysError>) {
+        let (traced, functions) = self.traced.into_values().unzip();
+        coverage.functions = functions;
+        coverage.unseen = self.unseen.into_values().collect();
+        (traced, self.first)
+    }
+}
+
 /// What counts comes last: a call can be counted only once its end would be seen.
 fn attach_both(programs: [OwnedFd; 2]) -> Result<Traced, Untraced> {
     let [enter, leave] = &programs;
     let left = tracing::attach(leave.as_fd())?;
     let entered = tracing::attach(enter.as_fd())?;
     Ok(Traced {
-        _links: [entered, left],
+        links: [entered, left],
         programs,
     })
 }

@@ -32,7 +32,19 @@ const WAYS: &[(&str, &[(&str, &str)])] = &[
         "vm_area_struct",
         &[("vm_area_struct", "vm_file"), F_INODE, I_SB],
     ),
+    (
+        "vm_fault",
+        &[
+            ("vm_fault", "vma"),
+            ("vm_area_struct", "vm_file"),
+            F_INODE,
+            I_SB,
+        ],
+    ),
 ];
+/// The vector of a mapping of a file in memory. No file points to it: its file system sets it in the
+/// mapping (`mmap`).
+const OF_MAPPINGS: &str = "vm_operations_struct";
 const I_SB: (&str, &str) = ("inode", "i_sb");
 const HOST: (&str, &str) = ("address_space", "host");
 const F_INODE: (&str, &str) = ("file", "f_inode");
@@ -64,6 +76,8 @@ pub(super) struct Slot {
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) vectors: Vec<Vector>,
+    /// The vector of mappings, which no root points to; `None` if the kernel does not describe it.
+    pub(super) of_mappings: Option<Vector>,
     ways: HashMap<&'static str, Vec<u32>>,
     /// Offsets that `bpf/vectors.c` needs, by their names there.
     pub(super) offsets: Vec<(&'static str, u32)>,
@@ -84,7 +98,7 @@ impl Layout {
     /// Returns the layout; otherwise the name of the structure or member that is missing.
     pub(super) fn new(types: &Types<'_>) -> Result<Layout, &'static str> {
         let names = ROOTS.into_iter().chain(WAYS.iter().map(|way| way.0));
-        let names: HashSet<&'static str> = names.chain(["file_system_type"]).collect();
+        let names: HashSet<&'static str> = names.chain(["file_system_type", OF_MAPPINGS]).collect();
         let structures = Structures {
             found: types.find(kind::STRUCT, &names),
             types,
@@ -92,6 +106,7 @@ impl Layout {
         let type_of_super = structures.offset("super_block", "s_type")?;
         Ok(Layout {
             vectors: structures.vectors(),
+            of_mappings: structures.of_mappings(),
             ways: structures.ways(),
             offsets: vec![
                 ("inode_of_file", structures.offset("file", "f_inode")?),
@@ -184,6 +199,27 @@ impl Structures<'_> {
             return None;
         }
         let bytes = self.types.size(structure)?;
+        (bytes <= VECTOR_BYTES_MAX).then(|| Vector {
+            name: name.to_owned(),
+            root,
+            offset,
+            bytes,
+            slots: self.slots(structure),
+        })
+    }
+
+    fn of_mappings(&self) -> Option<Vector> {
+        let structure = *self.found.get(OF_MAPPINGS)?;
+        Some(Vector {
+            name: OF_MAPPINGS.to_owned(),
+            root: 0,
+            offset: 0,
+            bytes: self.types.size(structure)?,
+            slots: self.slots(structure),
+        })
+    }
+
+    fn slots(&self, structure: u32) -> BTreeMap<u32, Slot> {
         let members = self.types.members(structure).into_iter();
         let slots = members.filter_map(|member| {
             let prototype = self.types.target(member.id)?;
@@ -194,13 +230,7 @@ impl Structures<'_> {
                 (member.offset, Slot { name, signature })
             })
         });
-        (bytes <= VECTOR_BYTES_MAX).then(|| Vector {
-            name: name.to_owned(),
-            root,
-            offset,
-            bytes,
-            slots: slots.collect(),
-        })
+        slots.collect()
     }
 }
 
@@ -229,11 +259,23 @@ mod tests {
             assert!(slots.values().any(|found| found.name == slot), "{slot}");
             assert!(slots.values().all(|found| found.name != "owner"));
         }
-        let functions = HashSet::from(["generic_file_read_iter", "vfs_fsync", "iput"]);
+        let of_mappings = layout.of_mappings.as_ref().unwrap();
+        for slot in ["fault", "map_pages", "page_mkwrite"] {
+            let mut slots = of_mappings.slots.values();
+            assert!(slots.any(|found| found.name == slot), "{slot}");
+        }
+        let functions = [
+            "generic_file_read_iter",
+            "vfs_fsync",
+            "iput",
+            "filemap_fault",
+        ];
+        let functions = HashSet::from(functions);
         let found = types.find(kind::FUNCTION, &functions);
         let way = |name| layout.way(&types, types.prototype(found[name])?);
         assert_eq!(way("generic_file_read_iter").unwrap().steps.len(), 3);
         assert_eq!(way("vfs_fsync").unwrap().steps.len(), 2);
         assert_eq!(way("iput").unwrap().argument, 0);
+        assert_eq!(way("filemap_fault").unwrap().steps.len(), 4);
     }
 }

@@ -7,7 +7,7 @@ mod read;
 mod samples;
 mod symbols;
 mod template;
-mod types;
+pub(crate) mod types;
 mod vectors;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -52,7 +52,7 @@ pub struct Coverage {
     pub unseen: Vec<String>,
     /// Time that finding the functions took.
     pub discovery: Duration,
-    /// Time that the kernel took to check the programs for the functions.
+    /// Time that the kernel took to check the programs for the functions, in all threads together.
     pub loading: Duration,
     /// Time that loading and attaching all programs took.
     pub attaching: Duration,
@@ -86,6 +86,12 @@ impl FileSystems {
     /// Returns what is counted.
     pub fn coverage(&self) -> &Coverage {
         &self.attachment.coverage
+    }
+
+    /// Leaves the kernel without waiting for it. The kernel waits at each function until no task can
+    /// still run in its programs; another process does that. Calls are counted until then, for nobody.
+    pub fn leave(self) {
+        self.attachment.leave();
     }
 
     /// Returns what was counted since the layer was attached, checked: a reading whose counts do not

@@ -1,4 +1,5 @@
-//! Finds vectors by the names of the kernel's symbols, where a file system has no file of some kind.
+//! Finds vectors by the names of the kernel's symbols: those of mappings, to which no file points, and
+//! others where a file system has no file of some kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -16,12 +17,17 @@ const ENDINGS: [&str; 2] = ["operations", "ops"];
 const DEVICES: [&str; 2] = ["_dev_", "_ctl_"];
 /// Types of symbols that are data, as nm(1) has them.
 const DATA: [&str; 6] = ["d", "D", "r", "R", "b", "B"];
+/// How they name those of mappings: `ext4_file_vm_ops`, `ceph_vmops`.
+const OF_MAPPINGS: [&str; 2] = ["vm_ops", "vmops"];
+/// How functions that give a mapping the kernel's own vector begin, what else they contain, and that
+/// vector.
+const GENERIC: (&str, &str, &str) = ("generic_file_", "mmap", "generic_file_vm_ops");
 const ADDRESSES_MAX: usize = 256;
 
 /// Type information of each module that contains a function of a vector.
 pub(super) type Modules<'k> = BTreeMap<String, Types<'k>>;
 
-/// Completes the file systems of which no file of some kind was found.
+/// Adds the vectors of mappings, and completes the file systems of which no file of some kind was found.
 pub(super) fn complete(
     systems: &mut [FileSystem],
     reader: &mut Reader,
@@ -29,25 +35,18 @@ pub(super) fn complete(
     kernel: &Types<'_>,
     modules: &Modules<'_>,
 ) -> Result<(), KernelError> {
-    let wanted: Vec<usize> = systems
-        .iter()
-        .enumerate()
-        .filter_map(|(at, system)| (!system.is_complete).then_some(at))
-        .collect();
-    let candidates = match wanted.is_empty() {
-        true => return Ok(()),
-        false => candidates(systems, &wanted),
-    };
+    let candidates = candidates(systems);
     let addresses: Vec<u64> = candidates.iter().map(|found| found.address).collect();
     let words = reader.words_at(&addresses)?;
     let check = Check {
         signatures: signatures(&words, kernel, modules),
     };
     for (candidate, words) in candidates.iter().zip(&words) {
-        let vector = layout
-            .vectors
-            .iter()
-            .find(|vector| check.is_vector(vector, words));
+        let mut vectors: Box<dyn Iterator<Item = &Vector>> = match candidate.is_of_mappings {
+            true => Box::new(layout.of_mappings.iter()),
+            false => Box::new(layout.vectors.iter()),
+        };
+        let vector = vectors.find(|vector| check.is_vector(vector, words));
         if let (Some(vector), Some(system)) = (vector, systems.get_mut(candidate.system)) {
             system.add_vector(vector, words);
         }
@@ -58,17 +57,33 @@ pub(super) fn complete(
 struct Candidate {
     system: usize,
     address: u64,
+    is_of_mappings: bool,
+}
+
+/// How the names of a file system's own functions begin, up to the first `_`.
+struct Prefix {
+    system: usize,
+    text: String,
+    module: String,
+    /// Whether most of its own functions begin so, and it has no file of some kind.
+    is_for_all: bool,
+}
+
+impl Prefix {
+    fn fits(&self, symbol: &Symbol, is_of_mappings: bool) -> bool {
+        let is_wanted = self.is_for_all || is_of_mappings;
+        is_wanted && symbol.module == self.module && symbol.name.starts_with(&self.text)
+    }
 }
 
 /// Returns the objects whose names look like those of vectors; empty if this process may not read
 /// addresses.
-fn candidates(systems: &[FileSystem], wanted: &[usize]) -> Vec<Candidate> {
-    let prefixes: Vec<(usize, String, String)> = wanted
-        .iter()
-        .filter_map(|at| {
-            let (prefix, module) = prefix(systems, *at)?;
-            Some((*at, prefix, module))
-        })
+fn candidates(systems: &[FileSystem]) -> Vec<Candidate> {
+    let prefixes: Vec<Prefix> = (0..systems.len())
+        .flat_map(|at| prefixes(systems, at))
+        .collect();
+    let generic: Vec<usize> = (0..systems.len())
+        .filter(|at| systems.get(*at).is_some_and(maps_generically))
         .collect();
     let Ok(file) = std::fs::File::open(SYMBOLS) else {
         return Vec::new();
@@ -76,37 +91,54 @@ fn candidates(systems: &[FileSystem], wanted: &[usize]) -> Vec<Candidate> {
     let mut found = Vec::new();
     for line in BufReader::with_capacity(1 << 16, file).lines() {
         let Ok(line) = line else { break };
-        if !line.contains("ops") && !line.contains("operations") {
-            continue;
-        }
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [address, letter, name, module @ ..] = words.as_slice() else {
+        let Some((address, symbol)) = vector_named_in(&line) else {
             continue;
         };
-        let symbol = Symbol::new(name, module);
-        let is_vector = DATA.contains(letter)
-            && ENDINGS.iter().any(|end| name.ends_with(end))
-            && !DEVICES.iter().any(|part| name.contains(part));
-        let address = u64::from_str_radix(address, 16).unwrap_or(0);
-        if !is_vector || address == 0 {
-            continue;
-        }
-        let of = prefixes.iter().find(|(_, prefix, module)| {
-            symbol.module == *module && symbol.name.starts_with(prefix.as_str())
-        });
-        found.extend(of.map(|(system, ..)| Candidate {
-            system: *system,
+        let is_of_mappings = OF_MAPPINGS.iter().any(|part| symbol.name.contains(part));
+        let is_generic = symbol.module.is_empty() && symbol.name == GENERIC.2;
+        let of_prefixes = prefixes
+            .iter()
+            .filter(|prefix| prefix.fits(&symbol, is_of_mappings))
+            .map(|prefix| prefix.system);
+        let of_generic = generic.iter().copied().filter(|_| is_generic);
+        found.extend(of_prefixes.chain(of_generic).map(|system| Candidate {
+            system,
             address,
+            is_of_mappings,
         }));
     }
     found.truncate(ADDRESSES_MAX);
     found
 }
 
-/// Returns how the names of a file system's own functions begin most often, up to the first `_`, and
-/// the module that they are in.
-fn prefix(systems: &[FileSystem], at: usize) -> Option<(String, String)> {
-    let system = systems.get(at)?;
+/// Returns the object that a line of the table of symbols names, if its name looks like a vector's.
+fn vector_named_in(line: &str) -> Option<(u64, Symbol)> {
+    if !line.contains("ops") && !line.contains("operations") {
+        return None;
+    }
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [address, letter, name, module @ ..] = words.as_slice() else {
+        return None;
+    };
+    let is_vector = DATA.contains(letter)
+        && ENDINGS.iter().any(|end| name.ends_with(end))
+        && !DEVICES.iter().any(|part| name.contains(part));
+    let address = u64::from_str_radix(address, 16).ok()?;
+    (is_vector && address != 0).then(|| (address, Symbol::new(name, module)))
+}
+
+/// Whether mappings of the file system's files have the kernel's own vector.
+fn maps_generically(system: &FileSystem) -> bool {
+    let (begin, part, _) = GENERIC;
+    let mut functions = system.functions.keys();
+    functions.any(|symbol| symbol.name.starts_with(begin) && symbol.name.contains(part))
+}
+
+/// Returns how the names of a file system's own functions begin, and the modules that they are in.
+fn prefixes(systems: &[FileSystem], at: usize) -> Vec<Prefix> {
+    let Some(system) = systems.get(at) else {
+        return Vec::new();
+    };
     let is_shared = |symbol: &Symbol| {
         let mut others = systems.iter().enumerate().filter(|(other, _)| *other != at);
         others.any(|(_, other)| other.functions.contains_key(symbol))
@@ -120,8 +152,16 @@ fn prefix(systems: &[FileSystem], at: usize) -> Option<(String, String)> {
     }
     // The kernel's generic functions, which belong to no file system.
     counts.retain(|(prefix, _), _| !["generic_", "simple_", "noop_"].contains(&prefix.as_str()));
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    most.map(|(key, _)| key)
+    let most = counts.iter().max_by_key(|(_, count)| **count);
+    let most = most.map(|(key, _)| key.clone());
+    let keys = counts.into_keys();
+    keys.map(|key| Prefix {
+        system: at,
+        is_for_all: !system.is_complete && Some(&key) == most.as_ref(),
+        text: key.0,
+        module: key.1,
+    })
+    .collect()
 }
 
 struct Check {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Where the kernel publishes its types.
-pub(super) const DIRECTORY: &str = "/sys/kernel/btf";
+pub(crate) const DIRECTORY: &str = "/sys/kernel/btf";
 
 const MAGIC: u16 = 0xeb9f;
 /// How many anonymous structures, type names or qualifiers may lie within each other.
@@ -19,7 +19,7 @@ const MEMBERS_MAX: u32 = 10_000;
 const ARGUMENTS_MAX: usize = 64;
 
 /// Kinds of types, with the kernel's numbers.
-pub(super) mod kind {
+pub(crate) mod kind {
     pub(crate) const INT: u32 = 1;
     pub(crate) const POINTER: u32 = 2;
     pub(crate) const ARRAY: u32 = 3;
@@ -38,7 +38,7 @@ pub(super) mod kind {
 }
 
 /// Types of the kernel, or of a module and the kernel.
-pub(super) struct Types<'k> {
+pub(crate) struct Types<'k> {
     /// The kernel's, if these are a module's.
     base: Option<&'k Types<'k>>,
     bytes: Vec<u8>,
@@ -52,21 +52,21 @@ pub(super) struct Types<'k> {
 }
 
 /// A member of a structure.
-pub(super) struct Member {
-    pub(super) name: String,
-    pub(super) id: u32,
-    pub(super) offset: u32,
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) id: u32,
+    pub(crate) offset: u32,
 }
 
 impl<'k> Types<'k> {
     /// Reads the kernel's own types.
-    pub(super) fn of_kernel() -> Option<Types<'static>> {
+    pub(crate) fn of_kernel() -> Option<Types<'static>> {
         let bytes = std::fs::read(Path::new(DIRECTORY).join("vmlinux")).ok()?;
         Types::parse(bytes, None)
     }
 
     /// Reads the types of a module.
-    pub(super) fn of_module(&'k self, module: &str) -> Option<Types<'k>> {
+    pub(crate) fn of_module(&'k self, module: &str) -> Option<Types<'k>> {
         let bytes = std::fs::read(Path::new(DIRECTORY).join(module)).ok()?;
         Types::parse(bytes, Some(self))
     }
@@ -116,11 +116,11 @@ impl<'k> Types<'k> {
         std::str::from_utf8(rest.get(..end)?).ok()
     }
 
-    pub(super) fn name(&self, id: u32) -> Option<&str> {
+    pub(crate) fn name(&self, id: u32) -> Option<&str> {
         self.text(self.record(id, 0)?)
     }
 
-    pub(super) fn kind(&self, id: u32) -> Option<u32> {
+    pub(crate) fn kind(&self, id: u32) -> Option<u32> {
         Some((self.record(id, 1)? >> 24) & 0x1f)
     }
 
@@ -129,12 +129,12 @@ impl<'k> Types<'k> {
     }
 
     /// Returns the size in bytes of a structure.
-    pub(super) fn size(&self, id: u32) -> Option<u32> {
+    pub(crate) fn size(&self, id: u32) -> Option<u32> {
         self.record(id, 2)
     }
 
     /// Returns the types of a kind that have one of these names; of several, the first.
-    pub(super) fn find<'n>(
+    pub(crate) fn find<'n>(
         &self,
         wanted_kind: u32,
         wanted: &HashSet<&'n str>,
@@ -152,7 +152,7 @@ impl<'k> Types<'k> {
     }
 
     /// Returns a type without its type names and qualifiers.
-    pub(super) fn bare(&self, mut id: u32) -> Option<u32> {
+    pub(crate) fn bare(&self, mut id: u32) -> Option<u32> {
         for _ in 0..NESTED {
             match self.kind(id)? {
                 kind::TYPEDEF..=kind::RESTRICT | kind::TYPE_TAG => id = self.record(id, 2)?,
@@ -163,13 +163,13 @@ impl<'k> Types<'k> {
     }
 
     /// Returns what a pointer points to, without qualifiers; `None` if the type is no pointer.
-    pub(super) fn target(&self, id: u32) -> Option<u32> {
+    pub(crate) fn target(&self, id: u32) -> Option<u32> {
         let pointer = self.bare(id)?;
         (self.kind(pointer)? == kind::POINTER).then(|| self.bare(self.record(pointer, 2)?))?
     }
 
     /// Returns the members of a structure, with those of anonymous ones within it.
-    pub(super) fn members(&self, id: u32) -> Vec<Member> {
+    pub(crate) fn members(&self, id: u32) -> Vec<Member> {
         let mut found = Vec::new();
         self.add_members(id, 0, NESTED, &mut found, &mut 0);
         found
@@ -216,7 +216,7 @@ impl<'k> Types<'k> {
     }
 
     /// Returns the member of a structure at a path of names, such as `f_path.dentry`.
-    pub(super) fn member(&self, id: u32, path: &str) -> Option<Member> {
+    pub(crate) fn member(&self, id: u32, path: &str) -> Option<Member> {
         let (first, rest) = match path.split_once('.') {
             Some((first, rest)) => (first, Some(rest)),
             None => (path, None),
@@ -234,12 +234,12 @@ impl<'k> Types<'k> {
     }
 
     /// Returns the prototype of a function.
-    pub(super) fn prototype(&self, function: u32) -> Option<u32> {
+    pub(crate) fn prototype(&self, function: u32) -> Option<u32> {
         self.record(function, 2)
     }
 
     /// Returns the types of a prototype's arguments.
-    pub(super) fn arguments(&self, prototype: u32) -> Vec<u32> {
+    pub(crate) fn arguments(&self, prototype: u32) -> Vec<u32> {
         let argument = |at| self.record(prototype, 3 + at * 2 + 1);
         let count = self.count(prototype).min(ARGUMENTS_MAX);
         (0..count).filter_map(argument).collect()
@@ -259,7 +259,7 @@ impl<'k> Types<'k> {
     }
 
     /// Returns a prototype's arguments as they would be written.
-    pub(super) fn signature(&self, prototype: u32) -> Vec<String> {
+    pub(crate) fn signature(&self, prototype: u32) -> Vec<String> {
         let arguments = self.arguments(prototype).into_iter();
         arguments
             .map(|argument| self.spelling(argument, NESTED))
