@@ -289,7 +289,11 @@ impl Findings {
 /// Returns the longest prefix of at most this many bytes that ends between characters.
 #[must_use]
 pub fn prefix(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use trawl_hooks::format::HEAD_BYTES;
+use trawl_hooks::found::prefix;
 use trawl_hooks::{Extracted, Limits, Value, extract, mime_type};
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::json::rfc3339;
@@ -163,7 +164,7 @@ fn text(path: &Path, mime: &str, found: &Extracted) -> String {
         text.push_str(&format!("  {} {}\n", relation.kind, relation.target));
     }
     if !found.text.is_empty() {
-        let begin = &found.text[..found.text.floor_char_boundary(SHOWN_BYTES)];
+        let begin = prefix(&found.text, SHOWN_BYTES);
         let words: Vec<&str> = begin.split_whitespace().collect();
         let rest = if begin.len() < found.text.len() {
             " …"
