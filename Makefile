@@ -16,6 +16,7 @@ DESTDIR ?=
 INSTALL ?= install
 RELEASE := $(CARGO_TARGET_DIR)/release/trawl
 MORE := $(CARGO_TARGET_DIR)/release/trawl-more
+HOOK := $(CARGO_TARGET_DIR)/release/trawl-hook
 # The SQL engine is a separate program, compiled once with the profile `sql`, and never together
 # with the other crates, because it would change their features.
 SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
@@ -103,7 +104,7 @@ missing = for file in $(1); do [ -e "$$file" ] || { echo "$$file is missing: not
 	"Run make $(2) first, and both with the same CARGO_TARGET_DIR, now $(CARGO_TARGET_DIR)" >&2; exit 2; }; done
 
 built:
-	@$(call missing,'$(RELEASE)' '$(MORE)' '$(SHELL_FOR_SSH)' '$(SQL)',build)
+	@$(call missing,'$(RELEASE)' '$(MORE)' '$(HOOK)' '$(SHELL_FOR_SSH)' '$(SQL)',build)
 
 built-lib:
 	@$(call missing,'$(LIBRARY).so' '$(LIBRARY).a' '$(PRELOAD)' '$(PROFILE)' '$(AUDIT)',build-lib)
@@ -111,6 +112,7 @@ built-lib:
 install: built built-lib install-lib ## copy the built programs, libtrawl, man pages, completions and systemd units to DESTDIR/PREFIX
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -m 755 '$(MORE)' '$(DESTDIR)$(PREFIX)/bin/trawl-more'
+	$(INSTALL) -m 755 '$(HOOK)' '$(DESTDIR)$(PREFIX)/bin/trawl-hook'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
 	$(INSTALL) -m 755 '$(SHELL_FOR_SSH)' '$(DESTDIR)$(PREFIX)/bin/trawl-shell'

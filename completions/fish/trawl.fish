@@ -62,6 +62,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find fi
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show the differences between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the state of a path in every snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show the size of a tree in each snapshot'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "hooks" -d 'Show what hooks find in files: attributes, words, references'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Record and compare latencies of system calls and other operations'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for trawl or one of its commands'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print shell completions'
@@ -742,6 +743,16 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -f -a "list" -d 'List the hooks and the files that they accept'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -f -a "run" -d 'Show what the hooks find in files'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from list" -l hooks -d 'Use the hooks in DIR, too; may be repeated' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -l hooks -d 'Use the hooks in DIR, too; may be repeated' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -s o -l output -d 'Keep the recording in FILE [default: none is kept]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -l layer -d 'Record this layer [default: user; system-calls where that one does not work]' -r

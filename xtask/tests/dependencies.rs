@@ -73,9 +73,11 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-query", "trawl-diff", "trawl-find", "trawl-session", "trawl-sets"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
     Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-grams", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
+    Rule { name: "trawl-hooks", may_use: &["trawl-sys", "trawl-text"], may_use_in_tests: &[] },
+    Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {
@@ -137,6 +139,9 @@ const SETS: &[&str] = &[
     "trawl-apply",
     "trawl-fetch",
 ];
+
+/// Parsers of hostile files, which only workers without rights may contain.
+const PARSERS: &[&str] = &["trawl-parsers"];
 
 /// The chores may use everything, and nothing uses them.
 const FREE: &str = "xtask";
@@ -237,6 +242,12 @@ fn crates_that_only_read_link_no_writer() {
 #[test]
 fn nothing_that_serves_several_users_opens_sets() {
     link_nothing_of(SERVERS, SETS);
+}
+
+#[test]
+fn nothing_that_serves_several_users_parses_files() {
+    link_nothing_of(SERVERS, PARSERS);
+    link_nothing_of(&["trawl-hooks"], PARSERS);
 }
 
 /// Checks that none of these crates contains any of those, however indirectly.
@@ -355,7 +366,7 @@ fn only_fenced_crates_may_be_unsafe() {
 /// The folders below `crates`, in the order in which data flows: a crate uses crates of its own
 /// folder and of those before it.
 const FOLDERS: &[&str] = &[
-    "base", "store", "walk", "watch", "ask", "tables", "remote", "profile", "faces",
+    "base", "store", "walk", "watch", "meaning", "ask", "tables", "remote", "profile", "faces",
 ];
 
 /// Returns the position of a package's folder in [`FOLDERS`]; `None` for packages outside `crates`.

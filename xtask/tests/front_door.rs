@@ -10,6 +10,7 @@ use trawl_testkit::{Scratch, skip};
 const BUILT: &[&str] = &[
     "release/trawl",
     "release/trawl-more",
+    "release/trawl-hook",
     "release/trawl-sql",
     "release/trawl-shell",
     "release/libtrawl.so",

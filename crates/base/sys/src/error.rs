@@ -79,11 +79,12 @@ pub enum Op {
     Preadv2,
     Fadvise,
     Fiemap,
+    Recvmsg,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 68] = [
+    pub const ALL: [Op; 69] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -152,6 +153,7 @@ impl Op {
         Op::Preadv2,
         Op::Fadvise,
         Op::Fiemap,
+        Op::Recvmsg,
     ];
 
     /// Returns the call's name as in the manual, such as `"openat"`.
@@ -226,6 +228,7 @@ impl Op {
             Op::Preadv2 => "preadv2",
             Op::Fadvise => "posix_fadvise",
             Op::Fiemap => "ioctl(FS_IOC_FIEMAP)",
+            Op::Recvmsg => "recvmsg",
         }
     }
 }
@@ -371,7 +374,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::Fiemap as usize + 1, Op::ALL.len());
+        assert_eq!(Op::Recvmsg as usize + 1, Op::ALL.len());
     }
 
     #[test]

@@ -52,6 +52,7 @@
 //! | [`inherited`] | descriptors that the process was started with |
 //! | [`message`] | datagrams with descriptors |
 //! | [`pattern`] | fnmatch |
+//! | [`restricted`] | processes that gave up their rights |
 //! | [`regex`] | regular expressions with back-references |
 //! | [`lock`] | locks on open files |
 //!
@@ -96,6 +97,7 @@ pub mod priority;
 pub mod process;
 pub mod project;
 pub mod regex;
+pub mod restricted;
 pub mod ring;
 pub mod seccomp;
 pub mod shared;

@@ -66,6 +66,9 @@ pub(crate) enum Failure {
     /// A command could not be run, or a tree could not be mounted or served.
     #[error(transparent)]
     Run(#[from] trawl_run::RunError),
+    /// Hooks could not be loaded.
+    #[error(transparent)]
+    Hooks(#[from] trawl_hooks::HookError),
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,

@@ -18,6 +18,7 @@
 //! | `set` | sets: their members, and a command for each |
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
+//! | `hooks` | hooks that find attributes and words in files |
 //! | `profile` | latency profiles: recorded, shown, compared |
 //! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
 //! | `beside` | programs beside `trawl`, and hand-overs to them |
@@ -48,6 +49,7 @@ mod getfattr;
 mod grep;
 mod growth;
 mod history;
+mod hooks;
 mod index;
 mod live;
 mod locate;
@@ -112,6 +114,7 @@ commands::commands! {
     "diff" Diff diff::DiffArgs;
     "history" History history::HistoryArgs;
     "growth" Growth growth::GrowthArgs;
+    "hooks" Hooks hooks::HooksArgs;
     "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;
     "completions" Completions generate::CompletionsArgs;

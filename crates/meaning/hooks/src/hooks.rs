@@ -1,0 +1,176 @@
+//! The hooks that are in use, and what all of them find in a file.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use trawl_sys::restricted::is_read_only;
+use trawl_text::words::cause;
+
+use crate::builtin::Builtin;
+use crate::error::HookError;
+use crate::format::{Format, HEAD_BYTES, Recognised, recognise};
+use crate::found::{Extracted, Fault, Findings};
+use crate::limits::Limits;
+use crate::manifest::{UserHook, load};
+use crate::program;
+use crate::wire::Request;
+use crate::worker::Pool;
+
+/// Name of the program that runs built-in hooks, which is installed beside `trawl`.
+pub const PROGRAM: &str = "trawl-hook";
+
+/// In problems that are no hook's.
+const NO_HOOK: &str = "hooks";
+
+/// The hooks in use, with their workers. Threads may share it: each file gets a worker of its own.
+#[derive(Debug)]
+pub struct Hooks {
+    program: PathBuf,
+    users: Vec<UserHook>,
+    pool: Pool,
+}
+
+impl Hooks {
+    /// Uses the built-in hooks, run by this program ([`PROGRAM`]).
+    #[must_use]
+    pub fn new(program: PathBuf) -> Hooks {
+        Hooks {
+            program,
+            users: Vec::new(),
+            pool: Pool::default(),
+        }
+    }
+
+    /// Uses the built-in hooks, run by the [`PROGRAM`] beside this process's program.
+    #[must_use]
+    pub fn beside_this_program() -> Hooks {
+        let own = std::env::current_exe().ok();
+        let beside = own.as_deref().and_then(Path::parent);
+        let beside = beside.map(|folder| folder.join(PROGRAM));
+        Hooks::new(beside.unwrap_or_else(|| PathBuf::from(PROGRAM)))
+    }
+
+    /// Uses the hooks of this directory, too.
+    ///
+    /// # Errors
+    /// Fails if a manifest is invalid, or if other users could change what is run.
+    pub fn add_directory(&mut self, directory: &Path) -> Result<(), HookError> {
+        self.users.extend(load(directory)?);
+        Ok(())
+    }
+
+    /// Returns the users' hooks, in the order in which they are run.
+    #[must_use]
+    pub fn users(&self) -> &[UserHook] {
+        &self.users
+    }
+}
+
+/// Returns what all hooks find in a file that is open for reading. `name` is the last component of
+/// its path, which decides where the first bytes do not. The file's position is changed.
+///
+/// Nothing fails: what goes wrong is in [`Extracted::problems`].
+#[must_use]
+pub fn extract(file: &File, name: &[u8], hooks: &Hooks, limits: &Limits) -> Extracted {
+    let mut all = Findings::new(NO_HOOK, limits);
+    match look(file, name) {
+        Ok((recognised, size_bytes)) => {
+            return read(file, name, hooks, limits, recognised, size_bytes);
+        }
+        Err((fault, why)) => all.problem(fault, &why),
+    }
+    all.finish()
+}
+
+/// Returns the MIME type of a file with these first bytes and this name.
+#[must_use]
+pub fn mime_type(head: &[u8], name: &[u8]) -> &'static str {
+    recognise(head, name).mime
+}
+
+fn look(file: &File, name: &[u8]) -> Result<(Recognised, u64), (Fault, String)> {
+    let failed = |error| (Fault::Unreadable, format!("cannot read: {}", cause(&error)));
+    let found = file.metadata().map_err(failed)?;
+    if !found.is_file() || !is_read_only(file) {
+        let why = "hooks read only regular files that are open for reading alone";
+        return Err((Fault::Unreadable, why.to_owned()));
+    }
+    let mut head = vec![0; HEAD_BYTES];
+    let mut filled = 0;
+    while filled < head.len() {
+        match file.read_at(&mut head[filled..], filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    head.truncate(filled);
+    Ok((recognise(&head, name), found.len()))
+}
+
+fn read(
+    file: &File,
+    name: &[u8],
+    hooks: &Hooks,
+    limits: &Limits,
+    recognised: Recognised,
+    size_bytes: u64,
+) -> Extracted {
+    let mut all = Extracted::default();
+    if let Some((format, hook)) = recognised.read_by.filter(|_| size_bytes > 0) {
+        let request = Request {
+            format,
+            size_bytes,
+            limits: *limits,
+        };
+        // A worker may have been taken over by the file, so its answer is held to the limits here.
+        let mut findings = Findings::new(hook.name(), limits);
+        match hooks.pool.ask(&hooks.program, file, &request) {
+            Ok(found) => findings.absorb(found),
+            Err((fault, message)) => {
+                // The words of a text do not depend on a parser of its language.
+                if fault != Fault::Unavailable && [Builtin::Source, Builtin::Markup].contains(&hook)
+                {
+                    let request = Request {
+                        format: Format::Text,
+                        ..request
+                    };
+                    let text = hooks.pool.ask(&hooks.program, file, &request);
+                    findings.absorb(text.unwrap_or_default());
+                }
+                findings.problem(fault, &message);
+            }
+        }
+        all = findings.finish();
+    }
+    for hook in &hooks.users {
+        if hook.accepts(recognised.mime, name, size_bytes) {
+            add(
+                &mut all,
+                program::run(hook, file, limits),
+                &hook.name,
+                limits,
+            );
+        }
+    }
+    all
+}
+
+/// Adds what a hook found to what others found, within the limits of all together.
+fn add(all: &mut Extracted, found: Extracted, hook: &str, limits: &Limits) {
+    let left = Limits {
+        text_bytes: limits.text_bytes.saturating_sub(all.text.len()),
+        attributes: limits.attributes.saturating_sub(all.attributes.len()),
+        relations: limits.relations.saturating_sub(all.relations.len()),
+        ..*limits
+    };
+    let mut findings = Findings::new(hook, &left);
+    findings.absorb(found);
+    let found = findings.finish();
+    all.text.push_str(&found.text);
+    all.attributes.extend(found.attributes);
+    all.relations.extend(found.relations);
+    all.problems.extend(found.problems);
+}

@@ -1,0 +1,244 @@
+//! Runs a user's hook on a file: one process, with the file as standard input, in a sandbox.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use trawl_sys::restricted::{Bounds, Lifetime, Restriction, Role};
+use trawl_sys::wait::readable;
+use trawl_text::words::cause;
+
+use crate::found::{Extracted, Fault, Findings};
+use crate::limits::Limits;
+use crate::lines;
+use crate::manifest::UserHook;
+
+/// Where programs and libraries are, which every hook may read and execute.
+pub const SYSTEM: &[&str] = &[
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/etc/ld.so.cache",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/urandom",
+];
+
+/// What a program that needs no others has in its environment.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+    ("LC_ALL", "C.UTF-8"),
+    ("TZ", "UTC0"),
+    ("HOME", "/"),
+    // Python writes no compiled modules, and does not look for a user's packages.
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+    ("PYTHONNOUSERSITE", "1"),
+];
+
+/// Descriptors of a hook.
+const DESCRIPTORS: u64 = 64;
+/// What is kept of standard error, in bytes.
+const ERRORS_BYTES_MAX: usize = 4096;
+/// What is read of standard output, in bytes.
+const OUTPUT_BYTES_MAX: usize = 32 << 20;
+/// Time between two looks at a program that has closed its output, but not ended.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// What a program wrote, and how it ended.
+struct Ran {
+    output: Vec<u8>,
+    errors: Vec<u8>,
+    end: End,
+}
+
+enum End {
+    Exited(ExitStatus),
+    TooLong,
+    TooMuch,
+}
+
+/// Runs a hook.
+pub(crate) fn run(hook: &UserHook, file: &File, general: &Limits) -> Extracted {
+    let limits = hook.limits(general);
+    let mut findings = Findings::new(&hook.name, &limits);
+    match start(hook, file, &limits).and_then(|child| attend(child, &limits)) {
+        Ok(ran) => {
+            let complaint = complaint(&ran, &limits);
+            let end = ran.output.iter().rposition(|byte| *byte == b'\n');
+            // The last line of a program that was ended may be a part.
+            let whole = match complaint {
+                Some(_) => &ran.output[..end.unwrap_or(0)],
+                None => &ran.output[..],
+            };
+            lines::read(whole, &mut findings);
+            if let Some((fault, message)) = complaint {
+                findings.problem(fault, &message);
+            }
+        }
+        Err(error) => {
+            let why = format!("cannot run {}: {}", hook.program.display(), cause(&error));
+            findings.problem(Fault::Unavailable, &why);
+        }
+    }
+    findings.finish()
+}
+
+fn output_bytes_max(limits: &Limits) -> usize {
+    limits.answer_bytes().min(OUTPUT_BYTES_MAX)
+}
+
+fn start(hook: &UserHook, mut file: &File, limits: &Limits) -> io::Result<Child> {
+    file.rewind()?;
+    let mut readable: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
+    readable.push(&hook.program);
+    readable.extend(hook.reads.iter().map(|path| path.as_path()));
+    let bounds = Bounds {
+        cpu_secs: limits.cpu_secs,
+        memory_bytes: limits.memory_bytes,
+        descriptors: DESCRIPTORS,
+    };
+    // This thread waits for the program, so that it ends with the thread.
+    let restriction = Restriction::new(Role::Program, &readable, bounds, Lifetime::OfParent)?;
+    let mut command = Command::new(&hook.program);
+    command
+        .args(&hook.arguments)
+        .env_clear()
+        .envs(ENVIRONMENT.iter().copied())
+        .current_dir("/")
+        .stdin(file.try_clone()?)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    restriction.apply_to(&mut command);
+    command.spawn()
+}
+
+/// Reads what a program writes until it ends, or exceeds a limit and is killed.
+fn attend(mut child: Child, limits: &Limits) -> io::Result<Ran> {
+    let deadline = Instant::now() + limits.wall();
+    let mut ran = Ran {
+        output: Vec::new(),
+        errors: Vec::new(),
+        end: End::TooLong,
+    };
+    let listened = listen(&mut child, &mut ran, deadline, output_bytes_max(limits));
+    let status = match (listened, &ran.end) {
+        (Ok(true), _) => wait_until(&mut child, deadline),
+        (Ok(false), _) => Ok(None),
+        (Err(error), _) => Err(error),
+    };
+    if !matches!(status, Ok(Some(_))) {
+        // It may have ended meanwhile.
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    if let Some(status) = status? {
+        ran.end = End::Exited(status);
+    }
+    Ok(ran)
+}
+
+/// Reads until both streams end. Returns false if a limit was exceeded, which `ran` then says.
+fn listen(
+    child: &mut Child,
+    ran: &mut Ran,
+    deadline: Instant,
+    output_bytes_max: usize,
+) -> io::Result<bool> {
+    let (Some(mut output), Some(mut errors)) = (child.stdout.take(), child.stderr.take()) else {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    };
+    let mut is_open = [true, true];
+    let mut piece = vec![0; 64 << 10];
+    while is_open != [false, false] {
+        let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+            ran.end = End::TooLong;
+            return Ok(false);
+        };
+        let ready = match is_open {
+            [true, true] => readable([output.as_fd(), errors.as_fd()], Some(left))?,
+            [true, false] => [readable([output.as_fd()], Some(left))?[0], false],
+            _ => [false, readable([errors.as_fd()], Some(left))?[0]],
+        };
+        if ready[0] {
+            let read = output.read(&mut piece)?;
+            is_open[0] = read > 0;
+            if ran.output.len() + read > output_bytes_max {
+                ran.end = End::TooMuch;
+                return Ok(false);
+            }
+            ran.output.extend_from_slice(&piece[..read]);
+        }
+        if ready[1] {
+            let read = errors.read(&mut piece)?;
+            is_open[1] = read > 0;
+            ran.errors.extend_from_slice(&piece[..read]);
+            // The last words say why it ended.
+            let excess = ran.errors.len().saturating_sub(ERRORS_BYTES_MAX);
+            ran.errors.drain(..excess);
+        }
+    }
+    Ok(true)
+}
+
+/// Waits for the end of a program that has closed its output.
+fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(Some(status)),
+            None if Instant::now() >= deadline => return Ok(None),
+            None => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+/// Returns the problem that a program's end is.
+fn complaint(ran: &Ran, limits: &Limits) -> Option<(Fault, String)> {
+    match &ran.end {
+        End::Exited(status) if status.success() => None,
+        End::Exited(status) => Some(ended(*status, limits, &ran.errors)),
+        End::TooLong => {
+            let secs = limits.wall().as_secs_f64();
+            Some((
+                Fault::Timeout,
+                format!("it had not ended after {secs} s and was killed"),
+            ))
+        }
+        End::TooMuch => {
+            let message = format!(
+                "it wrote more than {} bytes and was killed",
+                output_bytes_max(limits)
+            );
+            Some((Fault::Limit, message))
+        }
+    }
+}
+
+/// Describes the end of a process that did not end well.
+pub(crate) fn ended(status: ExitStatus, limits: &Limits, errors: &[u8]) -> (Fault, String) {
+    /// The kernel's signal at the limit on processor time.
+    const SIGXCPU: i32 = 24;
+    let errors = String::from_utf8_lossy(errors);
+    let last = errors.lines().rev().find(|line| !line.trim().is_empty());
+    let last = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
+    match (status.code(), status.signal()) {
+        (_, Some(SIGXCPU)) => {
+            let message = format!("it used more than {} s of processor time", limits.cpu_secs);
+            (Fault::Timeout, message)
+        }
+        (_, Some(signal)) => (Fault::Crash, format!("signal {signal} ended it{last}")),
+        (code, None) => {
+            let code = code.unwrap_or_default();
+            (
+                Fault::Crash,
+                format!("it ended with exit code {code}{last}"),
+            )
+        }
+    }
+}
