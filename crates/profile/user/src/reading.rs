@@ -65,8 +65,11 @@ pub struct CallSite {
     pub profile: Profile,
 }
 
-/// Sites by module and offset.
-type Sites = BTreeMap<(usize, u64), Profile>;
+/// A call site: module and offset.
+type Site = (usize, u64);
+type Sites = BTreeMap<Site, Profile>;
+/// The number of a block, its operation, and its call site.
+type OwnedBlock = (usize, usize, Option<Site>);
 
 /// Counts that contradict themselves: the program has overwritten them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,8 +164,8 @@ impl Session {
         }
     }
 
-    /// Returns the blocks of a region: their numbers, operations and call sites.
-    fn blocks(&self, region: usize) -> Vec<(usize, usize, Option<(usize, u64)>)> {
+    /// Returns the blocks of a region.
+    fn blocks(&self, region: usize) -> Vec<OwnedBlock> {
         let plain = (0..OPERATIONS).map(|number| (number, number, None));
         if self.layout.sites() == CallSites::Ignored {
             return plain.collect();
