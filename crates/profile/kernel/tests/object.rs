@@ -31,7 +31,7 @@ fn the_objects_are_compiled_from_their_sources() {
         eprintln!("skipped, because llvm-strip is not installed");
         return;
     }
-    for name in ["system_calls", "block_requests", "vectors", "file_systems"] {
+    for name in ["system_calls", "block_requests", "vectors", "file_systems", "floor"] {
         compare(&source, name);
     }
 }
