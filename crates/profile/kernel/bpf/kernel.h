@@ -80,6 +80,7 @@ static long (*const map_update)(void *map, const void *key, const void *value,
 static long (*const map_delete)(void *map, const void *key) = (void *)3;
 static u64 (*const ktime_get_ns)(void) = (void *)5;
 static long (*const probe_read_kernel)(void *to, u32 size, const void *from) = (void *)113;
+static long (*const probe_read_kernel_str)(void *to, u32 size, const void *from) = (void *)115;
 static u64 (*const current_ancestor_cgroup_id)(int level) = (void *)123;
 static long (*const seq_write)(struct seq_file *seq, const void *data, u32 size) = (void *)127;
 static void *(*const task_storage_get)(void *map, struct task_struct *task, void *value,

@@ -13,6 +13,10 @@
  * For each system call: entered = sum of buckets + ended + dropped + calls in flight. `ended` are
  * calls that never return: exit(2), and those of threads that exec or a signal ends within one.
  * Calls in flight are found by walking slots and tasks, independently of the counters.
+ *
+ * Counters lie in rows. The first rows are those of the system calls, by number. If programs or
+ * threads are told apart, each pair of one and a system call gets a row behind them when it is first
+ * called; if none is left, the call counts in the row of its number. So a call is always in one row.
  */
 #include "kernel.h"
 #include "buckets.h"
@@ -25,6 +29,10 @@ enum {
 	CALLS = 512,
 };
 enum { TREE = 0, CGROUP = 1, EVERYTHING = 2 };
+/* By what calls are told apart, if they are. */
+enum { PROGRAM = 1, THREAD = 2 };
+/* Parts: of tasks that were not asked yet, and of those for which there was no room. */
+enum { UNASKED = 0, OTHERS = 0xffffffff };
 enum { UNKNOWN = 0, FOLLOWED = 1, FOREIGN = 2 };
 
 /* Set before the programs are loaded; the kernel then removes the branches not taken. */
@@ -32,6 +40,10 @@ volatile const u32 filter = EVERYTHING;
 volatile const s32 root_pid = 0;
 volatile const u64 cgroup_id = 0;
 volatile const u32 cgroup_level = 0;
+volatile const u32 apart_by = 0;
+/* All rows, and the greatest number of parts. */
+volatile const u32 row_limit = CALLS;
+volatile const u32 part_limit = 0;
 
 /* Values of calls, sorted by the latency of the call: for each system call the first of its rows in
  * `values`, plus 1; 0 for calls whose values are not recorded. */
@@ -44,13 +56,20 @@ volatile const u32 value_number[VALUE_ROWS] = {};
 
 /* Changes when tasks have been marked, which makes the slots' knowledge stale. */
 volatile u64 epoch = 1;
-/* Processes and threads that could not be followed, for want of memory. */
-u64 lost_tasks = 0;
+
+struct {
+	u64 lost_tasks; /* processes and threads that could not be followed, for want of memory */
+	u64 rows; /* given out behind the first ones */
+	u64 parts; /* numbers given out */
+	u64 reader_level; /* of the PID namespace in which processes are named */
+} shared = {};
 
 struct call {
 	u64 start_ns; /* 0: none in flight */
 	u32 number;
 	u32 tid;
+	u32 row;
+	u32 part; /* of the task, not of the call, which execve(2) outlives */
 };
 
 struct {
@@ -71,6 +90,8 @@ struct slot {
 	u32 knowledge;
 	u32 is_stored; /* the call in flight is also in the task's storage */
 	u64 regs;
+	u32 row; /* of the call in flight */
+	u32 part;
 };
 
 struct {
@@ -80,6 +101,58 @@ struct {
 	TYPE(value, struct slot);
 } slots SECTION(".maps");
 
+/* Where the kernel keeps the name of a task's program. */
+struct qstr {
+	const u8 *name;
+} OF_KERNEL;
+
+struct dentry {
+	struct qstr d_name;
+} OF_KERNEL;
+
+struct path {
+	struct dentry *dentry;
+} OF_KERNEL;
+
+struct file {
+	struct path f_path;
+} OF_KERNEL;
+
+struct mm_struct {
+	struct file *exe_file;
+} OF_KERNEL;
+
+struct task_struct___memory {
+	struct mm_struct *mm;
+} OF_KERNEL;
+
+/* A program, by the name of its file, or one of its threads. */
+struct part {
+	u32 process; /* 0 if threads are not told apart */
+	u32 thread;
+	char name[64];
+};
+
+/* The number of each part; the loader sets the numbers of entries of this map and the next. */
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 1);
+	TYPE(key, struct part);
+	TYPE(value, u32);
+} parts SECTION(".maps");
+
+struct pair {
+	u32 part;
+	u32 number;
+};
+
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 1);
+	TYPE(key, struct pair);
+	TYPE(value, u32);
+} rows SECTION(".maps");
+
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
 	NUMBER(max_entries, CALLS);
@@ -87,7 +160,7 @@ struct {
 	TYPE(value, struct counters);
 } counters SECTION(".maps");
 
-/* `resolution` rows for each system call; the loader sets the number of entries. */
+/* `resolution` elements for each row; the loader sets the number of entries. */
 struct {
 	NUMBER(type, MAP_PERCPU_ARRAY);
 	NUMBER(max_entries, CALLS);
@@ -121,9 +194,9 @@ INLINE struct slot *own_slot(void)
 	return map_lookup(&slots, &zero);
 }
 
-INLINE struct counters *counters_of(u32 number)
+INLINE struct counters *counters_of(u32 row)
 {
-	return map_lookup(&counters, &number);
+	return map_lookup(&counters, &row);
 }
 
 INLINE int is_32bit(void *regs)
@@ -150,7 +223,7 @@ INLINE void drop_unstored(struct slot *slot)
 {
 	if (!slot->start_ns || slot->is_stored)
 		return;
-	struct counters *all = counters_of(slot->number);
+	struct counters *all = counters_of(slot->row);
 	slot->start_ns = 0;
 	if (all)
 		all->dropped++;
@@ -167,6 +240,8 @@ INLINE void learn(struct slot *slot, u64 regs)
 	slot->knowledge = stored ? FOLLOWED : FOREIGN;
 	slot->start_ns = stored ? stored->start_ns : 0;
 	slot->number = stored ? stored->number : 0;
+	slot->row = stored ? stored->row : 0;
+	slot->part = stored ? stored->part : UNASKED;
 	slot->is_stored = slot->start_ns != 0;
 	slot->tid = task->pid;
 	slot->epoch = now;
@@ -183,10 +258,68 @@ INLINE void forget_stored(struct slot *slot)
 	slot->is_stored = 0;
 }
 
+/* Copies the name of the program's file. */
+INLINE void name_of(struct task_struct *task, char *to, u32 bytes)
+{
+	struct mm_struct *memory = ((struct task_struct___memory *)task)->mm;
+	if (!memory)
+		return;
+	struct file *file = memory->exe_file;
+	if (!file)
+		return;
+	probe_read_kernel_str(to, bytes, file->f_path.dentry->d_name.name);
+}
+
+/* Returns the number of the current task's part, a new one if it has none yet. */
+INLINE u32 find_part(void)
+{
+	struct task_struct *task = current_task();
+	struct part key = {};
+	if (apart_by == THREAD) {
+		key.process = number_at(task->group_leader, shared.reader_level);
+		key.thread = number_at(task, shared.reader_level);
+	}
+	name_of(task, key.name, sizeof(key.name));
+	u32 *known = map_lookup(&parts, &key);
+	if (known)
+		return *known;
+	if (shared.parts >= part_limit)
+		return OTHERS;
+	u32 part = __sync_fetch_and_add(&shared.parts, 1) + 1;
+	if (!map_update(&parts, &key, &part, IF_ABSENT))
+		return part;
+	/* Another CPU was faster, or there is no room. */
+	known = map_lookup(&parts, &key);
+	return known ? *known : OTHERS;
+}
+
+/* Returns the row of a call of the slot's task. */
+INLINE u32 find_row(struct slot *slot, u32 number)
+{
+	if (slot->part == UNASKED) {
+		slot->part = find_part();
+		struct call *stored = task_storage_get(&tasks, current_task(), 0, 0);
+		if (stored)
+			stored->part = slot->part;
+	}
+	struct pair key = { .part = slot->part, .number = number };
+	if (key.part == OTHERS)
+		return number;
+	u32 *known = map_lookup(&rows, &key);
+	if (known)
+		return *known;
+	if (CALLS + shared.rows >= row_limit)
+		return number;
+	u32 row = CALLS + __sync_fetch_and_add(&shared.rows, 1);
+	if (row < row_limit && !map_update(&rows, &key, &row, IF_ABSENT))
+		return row;
+	known = map_lookup(&rows, &key);
+	return known ? *known : number;
+}
+
 /* `entered` changes before the call is in flight, and `dropped`, `ended` and the buckets after it
  * is not any more: a reader that looks at them in the opposite order counts no call twice. */
-SECTION("tp_btf/sys_enter")
-int enter(u64 *context)
+INLINE int entered(u64 *context, int is_told_apart)
 {
 	struct slot *slot = own_slot();
 	if (!slot)
@@ -199,11 +332,13 @@ int enter(u64 *context)
 	if (filter == CGROUP && current_ancestor_cgroup_id(cgroup_level) != cgroup_id)
 		return 0;
 	u32 number = known_number((void *)context[0], context[1]);
-	struct counters *all = counters_of(number);
+	int is_followed = filter == TREE || slot->knowledge == FOLLOWED;
+	u32 row = is_told_apart && is_followed ? find_row(slot, number) : number;
+	struct counters *all = counters_of(row);
 	if (!all)
 		return 0;
 	all->entered++;
-	if (filter != TREE && slot->knowledge != FOLLOWED) {
+	if (!is_followed) {
 		all->dropped++;
 		return 0;
 	}
@@ -213,7 +348,36 @@ int enter(u64 *context)
 		drop_unstored(slot);
 	}
 	slot->number = number;
+	slot->row = row;
 	slot->start_ns = ktime_get_ns();
+	return 0;
+}
+
+SECTION("tp_btf/sys_enter")
+int enter(u64 *context)
+{
+	return entered(context, 0);
+}
+
+/* Attached instead of `enter` if programs or threads are told apart: otherwise that costs nothing.
+ * Needs Linux 5.12, whose atomic additions return a value. */
+SECTION("tp_btf/sys_enter")
+int enter_in_parts(u64 *context)
+{
+	return entered(context, 1);
+}
+
+/* The task runs another program from now on. execve(2) itself counts for the one that called it. */
+SECTION("tp_btf/sched_process_exec")
+int renamed(u64 *context)
+{
+	struct task_struct *task = (void *)context[0];
+	struct slot *slot = own_slot();
+	struct call *stored = task_storage_get(&tasks, task, 0, 0);
+	if (stored)
+		stored->part = UNASKED;
+	if (slot)
+		slot->part = UNASKED;
 	return 0;
 }
 
@@ -277,10 +441,10 @@ INLINE int left(u64 *context, int correlates)
 	if (!slot->start_ns)
 		return 0;
 	u64 latency_ns = ktime_get_ns() - slot->start_ns;
-	u32 number = slot->number;
+	u32 number = slot->number, row = slot->row;
 	slot->start_ns = 0;
 	forget_stored(slot);
-	struct counters *all = counters_of(number);
+	struct counters *all = counters_of(row);
 	if (!all)
 		return 0;
 	all->total_ns += latency_ns;
@@ -290,10 +454,10 @@ INLINE int left(u64 *context, int correlates)
 		all->max_ns = latency_ns;
 	/* A latency of 0 counts as 1. */
 	u32 bucket = bucket_of(latency_ns | !latency_ns);
-	u32 index = number * resolution + bucket / ROW;
-	struct row *row = map_lookup(&buckets, &index);
-	if (row) {
-		row->count[bucket % ROW]++;
+	u32 index = row * resolution + bucket / ROW;
+	struct row *cells = map_lookup(&buckets, &index);
+	if (cells) {
+		cells->count[bucket % ROW]++;
 		all->left++;
 	} else {
 		all->dropped++;
@@ -331,6 +495,7 @@ int put_away(u64 *context)
 		struct call *stored = task_storage_get(&tasks, previous, 0, 0);
 		if (stored) {
 			stored->number = slot->number;
+			stored->row = slot->row;
 			stored->start_ns = slot->start_ns;
 			slot->is_stored = 1;
 		}
@@ -349,7 +514,7 @@ int follow(u64 *context)
 	if (filter != TREE || !task_storage_get(&tasks, parent, 0, 0))
 		return 0;
 	if (!task_storage_get(&tasks, child, 0, CREATE))
-		__sync_fetch_and_add(&lost_tasks, 1);
+		__sync_fetch_and_add(&shared.lost_tasks, 1);
 	return 0;
 }
 
@@ -367,10 +532,10 @@ int end(u64 *context)
 	slot->regs = 0;
 	if (!slot->start_ns)
 		return 0;
-	u32 number = slot->number;
+	u32 row = slot->row;
 	slot->start_ns = 0;
 	forget_stored(slot);
-	struct counters *all = counters_of(number);
+	struct counters *all = counters_of(row);
 	if (all)
 		all->ended++;
 	return 0;
@@ -388,6 +553,7 @@ int mark(struct bpf_iter__task *context)
 {
 	struct seq_file *seq = context->meta->seq;
 	struct task_struct *task = context->task;
+	shared.reader_level = current_task()->thread_pid->level;
 	if (!task) {
 		__sync_fetch_and_add(&epoch, 1);
 		return 0;
@@ -403,7 +569,7 @@ int mark(struct bpf_iter__task *context)
 	if (task_storage_get(&tasks, task, 0, CREATE))
 		seq_write(seq, &one, sizeof(one));
 	else
-		__sync_fetch_and_add(&lost_tasks, 1);
+		__sync_fetch_and_add(&shared.lost_tasks, 1);
 	return 0;
 }
 
@@ -422,6 +588,7 @@ int in_flight(struct bpf_iter__task *context)
 	copy.start_ns = stored->start_ns;
 	copy.number = stored->number;
 	copy.tid = task->pid;
+	copy.row = stored->row;
 	if (copy.start_ns)
 		seq_write(seq, &copy, sizeof(copy));
 	return 0;

@@ -5,11 +5,11 @@
 
 #include "kernel.h"
 
-/* The process number of a task as the reader of the iterator sees it. Addresses are computed as
- * numbers: kernels before 6.2 allow no arithmetic with pointers to types and values they do not know. */
-INLINE s32 number_for_reader(struct task_struct *task)
+/* The process number of a task in the PID namespace at a level, which the task or an ancestor of it is
+ * in. Addresses are computed as numbers: kernels before 6.2 allow no arithmetic with pointers to types
+ * and values they do not know. */
+INLINE s32 number_at(struct task_struct *task, u32 level)
 {
-	u32 level = current_task()->thread_pid->level;
 	u64 pid = 0;
 	s32 number = 0;
 	probe_read_kernel(&pid, sizeof(pid), &task->thread_pid);
@@ -22,6 +22,12 @@ INLINE s32 number_for_reader(struct task_struct *task)
 	probe_read_kernel(&number, sizeof(number),
 			  (void *)(first + level * size + OFFSET_OF(element->nr)));
 	return number;
+}
+
+/* The process number of a task as the reader of the iterator sees it. */
+INLINE s32 number_for_reader(struct task_struct *task)
+{
+	return number_at(task, current_task()->thread_pid->level);
 }
 
 #endif

@@ -7,11 +7,12 @@ use aya::programs::{BtfTracePoint, Iter, ProgramError};
 use aya::{Btf, Ebpf, EbpfLoader};
 use trawl_histogram::Resolution;
 
+use crate::apart::Settings;
 use crate::borders::Borders;
 use crate::diagnosis::{of_load, of_program, of_types};
 use crate::error::KernelError;
 use crate::filter::Selection;
-use crate::layout::{CALLS, ROW};
+use crate::layout::ROW;
 use crate::values::Rows;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/system_calls.o");
@@ -27,13 +28,20 @@ const PROGRAMS: [(&str, &str); 5] = [
 ];
 /// The program that takes the place of `leave` if values of calls are recorded.
 const LEAVE_WITH_VALUES: &str = "leave_with_values";
+/// The program that takes the place of `enter` if programs or threads are told apart, and the one that
+/// is attached in addition.
+const ENTER_IN_PARTS: &str = "enter_in_parts";
+const RENAMED: (&str, &str) = ("renamed", "sched_process_exec");
 
 /// Returns the programs that are attached.
-pub(crate) fn programs_for(rows: &Rows) -> [(&'static str, &'static str); 5] {
-    PROGRAMS.map(|(name, target)| match name {
+pub(crate) fn programs_for(rows: &Rows, apart: Settings) -> Vec<(&'static str, &'static str)> {
+    let renamed = (apart.kind != 0).then_some(RENAMED);
+    let usual = PROGRAMS.into_iter().map(|(name, target)| match name {
         "leave" if rows.count() > 0 => (LEAVE_WITH_VALUES, target),
+        "enter" if apart.kind != 0 => (ENTER_IN_PARTS, target),
         _ => (name, target),
-    })
+    });
+    renamed.into_iter().chain(usual).collect()
 }
 
 /// Marks the tasks of a process tree.
@@ -46,6 +54,7 @@ pub(crate) fn attach(
     selection: Selection,
     resolution: Resolution,
     rows: &Rows,
+    apart: Settings,
 ) -> Result<Ebpf, KernelError> {
     let types = Btf::from_sys_fs().map_err(of_types)?;
     let borders = Borders::new(resolution);
@@ -58,13 +67,19 @@ pub(crate) fn attach(
         .override_global("root_pid", &selection.root_pid, true)
         .override_global("cgroup_id", &selection.cgroup_id, true)
         .override_global("cgroup_level", &selection.cgroup_level, true)
+        .override_global("apart_by", &apart.kind, true)
+        .override_global("row_limit", &apart.rows, true)
+        .override_global("part_limit", &apart.parts, true)
         .override_global("resolution", &in_octave, true)
         .override_global("cell_bucket", &borders.cell_bucket, true)
         .override_global("bucket_start", &borders.bucket_start, true)
         .override_global("value_rows", &rows.first, true)
         .override_global("value_quantity", &rows.quantities, true)
         .override_global("value_number", &rows.numbers, true)
-        .map_max_entries("buckets", CALLS * in_octave)
+        .map_max_entries("parts", apart.parts.max(1))
+        .map_max_entries("rows", apart.parts.max(1))
+        .map_max_entries("counters", apart.rows)
+        .map_max_entries("buckets", apart.rows * in_octave)
         .map_max_entries("values", (rows.count() * ROW as u32 * in_octave).max(1))
         .load(OBJECT)
         .map_err(of_load)?;
@@ -73,12 +88,12 @@ pub(crate) fn attach(
         let loaded = program.load("task", &types);
         loaded.map_err(|error| of_program(name, "iterator task", error))?;
     }
-    for (name, target) in programs_for(rows) {
+    for (name, target) in programs_for(rows, apart) {
         let program: &mut BtfTracePoint = find(&mut programs, name)?;
         let loaded = program.load(target, &types);
         loaded.map_err(|error| of_program(name, target, error))?;
     }
-    for (name, target) in programs_for(rows) {
+    for (name, target) in programs_for(rows, apart) {
         let program: &mut BtfTracePoint = find(&mut programs, name)?;
         let attached = program.attach();
         attached.map_err(|error| of_program(name, target, error))?;

@@ -58,35 +58,60 @@ impl Counters {
 pub(crate) struct Call {
     pub(crate) tid: u32,
     pub(crate) start_ns: u64,
+    /// Number of the system call, or row of the operation.
     pub(crate) number: u32,
+    /// Row of counters.
+    pub(crate) row: u32,
 }
 
 impl Call {
-    /// Bytes of `struct call`.
+    /// Bytes of `struct call` of file systems.
     pub(crate) const BYTES: usize = 16;
+    /// Bytes of `struct call` of system calls.
+    pub(crate) const BYTES_WITH_ROW: usize = 24;
 
-    /// `struct call`: start, number, thread.
+    /// `struct call` of file systems: start, row, thread.
     pub(crate) fn from_bytes(bytes: &[u8; Call::BYTES]) -> Call {
         let [a, b, c, d, e, f, g, h, rest @ ..] = *bytes;
         let [i, j, k, l, rest @ ..] = rest;
+        let number = u32::from_le_bytes([i, j, k, l]);
         Call {
             start_ns: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            number: u32::from_le_bytes([i, j, k, l]),
+            number,
             tid: u32::from_le_bytes(rest),
+            row: number,
         }
+    }
+
+    /// `struct call` of system calls: start, number, thread, row, part.
+    pub(crate) fn from_bytes_with_row(bytes: &[u8; Call::BYTES_WITH_ROW]) -> Option<Call> {
+        let (call, rest) = bytes.split_first_chunk()?;
+        let row = u32::from_le_bytes(*rest.first_chunk()?);
+        Some(Call {
+            row,
+            ..Call::from_bytes(call)
+        })
     }
 
     /// `struct slot`: `None` if no call is in flight there, or if the task's storage has it.
     pub(crate) fn from_slot(words: &SlotWords) -> Option<Call> {
-        let [start_ns, number_and_tid, _, knowledge_and_stored, _] = *words;
+        let [
+            start_ns,
+            number_and_tid,
+            _,
+            knowledge_and_stored,
+            _,
+            row_and_part,
+        ] = *words;
         let is_stored = knowledge_and_stored >> 32 != 0;
         (start_ns != 0 && !is_stored).then_some(Call {
             tid: (number_and_tid >> 32) as u32,
             start_ns,
             number: number_and_tid as u32,
+            row: row_and_part as u32,
         })
     }
 }
 
 /// Words of `struct slot`.
-pub(crate) type SlotWords = [u64; 5];
+pub(crate) type SlotWords = [u64; 6];

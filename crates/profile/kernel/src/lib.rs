@@ -15,6 +15,7 @@
 
 #![forbid(unsafe_code)]
 
+mod apart;
 mod attach;
 mod balance;
 mod borders;
@@ -30,6 +31,7 @@ mod rpc;
 mod system_calls;
 mod values;
 
+pub use apart::{Apart, PAIRS_MAX, Part};
 pub use error::KernelError;
 pub use file_systems::{Coverage, FileSystems};
 pub use filter::Filter;

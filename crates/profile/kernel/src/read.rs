@@ -7,10 +7,11 @@ use aya::Ebpf;
 use aya::maps::{Array, MapData, PerCpuArray};
 use trawl_histogram::{Correlated, Counts, Histogram, Profile, Resolution, Unit};
 
+use crate::apart::{self, Pairs, Part, Settings};
 use crate::attach::{IN_FLIGHT, programs_for, walk};
 use crate::balance::{self, Balance, Sum};
 use crate::error::KernelError;
-use crate::layout::{CALL_32BIT, CALL_OTHER, CALLS, Call, CounterWords, Counters, ROW, SlotWords};
+use crate::layout::{CALL_32BIT, CALL_OTHER, Call, CounterWords, Counters, ROW, SlotWords};
 use crate::names;
 use crate::values::Rows;
 
@@ -20,6 +21,10 @@ use crate::values::Rows;
 pub struct Reading {
     /// The operations. An operation's dropped calls include those that ended with their thread.
     pub profile: Profile,
+    /// The operations again, for each program or thread, if they are told apart.
+    pub parts: Vec<Part>,
+    /// Calls for which there was no room in `parts`.
+    pub others: Option<Profile>,
     /// Values of calls by their latency, if they were asked for: one peak for each latency bucket.
     pub correlated: Vec<Correlated>,
     /// Calls that never return, by operation: exit(2), and calls in which a thread was ended.
@@ -31,6 +36,16 @@ pub struct Reading {
     pub missed: u64,
     /// Processes and threads that could not be followed, for want of memory.
     pub lost_tasks: u64,
+}
+
+impl Reading {
+    /// Returns the profiles of the whole and of all parts.
+    pub(crate) fn profiles_mut(&mut self) -> impl Iterator<Item = &mut Profile> {
+        let parts = self.parts.iter_mut().map(|part| &mut part.profile);
+        std::iter::once(&mut self.profile)
+            .chain(parts)
+            .chain(&mut self.others)
+    }
 }
 
 /// How often an operation's counters are read again if they change meanwhile.
@@ -55,37 +70,52 @@ impl Read {
 pub(crate) fn read(
     programs: &mut Ebpf,
     resolution: Resolution,
-    rows: &Rows,
+    values: &Rows,
+    apart: Settings,
 ) -> Result<Reading, KernelError> {
-    let before = all_counters(programs, CALLS)?;
+    // Rows that are given out from now on belong to the next reading.
+    let shared = apart::shared(programs, apart)?;
+    let before = all_counters(programs, shared.rows)?;
     let in_flight = calls_in_flight(programs)?;
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
+        parts: Vec::new(),
+        others: None,
         correlated: Vec::new(),
         ended: BTreeMap::new(),
         is_still: true,
-        missed: missed(programs, programs_for(rows))?,
-        lost_tasks: lost_tasks(programs)?,
+        missed: missed(programs, programs_for(values, apart))?,
+        lost_tasks: shared.lost_tasks,
     };
-    for (number, before) in (0..CALLS).zip(before) {
-        let read = read_call(programs, number, resolution)?;
-        if !read.is_used() {
+    let pairs = Pairs::read(programs, apart)?;
+    let mut parts: BTreeMap<Option<u32>, Part> = BTreeMap::new();
+    for (row, before) in (0..shared.rows).zip(before) {
+        let read = read_call(programs, row, resolution)?;
+        let Some((part, number)) = pairs.of(row).filter(|_| read.is_used()) else {
             continue;
+        };
+        let in_flight = in_flight.get(&row).copied().unwrap_or(0);
+        let histogram = add(&mut reading, name(number), before, &read, in_flight)?;
+        if apart.kind != 0 {
+            let part = parts
+                .entry(part)
+                .or_insert_with(|| pairs.part(part.unwrap_or(0), resolution));
+            part.profile.insert(&name(number), histogram)?;
         }
-        let in_flight = in_flight.get(&number).copied().unwrap_or(0);
-        add(&mut reading, name(number), before, &read, in_flight)?;
     }
+    reading.others = parts.remove(&None).map(|part| part.profile);
+    reading.parts = parts.into_values().collect();
     Ok(reading)
 }
 
-/// Checks one operation and adds it to a reading.
+/// Checks one operation, adds it to a reading, and returns it.
 pub(crate) fn add(
     reading: &mut Reading,
     operation: String,
     before: Sum,
     read: &Read,
     in_flight: u64,
-) -> Result<(), KernelError> {
+) -> Result<Histogram, KernelError> {
     let slack = read.counters.len() as u64;
     let checked = check(
         reading.profile.resolution(),
@@ -98,11 +128,11 @@ pub(crate) fn add(
         },
     )?;
     reading.is_still &= checked.is_exact;
-    reading.profile.insert(&operation, checked.histogram)?;
+    reading.profile.add(&operation, &checked.histogram)?;
     if checked.ended > 0 {
-        reading.ended.insert(operation, checked.ended);
+        *reading.ended.entry(operation).or_default() += checked.ended;
     }
-    Ok(())
+    Ok(checked.histogram)
 }
 
 /// The calls of an operation that were found in flight, and how many of them programs may have been
@@ -279,7 +309,7 @@ fn counters(map: &CounterMap<'_>, number: u32) -> Result<Vec<Counters>, KernelEr
     Ok(of_cpus.iter().map(Counters::new).collect())
 }
 
-/// Returns the number of calls in flight by system call. A call moves from its CPU's slot to its
+/// Returns the number of calls in flight by row. A call moves from its CPU's slot to its
 /// task's storage, never back; so slots are read first, and what is found twice counts once.
 fn calls_in_flight(programs: &mut Ebpf) -> Result<BTreeMap<u32, u64>, KernelError> {
     const MAP: &str = "slots";
@@ -289,15 +319,15 @@ fn calls_in_flight(programs: &mut Ebpf) -> Result<BTreeMap<u32, u64>, KernelErro
     let slots = map.get(&0, 0).map_err(failed)?;
     let mut calls: Vec<Call> = slots.iter().filter_map(Call::from_slot).collect();
     let walked = walk(programs, IN_FLIGHT)?;
-    let (records, _) = walked.as_chunks::<{ Call::BYTES }>();
-    calls.extend(records.iter().map(Call::from_bytes));
+    let (records, _) = walked.as_chunks::<{ Call::BYTES_WITH_ROW }>();
+    calls.extend(records.iter().filter_map(Call::from_bytes_with_row));
     calls.sort_unstable();
     calls.dedup_by_key(|call| (call.tid, call.start_ns));
-    let mut by_number = BTreeMap::new();
+    let mut by_row = BTreeMap::new();
     for call in calls {
-        *by_number.entry(call.number).or_default() += 1;
+        *by_row.entry(call.row).or_default() += 1;
     }
-    Ok(by_number)
+    Ok(by_row)
 }
 
 pub(crate) fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {

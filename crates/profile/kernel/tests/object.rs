@@ -37,6 +37,7 @@ fn the_objects_are_compiled_from_their_sources() {
         "rpc_calls",
         "vectors",
         "file_systems",
+        "floor",
     ] {
         compare(&source, name);
     }

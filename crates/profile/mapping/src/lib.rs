@@ -15,7 +15,7 @@ pub mod calls;
 pub mod layout;
 
 pub use calls::Operation;
-pub use layout::{Layout, LayoutError};
+pub use layout::{CallSites, Layout, LayoutError};
 
 /// The environment variable with the path of the shared memory.
 pub const VARIABLE: &str = "TRAWL_PROFILE";

@@ -6,7 +6,8 @@
 //! How a call is handled: its wrapper ([`calls`], made from the table in `trawl-profile-mapping`)
 //! counts that it enters and reads the clock ([`record`], [`clock`]), calls the C library's function
 //! ([`real`]), reads the clock again and counts the latency. Each thread writes a region of its own,
-//! which it claims with its first call ([`region`]); [`process`] finds the memory and notices forks.
+//! which it claims with its first call ([`region`]), and [`site`] a part of it for each call site, on
+//! request; [`process`] finds the memory and notices forks.
 //!
 //! Invariants: results and `errno` are those of the C library's function. Recording takes no lock,
 //! allocates nothing and makes no system call, except once for each process and thread. The memory
@@ -37,3 +38,4 @@ mod process;
 mod real;
 mod record;
 mod region;
+mod site;

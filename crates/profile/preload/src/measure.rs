@@ -89,7 +89,7 @@ fn cost_ps() -> u64 {
     let mut costs = [0; BATCHES];
     for cost in &mut costs {
         let with = batch_ns(|| {
-            let entry = record::enter(Operation::lseek);
+            let entry = record::enter(Operation::lseek, 0);
             black_box(());
             record::leave(entry);
         });

@@ -15,10 +15,10 @@ use trawl_profile_mapping::layout::{
     CLOCK_AT, CLOCK_CYCLES, FLAG_CLOCK_ONLY, FLAG_MEASURE, FLAG_THREADS, FLAGS_AT, HEADER_WORDS,
     NAME_BYTES_MAX,
 };
-use trawl_profile_mapping::{Layout, VARIABLE};
+use trawl_profile_mapping::{CallSites, Layout, VARIABLE};
 
 use crate::kernel::{self, Quiet};
-use crate::{calls, clock, measure, region};
+use crate::{calls, clock, measure, region, site};
 
 /// Whether the process records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +45,7 @@ static FLAGS: AtomicU64 = AtomicU64::new(0);
 static REGIONS: AtomicUsize = AtomicUsize::new(0);
 static RESOLUTION: AtomicU8 = AtomicU8::new(1);
 static BLOCK_WORDS: AtomicUsize = AtomicUsize::new(0);
+static TAGS: AtomicUsize = AtomicUsize::new(0);
 static NAMESPACE: AtomicU64 = AtomicU64::new(0);
 static NAME: [AtomicU64; NAME_BYTES_MAX / 8] = [const { AtomicU64::new(0) }; NAME_BYTES_MAX / 8];
 static NAME_BYTES: AtomicUsize = AtomicUsize::new(0);
@@ -60,6 +61,13 @@ pub(crate) fn epoch() -> u64 {
 #[inline(always)]
 pub(crate) fn block_words() -> usize {
     BLOCK_WORDS.load(Ordering::Relaxed)
+}
+
+/// Returns where the words that say whose the blocks are begin in a region; 0 if call sites are not
+/// told apart.
+#[inline(always)]
+pub(crate) fn tags() -> usize {
+    TAGS.load(Ordering::Relaxed)
 }
 
 /// Returns the resolution.
@@ -93,7 +101,11 @@ pub(crate) fn get() -> Option<Process> {
     }
     choose_epoch();
     let regions = REGIONS.load(Ordering::Relaxed) as u64;
-    let layout = Layout::new(resolution().into(), regions).ok()?;
+    let sites = match tags() {
+        0 => CallSites::Ignored,
+        _ => CallSites::Apart,
+    };
+    let layout = Layout::new(resolution().into(), regions, sites).ok()?;
     let mut name = [0; NAME_BYTES_MAX / 8];
     for (to, from) in name.iter_mut().zip(&NAME) {
         *to = from.load(Ordering::Relaxed);
@@ -202,6 +214,10 @@ unsafe fn map(path: *const c_char) -> Option<()> {
     RESOLUTION.store(layout.resolution(), Ordering::Relaxed);
     BLOCK_WORDS.store(layout.block_words(), Ordering::Relaxed);
     REGIONS.store(layout.regions(), Ordering::Relaxed);
+    if layout.sites() == CallSites::Apart {
+        site::prepare();
+        TAGS.store(layout.tags(), Ordering::Relaxed);
+    }
     MEMORY.store(memory, Ordering::Relaxed);
     NAMESPACE.store(kernel::pid_namespace(), Ordering::Relaxed);
     note_name();

@@ -27,7 +27,7 @@ use trawl_profile_mapping::layout::{
 
 use crate::cells::{Word, add, add_wide};
 use crate::region::OWN;
-use crate::{clock, process, region};
+use crate::{clock, process, region, site};
 
 /// A call in flight. It has no destructor: if the call never returns, because its thread is cancelled
 /// or jumps elsewhere, it stays in flight.
@@ -39,27 +39,40 @@ pub(crate) struct Entry {
     started: u64,
 }
 
-/// Counts an entering call.
+/// Counts an entering call from an address.
 #[inline(always)]
-pub(crate) fn enter(operation: Operation) -> Entry {
+pub(crate) fn enter(operation: Operation, caller: usize) -> Entry {
     let epoch = process::epoch();
     let start = OWN.with(|own| match own.epoch.get() == epoch {
         true => own.start.get(),
         false => std::ptr::null_mut(),
     });
     if start.is_null() {
-        return first(operation);
+        return first(operation, caller);
+    }
+    // SAFETY: the region is this thread's.
+    begin(unsafe { block(start, operation, caller) }, epoch)
+}
+
+/// Returns the block that counts a call.
+///
+/// # Safety
+/// `start` is the region of this thread.
+#[inline(always)]
+unsafe fn block(start: Word, operation: Operation, caller: usize) -> Word {
+    if process::tags() != 0 {
+        // SAFETY: guaranteed by the caller.
+        return unsafe { site::block(start, operation, caller) };
     }
     let at = REGION_HEADER_WORDS + operation as usize * process::block_words();
     // SAFETY: the region has a block for each operation.
-    let block = unsafe { start.add(at) };
-    begin(block, epoch)
+    unsafe { start.add(at) }
 }
 
 /// Counts the first call of a thread in a process, for which it needs a region.
 #[cold]
 #[inline(never)]
-fn first(operation: Operation) -> Entry {
+fn first(operation: Operation, caller: usize) -> Entry {
     let start = OWN.with(|own| {
         let is_known = own.epoch.get() == process::epoch();
         let is_on = is_known || region::find(own);
@@ -67,9 +80,9 @@ fn first(operation: Operation) -> Entry {
     });
     match start {
         Some(start) if !start.is_null() => {
-            let at = REGION_HEADER_WORDS + operation as usize * process::block_words();
-            // SAFETY: the region has a block for each operation.
-            begin(unsafe { start.add(at) }, process::epoch())
+            // SAFETY: the region is this thread's.
+            let block = unsafe { block(start, operation, caller) };
+            begin(block, process::epoch())
         }
         start => {
             if start.is_some() {

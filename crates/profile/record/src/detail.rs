@@ -7,24 +7,27 @@ pub use trawl_kernel_profile::{Quantity, Wanted};
 
 use crate::error::ProfileError;
 
-/// By what calls are told apart.
+/// By what calls are told apart: alike at every layer that can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The program that makes the call, by the name of its file.
     Program,
     /// The thread that makes the call.
     Thread,
+    /// The place in a program or library from which the call is made.
+    CallSite,
 }
 
 impl By {
     /// Returns all of them.
-    pub const ALL: [By; 2] = [By::Program, By::Thread];
+    pub const ALL: [By; 3] = [By::Program, By::Thread, By::CallSite];
 
     /// Returns the name that commands use.
     pub fn name(self) -> &'static str {
         match self {
             By::Program => "program",
             By::Thread => "thread",
+            By::CallSite => "call-site",
         }
     }
 }

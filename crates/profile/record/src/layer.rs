@@ -5,12 +5,13 @@ use std::fmt;
 use std::process::Command;
 
 use trawl_histogram::{Correlated, Profile, Resolution};
-use trawl_kernel_profile::{FileSystems, Filter, SystemCalls, Wanted};
+use trawl_kernel_profile::{Apart, FileSystems, Filter, SystemCalls, Wanted};
 
 use crate::block::BlockLayer;
-use crate::detail::{Detail, Refused};
+use crate::detail::{By, Detail, Refused};
 use crate::error::ProfileError;
 use crate::own::OwnLayer;
+use crate::parts::{Parts, thread_name};
 use crate::rpc::RpcLayer;
 use crate::stackable::STACKABLE;
 use crate::user;
@@ -126,7 +127,10 @@ pub static LAYERS: &[&dyn Layer] = &[
 /// The layer that is recorded unless others are named: it needs nothing in the programs.
 pub static USUAL: &dyn Layer = &SYSTEM_CALLS;
 
-static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer { values: Vec::new() };
+static SYSTEM_CALLS: SystemCallLayer = SystemCallLayer {
+    apart: None,
+    values: Vec::new(),
+};
 
 /// Name of the layer of system calls.
 const SYSTEM_CALLS_NAME: &str = "system-calls";
@@ -141,6 +145,7 @@ pub fn find(name: &str) -> Option<&'static dyn Layer> {
 /// System calls, seen by BPF programs in the kernel.
 #[derive(Debug)]
 struct SystemCallLayer {
+    apart: Option<Apart>,
     values: Vec<Wanted>,
 }
 
@@ -167,15 +172,21 @@ impl Layer for SystemCallLayer {
     }
 
     fn in_detail(&self, detail: &Detail) -> Result<Box<dyn Layer>, ProfileError> {
-        match detail.by {
-            Some(by) => Err(ProfileError::Detail {
-                layer: SYSTEM_CALLS_NAME,
-                detail: Refused::By(by),
-            }),
-            None => Ok(Box::new(SystemCallLayer {
-                values: detail.values.clone(),
-            })),
-        }
+        let apart = match detail.by {
+            None => None,
+            Some(By::Program) => Some(Apart::Programs),
+            Some(By::Thread) => Some(Apart::Threads),
+            Some(by @ By::CallSite) => {
+                return Err(ProfileError::Detail {
+                    layer: SYSTEM_CALLS_NAME,
+                    detail: Refused::By(by),
+                });
+            }
+        };
+        Ok(Box::new(SystemCallLayer {
+            apart,
+            values: detail.values.clone(),
+        }))
     }
 
     fn attach(
@@ -183,7 +194,7 @@ impl Layer for SystemCallLayer {
         filter: &Filter,
         resolution: Resolution,
     ) -> Result<Box<dyn Attached>, ProfileError> {
-        let attached = SystemCalls::attach_with(filter, resolution, &self.values);
+        let attached = SystemCalls::attach_with(filter, resolution, self.apart, &self.values);
         Ok(Box::new(attached.map_err(failed)?))
     }
 }
@@ -211,7 +222,19 @@ impl Attached for SystemCalls {
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = SystemCalls::read(self).map_err(failed)?;
         let losses = losses(&reading);
+        let mut parts = Parts::default();
+        for part in reading.parts {
+            let name = match part.thread {
+                0 => part.program,
+                thread => thread_name(&part.program, part.process, thread),
+            };
+            parts.add(name, part.profile)?;
+        }
+        if let Some(others) = reading.others {
+            parts.add_others(others)?;
+        }
         Ok(Reading {
+            parts: parts.of_layer(SYSTEM_CALLS_NAME)?,
             correlated: reading.correlated,
             ..Reading::new(reading.profile, losses)
         })

@@ -3,12 +3,13 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`layer`] | the layers, and what each can see on this machine |
-//! | [`detail`] | what layers record on request: programs, threads, values of calls |
+//! | [`detail`] | what layers record on request: programs, threads, call sites, values of calls |
 //! | [`recording`] | what a run yields: a profile for each layer, and facts about the machine |
 //! | `block` | the layer of block requests |
 //! | `rpc` | the layer of the kernel's calls to servers |
 //! | [`stackable`] | the layer of a directory, for a command and for a mount |
 //! | `user` | the layer of programs |
+//! | `parts` | programs, threads and call sites, alike at every layer |
 //! | [`run`] | attaches layers to a command, a process, a control group or the machine |
 //! | [`own`] | Trawl's own operations, recorded in this process |
 //! | [`times`] | characteristic times of this machine (§3.1.2) |
@@ -26,6 +27,7 @@ pub mod detail;
 mod error;
 pub mod layer;
 pub mod own;
+mod parts;
 pub mod recording;
 mod rpc;
 pub mod run;

@@ -1,8 +1,5 @@
 //! The layer of programs: calls of the C library, seen by a library that is loaded into them.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -10,11 +7,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use trawl_histogram::{Profile, Resolution};
 use trawl_kernel_profile::Filter;
 use trawl_user_profile::unseen::{self, Unseen};
-use trawl_user_profile::{Options, Session, Thread, Threads};
+use trawl_user_profile::{CallSite, CallSites, Options, Session, Symbols, Thread, Threads};
 
-use crate::detail::{By, Detail, part_name};
+use crate::detail::{By, Detail};
 use crate::error::ProfileError;
 use crate::layer::{Attached, Cost, Layer, Reading};
+use crate::parts::{Parts, thread_name};
 
 /// Paths of the library relative to the program's directory: where it is installed, and where cargo
 /// builds it.
@@ -25,13 +23,6 @@ pub(crate) static USER: UserLayer = UserLayer { by: None };
 
 /// Name of the layer.
 const NAME: &str = "user";
-
-/// Maximum number of programs or threads that are told apart; those with the least total latency
-/// are one part of their own.
-const PARTS_MAX: usize = 256;
-
-/// Name of the part with all others.
-const OTHERS: &str = "(others)";
 
 #[derive(Debug)]
 pub(crate) struct UserLayer {
@@ -76,6 +67,10 @@ impl Layer for UserLayer {
                 Some(By::Thread) => Threads::Apart,
                 _ => Threads::Merged,
             },
+            call_sites: match self.by {
+                Some(By::CallSite) => CallSites::Apart,
+                _ => CallSites::Ignored,
+            },
             ..Options::default()
         };
         let session = Session::start(&library, &probe, &options)?;
@@ -85,6 +80,7 @@ impl Layer for UserLayer {
         Ok(Some(Box::new(Recorded {
             by: self.by,
             session,
+            symbols: Symbols::default(),
             unseen,
             begun: Instant::now(),
             start_unix_ns: since.and_then(|since| u64::try_from(since.as_nanos()).ok()),
@@ -118,6 +114,7 @@ fn in_path(program: &Path) -> PathBuf {
 struct Recorded {
     by: Option<By>,
     session: Session,
+    symbols: Symbols,
     /// Why the command itself is not seen.
     unseen: Option<Unseen>,
     begun: Instant,
@@ -128,16 +125,30 @@ impl Attached for Recorded {
     fn read(&mut self) -> Result<Reading, ProfileError> {
         let reading = self.session.read();
         let duration_ns = u64::try_from(self.begun.elapsed().as_nanos()).ok();
-        let timed = |layer: String, mut profile: Profile| {
-            profile.layer = layer;
+        let timed = |mut profile: Profile| {
             profile.start_unix_ns = self.start_unix_ns;
             profile.duration_ns = duration_ns;
             profile
         };
-        let parts = self.parts(reading.programs, reading.threads)?;
-        let parts = parts.into_iter();
-        let parts = parts.map(|(name, profile)| timed(part_name(NAME, &name), profile));
-        let profile = timed(NAME.to_owned(), reading.whole);
+        let mut parts = Parts::default();
+        match self.by {
+            None => {}
+            Some(By::Program) => {
+                for (name, profile) in reading.programs {
+                    parts.add(name, profile)?;
+                }
+            }
+            Some(By::Thread) => add_threads(&mut parts, reading.threads)?,
+            Some(By::CallSite) => {
+                add_sites(&mut parts, &mut self.symbols, reading.call_sites)?;
+                if !reading.other_sites.is_empty() {
+                    parts.add_others(reading.other_sites)?;
+                }
+            }
+        }
+        let parts = parts.of_layer(NAME)?.into_iter().map(timed);
+        let mut profile = timed(reading.whole);
+        NAME.clone_into(&mut profile.layer);
         profile.check()?;
         let mut losses = Vec::new();
         if reading.without_region > 0 {
@@ -164,43 +175,25 @@ impl Attached for Recorded {
     }
 }
 
-impl Recorded {
-    /// Returns the parts by name, the greatest total latency first.
-    fn parts(
-        &self,
-        programs: BTreeMap<String, Profile>,
-        threads: Vec<Thread>,
-    ) -> Result<Vec<(String, Profile)>, ProfileError> {
-        let mut named: BTreeMap<String, Profile> = match self.by {
-            Some(By::Program) => programs,
-            _ => BTreeMap::new(),
-        };
-        for one in threads {
-            let name = format!("{}/{}/{}", one.program, one.process, one.thread);
-            match named.entry(name) {
-                // Numbers of threads are used again.
-                Entry::Occupied(mut earlier) => earlier.get_mut().merge(&one.profile)?,
-                Entry::Vacant(place) => {
-                    place.insert(one.profile);
-                }
-            }
-        }
-        let mut all: Vec<(String, Profile)> = named.into_iter().collect();
-        all.sort_by_cached_key(|(_, profile)| Reverse(total(profile)));
-        let mut others: Option<Profile> = None;
-        for (_, profile) in all.drain(PARTS_MAX.min(all.len())..) {
-            match &mut others {
-                Some(others) => others.merge(&profile)?,
-                None => others = Some(profile),
-            }
-        }
-        all.extend(others.map(|profile| (OTHERS.to_owned(), profile)));
-        Ok(all)
+fn add_threads(parts: &mut Parts, threads: Vec<Thread>) -> Result<(), ProfileError> {
+    for one in threads {
+        let name = thread_name(&one.program, one.process, one.thread);
+        parts.add(name, one.profile)?;
     }
+    Ok(())
 }
 
-/// Returns the total latency of all operations.
-fn total(profile: &Profile) -> u128 {
-    let operations = profile.operations();
-    operations.fold(0, |sum, (_, one)| sum.saturating_add(one.counts().total))
+fn add_sites(
+    parts: &mut Parts,
+    symbols: &mut Symbols,
+    sites: Vec<CallSite>,
+) -> Result<(), ProfileError> {
+    for one in sites {
+        let name = match one.module.as_os_str().is_empty() {
+            true => "?".to_owned(),
+            false => symbols.name(&one.module, one.offset),
+        };
+        parts.add(name, one.profile)?;
+    }
+    Ok(())
 }

@@ -1,5 +1,5 @@
 //! The user layer of latency profiles: how long the file functions of the C library take in
-//! unmodified programs, by operation, program and thread. "We can modify the libraries to intercept
+//! unmodified programs, by operation, program, thread and call site. "We can modify the libraries to intercept
 //! the calls at runtime, letting us profile programs for which source code is not available" (Joukov,
 //! §5.2).
 //!
@@ -8,6 +8,7 @@
 //! | [`probe`] | whether profiles are available here, and what the probe costs |
 //! | [`Session`] | memory shared with the programs of one run, and their environment |
 //! | [`Reading`] | what they have recorded until now |
+//! | [`symbols`] | names of call sites |
 //! | [`unseen`] | why a program cannot be seen |
 //!
 //! Invariants: the shared memory is written by foreign programs and hostile: reading it gives
@@ -39,9 +40,12 @@ mod error;
 pub mod probe;
 mod reading;
 mod session;
+pub mod symbols;
 pub mod unseen;
 
 pub use error::Error;
 pub use probe::{Probe, availability};
-pub use reading::{Damage, Reading, Thread};
+pub use reading::{CallSite, Damage, Reading, Thread};
 pub use session::{Clock, Options, Session, Threads};
+pub use symbols::Symbols;
+pub use trawl_profile_mapping::CallSites;

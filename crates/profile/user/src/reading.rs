@@ -1,12 +1,17 @@
 //! The calls that programs have recorded so far.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 
 use trawl_histogram::{Counts, Histogram, Profile};
-use trawl_profile_mapping::calls::NAMES;
+use trawl_profile_mapping::CallSites;
+use trawl_profile_mapping::calls::{NAMES, OPERATIONS};
 use trawl_profile_mapping::layout::{
-    DROPPED_AT, ENTRY_STATE_AT, NAME_BYTES_MAX, NEXT_AT, REGION_NAME_AT, REGION_NAME_BYTES_AT,
-    REGION_PROCESS_AT, REGION_THREAD_AT, STATE_MASK, STATE_NEW,
+    DROPPED_AT, ENTRY_STATE_AT, MODULE_PATH_AT, MODULE_PATH_BYTES_AT, MODULE_PATH_BYTES_MAX,
+    MODULES_MAX, NAME_BYTES_MAX, NEXT_AT, REGION_NAME_AT, REGION_NAME_BYTES_AT, REGION_PROCESS_AT,
+    REGION_THREAD_AT, STATE_MASK, STATE_NEW, TAGS, Tag, site_of,
 };
 
 use crate::block::{self, Block};
@@ -21,6 +26,10 @@ pub struct Reading {
     pub programs: BTreeMap<String, Profile>,
     /// For each thread, if the session tells them apart; in the order of their first calls.
     pub threads: Vec<Thread>,
+    /// For each call site, if the session tells them apart.
+    pub call_sites: Vec<CallSite>,
+    /// If so: calls of sites for which there was no room.
+    pub other_sites: Profile,
     /// Calls that were dropped because all regions were in use.
     pub without_region: u64,
     /// Regions that were given out.
@@ -45,6 +54,23 @@ pub struct Thread {
     pub profile: Profile,
 }
 
+/// The profile of one call site.
+#[derive(Clone, Debug)]
+pub struct CallSite {
+    /// The file that is mapped there; empty if it is unknown.
+    pub module: PathBuf,
+    /// The address to which the call returns, as the file's symbol table counts.
+    pub offset: u64,
+    /// Its calls.
+    pub profile: Profile,
+}
+
+/// A call site: module and offset.
+type Site = (usize, u64);
+type Sites = BTreeMap<Site, Profile>;
+/// The number of a block, its operation, and its call site.
+type OwnedBlock = (usize, usize, Option<Site>);
+
 /// Counts that contradict themselves: the program has overwritten them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -65,17 +91,26 @@ impl Session {
             whole: self.empty(),
             programs: BTreeMap::new(),
             threads: Vec::new(),
+            call_sites: Vec::new(),
+            other_sites: self.empty(),
             without_region: 0,
             regions: given_out.min(self.layout.regions()),
             derived: 0,
             damaged: Vec::new(),
         };
+        let mut sites = Sites::new();
         for region in 0..reading.regions {
             let state = self.word(self.layout.entry(region) + ENTRY_STATE_AT) & STATE_MASK;
             if state != STATE_NEW {
-                self.read_region(region, &mut reading);
+                self.read_region(region, &mut sites, &mut reading);
             }
         }
+        let named = |((module, offset), profile)| CallSite {
+            module: self.module(module),
+            offset,
+            profile,
+        };
+        reading.call_sites = sites.into_iter().map(named).collect();
         for (number, name) in NAMES.iter().enumerate() {
             let dropped = self.word(DROPPED_AT + number);
             if dropped > 0 {
@@ -92,16 +127,25 @@ impl Session {
     }
 
     /// Adds a thread's counts to the reading.
-    fn read_region(&self, region: usize, reading: &mut Reading) {
+    fn read_region(&self, region: usize, sites: &mut Sites, reading: &mut Reading) {
         let program = self.program(region);
         let mut profile = self.empty();
-        for (number, name) in NAMES.iter().enumerate() {
+        for (number, operation, site) in self.blocks(region) {
             let words = self.some_words(self.layout.block_range(region, number));
-            let Some(block) = block::read(words, self.resolution) else {
+            let Some((block, name)) = block::read(words, self.resolution).zip(NAMES.get(operation))
+            else {
                 continue;
             };
             reading.derived += u64::from(block.is_derived);
-            if let Err(cause) = self.add(name, block, &program, &mut profile, reading) {
+            let added = self.add(name, block, &program, &mut profile, reading);
+            let added = added.and_then(|histogram| {
+                let of_site = match site {
+                    Some(site) => sites.entry(site).or_insert_with(|| self.empty()),
+                    None => &mut reading.other_sites,
+                };
+                of_site.add(name, &histogram).map_err(|e| e.to_string())
+            });
+            if let Err(cause) = added {
                 reading.damaged.push(Damage {
                     program: program.clone(),
                     operation: name,
@@ -120,6 +164,36 @@ impl Session {
         }
     }
 
+    /// Returns the blocks of a region.
+    fn blocks(&self, region: usize) -> Vec<OwnedBlock> {
+        let plain = (0..OPERATIONS).map(|number| (number, number, None));
+        if self.layout.sites() == CallSites::Ignored {
+            return plain.collect();
+        }
+        let tags = self.layout.region(region) + self.layout.tags();
+        let of_site = |at: usize| {
+            let tag = Tag::of(self.word(tags + at))?;
+            let site = site_of(self.word(self.layout.site(tag.site)));
+            Some((OPERATIONS + tag.block, tag.operation, site))
+        };
+        let mut blocks: Vec<_> = plain.chain((0..TAGS).filter_map(of_site)).collect();
+        // A program that overwrites the tags counts no block twice.
+        blocks.sort_unstable();
+        blocks.dedup_by_key(|(number, _, _)| *number);
+        blocks
+    }
+
+    /// Returns the path of a module; empty if it is unknown.
+    fn module(&self, module: usize) -> PathBuf {
+        if module >= MODULES_MAX {
+            return PathBuf::new();
+        }
+        let start = self.layout.module(module);
+        let bytes = self.bytes(start + MODULE_PATH_AT, MODULE_PATH_BYTES_MAX);
+        let length = self.word(start + MODULE_PATH_BYTES_AT);
+        OsString::from_vec(cut(bytes, length)).into()
+    }
+
     /// Adds an operation's counts everywhere or, if they are damaged, nowhere.
     fn add(
         &self,
@@ -128,7 +202,7 @@ impl Session {
         program: &str,
         thread: &mut Profile,
         reading: &mut Reading,
-    ) -> Result<(), String> {
+    ) -> Result<Histogram, String> {
         let histogram = block.histogram.map_err(|fault| fault.to_string())?;
         // Forged counts may be too great to be added. The whole has the greatest ones.
         let whole = &mut reading.whole;
@@ -138,7 +212,8 @@ impl Session {
         of_program
             .add(name, &histogram)
             .map_err(|e| e.to_string())?;
-        thread.add(name, &histogram).map_err(|e| e.to_string())
+        thread.add(name, &histogram).map_err(|e| e.to_string())?;
+        Ok(histogram)
     }
 
     fn add_dropped(&self, name: &'static str, dropped: u64, reading: &mut Reading) {
@@ -164,11 +239,8 @@ impl Session {
     /// Returns the name of a region's program, with odd characters replaced.
     fn program(&self, region: usize) -> String {
         let start = self.layout.region(region);
-        let length = self.word(start + REGION_NAME_BYTES_AT);
-        let length = usize::try_from(length).map_or(NAME_BYTES_MAX, |one| one.min(NAME_BYTES_MAX));
-        let words = (0..NAME_BYTES_MAX / 8).map(|at| self.word(start + REGION_NAME_AT + at));
-        let mut bytes: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
-        bytes.truncate(length);
+        let bytes = self.bytes(start + REGION_NAME_AT, NAME_BYTES_MAX);
+        let bytes = cut(bytes, self.word(start + REGION_NAME_BYTES_AT));
         let name = String::from_utf8_lossy(&bytes);
         let is_odd = |one: char| one.is_control() || one.is_whitespace();
         match name.is_empty() {
@@ -176,4 +248,16 @@ impl Session {
             false => name.replace(is_odd, "?"),
         }
     }
+
+    /// Returns bytes that begin at a word.
+    fn bytes(&self, start: usize, count: usize) -> Vec<u8> {
+        let words = (0..count / 8).map(|at| self.word(start + at));
+        words.flat_map(u64::to_ne_bytes).collect()
+    }
+}
+
+/// Returns bytes without those behind a length, which may be forged.
+fn cut(mut bytes: Vec<u8>, length: u64) -> Vec<u8> {
+    bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+    bytes
 }

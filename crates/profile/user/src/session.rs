@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use trawl_histogram::{Resolution, Unit};
 use trawl_profile_mapping::calls::OPERATIONS;
 use trawl_profile_mapping::layout::{
-    CLOCK_AT, CLOCK_CYCLES, CLOCK_MONOTONIC, FLAG_CLOCK_ONLY, FLAG_MEASURE, FLAG_THREADS, FLAGS_AT,
-    MAGIC, MAGIC_AT, OPERATIONS_AT, REGIONS_AT, REGIONS_MAX, RESOLUTION_AT, VERSION, VERSION_AT,
+    CLOCK_AT, CLOCK_CYCLES, CLOCK_MONOTONIC, FLAG_CLOCK_ONLY, FLAG_MEASURE, FLAG_SITES,
+    FLAG_THREADS, FLAGS_AT, MAGIC, MAGIC_AT, OPERATIONS_AT, REGIONS_AT, REGIONS_MAX, RESOLUTION_AT,
+    VERSION, VERSION_AT,
 };
-use trawl_profile_mapping::{Layout, VARIABLE};
+use trawl_profile_mapping::{CallSites, Layout, VARIABLE};
 use trawl_sys::shared_words::SharedWords;
 
 use crate::probe::Extent;
@@ -33,6 +34,8 @@ pub struct Options {
     pub threads_max: usize,
     /// Whether threads are told apart.
     pub threads: Threads,
+    /// Whether call sites are told apart.
+    pub call_sites: CallSites,
     /// The clock.
     pub clock: Clock,
 }
@@ -43,6 +46,7 @@ impl Default for Options {
             resolution: Resolution::ONE,
             threads_max: 1024,
             threads: Threads::Merged,
+            call_sites: CallSites::Ignored,
             clock: Clock::Best,
         }
     }
@@ -119,7 +123,7 @@ impl Session {
             });
         }
         let resolution = u64::from(options.resolution.get());
-        let layout = Layout::new(resolution, options.threads_max as u64);
+        let layout = Layout::new(resolution, options.threads_max as u64, options.call_sites);
         let layout = layout.map_err(|_| Error::Regions {
             amount: options.threads_max,
             limit: REGIONS_MAX,
@@ -135,6 +139,10 @@ impl Session {
         let flags = match options.threads {
             Threads::Merged => flags,
             Threads::Apart => flags | FLAG_THREADS,
+        };
+        let flags = match options.call_sites {
+            CallSites::Ignored => flags,
+            CallSites::Apart => flags | FLAG_SITES,
         };
         let header = [
             (VERSION_AT, VERSION),

@@ -100,7 +100,7 @@ struct RecordArgs {
     /// Keep a timeline with a slice for each TIME
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     slices: Option<Duration>,
-    /// Tell calls of the layer user apart by WHAT: program or thread
+    /// Tell calls apart by WHAT: program, thread or, at the layer user, call-site
     #[arg(long, value_name = "WHAT", value_parser = subject::parse_by)]
     by: Option<By>,
     /// Record a value of system calls, too: result, size or offset; may be repeated
@@ -128,6 +128,9 @@ struct ShortArgs {
     /// Record this layer [default: user; system-calls where that one does not work]
     #[arg(long, value_name = "NAME")]
     layer: Option<String>,
+    /// Tell calls apart by WHAT: program, thread or, at the layer user, call-site
+    #[arg(long, value_name = "WHAT", value_parser = subject::parse_by)]
+    by: Option<By>,
     /// Record this command, and print the report on standard error
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,

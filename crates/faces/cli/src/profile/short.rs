@@ -1,10 +1,12 @@
 //! `trawl profile -- COMMAND`: records a command, and prints the report at once.
 
 use trawl_histogram::Resolution;
+use trawl_profile::detail::Detail;
 use trawl_profile::{Layer, Streams, Subject, USUAL, Wishes};
 
 use super::recorded::{self, Outcome};
 use super::report::{self, Shown};
+use super::subject::Detailed;
 use super::{ShortArgs, subject};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -36,8 +38,14 @@ pub(super) fn run(args: &ShortArgs) -> Result<Exit, Failure> {
         Some(name) => subject::named(name)?,
         None => usual()?,
     };
+    let detail = Detail {
+        by: args.by,
+        ..Detail::default()
+    };
+    let plain = [layer];
+    let detailed = Detailed::new(&plain, &detail)?;
     let wishes = Wishes {
-        layers: vec![layer],
+        layers: detailed.layers(&plain),
         resolution: Resolution::ONE,
         interval: None,
         duration: None,

@@ -44,11 +44,12 @@ fn the_short_form_reports_at_once_and_leaves_output_and_code_to_the_command() {
     profile(&site, &["report", "../kept"]).expect_code(0);
 }
 
-/// Returns the calls of an operation in each part of the layer `user`.
-fn parts(site: &Site, file: &str, operation: &str) -> Vec<(String, u64)> {
+/// Returns the calls of an operation in each part of a layer.
+fn parts(site: &Site, layer: &str, file: &str, operation: &str) -> Vec<(String, u64)> {
+    let prefix = format!("{layer}:");
     let rows = objects(&profile(site, &["report", "--json", "--least", "0", file]).expect_code(0));
     let row = |row: &Value| {
-        let part = row["layer"].as_str()?.strip_prefix("user:")?.to_owned();
+        let part = row["layer"].as_str()?.strip_prefix(&prefix)?.to_owned();
         let is_wanted = row["operation"] == operation;
         is_wanted.then(|| (part, row["entered"].as_u64().expect("a number")))
     };
@@ -58,52 +59,79 @@ fn parts(site: &Site, file: &str, operation: &str) -> Vec<(String, u64)> {
 #[test]
 fn programs_and_threads_are_told_apart() {
     let site = recording_site("profile-parts");
-    if !can_record_layer(&site, "user") {
-        return;
+    // The system call behind open(3) is openat(2).
+    for (layer, operation) in [("user", "open"), ("system-calls", "openat")] {
+        if can_record_layer(&site, layer) {
+            are_told_apart(&site, layer, operation);
+        }
     }
-    let script = "cat f00 f01; cat f02; head -c 1 f00";
-    let record = |by: &str| {
+}
+
+/// Records a layer by program and by thread.
+fn are_told_apart(site: &Site, layer: &str, operation: &str) {
+    let record = |by: &str, script: &str| {
         let words = [
-            "record", "-q", "--layer", "user", "--by", by, "-o", "../parts",
+            "record", "-q", "--layer", layer, "--by", by, "-o", "../parts",
         ];
         let command = ["--", "sh", "-c", script];
-        profile(&site, &[&words[..], &command].concat()).expect_code(0);
-        parts(&site, "../parts", "open")
+        profile(site, &[&words[..], &command].concat()).expect_code(0);
+        parts(site, layer, "../parts", operation)
     };
+    let of = |all: &[(String, u64)], name: &str| {
+        let one = all.iter().find(|one| one.0 == name);
+        one.map_or(0, |one| one.1)
+    };
+    // What each program opens for itself, such as libraries.
+    let own = record("program", "cat /dev/null; head -c 1 /dev/null");
+    let own = [of(&own, "cat") - 1, of(&own, "head") - 1];
+    let script = "cat f00 f01; cat f02; head -c 1 f00";
     // cat opens each file; head opens one.
-    let programs = record("program");
-    assert_eq!(
-        programs.iter().find(|one| one.0 == "cat").map(|one| one.1),
-        Some(3)
-    );
-    assert_eq!(
-        programs.iter().find(|one| one.0 == "head").map(|one| one.1),
-        Some(1)
-    );
-    let threads = record("thread");
+    let programs = record("program", script);
+    assert_eq!(of(&programs, "cat"), 2 * own[0] + 3);
+    assert_eq!(of(&programs, "head"), own[1] + 1);
+    let threads = record("thread", script);
     let mut cats: Vec<u64> = threads
         .iter()
         .filter(|one| one.0.starts_with("cat/"))
         .map(|one| one.1)
         .collect();
     cats.sort_unstable();
-    assert_eq!(cats, [1, 2], "each process by itself");
-    let text = profile(&site, &["report", "../parts"])
-        .expect_code(0)
-        .text();
+    let each = [own[0] + 1, own[0] + 2];
+    assert_eq!(cats, each, "each process by itself");
+    let text = profile(site, &["report", "../parts"]).expect_code(0).text();
     assert!(
-        text.contains("user by part") && text.contains("head/"),
+        text.contains(&format!("{layer} by part")) && text.contains("head/"),
         "{text}"
     );
     let (part, _) = &threads[0];
-    let layer = format!("user:{part}");
-    let one = profile(&site, &["report", "--layer", &layer, "../parts"]).expect_code(0);
+    let named = format!("{layer}:{part}");
+    let one = profile(site, &["report", "--layer", &named, "../parts"]).expect_code(0);
     assert!(one.text().contains(part.as_str()), "{one}");
-    let none = profile(&site, &["report", "--layer", "user:none", "../parts"]);
-    assert!(
-        none.code == Some(2) && none.errors().contains("user:none"),
-        "{none}"
-    );
+    let none = format!("{layer}:none");
+    let ran = profile(site, &["report", "--layer", &none, "../parts"]);
+    assert!(ran.code == Some(2) && ran.errors().contains(&none), "{ran}");
+}
+
+/// The short form reports call sites: cat(1) reads each file and its end at one place.
+#[test]
+fn call_sites_are_reported() {
+    let site = recording_site("profile-call-sites");
+    if !can_record_layer(&site, "user") {
+        return;
+    }
+    let words = ["--by", "call-site", "-o", "../sites", "--", "cat", "f00"];
+    let ran = profile(&site, &words).expect_code(0);
+    assert!(ran.errors().contains("user by part"), "{ran}");
+    let whole = profile(&site, &["report", "--json", "--least", "0", "../sites"]).expect_code(0);
+    let reads = |layer: &str| -> u64 {
+        let rows = objects(&whole);
+        let of_layer = rows.iter().filter(|row| {
+            row["operation"] == "read" && row["layer"].as_str().unwrap().starts_with(layer)
+        });
+        of_layer.filter_map(|row| row["entered"].as_u64()).sum()
+    };
+    assert_eq!(reads("user:cat"), reads("user") - reads("user:"));
+    assert!(reads("user:cat") >= 2, "{whole}");
 }
 
 #[test]
@@ -111,15 +139,15 @@ fn a_layer_says_that_it_cannot_record_a_detail() {
     let site = recording_site("profile-refused");
     for (words, reason) in [
         (
-            &["--by", "program"][..],
-            "system-calls does not tell calls apart by program",
+            &["--by", "call-site"][..],
+            "system-calls does not tell calls apart by call-site",
         ),
         (
             &["--layer", "user", "--correlate", "read:size"],
             "user knows no values",
         ),
         (&["--correlate", "read:colour"], "result, size, offset"),
-        (&["--by", "colour"], "program, thread"),
+        (&["--by", "colour"], "program, thread, call-site"),
     ] {
         let ran = profile(&site, &[&["record", "-q"], words, &["--", "true"]].concat());
         assert!(

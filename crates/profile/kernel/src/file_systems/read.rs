@@ -25,6 +25,8 @@ pub(super) fn read(
     }
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
+        parts: Vec::new(),
+        others: None,
         correlated: Vec::new(),
         ended: BTreeMap::new(),
         is_still: true,

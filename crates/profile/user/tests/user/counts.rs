@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trawl_histogram::Resolution;
 use trawl_testkit::{Scratch, Skip, oracle};
-use trawl_user_profile::{Clock, Options, Threads};
+use trawl_user_profile::{CallSites, Clock, Options, Threads};
 
 use crate::site::{self, compiled, entered};
 
@@ -20,6 +20,7 @@ fn ways() -> [Options; 3] {
         },
         Options {
             clock: Clock::Monotonic,
+            call_sites: CallSites::Apart,
             ..plain
         },
     ]

@@ -2,7 +2,7 @@
 
 use trawl_histogram::Resolution;
 use trawl_testkit::oracle;
-use trawl_user_profile::{Options, Threads};
+use trawl_user_profile::{CallSites, Options, Threads};
 
 use crate::site;
 
@@ -11,8 +11,14 @@ fn overwritten_memory_is_reported() {
     let Some((_place, program)) = site::compiled("hostile programs", "hostile", &[]) else {
         return;
     };
-    for pattern in ["ones", "small", "random"] {
+    let both = [CallSites::Ignored, CallSites::Apart];
+    let patterns = ["ones", "small", "random"];
+    for (pattern, call_sites) in patterns
+        .into_iter()
+        .flat_map(|one| both.map(|two| (one, two)))
+    {
         let options = Options {
+            call_sites,
             resolution: Resolution::new(2).expect("in range"),
             threads_max: 4,
             threads: Threads::Apart,

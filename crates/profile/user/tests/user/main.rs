@@ -6,4 +6,5 @@ mod edges;
 mod hostile;
 mod latency;
 mod site;
+mod sites;
 mod transparent;

@@ -4,6 +4,8 @@
 //! The programs are this test program itself: started again with [`WORK`] set, it runs one of the
 //! workloads at the end of this file instead of the tests.
 
+mod apart;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
