@@ -31,6 +31,8 @@ pub(super) fn read(programs: &Ebpf, resolution: Resolution) -> Result<Reading, K
     let missed = read::missed(programs, PROGRAMS)?;
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
+        parts: Vec::new(),
+        others: None,
         correlated: Vec::new(),
         ended: BTreeMap::new(),
         is_still: true,
