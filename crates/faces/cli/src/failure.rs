@@ -66,6 +66,9 @@ pub(crate) enum Failure {
     /// A command could not be run, or a tree could not be mounted or served.
     #[error(transparent)]
     Run(#[from] trawl_run::RunError),
+    /// A view could not be defined, shown or mounted.
+    #[error(transparent)]
+    View(#[from] trawl_views::ViewError),
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,
