@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use trawl_testkit::Scratch;
+use trawl_testkit::lines::{self, Ending, Order};
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::{Skip, is_root};
-use trawl_testkit::{Scratch, lines};
 
 /// Longer than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -216,7 +217,7 @@ impl Mounted {
     pub(crate) fn expect(&self, view: &str, identity: &Identity, theirs: &[Vec<u8>]) {
         let mut ours: Vec<Vec<u8>> = self.members(view, identity).into_values().collect();
         ours.sort();
-        let difference = lines::difference(&join(theirs), &join(&ours));
+        let difference = lines::difference(&join(theirs), &join(&ours), Order::Any, Ending::Zero);
         assert!(ours == theirs, "{view}: {difference:?}");
     }
 
@@ -232,7 +233,7 @@ impl Mounted {
 }
 
 fn join(parts: &[Vec<u8>]) -> Vec<u8> {
-    parts.join(&b'\n')
+    parts.join(&0)
 }
 
 impl Drop for Mounted {

@@ -6,11 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::chown;
 use std::path::Path;
 
+use trawl_testkit::Scratch;
+use trawl_testkit::lines::{self, Ending, Order};
 use trawl_testkit::oracle::{self, Identity};
 use trawl_testkit::permissions::{Plan, Site as Planned, people};
 use trawl_testkit::prng::Prng;
 use trawl_testkit::skip::{Skip, without_program};
-use trawl_testkit::{Scratch, lines};
 
 use crate::site::{Site, cannot, mode, sorted};
 
@@ -192,7 +193,8 @@ fn random_trees_look_to_each_user_as_to_find() {
                 let (members, ran) = mounted.read(&view, &identity);
                 let mut ours: Vec<Vec<u8>> = members.into_values().collect();
                 ours.sort();
-                let difference = lines::difference(&theirs.join(&b'\n'), &ours.join(&b'\n'));
+                let difference =
+                    lines::difference(&theirs.join(&0), &ours.join(&0), Order::Any, Ending::Zero);
                 assert!(
                     ours == theirs,
                     "seed {seed}, {person}, {view}: {difference:?}\n{ran}"
