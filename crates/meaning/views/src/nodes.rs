@@ -172,7 +172,9 @@ impl Nodes {
     pub(crate) fn tidy(&self) {
         let mut table = self.table();
         let Table { by_number, by_age } = &mut *table;
-        by_age.retain(|number| by_number.contains_key(number));
+        if by_age.len() > 2 * by_number.len() + 1024 {
+            by_age.retain(|number| by_number.contains_key(number));
+        }
     }
 }
 
@@ -193,7 +195,6 @@ mod tests {
         assert!(nodes.get(first.number).is_some());
         nodes.forget(first.number, 1);
         assert!(nodes.get(first.number).is_none());
-        nodes.tidy();
         assert_eq!(nodes.oldest(9).len(), 1);
         nodes.forget(ROOT, 5);
         assert!(nodes.get(ROOT).is_some());

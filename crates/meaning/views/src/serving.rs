@@ -23,9 +23,9 @@ pub const SUBTYPE: &str = "trawl-views";
 /// Number of nodes above which the kernel is asked to forget names.
 const NODES_MAX: usize = 1 << 16;
 /// The most names that the kernel is told to forget at a time.
-const BATCH: usize = 4096;
+const BATCH: usize = 1 << 14;
 /// How often that is looked at, and names that are too old are dropped.
-const SWEEP: Duration = Duration::from_secs(1);
+const SWEEP: Duration = Duration::from_millis(250);
 
 /// Who may use a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,9 +113,8 @@ fn sweep(shared: &Arc<Shared>, notifier: Notifier) -> io::Result<()> {
             }
             shared.nodes.tidy();
             drop(shared);
-            if excess < BATCH {
-                std::thread::sleep(SWEEP);
-            }
+            // The kernel forgets in its own time: a thread that insists would only hold it up.
+            std::thread::sleep(SWEEP);
         }
     };
     let thread = std::thread::Builder::new().name("sweep".into());

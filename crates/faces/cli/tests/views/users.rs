@@ -168,7 +168,7 @@ fn random_trees_look_to_each_user_as_to_find() {
     let scratch = Scratch::new("views-program");
     let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
     let mut rows = 0;
-    for seed in 1..=4 {
+    for seed in 1..=8 {
         let plan = Plan::new(seed);
         let planned = Planned::build(&plan, &trawl).expect("room");
         let site = Site::new("views-random", &[]);
