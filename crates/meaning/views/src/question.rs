@@ -82,7 +82,7 @@ impl Question {
         if overlap(&self.starts) {
             return Err(refused("no start point may lie within another one"));
         }
-        let root = vec![b"/".to_vec()];
+        let root = [b"/".to_vec()];
         let program = parse(&[&root[..], &self.expression].concat())?;
         check(&program, &self.expression)?;
         // It must also be valid as a part of a longer expression.

@@ -26,10 +26,13 @@ const ROW: Duration = Duration::from_secs(5);
 /// A view, by its node's number, and a user.
 pub(crate) type Key = (u64, User);
 
+/// A name or a path.
+type Bytes = Arc<[u8]>;
+
 #[derive(Debug, Default)]
 struct Recent {
-    names: HashMap<Arc<[u8]>, (Arc<[u8]>, Instant)>,
-    by_age: VecDeque<(Instant, Arc<[u8]>)>,
+    names: HashMap<Bytes, (Bytes, Instant)>,
+    by_age: VecDeque<(Instant, Bytes)>,
     note: Option<(Arc<Vec<u8>>, Instant)>,
     /// Number of names that were found one by one, and when the last was.
     singles: Option<(u32, Instant)>,
@@ -86,7 +89,7 @@ impl Recents {
     ) {
         self.with(key, |recent| {
             for (name, path) in names {
-                let name: Arc<[u8]> = name.into();
+                let name: Bytes = name.into();
                 recent.by_age.push_back((now, Arc::clone(&name)));
                 recent.names.insert(name, (path.into(), now));
             }

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Child;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts the process and asks it.
     pub(crate) fn start(
-        program: &PathBuf,
+        program: &Path,
         user: &User,
         asked: &Asked,
         permit: Permit,
