@@ -42,8 +42,9 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List the i
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "watch" -d 'Watch trees and keep their index up to date'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "serve" -d 'Answer searches from other machines, over ssh or a socket'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "run" -d 'Run a command that sees directories of other machines as its own'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "mount" -d 'Mount a directory of another machine, read-only'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "mount" -d 'Mount a directory of another machine, read-only, or views'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "unmount" -d 'Unmount directories that trawl mount has mounted'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "view" -d 'Define questions that are directories where views are mounted'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "verify" -d 'Check every byte of the index (index --verify)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "gc" -d 'Remove snapshots and files that are no longer kept (index --gc)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "locate" -d 'Find entries by name, as plocate does'
@@ -179,17 +180,41 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l no-preload -d 'With 
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server separately for each name and directory'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l views -d 'Mount the views on the empty directory POINT' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l in -d 'For views: search DIR where a question in its short form names no directory' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l definitions -d 'Read the views for everybody from DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l max-age -d 'Show names and attributes up to AGE old' -r
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l watched-age -d 'Show names and attributes up to AGE old in watched directories' -r
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ca -d 'For tls: servers, trust certificates signed by the CA in FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l cert -d 'For tls: servers, use the client certificate in FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l key -d 'For tls: servers, use the client key in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mount" -l all-users -d 'For views: let all users look, each with their own permissions (root only)'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s f -l foreground -d 'Serve in the foreground until unmounted or stopped by a signal'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l call-by-call -d 'Ask the server separately for each name and directory'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -l ready -d 'Report on standard output when the mount is ready'
 complete -c trawl -n "__fish_trawl_using_subcommand mount" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand unmount" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand unmount" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -f -a "define" -d 'Define a view, or give an existing one another question'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -f -a "list" -d 'List the views and their questions'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -f -a "show" -d 'Show the question of a view'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -f -a "remove" -d 'Remove a view'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -f -a "check" -d 'Check a question, and show it in the words of find'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and not __fish_seen_subcommand_from define list show remove check answer" -f -a "answer" -d 'Answer a question of a mount, as the asking user'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -l system -d 'Define it for everybody'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -l system -d 'Remove a view that was defined for everybody'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from answer" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand verify" -l json -d 'Print one JSON object per line'

@@ -69,6 +69,9 @@ pub(crate) enum Failure {
     /// Hooks could not be loaded.
     #[error(transparent)]
     Hooks(#[from] trawl_hooks::HookError),
+    /// A view could not be defined, shown or mounted.
+    #[error(transparent)]
+    View(#[from] trawl_views::ViewError),
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,

@@ -19,6 +19,7 @@
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `hooks` | hooks that find attributes and words in files |
+//! | `view` | questions that are directories |
 //! | `profile` | latency profiles: recorded, shown, compared |
 //! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
 //! | `beside` | programs beside `trawl`, and hand-overs to them |
@@ -72,6 +73,7 @@ pub mod sql;
 mod stat;
 mod stats;
 mod top;
+mod view;
 mod watch;
 
 use std::ffi::OsString;
@@ -95,6 +97,7 @@ commands::commands! {
     "run" Run run::RunArgs;
     "mount" Mount run::MountArgs;
     "unmount" Unmount run::UnmountArgs;
+    "view" View view::ViewArgs;
     "verify" Verify index::upkeep::VerifyArgs;
     "gc" Gc index::upkeep::GcArgs;
     "find" Find find::FindArgs;

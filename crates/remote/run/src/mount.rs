@@ -19,7 +19,7 @@ use crate::place::Place;
 use crate::trees::{TreeOptions, open};
 
 /// Interval at which the process checks whether somebody else has unmounted the tree.
-const LOOK: Duration = Duration::from_millis(200);
+pub const LOOK: Duration = Duration::from_millis(200);
 /// Message of a process in the background when the mount is ready.
 const READY: &[u8] = b"ready\n";
 
@@ -56,7 +56,7 @@ fn is_taken(point: &Path) -> bool {
     };
     let mounts = mount_table::read().unwrap_or_default();
     // The superuser mounts without fusermount3(1), and then the kernel does not know the subtype.
-    let ours = [&b"fuse"[..], b"fuse.trawl"];
+    let ours = [&b"fuse"[..], b"fuse.trawl", b"fuse.trawl-views"];
     let is_ours = |mount: &Mount| {
         mount.point == point.as_os_str().as_bytes() && ours.contains(&&mount.kind[..])
     };
@@ -77,8 +77,7 @@ pub fn foreground(
     let stop = StopSignals::take().map_err(|error| RunError::Usage(error.to_string()))?;
     let mut serving = trawl_mount::mount(tree, &args.point)?;
     if let Some(waiting) = waiting {
-        // If this cannot be written, nobody waits for it any more.
-        let _ = waiting.write_all(READY).and_then(|()| waiting.flush());
+        tell_ready(waiting);
     }
     while serving.is_served() {
         let ready = readable([stop.as_fd()], Some(LOOK));
@@ -102,6 +101,12 @@ pub fn foreground(
         path: args.point.clone(),
         source,
     })
+}
+
+/// Tells the process that called [`background`] that the mount is ready.
+pub fn tell_ready(waiting: &mut dyn Write) {
+    // If this cannot be written, nobody waits for it any more.
+    let _ = waiting.write_all(READY).and_then(|()| waiting.flush());
 }
 
 /// Starts this program again in the background with these words, which must make it call

@@ -1,0 +1,124 @@
+//! `trawl view`: definitions and their checks.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use trawl_testkit::oracle::{self, Identity, Ran};
+
+use crate::site::Site;
+
+fn view(site: &Site, words: &[&str]) -> Ran {
+    let mut command = site.trawl(&Identity::Ourselves, &["view"]);
+    oracle::run(command.args(words).current_dir(site.tree()))
+}
+
+#[test]
+fn a_view_is_defined_listed_shown_and_removed() {
+    let site = Site::new("views-define", &["a b/x"]);
+    let tree = site.tree();
+    let tree = tree.to_str().unwrap();
+    let definitions = format!(
+        "--definitions={}",
+        site.scratch.join("definitions").display()
+    );
+    view(
+        &site,
+        &[
+            "define", "big", ".", "a b", "-name", "*.log", "-size", "+1M",
+        ],
+    )
+    .expect_code(2);
+    view(
+        &site,
+        &["define", "big", "a b", "-name", "*.log", "-size", "+1M"],
+    )
+    .expect_code(0);
+    view(
+        &site,
+        &[
+            "define",
+            "--system",
+            &definitions,
+            "all",
+            tree,
+            "?ext:o,a&!size<1k",
+        ],
+    )
+    .expect_code(0);
+    let listed = view(&site, &["list", &definitions]).expect_code(0).text();
+    assert_eq!(
+        listed,
+        format!(
+            "all\tall\t{tree} '(' -name '*.o' -o -name '*.a' ')' '!' '(' -size -1024c ')'\n\
+             big\town\t'{tree}/a b' -name '*.log' -size +1M\n"
+        )
+    );
+    // The words that are shown are a command that finds the members.
+    let shown = view(&site, &["show", "big"]).expect_code(0).text();
+    assert_eq!(
+        shown,
+        format!("trawl find '{tree}/a b' -name '*.log' -size +1M\n")
+    );
+    let own = site.scratch.join("home/.config/trawl/views");
+    assert_eq!(
+        fs::metadata(&own).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+    let text = fs::read_to_string(&own).unwrap();
+    assert_eq!(text, format!("big = {tree}/a%20b -name *.log -size +1M\n"));
+    view(&site, &["remove", "big"]).expect_code(0);
+    view(&site, &["remove", "big"]).expect_code(2);
+    view(&site, &["show", "big"]).expect_code(2);
+    view(&site, &["remove", "--system", &definitions, "all"]).expect_code(0);
+    assert_eq!(
+        view(&site, &["list", &definitions]).expect_code(0).text(),
+        ""
+    );
+}
+
+#[test]
+fn questions_that_act_or_are_malformed_are_refused() {
+    let site = Site::new("views-refused", &[]);
+    for words in [
+        &["define", "x", "/srv", "-delete"][..],
+        &["define", "x", "/srv", "-exec", "rm", "{}", ";"],
+        &["define", "x", "/srv", "-fprint", "/tmp/x"],
+        &["define", "x", "-name", "a"],
+        &["define", "x", "?ext:o"],
+        &["define", "../x", "/srv"],
+        &["define", "?x", "/srv"],
+        &["check", "?size>big"],
+        &["check", "?keyword:x"],
+        &["check", "/srv", "-nonsense"],
+    ] {
+        let ran = view(&site, words).expect_code(2);
+        assert!(!ran.errors().is_empty() && ran.text().is_empty(), "{ran}");
+    }
+    assert!(!site.scratch.join("home/.config").exists());
+    let checked = view(&site, &["check", "?in:%2Fsrv&ext:o&size>1M"]).expect_code(0);
+    assert_eq!(
+        checked.text(),
+        "trawl find /srv '(' -name '*.o' ')' '(' -size +1048576c ')'\n"
+    );
+}
+
+#[test]
+fn bad_definitions_are_reported_and_left_out() {
+    let site = Site::new("views-bad", &[]);
+    let directory = site.scratch.join("definitions");
+    fs::write(
+        directory.join("one"),
+        "good = /srv -name x\nbad = /srv -delete\n",
+    )
+    .unwrap();
+    fs::write(directory.join("lax"), "lax = /srv\n").unwrap();
+    fs::set_permissions(directory.join("lax"), fs::Permissions::from_mode(0o666)).unwrap();
+    let definitions = format!("--definitions={}", directory.display());
+    let ran = view(&site, &["list", &definitions]).expect_code(1);
+    assert_eq!(ran.text(), "good\tall\t/srv -name x\n");
+    let errors = ran.errors();
+    assert!(
+        errors.contains("line 2") && errors.contains("chmod go-w"),
+        "{errors}"
+    );
+}

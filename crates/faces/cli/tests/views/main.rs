@@ -1,0 +1,12 @@
+//! Views through real mounts. The oracle is GNU find, run as the user who looks.
+
+#![forbid(unsafe_code)]
+
+mod definitions;
+mod ends;
+mod large;
+mod listings;
+mod programs;
+mod site;
+mod users;
+mod writers;

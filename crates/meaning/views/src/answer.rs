@@ -1,0 +1,319 @@
+//! Answers a question in a process of the asking user, which the mount starts for it.
+//!
+//! The index answers if its daemon says that everything before now is in it (the barrier); otherwise
+//! the file system does. So a listing is never older than the opening of its directory.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_answers::AnswerError;
+use trawl_answers::find::{ProgramSearch, Remarks};
+use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
+use trawl_format::IndexError;
+use trawl_query::QueryError;
+use trawl_session::freshness::DEADLINE;
+use trawl_session::{
+    Denials, Follow, Options, Session, SessionError, Wait, When, is_superseded, silent,
+};
+use trawl_text::words::{cause, shown};
+
+use crate::error::ViewError;
+use crate::question::{environment, lies_within, parse};
+use crate::wire::{Asked, End, write_end, write_issue};
+
+/// Most bytes of messages that are passed on.
+const MESSAGES_BYTES_MAX: usize = 64 << 10;
+/// How often a question is asked again whose index files were replaced meanwhile.
+const TRIES: usize = 16;
+/// How a message ends about something that the user may not look at.
+const DENIED: &[u8] = b": Permission denied";
+/// How find's messages begin.
+const PREFIX: &[u8] = b"find: ";
+
+/// Reads a question and answers it.
+///
+/// # Errors
+/// If the question cannot be read or the answer not written. What cannot be looked at is part of the
+/// answer.
+pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), ViewError> {
+    let failed = |error| ViewError::file("answer on", "standard output", error);
+    let asked = Asked::read(input).map_err(failed)?;
+    let mut asked =
+        asked.ok_or_else(|| ViewError::Question("only a mount of views asks here".into()))?;
+    // The process that asks may be wrong, but this one acts for its user.
+    asked.question.check()?;
+    let mut messages = Messages::default();
+    let mut counted = Counted {
+        output,
+        has_any: false,
+    };
+    let mut done = search(&mut asked, &mut counted, &mut messages);
+    for _ in 0..TRIES {
+        match &done {
+            Err(error) if is_replaced(error) && !counted.has_any => {}
+            _ => break,
+        }
+        messages = Messages::default();
+        done = search(&mut asked, &mut counted, &mut messages);
+    }
+    if let Err(error) = done {
+        messages.fail(error.to_string().as_bytes());
+    }
+    messages.finish(output).map_err(failed)
+}
+
+fn search(
+    asked: &mut Asked,
+    output: &mut impl Write,
+    messages: &mut Messages,
+) -> Result<(), AnswerError> {
+    let session = session(asked)?;
+    let starts = asked.question.starts.clone();
+    if starts.is_empty() {
+        messages.fail(b"name a start point with in:, or mount the views with --in DIR");
+    }
+    // With -ignore_readdir_race, find would say nothing.
+    for start in &starts {
+        if let Err(error) = fs::symlink_metadata(OsStr::from_bytes(start))
+            && error.kind() != io::ErrorKind::PermissionDenied
+        {
+            messages.fail(format!("{}: {}", shown(start), cause(&error)).as_bytes());
+        }
+    }
+    if messages.has_failed {
+        return Ok(());
+    }
+    let is_below = |start: &Vec<u8>| lies_within(&asked.point, start);
+    let hidden = starts.iter().any(is_below).then_some(&asked.point[..]);
+    let words = asked.question.program(&asked.narrowed, hidden);
+    let program = parse(&words).map_err(|error| AnswerError::Expression(error.to_string()))?;
+    let environment = environment();
+    let streams = Streams {
+        out: output,
+        err: messages,
+    };
+    let search = Search::new(&program, &environment, RunOptions::default(), streams)?;
+    let mut search = ProgramSearch::new(&program, search, session, Remarks::default());
+    search.visit_all(Box::new(starts.into_iter().map(Ok)))?;
+    let searched = search.finish()?;
+    if searched.code == 0 {
+        // Remarks, at most.
+        *messages = Messages::default();
+    }
+    let mut session = searched.session;
+    let behind = session
+        .as_mut()
+        .map(|session| session.say_if_behind(&silent));
+    if behind == Some(true) {
+        messages.fail(b"the index may be out of date");
+    }
+    messages.has_failed |= searched.code != 0 && messages.kept.is_empty();
+    Ok(())
+}
+
+/// Returns the index if everything before now is in it. Chooses the start points if there are none:
+/// the sources of the index.
+fn session(asked: &mut Asked) -> Result<Option<Session<'static>>, AnswerError> {
+    let options = Options {
+        when: When {
+            wait: Wait::UpTo(DEADLINE),
+            ..When::default()
+        },
+        ..Options::default()
+    };
+    // Without an index, or with one that cannot be opened, the file system answers.
+    let Ok(mut session) = Session::open(&asked.indexes, options) else {
+        return Ok(None);
+    };
+    let starts = &mut asked.question.starts;
+    if starts.is_empty() {
+        let sources = session.index().sources().iter();
+        starts.extend(sources.map(|source| match source.root() {
+            b"" => b"/".to_vec(),
+            root => root.to_vec(),
+        }));
+        let all = starts.clone();
+        starts.retain(|one| {
+            !all.iter()
+                .any(|other| other != one && lies_within(one, other))
+        });
+        starts.dedup();
+    }
+    session.tell_denials(Denials::Counted);
+    for start in starts {
+        session.resolve_in_index(start, Follow::Never)?;
+    }
+    let is_behind = session.say_if_behind(&silent);
+    Ok((!is_behind).then_some(session))
+}
+
+/// Returns true if index files were replaced while they were read.
+fn is_replaced(error: &AnswerError) -> bool {
+    let error: &IndexError = match error {
+        AnswerError::Session(SessionError::Index(error)) => error,
+        AnswerError::Session(SessionError::Query(QueryError::Index(error))) => error,
+        AnswerError::Search(DriverError::Query(QueryError::Index(error))) => error,
+        _ => return false,
+    };
+    is_superseded(error)
+}
+
+/// Writes through, and knows whether anything was written.
+struct Counted<'w, W> {
+    output: &'w mut W,
+    has_any: bool,
+}
+
+impl<W: Write> Write for Counted<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.has_any |= !bytes.is_empty();
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+/// What find says on standard error.
+#[derive(Debug, Default)]
+struct Messages {
+    /// The lines, as far as they are passed on.
+    kept: Vec<Vec<u8>>,
+    kept_bytes: usize,
+    left_out: u64,
+    /// The beginning of the next line.
+    line: Vec<u8>,
+    /// Whether something other than a missing permission was in the way.
+    has_failed: bool,
+}
+
+impl Messages {
+    fn fail(&mut self, line: &[u8]) {
+        self.has_failed = true;
+        self.keep(line);
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        match self.kept_bytes + line.len() > MESSAGES_BYTES_MAX {
+            true => self.left_out += 1,
+            false => {
+                self.kept_bytes += line.len();
+                self.kept.push(line.to_vec());
+            }
+        }
+    }
+
+    /// Writes the end of an answer.
+    fn finish(&self, output: &mut impl Write) -> io::Result<()> {
+        for line in &self.kept {
+            write_issue(line, output)?;
+        }
+        if self.left_out > 0 {
+            let line = format!("{} more messages", self.left_out);
+            write_issue(line.as_bytes(), output)?;
+        }
+        let end = match (self.has_failed, self.kept.is_empty()) {
+            (true, _) => End::Failed,
+            (false, true) => End::Complete,
+            (false, false) => End::Denied,
+        };
+        write_end(end, output)
+    }
+}
+
+impl Write for Messages {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.line.push(*byte);
+                continue;
+            }
+            let line = std::mem::take(&mut self.line);
+            let line = line.strip_prefix(PREFIX).unwrap_or(&line);
+            self.has_failed |= !line.ends_with(DENIED);
+            self.keep(line);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::question::{Narrowed, Question};
+
+    fn answered(asked: &Asked) -> Vec<String> {
+        let (mut question, mut answer) = (Vec::new(), Vec::new());
+        asked.write(&mut question).unwrap();
+        super::answer(&mut &question[..], &mut answer).unwrap();
+        let records = answer.split(|byte| *byte == 0);
+        let mut records: Vec<String> = records
+            .map(|record| String::from_utf8_lossy(record).into_owned())
+            .collect();
+        assert_eq!(records.pop().unwrap(), "");
+        records
+    }
+
+    #[test]
+    fn members_come_first_and_the_end_says_how_it_went() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().to_str().unwrap();
+        fs::create_dir(folder.path().join("point")).unwrap();
+        for name in ["a.c", "b.h", "point/c.c"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let mut asked = Asked {
+            indexes: vec!["/nonexistent".into()],
+            point: format!("{top}/point").into_bytes(),
+            question: Question {
+                starts: vec![top.into()],
+                expression: ["-name", "*.c"].map(Into::into).into(),
+            },
+            narrowed: Narrowed::All,
+        };
+        assert_eq!(answered(&asked), [format!("{top}/a.c"), "=complete".into()]);
+        asked.point = b"/elsewhere".to_vec();
+        asked.narrowed = Narrowed::Name(b"c.c".to_vec());
+        assert_eq!(answered(&asked)[0], format!("{top}/point/c.c"));
+        asked.narrowed = Narrowed::Path(format!("{top}/b.h").into_bytes());
+        assert_eq!(answered(&asked), ["=complete"]);
+        asked.question.starts = vec![format!("{top}/none").into_bytes()];
+        let missing = answered(&asked);
+        assert!(
+            missing[0].starts_with('!') && missing[1] == "=failed",
+            "{missing:?}"
+        );
+        asked.question.starts.clear();
+        assert_eq!(answered(&asked)[1], "=failed");
+    }
+
+    #[test]
+    fn only_missing_permissions_leave_an_answer_whole() {
+        let end = |text: &str| {
+            let mut messages = Messages::default();
+            messages.write_all(text.as_bytes()).unwrap();
+            let mut written = Vec::new();
+            messages.finish(&mut written).unwrap();
+            let records = written.split(|byte| *byte == 0);
+            let last = records.rev().nth(1).unwrap();
+            String::from_utf8_lossy(last).into_owned()
+        };
+        assert_eq!(end(""), "=complete");
+        assert_eq!(end("find: '/a': Permission denied\n"), "=denied");
+        assert_eq!(
+            end("find: '/a: Permission denied': Input/output error\n"),
+            "=failed"
+        );
+        assert_eq!(
+            end("find: '/a': Permission denied\nfind: '/b': Stale file handle\n"),
+            "=failed"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Finds one name.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use rustix::io::Errno;
+use trawl_sys::become_user::User;
+
+use crate::definition::View;
+use crate::file_system::Shared;
+use crate::listing::Namer;
+use crate::naming::{self, INCOMPLETE, Meaning};
+use crate::nodes::{Content, Node};
+use crate::question::{Narrowed, Question};
+use crate::recent::{Key, NAMES_MAX};
+use crate::short;
+use crate::wire::{End, Record};
+use crate::worker::Trouble;
+
+/// Finds a view by its name or as a question in its short form. Says why a question is none.
+pub(crate) fn view(shared: &Shared, name: &[u8]) -> Result<Option<Question>, String> {
+    if let Some(text) = name.strip_prefix(b"?") {
+        let mut question = short::parse(text).map_err(|error| error.to_string())?;
+        if question.starts.is_empty() {
+            question.starts.clone_from(&shared.mounting.starts);
+        }
+        return Ok(Some(question));
+    }
+    let views = shared.mounting.store.read().views.into_iter();
+    let mut views = views.map(|defined| defined.view);
+    let found = views.find(|view: &View| view.name.as_bytes() == name);
+    Ok(found.map(|view| view.question))
+}
+
+/// A look for a name in a view.
+pub(crate) struct Look<'s> {
+    pub(crate) shared: &'s Shared,
+    pub(crate) view: &'s Node,
+    pub(crate) user: &'s User,
+    /// The thread that waits.
+    pub(crate) thread: u32,
+    pub(crate) name: &'s [u8],
+}
+
+impl Look<'_> {
+    fn key(&self) -> Key {
+        (self.view.number, self.user.clone())
+    }
+
+    /// Returns what the name is, if that is known without a question.
+    pub(crate) fn known(&self) -> Option<Content> {
+        let recents = &self.shared.recents;
+        if self.name == INCOMPLETE {
+            return recents.noted(&self.key()).map(Content::Note);
+        }
+        let path = recents.get(&self.key(), Instant::now(), self.name)?;
+        Some(Content::Link(path))
+    }
+
+    /// Asks what the name is.
+    pub(crate) fn find(&self) -> Result<Option<Content>, Errno> {
+        let Content::View(question) = &self.view.content else {
+            return Ok(None);
+        };
+        let Some(meaning) = naming::meaning(self.name) else {
+            return Ok(None);
+        };
+        let narrowed = match (meaning, &question.starts[..]) {
+            (Meaning::Hashed, _) => {
+                self.ask_all(question)?;
+                return Ok(self.known());
+            }
+            (Meaning::Last(name), _) => Narrowed::Name(name),
+            (Meaning::Path(path), _) if path.starts_with(b"/") => Narrowed::Path(path),
+            (Meaning::Path(path), [start]) => Narrowed::Path(below(start, &path)),
+            _ => return Ok(None),
+        };
+        if self.shared.recents.wants_all(&self.key(), Instant::now()) {
+            self.ask_all(question)?;
+            if let Some(known) = self.known() {
+                return Ok(Some(known));
+            }
+        }
+        self.ask_one(question, narrowed)
+    }
+
+    fn ask_one(&self, question: &Question, narrowed: Narrowed) -> Result<Option<Content>, Errno> {
+        let begun = Instant::now();
+        let asked = question.clone();
+        let mut worker = self.shared.ask(self.user, asked, narrowed.clone())?;
+        let path = loop {
+            match worker.next(self.thread) {
+                Ok(Record::Member(path)) if is_meant(&path, &narrowed) => break path,
+                Ok(Record::Issue(_)) => {}
+                // What this user may not look at is not there for them.
+                Ok(Record::End(End::Complete | End::Denied)) => return Ok(None),
+                Ok(Record::Member(_) | Record::End(End::Failed)) | Err(Trouble::Cut) => {
+                    return Err(Errno::IO);
+                }
+                Err(Trouble::Interrupted) => return Err(Errno::INTR),
+            }
+        };
+        let (key, now, recents) = (self.key(), Instant::now(), &self.shared.recents);
+        recents.add(&key, now, std::iter::once((self.name, &path[..])));
+        recents.single(&key, now, begun.elapsed());
+        Ok(Some(Content::Link(path)))
+    }
+
+    /// Asks for all names, unless another thread has just done so. More names than are kept are left
+    /// to questions for one name.
+    fn ask_all(&self, question: &Question) -> Result<(), Errno> {
+        let asking = self.shared.recents.asking(&self.key());
+        let _only = asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.known().is_some() {
+            return Ok(());
+        }
+        let mut worker = self
+            .shared
+            .ask(self.user, question.clone(), Narrowed::All)?;
+        let (mut namer, mut found) = (Namer::new(question), Vec::new());
+        while found.len() < NAMES_MAX {
+            match worker.next(self.thread) {
+                Ok(Record::Member(path)) => found.push((namer.name(&path), path)),
+                Ok(Record::Issue(_)) => {}
+                Ok(Record::End(End::Failed)) | Err(Trouble::Cut) => return Err(Errno::IO),
+                Ok(Record::End(_)) => break,
+                Err(Trouble::Interrupted) => return Err(Errno::INTR),
+            }
+        }
+        let names = found.iter().map(|(name, path)| (&name[..], &path[..]));
+        self.shared.recents.add(&self.key(), Instant::now(), names);
+        Ok(())
+    }
+}
+
+fn below(start: &[u8], path: &[u8]) -> Vec<u8> {
+    match start {
+        b"/" => [b"/", path].concat(),
+        start => [start, b"/", path].concat(),
+    }
+}
+
+/// Returns true if the member is the one that was asked for.
+fn is_meant(path: &[u8], narrowed: &Narrowed) -> bool {
+    match narrowed {
+        Narrowed::All => false,
+        Narrowed::Path(asked) => path == asked,
+        Narrowed::Name(name) => {
+            naming::short(path).and_then(|short| naming::meaning(&short))
+                == Some(Meaning::Last(name.clone()))
+        }
+    }
+}
+
+/// Makes a node of what was found.
+pub(crate) fn node(shared: &Shared, parent: &Node, name: &[u8], content: Content) -> Arc<Node> {
+    shared.nodes.found(parent.number, name, content)
+}

@@ -1,0 +1,305 @@
+//! A question: where to look, and a find expression that only tests entries.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use trawl_find::environment::Warnings;
+use trawl_find::expr::Expr;
+use trawl_find::leaf::Effect;
+use trawl_find::traversal::Follow;
+use trawl_find::{Environment, Parsed, Program};
+use trawl_text::locale::Locale;
+use trawl_text::quote::Terminal;
+
+use crate::error::ViewError;
+use crate::short;
+
+/// Longest question in bytes, with its start points.
+const BYTES_MAX: usize = 64 << 10;
+
+/// A question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Question {
+    /// Absolute paths, without a slash at the end. If there are none, the mount chooses.
+    pub starts: Vec<Vec<u8>>,
+    /// The words of the expression.
+    pub expression: Vec<Vec<u8>>,
+}
+
+/// Which members are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Narrowed {
+    /// All.
+    All,
+    /// The first one with this last component.
+    Name(Vec<u8>),
+    /// The one with this absolute path.
+    Path(Vec<u8>),
+}
+
+impl Question {
+    /// Reads the words of a question: start points, then a find expression or a question in its
+    /// short form (`?ext:o`). Relative start points are relative to `directory`.
+    ///
+    /// # Errors
+    /// If the expression is invalid, or does anything but test entries.
+    pub fn from_words(words: &[Vec<u8>], directory: &Path) -> Result<Question, ViewError> {
+        let count = words.iter().take_while(|word| is_start(word)).count();
+        let (starts, rest) = words.split_at(count);
+        let mut question = match rest {
+            [one] if one.starts_with(b"?") => short::parse(&one[1..])?,
+            rest => Question {
+                starts: Vec::new(),
+                expression: rest.to_vec(),
+            },
+        };
+        for start in starts {
+            question.starts.push(absolute(start, directory)?);
+        }
+        question.check()?;
+        Ok(question)
+    }
+
+    /// Returns the words, so that [`Question::from_words`] reads the same question.
+    #[must_use]
+    pub fn words(&self) -> Vec<Vec<u8>> {
+        [&self.starts[..], &self.expression].concat()
+    }
+
+    /// Checks that the expression only tests entries.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn check(&self) -> Result<(), ViewError> {
+        let bytes: usize = self.words().iter().map(Vec::len).sum();
+        if bytes > BYTES_MAX {
+            return Err(refused("it is longer than 64 KiB"));
+        }
+        if self.words().iter().any(|word| word.contains(&0)) {
+            return Err(refused("it contains a NUL byte"));
+        }
+        if overlap(&self.starts) {
+            return Err(refused("no start point may lie within another one"));
+        }
+        let root = [b"/".to_vec()];
+        let program = parse(&[&root[..], &self.expression].concat())?;
+        check(&program, &self.expression)?;
+        // It must also be valid as a part of a longer expression.
+        parse(&self.program(&Narrowed::Name(b"x".to_vec()), Some(b"/x")))?;
+        Ok(())
+    }
+
+    /// Returns the words with which find prints the members that are meant. `hidden` is a directory
+    /// that is not entered.
+    pub(crate) fn program(&self, narrowed: &Narrowed, hidden: Option<&[u8]>) -> Vec<Vec<u8>> {
+        let mut words = self.starts.clone();
+        if words.is_empty() {
+            words.push(b"/".to_vec());
+        }
+        let mut add = |more: &[&[u8]]| words.extend(more.iter().map(|word| word.to_vec()));
+        // What disappears while it is looked at is no member.
+        add(&[b"-ignore_readdir_race"]);
+        if let Some(hidden) = hidden {
+            add(&[b"(", b"-path", &literal(hidden), b"-prune", b")", b"-o"]);
+        }
+        add(&[b"("]);
+        match self.expression.is_empty() {
+            true => add(&[b"-true"]),
+            false => words.extend(self.expression.iter().cloned()),
+        }
+        let mut add = |more: &[&[u8]]| words.extend(more.iter().map(|word| word.to_vec()));
+        add(&[b")"]);
+        match narrowed {
+            Narrowed::All => add(&[b"-print0"]),
+            Narrowed::Name(name) => add(&[b"-name", &literal(name), b"-print0", b"-quit"]),
+            Narrowed::Path(path) => add(&[b"-path", &literal(path), b"-print0", b"-quit"]),
+        }
+        words
+    }
+}
+
+fn refused(why: &str) -> ViewError {
+    ViewError::Question(why.into())
+}
+
+/// Returns true for a word that find takes for a start point.
+fn is_start(word: &[u8]) -> bool {
+    let is_expression = matches!(word, b"(" | b")" | b"!" | b",")
+        || word.starts_with(b"?")
+        || word.len() > 1 && word.starts_with(b"-");
+    !is_expression
+}
+
+fn absolute(start: &[u8], directory: &Path) -> Result<Vec<u8>, ViewError> {
+    let joined = directory.join(OsStr::from_bytes(start));
+    let is_up = |component: Component<'_>| component == Component::ParentDir;
+    let path: PathBuf = match joined.components().any(is_up) {
+        true => joined
+            .canonicalize()
+            .map_err(|source| ViewError::file("look at", &joined, source))?,
+        // Without `.` and repeated slashes.
+        false => joined.components().collect(),
+    };
+    match path.is_absolute() {
+        true => Ok(path.into_os_string().into_vec()),
+        false => Err(refused("a start point is not an absolute path")),
+    }
+}
+
+/// Returns true if a start point lies within another one: its members would come twice.
+fn overlap(starts: &[Vec<u8>]) -> bool {
+    let is_pair = |(at, one): (usize, &Vec<u8>)| {
+        let others = starts.iter().enumerate().filter(|(other, _)| *other != at);
+        others.into_iter().any(|(_, other)| lies_within(one, other))
+    };
+    starts.iter().enumerate().any(is_pair)
+}
+
+/// Returns true if a path is a directory's or lies below it.
+pub(crate) fn lies_within(path: &[u8], directory: &[u8]) -> bool {
+    let path_of = |bytes| Path::new(OsStr::from_bytes(bytes));
+    path_of(path).starts_with(path_of(directory))
+}
+
+/// Returns the pattern that matches only these bytes.
+fn literal(bytes: &[u8]) -> Vec<u8> {
+    let mut pattern = Vec::with_capacity(bytes.len());
+    for byte in bytes {
+        if b"*?[\\".contains(byte) {
+            pattern.push(b'\\');
+        }
+        pattern.push(*byte);
+    }
+    pattern
+}
+
+/// Returns the environment in which questions are read: the same for all users.
+pub(crate) fn environment() -> Environment {
+    Environment {
+        locale: Locale::Utf8,
+        terminal: Terminal::Absent,
+        warnings: Warnings::Hidden,
+        is_posix: false,
+        ..Environment::of_process()
+    }
+}
+
+/// Parses a program.
+pub(crate) fn parse(words: &[Vec<u8>]) -> Result<Program, ViewError> {
+    match trawl_find::parse(words, &environment()) {
+        Ok(Parsed::Search(program)) => Ok(*program),
+        Ok(_) => Err(refused("help is not a test")),
+        Err(refusal) => Err(ViewError::Question(refusal.error.to_string())),
+    }
+}
+
+fn check(program: &Program, words: &[Vec<u8>]) -> Result<(), ViewError> {
+    let refuses = |word: &Vec<u8>| matches!(&word[..], b"-files0-from" | b"-quit");
+    if !program.prints_by_default || !program.files.is_empty() || words.iter().any(refuses) {
+        return Err(refused(
+            "a view only tests entries: it may not print or act",
+        ));
+    }
+    if program.starts.len() > 1 {
+        return Err(refused("start points come before the expression"));
+    }
+    let traversal = &program.traversal;
+    if traversal.follow != Follow::Never || traversal.contents_first {
+        return Err(refused(
+            "-L, -H, -follow and -depth cannot be used in a view",
+        ));
+    }
+    let mut acts = matches!(program.expr, Expr::Sorted(..));
+    program.expr.leaves(&mut |node| {
+        let is_allowed = match node.effect {
+            Effect::None | Effect::Prune => true,
+            // The default action.
+            Effect::Output => node.predicate.name == "-print",
+            _ => false,
+        };
+        acts |= !is_allowed;
+    });
+    match acts {
+        true => Err(refused(
+            "a view is a set of entries: it may not act, sort, limit or end the search",
+        )),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(line: &str) -> Result<Question, ViewError> {
+        let words: Vec<Vec<u8>> = line
+            .split(' ')
+            .map(|word| word.as_bytes().to_vec())
+            .collect();
+        Question::from_words(&words, Path::new("/here"))
+    }
+
+    #[test]
+    fn start_points_are_absolute() {
+        let read = question("/srv/ ./a//b -name *.c").unwrap();
+        assert_eq!(read.starts, [b"/srv".to_vec(), b"/here/a/b".to_vec()]);
+        assert_eq!(read.expression, [b"-name".to_vec(), b"*.c".to_vec()]);
+        assert_eq!(question("/srv").unwrap().expression, Vec::<Vec<u8>>::new());
+    }
+
+    #[test]
+    fn actions_are_refused() {
+        for line in [
+            "/srv -exec rm {} ;",
+            "/srv -execdir rm {} +",
+            "/srv -ok rm {} ;",
+            "/srv -delete",
+            "/srv -fprint /tmp/x",
+            "/srv -fprintf /tmp/x %p",
+            "/srv -print",
+            "/srv -print0",
+            "/srv -ls",
+            "/srv -quit",
+            "/srv -limit 3",
+            "/srv -depth",
+            "/srv -follow",
+            "-L /srv -name x",
+            "-files0-from /etc/passwd",
+            "/srv -name",
+            "/srv -nonsense",
+            "/srv ( -name x",
+            "/srv -name x ) -o ( -delete",
+            "/srv -help",
+            "/srv /srv/a -name x",
+            "/ /srv",
+            "/srv /srv",
+        ] {
+            assert!(question(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn tests_and_pruning_are_allowed() {
+        for line in [
+            "/srv -name *.c",
+            "/srv -name .git -prune -o -type f -size +1M",
+            "/srv -maxdepth 2 ! -user root",
+            "/srv -xdev -newermt 2024-01-01",
+            "/srv ( -name a -o -name b ) , -type f",
+        ] {
+            assert!(question(line).is_ok(), "{line}: {:?}", question(line));
+        }
+    }
+
+    #[test]
+    fn names_are_literal_in_narrowed_questions() {
+        let read = question("/srv -type f").unwrap();
+        let words = read.program(&Narrowed::Name(b"a*[b]?\\".to_vec()), Some(b"/srv/v"));
+        let line = words.join(&b' ');
+        assert_eq!(
+            String::from_utf8_lossy(&line),
+            "/srv -ignore_readdir_race ( -path /srv/v -prune ) -o ( -type f ) -name a\\*\\[b]\\?\\\\ -print0 -quit"
+        );
+    }
+}

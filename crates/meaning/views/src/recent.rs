@@ -1,0 +1,207 @@
+//! Names that were listed or found less than a second ago, for each user and view.
+//!
+//! A program that lists a directory looks its names up next. Without these, each would be a question
+//! of its own. What is not here is asked for: a name is never reported missing on the word of this
+//! module, and one is reported for at most [`AGE_MAX`] after a question's answer had it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use trawl_sys::become_user::User;
+
+/// How long a name is known.
+pub(crate) const AGE_MAX: Duration = Duration::from_secs(1);
+/// Most names that are known of one view and user.
+pub(crate) const NAMES_MAX: usize = 1 << 20;
+/// How long a note is kept about what could not be looked at.
+const NOTE_AGE_MAX: Duration = Duration::from_secs(60);
+/// How many names in a row are asked for one by one, before all are asked for at once.
+const SINGLE_MAX: u32 = 3;
+/// How long one of these questions may take.
+const SINGLE_TIME_MAX: Duration = Duration::from_millis(50);
+/// How long ago questions belong together.
+const ROW: Duration = Duration::from_secs(5);
+
+/// A view, by its node's number, and a user.
+pub(crate) type Key = (u64, User);
+
+/// A name or a path.
+type Bytes = Arc<[u8]>;
+
+#[derive(Debug, Default)]
+struct Recent {
+    names: HashMap<Bytes, (Bytes, Instant)>,
+    by_age: VecDeque<(Instant, Bytes)>,
+    note: Option<(Arc<Vec<u8>>, Instant)>,
+    /// Number of names that were found one by one, and when the last was.
+    singles: Option<(u32, Instant)>,
+    /// Held by the thread that asks for all names.
+    asking: Arc<Mutex<()>>,
+}
+
+impl Recent {
+    fn expire(&mut self, now: Instant) {
+        let is_old = |time: &Instant| now.saturating_duration_since(*time) > AGE_MAX;
+        while let Some((time, name)) = self.by_age.front() {
+            if !is_old(time) && self.by_age.len() <= NAMES_MAX {
+                break;
+            }
+            if self.names.get(name).is_some_and(|(_, last)| last == time) {
+                self.names.remove(name);
+            }
+            self.by_age.pop_front();
+        }
+        let is_old = |at: Instant| now.saturating_duration_since(at) > NOTE_AGE_MAX;
+        self.note = self.note.take().filter(|(_, at)| !is_old(*at));
+        let is_past = |at: Instant| now.saturating_duration_since(at) > ROW;
+        self.singles = self.singles.filter(|(_, at)| !is_past(*at));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.by_age.is_empty() && self.note.is_none() && self.singles.is_none()
+    }
+}
+
+/// All names that are known.
+#[derive(Debug, Default)]
+pub(crate) struct Recents(Mutex<HashMap<Key, Recent>>);
+
+impl Recents {
+    fn all(&self) -> MutexGuard<'_, HashMap<Key, Recent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, key: &Key, work: impl FnOnce(&mut Recent) -> T) -> T {
+        let mut all = self.all();
+        match all.get_mut(key) {
+            Some(recent) => work(recent),
+            None => work(all.entry(key.clone()).or_default()),
+        }
+    }
+
+    /// Notes that an answer has had these names until now.
+    pub(crate) fn add<'n>(
+        &self,
+        key: &Key,
+        now: Instant,
+        names: impl Iterator<Item = (&'n [u8], &'n [u8])>,
+    ) {
+        self.with(key, |recent| {
+            for (name, path) in names {
+                let name: Bytes = name.into();
+                recent.by_age.push_back((now, Arc::clone(&name)));
+                recent.names.insert(name, (path.into(), now));
+            }
+            recent.expire(now);
+        });
+    }
+
+    /// Returns the path of the member with this name, if an answer had it just now.
+    pub(crate) fn get(&self, key: &Key, now: Instant, name: &[u8]) -> Option<Vec<u8>> {
+        let all = self.all();
+        let (path, at) = all.get(key)?.names.get(name)?;
+        (now.saturating_duration_since(*at) <= AGE_MAX).then(|| path.to_vec())
+    }
+
+    /// Keeps what the last listing could not look at; `None` if it was complete.
+    pub(crate) fn note(&self, key: &Key, now: Instant, text: Option<Arc<Vec<u8>>>) {
+        self.with(key, |recent| recent.note = text.map(|text| (text, now)));
+    }
+
+    /// Returns what the last listing could not look at.
+    pub(crate) fn noted(&self, key: &Key) -> Option<Arc<Vec<u8>>> {
+        let all = self.all();
+        let (text, _) = all.get(key)?.note.as_ref()?;
+        Some(Arc::clone(text))
+    }
+
+    /// Notes that a name was found by a question of its own, which took this long. Returns true if all
+    /// names should be asked for instead of the next one.
+    pub(crate) fn single(&self, key: &Key, now: Instant, took: Duration) -> bool {
+        self.with(key, |recent| {
+            recent.expire(now);
+            let before = recent.singles.map_or(0, |(count, _)| count);
+            let count = match took > SINGLE_TIME_MAX {
+                true => before + SINGLE_MAX,
+                false => before + 1,
+            };
+            recent.singles = Some((count, now));
+            count > SINGLE_MAX
+        })
+    }
+
+    /// Returns whether all names should be asked for instead of one.
+    pub(crate) fn wants_all(&self, key: &Key, now: Instant) -> bool {
+        self.with(key, |recent| {
+            recent.expire(now);
+            recent.singles.is_some_and(|(count, _)| count >= SINGLE_MAX)
+        })
+    }
+
+    /// Returns the lock of the thread that asks for all names.
+    pub(crate) fn asking(&self, key: &Key) -> Arc<Mutex<()>> {
+        self.with(key, |recent| Arc::clone(&recent.asking))
+    }
+
+    /// Drops what is too old.
+    pub(crate) fn sweep(&self, now: Instant) {
+        self.all().retain(|_, recent| {
+            recent.expire(now);
+            !recent.is_empty() || Arc::strong_count(&recent.asking) > 1
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        let user = User {
+            uid: 1,
+            gid: 1,
+            groups: vec![2],
+        };
+        (7, user)
+    }
+
+    #[test]
+    fn names_are_known_for_a_second_and_to_their_user_only() {
+        let (recents, start) = (Recents::default(), Instant::now());
+        let after = |ms| start + Duration::from_millis(ms);
+        recents.add(&key(), start, [(&b"a"[..], &b"/a"[..])].into_iter());
+        assert_eq!(recents.get(&key(), after(1000), b"a").unwrap(), b"/a");
+        assert_eq!(recents.get(&key(), after(1001), b"a"), None);
+        let mut other = key();
+        other.1.groups.clear();
+        assert_eq!(recents.get(&other, start, b"a"), None);
+        recents.add(&key(), after(900), [(&b"a"[..], &b"/b"[..])].into_iter());
+        recents.sweep(after(1500));
+        assert_eq!(recents.get(&key(), after(1500), b"a").unwrap(), b"/b");
+        recents.sweep(after(2000));
+        assert!(recents.all().is_empty());
+    }
+
+    #[test]
+    fn names_in_a_row_are_asked_for_together() {
+        let (recents, start) = (Recents::default(), Instant::now());
+        for _ in 0..SINGLE_MAX {
+            assert!(!recents.wants_all(&key(), start));
+            recents.single(&key(), start, Duration::ZERO);
+        }
+        assert!(recents.wants_all(&key(), start));
+        assert!(!recents.wants_all(&key(), start + 2 * ROW));
+        recents.single(&key(), start + 2 * ROW, Duration::from_secs(1));
+        assert!(recents.wants_all(&key(), start + 2 * ROW));
+    }
+
+    #[test]
+    fn the_number_of_names_is_bounded() {
+        let (recents, now) = (Recents::default(), Instant::now());
+        let names: Vec<[u8; 4]> = (0..NAMES_MAX as u32 + 10).map(u32::to_le_bytes).collect();
+        recents.add(&key(), now, names.iter().map(|name| (&name[..], &b"/"[..])));
+        let count = recents.with(&key(), |recent| (recent.names.len(), recent.by_age.len()));
+        assert_eq!(count, (NAMES_MAX, NAMES_MAX));
+    }
+}
