@@ -28,6 +28,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-names", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-grams", may_use: &["trawl-names"], may_use_in_tests: &[] },
+    Rule { name: "trawl-keywords", may_use: &["trawl-model", "trawl-format", "trawl-grams"], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-changes", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-format", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -36,7 +37,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-writer", may_use: &["trawl-model", "trawl-sys", "trawl-names", "trawl-format", "trawl-query"], may_use_in_tests: &["trawl-scan"] },
     Rule { name: "trawl-delta", may_use: &["trawl-model", "trawl-sys", "trawl-scan", "trawl-format", "trawl-query", "trawl-writer", "trawl-changes"], may_use_in_tests: &[] },
     Rule { name: "trawl-diff", may_use: &["trawl-model", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-format", "trawl-writer"] },
-    Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-walk", "trawl-names", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-find", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-walk", "trawl-names", "trawl-query", "trawl-grams", "trawl-keywords"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-call", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-walk", "trawl-query"], may_use_in_tests: &["trawl-scan", "trawl-writer"] },
     Rule { name: "trawl-open", may_use: &["trawl-model", "trawl-sys", "trawl-format", "trawl-query", "trawl-barrier", "trawl-call"], may_use_in_tests: &[] },
     Rule { name: "trawl-sets", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-call"], may_use_in_tests: &[] },
@@ -71,11 +72,11 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-find", "trawl-call", "trawl-open"], may_use_in_tests: &[] },
     Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-query", "trawl-diff", "trawl-find", "trawl-session", "trawl-sets"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
-    Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-grams", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
+    Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-grams", "trawl-keywords", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-keywords"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {
@@ -355,7 +356,7 @@ fn only_fenced_crates_may_be_unsafe() {
 /// The folders below `crates`, in the order in which data flows: a crate uses crates of its own
 /// folder and of those before it.
 const FOLDERS: &[&str] = &[
-    "base", "store", "walk", "watch", "ask", "tables", "remote", "profile", "faces",
+    "base", "store", "walk", "meaning", "watch", "ask", "tables", "remote", "profile", "faces",
 ];
 
 /// Returns the position of a package's folder in [`FOLDERS`]; `None` for packages outside `crates`.

@@ -21,6 +21,7 @@ mod checkpoints;
 mod completions;
 mod golden;
 mod grep;
+mod find_keywords;
 mod grep_text;
 mod handing_over;
 mod id_map;

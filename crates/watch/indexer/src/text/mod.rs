@@ -5,6 +5,7 @@
 //! Invariant: a document is added only if its content
 //! cannot have changed since without another identity (`docs/internals/text-index.md`).
 
+pub mod keywords;
 mod known;
 mod packs;
 mod read;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 use trawl_format::IndexDir;
 use trawl_model::sync::lock;
 use trawl_scan::{ScanError, ScanProgress, walk};
-use trawl_writer::TextStore;
+use trawl_writer::{PackKind, TextStore};
 
 use crate::error::{IndexerError, Result};
 use crate::options::Control;
@@ -79,12 +80,12 @@ pub fn update(
         return Ok(None);
     };
     if choice == TextChoice::Nothing {
-        TextStore::remove(&source)?;
+        TextStore::remove(&source, PackKind::Grams)?;
         return Ok(None);
     }
     let store = match choice {
-        TextChoice::UpTo(_) => Some(TextStore::create(&source)?),
-        _ => TextStore::open(&source)?,
+        TextChoice::UpTo(_) => Some(TextStore::create(&source, PackKind::Grams)?),
+        _ => TextStore::open(&source, PackKind::Grams)?,
     };
     let Some(store) = store else {
         return Ok(None);
@@ -96,7 +97,7 @@ pub fn update(
     let max_bytes = settle(&store, choice)?;
     let known = Known::read(&store)?;
     let packs = Mutex::new(Packs::new(store, (control.clock)()));
-    let mut finder = Finder::new(root, known, max_bytes);
+    let mut finder: Finder = Finder::new(root, known, max_bytes);
     find(root, &mut finder, (scanner, control), &packs)?;
     control.check()?;
     let packs = packs

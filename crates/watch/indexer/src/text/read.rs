@@ -63,15 +63,7 @@ impl<'c> Reader<'c> {
 
     /// Returns `None` if the file cannot be read, or is not what the walk saw.
     fn outcome(&mut self, job: &Job) -> Option<Outcome<'_>> {
-        if !is_settled(&job.identity, (self.control.clock)()) {
-            return Some(Outcome::Unsettled);
-        }
-        let path = CString::new(&job.path[..]).ok()?;
-        let mut file = open_for_reading(&path).ok()?;
-        if identity(&file)? != job.identity || !has_no_writer(&file).ok()? {
-            return None;
-        }
-        keep_access_time(&file);
+        let mut file = open_settled(job, self.control)?;
         self.content.clear();
         let size = job.identity.size_bytes;
         self.content.reserve(size as usize + 1);
@@ -82,9 +74,29 @@ impl<'c> Reader<'c> {
         }
         let rest = (&mut file).take(size + 1);
         { rest }.read_to_end(&mut self.content).ok()?;
-        let is_same = self.content.len() as u64 == size && identity(&file)? == job.identity;
+        let is_same = self.content.len() as u64 == size && is_same(&file, job);
         is_same.then(|| Outcome::Covered(self.keys.of(&self.content)))
     }
+}
+
+/// Opens a file whose content cannot change without another identity, if it is still the one that the
+/// walk saw.
+pub(super) fn open_settled(job: &Job, control: Control<'_>) -> Option<File> {
+    if !is_settled(&job.identity, (control.clock)()) {
+        return None;
+    }
+    let path = CString::new(&job.path[..]).ok()?;
+    let file = open_for_reading(&path).ok()?;
+    if !is_same(&file, job) || !has_no_writer(&file).ok()? {
+        return None;
+    }
+    keep_access_time(&file);
+    Some(file)
+}
+
+/// Returns whether an open file still is the one that the walk saw.
+pub(super) fn is_same(file: &File, job: &Job) -> bool {
+    identity(file) == Some(job.identity)
 }
 
 fn is_settled(identity: &Identity, now: Timestamp) -> bool {

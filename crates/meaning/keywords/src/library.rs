@@ -1,0 +1,261 @@
+//! The packs that this process may open, as one collection.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+
+use tantivy::query::{
+    AllQuery, Bm25StatisticsProvider, BooleanQuery, ConstScoreQuery, EnableScoring, Occur,
+    PhraseQuery, Query as TantivyQuery, TermQuery,
+};
+use tantivy::schema::{Field, IndexRecordOption};
+use tantivy::{DocSet, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
+use trawl_grams::DocId;
+
+use crate::attribute::AttributeTest;
+use crate::builder::{guarded, open};
+use crate::error::{KeywordsError, Result, cannot};
+use crate::matching::term;
+use crate::pack::Pack;
+use crate::query::{Expression, Query};
+use crate::schema;
+
+/// Identities are hashes already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = self.0.rotate_left(32) ^ number;
+    }
+}
+
+/// A map by identities.
+pub(crate) type ById<T> = HashMap<DocId, T, BuildHasherDefault<AsIs>>;
+
+/// A pack whose postings are open.
+struct Shelf {
+    pack: Pack,
+    searcher: Searcher,
+}
+
+/// Packs, and which documents they have.
+#[derive(Default)]
+pub struct Library {
+    shelves: Vec<Shelf>,
+    /// The pack of each document, and whether the document is cut.
+    covered: ById<(u32, bool)>,
+}
+
+impl std::fmt::Debug for Library {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Library({} packs)", self.shelves.len())
+    }
+}
+
+/// The documents of a library that match.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// Matching documents with their scores; 0 where there are none.
+    pub(crate) matching: ById<f32>,
+    /// Numbers of packs that could not be asked, with the reason.
+    pub(crate) lost: Vec<(u32, String)>,
+}
+
+impl Answer {
+    /// Returns the score of a document that matches.
+    pub fn score(&self, id: DocId) -> Option<f32> {
+        self.matching.get(&id).copied()
+    }
+
+    /// Returns whether a pack could not be asked.
+    pub fn is_partial(&self) -> bool {
+        !self.lost.is_empty()
+    }
+}
+
+impl Library {
+    /// Adds a pack.
+    ///
+    /// # Errors
+    /// If its postings cannot be opened.
+    pub fn add(&mut self, pack: Pack) -> Result<()> {
+        let searcher = guarded(|| {
+            let reader = open(&pack)?
+                .reader_builder()
+                .reload_policy(ReloadPolicy::Manual)
+                .try_into();
+            let reader: tantivy::IndexReader = reader.map_err(cannot("open"))?;
+            Ok(reader.searcher())
+        })?;
+        match searcher.segment_readers() {
+            [only] if only.max_doc() as usize == pack.docs().len() => {}
+            _ => {
+                return Err(KeywordsError::Damaged(
+                    "its postings are of other documents",
+                ));
+            }
+        }
+        let number = self.shelves.len() as u32;
+        self.covered.reserve(pack.docs().len());
+        for doc in pack.docs() {
+            self.covered.entry(doc.id).or_insert((number, doc.is_cut));
+        }
+        self.shelves.push(Shelf { pack, searcher });
+        Ok(())
+    }
+
+    /// Returns whether there is no document.
+    pub fn is_empty(&self) -> bool {
+        self.covered.is_empty()
+    }
+
+    /// Returns the number of the pack that has a document, and whether the document is cut.
+    pub(crate) fn place(&self, id: DocId) -> Option<(u32, bool)> {
+        self.covered.get(&id).copied()
+    }
+
+    /// Returns the documents that match a query, with scores. Documents of packs that turn out to be
+    /// damaged are not among them.
+    pub fn query(&self, query: &Query) -> Answer {
+        let asked = postings_query(query.expression());
+        self.ask(&mut |shelf, found| {
+            let scoring = EnableScoring::enabled_from_statistics_provider(self, &shelf.searcher);
+            let weight = asked.weight(scoring).map_err(cannot("query"))?;
+            for reader in shelf.searcher.segment_readers() {
+                weight
+                    .for_each(reader, &mut |doc, score| found.push((doc, score)))
+                    .map_err(cannot("query"))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the documents whose attributes pass a test.
+    pub fn attribute(&self, test: &AttributeTest) -> Answer {
+        self.ask(&mut |shelf, found| {
+            for reader in shelf.searcher.segment_readers() {
+                let docs = reader.max_doc() as usize;
+                let mut passes = vec![false; docs];
+                mark(reader, test.wanted(), &mut passes, true)?;
+                mark(reader, test.unwanted(), &mut passes, false)?;
+                let passing = passes.iter().zip(0..).filter(|(passes, _)| **passes);
+                found.extend(passing.map(|(_, doc)| (doc, 0.0)));
+            }
+            Ok(())
+        })
+    }
+
+    fn ask(&self, ask: &mut dyn FnMut(&Shelf, &mut Vec<(u32, f32)>) -> Result<()>) -> Answer {
+        let mut answer = Answer::default();
+        for (shelf, number) in self.shelves.iter().zip(0u32..) {
+            let mut found = Vec::new();
+            match guarded(|| ask(shelf, &mut found)) {
+                Ok(()) => {
+                    let docs = shelf.pack.docs();
+                    let found = found
+                        .iter()
+                        .filter_map(|(doc, score)| Some((docs.get(*doc as usize)?.id, *score)));
+                    answer.matching.extend(found);
+                }
+                Err(error) => answer.lost.push((number, error.to_string())),
+            }
+        }
+        answer
+    }
+}
+
+/// Statistics of all packs of the library: nobody's scores depend on a pack that they may not open.
+impl Bm25StatisticsProvider for Library {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        let of_shelf = |shelf: &Shelf| shelf.searcher.total_num_tokens(field);
+        let all: tantivy::Result<Vec<u64>> = self.shelves.iter().map(of_shelf).collect();
+        // At least one, since it is divided by.
+        Ok(all?.iter().sum::<u64>().max(1))
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        let docs = self
+            .shelves
+            .iter()
+            .map(|shelf| shelf.pack.docs().len() as u64);
+        Ok(docs.sum::<u64>().max(1))
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        let mut sum = 0;
+        for shelf in &self.shelves {
+            // A damaged pack may count more documents than it has.
+            let most = shelf.pack.docs().len() as u64;
+            sum += shelf.searcher.doc_freq(term).unwrap_or_default().min(most);
+        }
+        Ok(sum)
+    }
+}
+
+/// Sets `passes` for the documents that have a term in one of the ranges.
+fn mark(
+    reader: &SegmentReader,
+    ranges: &[Range<Vec<u8>>],
+    passes: &mut [bool],
+    value: bool,
+) -> Result<()> {
+    let postings = reader
+        .inverted_index(schema::attributes())
+        .map_err(cannot("query"))?;
+    for range in ranges {
+        let terms = postings.terms().range().ge(&range.start).lt(&range.end);
+        let mut terms = terms.into_stream()?;
+        while let Some((_, info)) = terms.next() {
+            let mut docs = postings.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+            let mut doc = docs.doc();
+            while doc != TERMINATED {
+                if let Some(passes) = passes.get_mut(doc as usize) {
+                    *passes = value;
+                }
+                doc = docs.advance();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns Tantivy's query for an expression.
+fn postings_query(expression: &Expression) -> Box<dyn TantivyQuery> {
+    match expression {
+        Expression::Word(word) => {
+            Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs))
+        }
+        Expression::Phrase(words) => Box::new(PhraseQuery::new(
+            words.iter().map(|word| term(word)).collect(),
+        )),
+        Expression::Or(parts) => Box::new(BooleanQuery::new(
+            parts
+                .iter()
+                .map(|part| (Occur::Should, postings_query(part)))
+                .collect(),
+        )),
+        Expression::And(parts) => {
+            let all = parts.iter().map(|part| (Occur::Must, postings_query(part)));
+            Box::new(BooleanQuery::new(all.collect()))
+        }
+        Expression::Not(part) => {
+            let all: Box<dyn TantivyQuery> =
+                Box::new(ConstScoreQuery::new(Box::new(AllQuery), 0.0));
+            Box::new(BooleanQuery::new(vec![
+                (Occur::Must, all),
+                (Occur::MustNot, postings_query(part)),
+            ]))
+        }
+    }
+}
