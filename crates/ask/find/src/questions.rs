@@ -73,10 +73,9 @@ pub(crate) fn score(row: &Row<'_>, cx: &Context<'_>) -> f32 {
     }
     let (id, contents) = (identity(row).id(), &cx.world.contents);
     let questions = cx.world.questions.all();
-    questions
-        .iter()
-        .map(|asked| asked.score(contents, id))
-        .sum()
+    let scores = questions.iter().map(|asked| asked.score(contents, id));
+    // A sum begins with -0.
+    scores.sum::<f32>() + 0.0
 }
 
 fn identity(row: &Row<'_>) -> Identity {

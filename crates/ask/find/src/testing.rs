@@ -315,7 +315,8 @@ pub(crate) fn run_on(words: &str, spec: &Spec) -> Run {
 }
 
 fn run_program(program: &Program, spec: &Spec) -> Run {
-    let (world, batch) = (world(), spec.batch());
+    let (mut world, batch) = (world(), spec.batch());
+    world.questions = program.questions.clone();
     let paths = |path: &str| HashSet::from([path.as_bytes().to_vec()]);
     let mut lookups = Lookups {
         empty_directories: Emptiness {

@@ -5,8 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use tantivy::query::{
-    AllQuery, Bm25StatisticsProvider, BooleanQuery, ConstScoreQuery, EnableScoring, Occur,
-    PhraseQuery, Query as TantivyQuery, TermQuery,
+    Bm25StatisticsProvider, EnableScoring, PhraseQuery, Query as TantivyQuery, TermQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocSet, ReloadPolicy, Searcher, SegmentReader, TERMINATED, Term};
@@ -128,14 +127,13 @@ impl Library {
     /// Returns the documents that match a query, with scores. Documents of packs that turn out to be
     /// damaged are not among them.
     pub fn query(&self, query: &Query) -> Answer {
-        let asked = postings_query(query.expression());
         self.ask(&mut |shelf, found| {
-            let scoring = EnableScoring::enabled_from_statistics_provider(self, &shelf.searcher);
-            let weight = asked.weight(scoring).map_err(cannot("query"))?;
             for reader in shelf.searcher.segment_readers() {
-                weight
-                    .for_each(reader, &mut |doc, score| found.push((doc, score)))
-                    .map_err(cannot("query"))?;
+                let scoring =
+                    EnableScoring::enabled_from_statistics_provider(self, &shelf.searcher);
+                let scores = evaluate(query.expression(), scoring, reader)?;
+                let scores = scores.into_iter().zip(0..);
+                found.extend(scores.filter_map(|(score, doc)| Some((doc, score?))));
             }
             Ok(())
         })
@@ -230,32 +228,69 @@ fn mark(
     Ok(())
 }
 
-/// Returns Tantivy's query for an expression.
-fn postings_query(expression: &Expression) -> Box<dyn TantivyQuery> {
+/// The scores of a segment's documents; `None` where a document does not match.
+type Scores = Vec<Option<f32>>;
+
+/// Evaluates an expression on a segment. Tantivy answers words and phrases; they are joined here,
+/// since its phrases assert in an exclusion what does not hold there (0.27).
+fn evaluate(
+    expression: &Expression,
+    scoring: EnableScoring<'_>,
+    reader: &SegmentReader,
+) -> Result<Scores> {
+    let part = |part: &Expression| evaluate(part, scoring, reader);
     match expression {
         Expression::Word(word) => {
-            Box::new(TermQuery::new(term(word), IndexRecordOption::WithFreqs))
+            let query = TermQuery::new(term(word), IndexRecordOption::WithFreqs);
+            postings(&query, scoring, reader)
         }
-        Expression::Phrase(words) => Box::new(PhraseQuery::new(
-            words.iter().map(|word| term(word)).collect(),
-        )),
-        Expression::Or(parts) => Box::new(BooleanQuery::new(
-            parts
-                .iter()
-                .map(|part| (Occur::Should, postings_query(part)))
-                .collect(),
-        )),
-        Expression::And(parts) => {
-            let all = parts.iter().map(|part| (Occur::Must, postings_query(part)));
-            Box::new(BooleanQuery::new(all.collect()))
+        Expression::Phrase(words) => {
+            let query = PhraseQuery::new(words.iter().map(|word| term(word)).collect());
+            postings(&query, scoring, reader)
         }
-        Expression::Not(part) => {
-            let all: Box<dyn TantivyQuery> =
-                Box::new(ConstScoreQuery::new(Box::new(AllQuery), 0.0));
-            Box::new(BooleanQuery::new(vec![
-                (Occur::Must, all),
-                (Occur::MustNot, postings_query(part)),
-            ]))
+        Expression::And(parts) => join(parts.iter().map(part), |a, b| Some(a? + b?)),
+        Expression::Or(parts) => join(parts.iter().map(part), |a, b| match (a, b) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        }),
+        Expression::Not(inner) => {
+            let turned = |score: Option<f32>| score.is_none().then_some(0.0);
+            Ok(part(inner)?.into_iter().map(turned).collect())
         }
     }
+}
+
+fn join(
+    parts: impl Iterator<Item = Result<Scores>>,
+    two: fn(Option<f32>, Option<f32>) -> Option<f32>,
+) -> Result<Scores> {
+    let mut joined: Option<Scores> = None;
+    for part in parts {
+        let part = part?;
+        joined = Some(match joined {
+            None => part,
+            Some(before) => before
+                .into_iter()
+                .zip(part)
+                .map(|(a, b)| two(a, b))
+                .collect(),
+        });
+    }
+    Ok(joined.unwrap_or_default())
+}
+
+fn postings(
+    query: &dyn TantivyQuery,
+    scoring: EnableScoring<'_>,
+    reader: &SegmentReader,
+) -> Result<Scores> {
+    let mut scores = vec![None; reader.max_doc() as usize];
+    let weight = query.weight(scoring).map_err(cannot("query"))?;
+    let mut put = |doc: u32, score: f32| {
+        if let Some(place) = scores.get_mut(doc as usize) {
+            *place = Some(score);
+        }
+    };
+    weight.for_each(reader, &mut put).map_err(cannot("query"))?;
+    Ok(scores)
 }

@@ -42,7 +42,7 @@ pub(crate) fn settings() -> IndexSettings {
 
 /// Returns the tokenizers that the schema names.
 pub(crate) fn tokenizers() -> TokenizerManager {
-    let all = TokenizerManager::new();
+    let all = TokenizerManager::default();
     all.register(TOKENIZER, WordTokenizer::default());
     all
 }
