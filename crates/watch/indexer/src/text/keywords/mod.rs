@@ -105,7 +105,10 @@ fn find(
     let options = scanner.walk_options_for(root)?;
     let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
     let receiver = Mutex::new(receiver);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = match options.threads {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        given => given,
+    };
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
