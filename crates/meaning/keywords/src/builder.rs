@@ -172,12 +172,16 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Puts the files of an index with one segment into a pack.
 fn packed(index: &Index, files: &RamDirectory, docs: &[Listed]) -> Result<Vec<u8>> {
-    let mut names = vec![PathBuf::from(META)];
+    // A merge notes there which segments it was made from.
+    let mut meta = index.load_metas().map_err(cannot("finish"))?;
+    meta.payload = None;
+    let meta = serde_json::to_vec(&meta).map_err(std::io::Error::from)?;
+    let mut names: Vec<PathBuf> = Vec::new();
     for segment in index.searchable_segment_metas().map_err(cannot("finish"))? {
         let path = |component: &SegmentComponent| segment.relative_path(component.clone());
         names.extend(COMPONENTS.iter().map(path));
     }
-    let mut contents = Vec::new();
+    let mut contents = vec![(META.to_owned(), meta)];
     for name in &names {
         if files.exists(name).map_err(cannot("finish"))? {
             let bytes = whole(files, name)?;
