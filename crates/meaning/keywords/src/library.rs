@@ -48,6 +48,9 @@ struct Shelf {
     searcher: Searcher,
 }
 
+/// Function that adds the numbers and scores of a pack's documents that match.
+type Ask<'a> = &'a mut dyn FnMut(&Shelf, &mut Vec<(u32, f32)>) -> Result<()>;
+
 /// Packs, and which documents they have.
 #[derive(Default)]
 pub struct Library {
@@ -154,7 +157,7 @@ impl Library {
         })
     }
 
-    fn ask(&self, ask: &mut dyn FnMut(&Shelf, &mut Vec<(u32, f32)>) -> Result<()>) -> Answer {
+    fn ask(&self, ask: Ask<'_>) -> Answer {
         let mut answer = Answer::default();
         for (shelf, number) in self.shelves.iter().zip(0u32..) {
             let mut found = Vec::new();

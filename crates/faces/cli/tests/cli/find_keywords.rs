@@ -420,7 +420,7 @@ fn guarded(label: &str, secret: &str) -> Site {
     }
     site.scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
     std::thread::sleep(SETTLED);
-    // The order of documents, and so the packing of numbers, depends on which thread reads which.
+    // The order of documents in packs does not depend on threads.
     site.run("index --quiet --keywords --threads 1 .")
         .expect_code(0);
     site
