@@ -111,7 +111,9 @@ fn check(expr: &Expr) -> Result<(), FindError> {
         return Err(unfit("it may not print, sort, act or prune"));
     }
     if looks_up {
-        return Err(unfit("-empty, contents and values of attributes cannot be asked for"));
+        return Err(unfit(
+            "-empty, contents and values of attributes cannot be asked for",
+        ));
     }
     Ok(())
 }
