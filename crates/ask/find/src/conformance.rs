@@ -58,6 +58,11 @@ const fn only_index(name: &'static str, index: Stand) -> Note {
     }
 }
 
+const CONTENT: Stand = Otherwise(
+    Own,
+    "GNU find has no such test; Trawl asks an index of contents, or reads the file",
+);
+
 const LOOKS_AGAIN: Stand = Otherwise(
     Own,
     "GNU find acts on the entry that it has just read, and reports a directory that the command \
@@ -131,6 +136,7 @@ pub static NOTES: &[Note] = &[
         "-acl",
         Otherwise(Bfs, "GNU find has no such test; Trawl has that of bfs"),
     ),
+    both("-attr", CONTENT),
     both(
         "-context",
         Absent(
@@ -157,6 +163,7 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     both("-group", LARGE_NUMBER),
+    both("-keyword", CONTENT),
     both(
         "-newerXY",
         Otherwise(
@@ -164,6 +171,7 @@ pub static NOTES: &[Note] = &[
             "GNU find 4.9 refuses birth times (B) on Linux; Trawl knows them",
         ),
     ),
+    both("-phrase", CONTENT),
     only_index("-readable", AS_SCANNED),
     both(
         "-unique",
@@ -214,6 +222,13 @@ pub static NOTES: &[Note] = &[
         live: Otherwise(Own, YES),
     },
     both("-printf", BIRTH_TIME),
+    both(
+        "-snippets",
+        Otherwise(
+            Own,
+            "GNU find has no such action; Trawl prints lines of the file as it is now",
+        ),
+    ),
     both(
         "-sort",
         Otherwise(

@@ -4,7 +4,9 @@
 
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use trawl_keywords::Contents;
 use trawl_model::Timestamp;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_query::{Beginning, Trail};
@@ -21,6 +23,7 @@ use crate::foresight::Foresight;
 use crate::leaf::{Effect, Facts};
 use crate::output::{Output, Sink};
 use crate::probe::{LateLook, Probe};
+use crate::questions::Questions;
 use crate::reference::error_text;
 use crate::regex::{Manner, Regex};
 use crate::traversal::Follow;
@@ -45,6 +48,10 @@ pub struct World {
     pub started: fn(i32),
     /// See [`Environment::foresight`].
     pub foresight: fn() -> Option<Box<dyn Foresight>>,
+    /// See [`Environment::contents`].
+    pub contents: Arc<Contents>,
+    /// The questions about contents.
+    pub questions: Questions,
     /// Types of file systems by device.
     pub file_systems: FileSystems,
     /// Which symbolic links are followed.
@@ -75,6 +82,8 @@ impl World {
             ls_block_bytes: env.ls_block_bytes,
             started: env.started,
             foresight: env.foresight,
+            contents: Arc::clone(&env.contents),
+            questions: Questions::default(),
             file_systems: FileSystems::default(),
             follow: Follow::default(),
             races: Races::default(),

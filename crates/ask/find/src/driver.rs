@@ -130,6 +130,7 @@ impl<'a> Search<'a> {
         let mut world = World::new(env);
         world.follow = program.traversal.follow;
         world.races = program.races;
+        world.questions = program.questions.clone();
         let printer = Printer::new(streams, &program.files, world.locale);
         for warning in &program.warnings {
             printer.remark(warning)?;

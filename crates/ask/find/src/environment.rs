@@ -1,6 +1,9 @@
 //! The environment that parsing and running need to know, passed in so that
 //! tests can choose it.
 
+use std::sync::Arc;
+
+use trawl_keywords::Contents;
 use trawl_model::Timestamp;
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -34,6 +37,8 @@ pub struct Environment {
     pub started: fn(i32),
     /// Returns what fetches files ahead of `-exec … ;`, if anything does.
     pub foresight: fn() -> Option<Box<dyn Foresight>>,
+    /// What indexes know of files' contents.
+    pub contents: Arc<Contents>,
     /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -49,7 +54,7 @@ pub enum Warnings {
 
 impl Environment {
     /// The environment of the process: clock, locale, terminals, the live file
-    /// system.
+    /// system. No index knows contents.
     pub fn of_process() -> Environment {
         let locale = Locale::from_env();
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
@@ -77,6 +82,7 @@ impl Environment {
             is_posix,
             started: |_| {},
             foresight: || None,
+            contents: Arc::default(),
             references: Box::new(crate::reference::LiveFiles),
         }
     }

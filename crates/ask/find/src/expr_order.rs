@@ -49,6 +49,8 @@ enum Needs {
     Attributes,
     LinkTarget,
     Access,
+    /// Trawl's own.
+    Content,
 }
 
 impl Node {
@@ -58,6 +60,7 @@ impl Node {
                 true => Needs::Attributes,
                 false => Needs::Nothing,
             },
+            (_, Cost::Content) => Needs::Content,
             // The kernel is asked by name.
             (Facts::Name, Cost::LookUp) => Needs::Access,
             (Facts::Name, _) => Needs::Nothing,

@@ -49,6 +49,7 @@ pub mod predicate;
 mod predicates;
 mod printer;
 pub mod probe;
+pub mod questions;
 pub mod record;
 pub mod reference;
 pub mod regex;

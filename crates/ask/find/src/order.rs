@@ -1,5 +1,5 @@
 //! An order of rows by columns (`-sort`): numbers and times compare as numbers,
-//! names as bytes, and equal rows by path.
+//! names as bytes, and equal rows by path. The best score comes first.
 
 use std::cmp::Reverse;
 
@@ -8,15 +8,20 @@ use trawl_model::rows::Row;
 use trawl_model::{Column, ColumnSet};
 
 use crate::context::Context;
+use crate::questions;
 
 /// A value that rows are compared by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     /// The path as printed.
     Path,
+    /// How well the content matches: the best first.
+    Score,
     /// A column.
     Column(Column),
 }
+
+const SCORE: &str = "score";
 
 /// The direction of an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +61,9 @@ impl Order {
     pub(crate) fn parse(text: &[u8]) -> Option<Order> {
         let parts = std::str::from_utf8(text).ok()?.split(',');
         let parts = parts.map(|part| match part.strip_prefix('-') {
+            Some(SCORE) => Some((Key::Score, Direction::Up)),
             Some(name) => Some((key(name)?, Direction::Down)),
+            None if part == SCORE => Some((Key::Score, Direction::Down)),
             None => Some((key(part)?, Direction::Up)),
         });
         parts.collect::<Option<Vec<_>>>().map(Order)
@@ -66,9 +73,11 @@ impl Order {
     pub(crate) fn columns(&self) -> ColumnSet {
         let mut columns = ColumnSet::of(&[Column::Name]);
         for (key, _) in &self.0 {
-            if let Key::Column(column) = key {
-                columns = columns.union(column.sources());
-            }
+            columns = columns.union(match key {
+                Key::Path => ColumnSet::EMPTY,
+                Key::Score => questions::COLUMNS,
+                Key::Column(column) => column.sources(),
+            });
         }
         columns
     }
@@ -79,6 +88,8 @@ impl Order {
         let values = self.0.iter().map(|(key, direction)| {
             let value = match key {
                 Key::Path => Value::Bytes(path.clone()),
+                // Scores are not negative: their bits are ordered as they are.
+                Key::Score => number(questions::score(row, cx).to_bits()),
                 Key::Column(column) => value(*column, row, &path, cx),
             };
             match direction {

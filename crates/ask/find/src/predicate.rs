@@ -53,6 +53,8 @@ pub enum Cost {
     /// A look at the file itself, which may fail with a message. Only tests
     /// that need nothing but the path come before it.
     Look,
+    /// The content of the file has to be known, which may mean that it is read.
+    Content,
     /// Output.
     Output,
 }

@@ -2,6 +2,7 @@
 //! live file system each implement the answers.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::rc::Rc;
 
 use trawl_model::rows::{Row, RowBatch};
@@ -98,6 +99,13 @@ pub trait Probe {
     /// Returns the entry's place in the live file system, if the search reads
     /// it there.
     fn place(&self, row: &Row<'_>, path: &[u8]) -> Option<NameInDirectory<'_>>;
+
+    /// Opens the file as the current user, to read its content as of now. The file may have been
+    /// replaced since the row was made, and need not be a regular file any more.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or the row is of another time.
+    fn content(&self, row: &Row<'_>, path: &[u8]) -> Result<File, Cause>;
 }
 
 /// Looks at an entry of the live file system when a leaf first needs it. If a
@@ -137,5 +145,9 @@ impl Probe for NoProbe {
 
     fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
+    }
+
+    fn content(&self, _: &Row<'_>, _: &[u8]) -> Result<File, Cause> {
+        Err(Cause("it cannot be read here".into()))
     }
 }

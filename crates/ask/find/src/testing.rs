@@ -182,6 +182,22 @@ impl Probe for LookedUp {
     fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
     }
+
+    fn content(&self, row: &Row<'_>, _: &[u8]) -> Result<std::fs::File, Cause> {
+        match row.name() {
+            b"closed" => Err(Cause("Permission denied".into())),
+            name => Ok(content_of(name)),
+        }
+    }
+}
+
+/// Returns a file that contains its name.
+fn content_of(name: &[u8]) -> std::fs::File {
+    use std::io::{Seek, Write};
+    let mut file = tempfile::tempfile().expect("a temporary file");
+    file.write_all(name).expect("it can be written");
+    file.rewind().expect("it can be read again");
+    file
 }
 
 pub(crate) fn environment() -> Environment {
@@ -195,6 +211,7 @@ pub(crate) fn environment() -> Environment {
         is_posix: false,
         started: |_| {},
         foresight: || None,
+        contents: Default::default(),
         references: Box::new(OneFile),
     }
 }
@@ -207,6 +224,8 @@ pub(crate) fn world() -> World {
         locale: Locale::Utf8,
         started: |_| {},
         foresight: || None,
+        contents: Default::default(),
+        questions: Default::default(),
         terminal: Terminal::Absent,
         ls_block_bytes: 1024,
         file_systems: Default::default(),
@@ -296,7 +315,8 @@ pub(crate) fn run_on(words: &str, spec: &Spec) -> Run {
 }
 
 fn run_program(program: &Program, spec: &Spec) -> Run {
-    let (world, batch) = (world(), spec.batch());
+    let (mut world, batch) = (world(), spec.batch());
+    world.questions = program.questions.clone();
     let paths = |path: &str| HashSet::from([path.as_bytes().to_vec()]);
     let mut lookups = Lookups {
         empty_directories: Emptiness {

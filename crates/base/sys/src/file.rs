@@ -91,6 +91,23 @@ pub fn open_for_reading(path: &CStr) -> Result<std::fs::File, SysError> {
     file.map(std::fs::File::from).named(Op::Openat)
 }
 
+/// Opens the content of a file for reading, relative to an open directory. Opening a FIFO or a device
+/// does not block.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn open_content(
+    parent: impl AsFd,
+    path: &CStr,
+    links: crate::directory::Links,
+) -> Result<std::fs::File, SysError> {
+    let mut flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    if links == crate::directory::Links::Refused {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let file = rustix::fs::openat(parent, path, flags, Mode::empty());
+    file.map(std::fs::File::from).named(Op::Openat)
+}
+
 /// Asks the kernel not to update a file's access time when it is read through this descriptor. Does
 /// nothing where that is not allowed.
 ///

@@ -18,6 +18,7 @@ use trawl_find::predicate::{Cost, Kind, Parse, Predicate, Standard};
 use trawl_find::record;
 use trawl_find::reference::error_text;
 use trawl_find::{Environment, FindError, Parsed, Program};
+use trawl_keywords::Contents;
 use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
@@ -217,6 +218,7 @@ pub(crate) fn run(
     let env = Environment {
         started: foresight::of_arguments,
         foresight: foresight::of_turns,
+        contents: contents_of(&ours),
         ..Environment::of_process()
     };
     let program = match trawl_find::parse(&words, &env) {
@@ -232,6 +234,7 @@ pub(crate) fn run(
             return Ok(Exit::Find(1));
         }
     };
+    limit(&env.contents, &program);
     let reads_starts = words.iter().any(|word| word == b"-files0-from");
     if program.expr.has(Effect::Change) || reads_starts {
         // It changes something, or reads input that can be read only once.
@@ -288,6 +291,28 @@ fn is_late(error: &FindError) -> bool {
     };
     let option = name.split('=').next().unwrap_or_default();
     LONG_OPTIONS.contains(&option)
+}
+
+/// Returns what the indexes know of contents, which is asked for when a test of contents is
+/// evaluated.
+fn contents_of(ours: &Ours) -> Arc<Contents> {
+    let indexes = settings::indexes_to_ask(ours.index.clone()).unwrap_or_default();
+    Arc::new(Contents::of_indexes(indexes, Box::new(|text| say(text))))
+}
+
+/// Limits the indexes of contents that are opened to those of the start points.
+fn limit(contents: &Contents, program: &Program) {
+    if program.questions.is_empty() || program.starts_from.is_some() {
+        return;
+    }
+    let real = |start: &Vec<u8>| {
+        let path = std::fs::canonicalize(OsStr::from_bytes(start)).ok()?;
+        Some(path.into_os_string().into_vec())
+    };
+    let starts: Option<Vec<Vec<u8>>> = program.starts.iter().map(real).collect();
+    if let Some(starts) = starts {
+        contents.limit_to(starts);
+    }
 }
 
 /// Prints a message with find's name before it.

@@ -30,6 +30,8 @@ use crate::serving::Mounting;
 use crate::wire::Asked;
 use crate::worker::Worker;
 
+/// `PATH_MAX` of Linux: the most bytes of a path, with its NUL byte.
+const PATH_BYTES_MAX: usize = 4096;
 /// For how long the kernel uses names and attributes without asking again.
 const CACHE: Duration = Duration::ZERO;
 /// Attribute of a view's directory: its question, as words of find.
@@ -281,6 +283,10 @@ impl Filesystem for Views {
 
     fn readlink(&self, _: &Request, node: INodeNo, reply: ReplyData) {
         match self.0.node(node).as_deref().map(|node| &node.content) {
+            // The kernel takes no longer target, and no program could open it.
+            Ok(Content::Link(path)) if path.len() >= PATH_BYTES_MAX => {
+                reply.error(Errno::ENAMETOOLONG);
+            }
             Ok(Content::Link(path)) => reply.data(path),
             Ok(_) => reply.error(Errno::EINVAL),
             Err(code) => reply.error(errno(*code)),

@@ -84,6 +84,10 @@ pub const TEXT: &str = "text";
 pub const TEXT_SETTINGS: &str = "settings";
 /// Suffix of a pack of n-grams.
 pub const GRAMS_ENDING: &str = ".grams";
+/// Directory of a source's packs of keywords, like that of its packs of n-grams.
+pub const KEYWORDS: &str = "keywords";
+/// Suffix of a pack of keywords.
+pub const KEYWORDS_ENDING: &str = ".keywords";
 /// Suffix of a file in progress; such a file belongs to no snapshot.
 pub const TEMPORARY_ENDING: &str = ".tmp";
 

@@ -243,7 +243,7 @@ pub fn remove_source(index: &IndexDir, root: &[u8]) -> Result<()> {
         })?;
     }
     remove_watch_files(&dir)?;
-    crate::text_store::remove(&dir)?;
+    crate::text_store::remove_all(&dir)?;
     if let Some(top) = if_there(dir.open_dir(layout::DATA))? {
         sweep(
             &top,

@@ -49,7 +49,7 @@ pub use error::{Result, WriterError};
 pub use new_index::{add_source, create_index};
 pub use rebuild::{Rebuilt, rebuild_names};
 pub use sidecar::NAMES_ROWS_LEAST;
-pub use text_store::{PackPlace, TextStore};
+pub use text_store::{PackKind, PackPlace, TextStore};
 pub use tighten::Tightened;
 pub use writer::{
     Committed, DEFAULT_MEMORY_BYTES, Prepared, SnapshotWriter, WriterOptions, Writing,

@@ -1,7 +1,7 @@
-//! The directory of a source's packs of n-grams, which lies beside its snapshots and belongs to
-//! none of them.
+//! The directories of a source's packs, of n-grams and of keywords, which lie beside its snapshots
+//! and belong to none of them.
 //!
-//! Each pack lies behind the guard of the files whose n-grams it has, in guard directories like
+//! Each pack lies behind the guard of the files whose contents it was made from, in guard directories like
 //! those of values of extended attributes: *x* on every directory above, *x* and *r* on the
 //! directory, *r* on the file. Where rows would be behind a name barrier, packs are behind the
 //! predicate that lists the directory, which admits fewer users: they can be found without a path.
@@ -19,9 +19,39 @@ use trawl_model::guard::Element;
 
 use crate::guard_dirs::GuardDirs;
 
+/// What packs have of files' contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PackKind {
+    /// N-grams, for `trawl grep`.
+    Grams,
+    /// Keywords and attributes, for `trawl find`.
+    Keywords,
+}
+
+impl PackKind {
+    const ALL: [PackKind; 2] = [PackKind::Grams, PackKind::Keywords];
+
+    /// Name of the directory in that of the source.
+    fn directory(self) -> &'static str {
+        match self {
+            PackKind::Grams => layout::TEXT,
+            PackKind::Keywords => layout::KEYWORDS,
+        }
+    }
+
+    /// Suffix of the packs' names.
+    fn ending(self) -> &'static str {
+        match self {
+            PackKind::Grams => layout::GRAMS_ENDING,
+            PackKind::Keywords => layout::KEYWORDS_ENDING,
+        }
+    }
+}
+
 /// The packs of a source, locked for writing.
 #[derive(Debug)]
 pub struct TextStore {
+    kind: PackKind,
     top: Dir,
     dirs: GuardDirs,
     /// Held until the store is dropped.
@@ -42,24 +72,25 @@ impl TextStore {
     ///
     /// # Errors
     /// [`IndexError::Busy`] if another process writes them.
-    pub fn open(source: &Source) -> Result<Option<TextStore>> {
-        let top = if_there(source.dir().open_dir(layout::TEXT))?;
-        top.map(TextStore::lock).transpose()
+    pub fn open(source: &Source, kind: PackKind) -> Result<Option<TextStore>> {
+        let top = if_there(source.dir().open_dir(kind.directory()))?;
+        top.map(|top| TextStore::lock(top, kind)).transpose()
     }
 
     /// Opens the packs of a source, and makes the directory if it does not exist.
     ///
     /// # Errors
     /// As [`TextStore::open`].
-    pub fn create(source: &Source) -> Result<TextStore> {
-        TextStore::lock(source.dir().make_dir(layout::TEXT)?)
+    pub fn create(source: &Source, kind: PackKind) -> Result<TextStore> {
+        TextStore::lock(source.dir().make_dir(kind.directory())?, kind)
     }
 
-    fn lock(top: Dir) -> Result<TextStore> {
+    fn lock(top: Dir, kind: PackKind) -> Result<TextStore> {
         let path = top.join(layout::LOCK_FILE);
         let lock = top.open_lock(layout::LOCK_FILE)?;
         match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(TextStore {
+                kind,
                 top,
                 dirs: GuardDirs::default(),
                 _lock: lock,
@@ -114,7 +145,7 @@ impl TextStore {
             for name in dir.list()? {
                 if name.ends_with(layout::TEMPORARY_ENDING) {
                     if_there(dir.remove_file(&name))?;
-                } else if name.ends_with(layout::GRAMS_ENDING) {
+                } else if name.ends_with(self.kind.ending()) {
                     places.push(PackPlace {
                         components: components.to_vec(),
                         name,
@@ -151,7 +182,7 @@ impl TextStore {
     /// If it cannot be written.
     pub fn write_pack(&mut self, guard: &[Element], number: u64, bytes: &[u8]) -> Result<()> {
         let dir = self.dirs.open(&self.top, guard)?;
-        let name = format!("{number:016x}{}", layout::GRAMS_ENDING);
+        let name = format!("{number:016x}{}", self.kind.ending());
         let temporary = temporary_name(&name);
         let file = dir.write_new(&temporary, bytes)?;
         sync_file(&file, &dir.join(&temporary))?;
@@ -159,15 +190,22 @@ impl TextStore {
     }
 }
 
-/// Removes the packs of a source with their directories.
-pub(crate) fn remove(source: &Dir) -> Result<()> {
-    let Some(top) = if_there(source.open_dir(layout::TEXT))? else {
+/// Removes the packs of all kinds of a source with their directories.
+pub(crate) fn remove_all(source: &Dir) -> Result<()> {
+    PackKind::ALL
+        .iter()
+        .try_for_each(|kind| remove(source, *kind))
+}
+
+/// Removes the packs of a kind of a source with their directories.
+fn remove(source: &Dir, kind: PackKind) -> Result<()> {
+    let Some(top) = if_there(source.open_dir(kind.directory()))? else {
         return Ok(());
     };
     let mut all = Vec::new();
     guard_walk::walk(&top, &mut |components, dir| {
         for name in dir.list()? {
-            let is_ours = [layout::TEMPORARY_ENDING, layout::GRAMS_ENDING]
+            let is_ours = [layout::TEMPORARY_ENDING, kind.ending()]
                 .iter()
                 .any(|ending| name.ends_with(ending));
             let is_at_top = [layout::LOCK_FILE, layout::TEXT_SETTINGS].contains(&&name[..]);
@@ -186,15 +224,15 @@ pub(crate) fn remove(source: &Dir) -> Result<()> {
             above.remove_dir(guard)?;
         }
     }
-    if_there(source.remove_dir(layout::TEXT)).map(drop)
+    if_there(source.remove_dir(kind.directory())).map(drop)
 }
 
 impl TextStore {
-    /// Removes all packs of a source and their directories.
+    /// Removes all packs of a kind of a source and their directories.
     ///
     /// # Errors
     /// If something cannot be removed.
-    pub fn remove(source: &Source) -> Result<()> {
-        remove(source.dir())
+    pub fn remove(source: &Source, kind: PackKind) -> Result<()> {
+        remove(source.dir(), kind)
     }
 }

@@ -240,6 +240,7 @@ impl<'a> Check<'a> {
             layout::LIVE,
             layout::DATA,
             layout::TEXT,
+            layout::KEYWORDS,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
             let path = self.source.dir().join(&name);

@@ -84,6 +84,19 @@ pub enum IndexerError {
         /// Root of the source.
         root: Vec<u8>,
     },
+    /// The ids of the source are mapped, so nothing can tell who may read its contents.
+    #[error(
+        "{} has an id map: --keywords needs the ids of this machine; --no-keywords leaves contents \
+         out",
+        quoted(display(.root))
+    )]
+    KeywordIds {
+        /// Root of the source.
+        root: Vec<u8>,
+    },
+    /// Packs of keywords could not be made.
+    #[error(transparent)]
+    Keywords(#[from] trawl_keywords::KeywordsError),
     /// Permissions can be checked by the superuser only.
     #[error("--check-permissions acts as one user after the other: run it as root")]
     NotSuperuser,

@@ -70,6 +70,8 @@ pub enum Directive {
     TargetType,
     /// `%Z`: security context.
     Context,
+    /// `%{score}`: how well the content matches; Trawl's own.
+    Score,
 }
 
 /// The part of a time that is printed.
@@ -157,6 +159,7 @@ impl Directive {
             Directive::Size => &[C::Size],
             Directive::Sparseness => &[C::Size, C::Blocks],
             Directive::User | Directive::UserId => &[C::Uid],
+            Directive::Score => return crate::questions::COLUMNS,
         })
     }
 
@@ -230,6 +233,7 @@ impl Directive {
             Directive::Blocks => row.blocks().to_string(),
             Directive::Kibibytes => row.blocks().div_ceil(2).to_string(),
             Directive::Device => row.dev().as_u64().to_string(),
+            Directive::Score => format!("{:.3}", crate::questions::score(row, cx)),
             Directive::FileSystem => cx.world.file_systems.kind(row.dev()).to_owned(),
             Directive::Inode => row.ino().to_string(),
             Directive::Links => row.nlink().to_string(),

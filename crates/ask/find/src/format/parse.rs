@@ -16,6 +16,9 @@ pub enum FormatError {
     Reserved(u8),
 }
 
+/// What follows `%{` in Trawl's own directive.
+const SCORE: &[u8] = b"score}";
+
 /// Splits the format.
 pub(super) fn segments(
     text: &[u8],
@@ -152,6 +155,11 @@ impl Cutter<'_> {
                 self.plain.push(b'%');
                 self.plain
                     .extend_from_slice(&self.text[begin..self.at.saturating_sub(1)]);
+                Ok(())
+            }
+            b'{' if self.text[self.at..].starts_with(SCORE) => {
+                self.at += SCORE.len();
+                self.push(Segment::Directive(Directive::Score, field));
                 Ok(())
             }
             b'{' | b'[' | b'(' => Err(FormatError::Reserved(letter)),

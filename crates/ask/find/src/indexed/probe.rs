@@ -1,11 +1,14 @@
 //! Answers questions that leaves ask about an entry of the index beyond its
 //! row.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use trawl_model::rows::Row;
 use trawl_model::{Dev, FileType, path};
 use trawl_query::{Asker, Index, Located, View, asker};
+use trawl_sys::directory::Links;
+use trawl_sys::file::open_content;
 use trawl_sys::{Errno, far};
 
 use super::access::Mounts;
@@ -62,6 +65,18 @@ impl<'p> IndexProbe<'p> {
         }
     }
 
+    /// Opens the file with this stored path.
+    fn open(&self, stored: &[u8]) -> Result<File, Cause> {
+        if is_recorded(&self.view) {
+            return Err(Cause(OF_THEN.into()));
+        }
+        let open = || {
+            let far = far::Far::at(path::display(stored))?;
+            open_content(far.dir(), far.name(), Links::Refused)
+        };
+        open().map_err(|error| live::probe::cause(&error))
+    }
+
     /// Returns whether the current user has the access to an entry with this
     /// stored path, which must not be a link.
     fn admits(&self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>, access: Access) -> bool {
@@ -76,6 +91,8 @@ impl<'p> IndexProbe<'p> {
     }
 }
 
+/// Cause for a file of a past snapshot, or of a trace.
+const OF_THEN: &str = "its content at that time is not known";
 /// Cause for a directory of which some entries were left out.
 const UNKNOWN: &str = "not known to be empty, since entries were excluded from the index";
 
@@ -158,6 +175,10 @@ impl Probe for IndexProbe<'_> {
     fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
     }
+
+    fn content(&self, row: &Row<'_>, _: &[u8]) -> Result<File, Cause> {
+        self.open(&row.path())
+    }
 }
 
 /// Answers questions about a link's target, whose row has the link's name.
@@ -191,5 +212,9 @@ impl Probe for BehindLink<'_> {
 
     fn place(&self, _: &Row<'_>, _: &[u8]) -> Option<NameInDirectory<'_>> {
         None
+    }
+
+    fn content(&self, _: &Row<'_>, _: &[u8]) -> Result<File, Cause> {
+        self.inner.open(self.stored)
     }
 }

@@ -17,6 +17,7 @@ use crate::error::FindError;
 use crate::expr::Expr;
 use crate::leaf::Effect;
 use crate::parser::{Parsed, Program, parse};
+use crate::predicate::Cost;
 use crate::predicates::constant;
 use crate::traversal::{Follow, Traversal};
 
@@ -104,12 +105,15 @@ fn check(expr: &Expr) -> Result<(), FindError> {
     expr.leaves(&mut |node| {
         acts |= node.effect != Effect::None;
         looks_up |= node.leaf.attribute_test().is_some();
+        looks_up |= node.predicate.cost == Cost::Content;
     });
     if acts || matches!(expr, Expr::Sorted(..)) {
         return Err(unfit("it may not print, sort, act or prune"));
     }
     if looks_up {
-        return Err(unfit("-empty and values of attributes cannot be asked for"));
+        return Err(unfit(
+            "-empty, contents and values of attributes cannot be asked for",
+        ));
     }
     Ok(())
 }

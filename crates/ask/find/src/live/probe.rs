@@ -1,11 +1,13 @@
 //! Answers questions that leaves ask about a live entry beyond its row.
 
 use std::ffi::CString;
+use std::fs::File;
 
 use trawl_model::FileType;
 use trawl_model::rows::Row;
 use trawl_sys::access::check;
 use trawl_sys::directory::{AccessTime, Links, Purpose, ReadBuffer, open_path};
+use trawl_sys::file::open_content;
 use trawl_sys::stat::stat_at;
 use trawl_sys::{BorrowedFd, Errno, SysError, xattr};
 
@@ -155,5 +157,10 @@ impl Probe for LiveProbe<'_> {
             dir: self.dir,
             name: self.name(row, path)?,
         })
+    }
+
+    fn content(&self, row: &Row<'_>, path: &[u8]) -> Result<File, Cause> {
+        let name = self.name(row, path).ok_or_else(gone)?;
+        open_content(self.dir, &name, self.links).map_err(|error| cause(&error))
     }
 }

@@ -16,6 +16,7 @@ use crate::leaf::Effect;
 use crate::likelihood::guess;
 use crate::predicate::{Kind, Parse, Predicate};
 use crate::predicates::{constant, exclude, limit, print, sort, unique};
+use crate::questions::Questions;
 use crate::regex::Dialect;
 use crate::registry;
 use crate::traversal::{Follow, Traversal};
@@ -31,6 +32,8 @@ pub struct Program {
     pub files: Vec<OutputFile>,
     /// How to treat entries that vanish during the search.
     pub races: Races,
+    /// The questions about contents.
+    pub questions: Questions,
     /// The expression that every entry is evaluated with, including its
     /// actions.
     pub expr: Expr,
@@ -143,6 +146,7 @@ fn read(
             level,
             order: None,
             limit: None,
+            questions: Questions::default(),
             is_unique: false,
         },
         warnings,
@@ -397,6 +401,7 @@ impl Reader<'_> {
             starts_from: settings.starts_from,
             files: settings.files,
             races: settings.races,
+            questions: settings.questions,
             expr: expr.optimized(settings.level),
             traversal: settings.traversal,
             warnings: std::mem::take(self.warnings),

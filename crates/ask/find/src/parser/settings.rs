@@ -7,6 +7,7 @@ use crate::environment::Warnings;
 use crate::expr_order::Level;
 use crate::files::OutputFile;
 use crate::order::Order;
+use crate::questions::Questions;
 use crate::regex::Dialect;
 use crate::traversal::Traversal;
 
@@ -38,6 +39,8 @@ pub struct Settings {
     pub order: Option<Order>,
     /// The smallest number that `-limit` was given.
     pub limit: Option<usize>,
+    /// The questions about contents.
+    pub questions: Questions,
     /// True if files that were seen before are left out.
     pub is_unique: bool,
 }

@@ -10,6 +10,7 @@ pub(crate) mod acl;
 pub(crate) mod amin;
 pub(crate) mod anewer;
 pub(crate) mod atime;
+pub(crate) mod attr;
 pub(crate) mod cmin;
 pub(crate) mod cnewer;
 pub(crate) mod constant;
@@ -40,6 +41,7 @@ pub(crate) mod inum;
 pub(crate) mod ipath;
 pub(crate) mod iregex;
 pub(crate) mod json;
+pub(crate) mod keyword;
 pub(crate) mod limit;
 pub(crate) mod links;
 pub(crate) mod lname;
@@ -59,6 +61,7 @@ pub(crate) mod okdir;
 pub(crate) mod operators;
 pub(crate) mod path;
 pub(crate) mod perm;
+pub(crate) mod phrase;
 pub(crate) mod print;
 pub(crate) mod print0;
 pub(crate) mod printf;
@@ -69,6 +72,7 @@ pub(crate) mod regex;
 pub(crate) mod regextype;
 pub(crate) mod samefile;
 pub(crate) mod size;
+pub(crate) mod snippets;
 pub(crate) mod sort;
 pub(crate) mod uid;
 pub(crate) mod unique;
@@ -113,6 +117,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &amin::AMIN,
     &anewer::ANEWER,
     &atime::ATIME,
+    &attr::ATTR,
     &cmin::CMIN,
     &cnewer::CNEWER,
     &context::CONTEXT,
@@ -128,6 +133,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &inum::INUM,
     &ipath::IPATH,
     &iregex::IREGEX,
+    &keyword::KEYWORD,
     &links::LINKS,
     &lname::LNAME,
     &mmin::MMIN,
@@ -139,6 +145,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &nouser::NOUSER,
     &path::PATH,
     &perm::PERM,
+    &phrase::PHRASE,
     &readable::READABLE,
     &regex::REGEX,
     &samefile::SAMEFILE,
@@ -171,5 +178,6 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &printf::PRINTF,
     &prune::PRUNE,
     &quit::QUIT,
+    &snippets::SNIPPETS,
     &sort::SORT,
 ];

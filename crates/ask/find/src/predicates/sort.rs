@@ -28,7 +28,8 @@ pub(crate) static SORT: Predicate = Predicate {
     args: "[-]COLUMN,...",
     kind: Kind::Action,
     help: "sort all output by these columns (-COLUMN: descending), then by path, as in \
-           -sort -size,name; held in memory, with -limit N only the first N",
+           -sort -size,name, or with score best matches of -keyword first; held in memory, with \
+           -limit N only the first N",
     cost: Cost::Free,
     columns: ColumnSet::EMPTY,
     standard: Standard::Trawl,

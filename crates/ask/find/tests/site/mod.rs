@@ -136,6 +136,7 @@ impl Site {
     fn ask_ours(&self, words: &[Vec<u8>]) -> Answer {
         let now = trawl_sys::process::now();
         let env = Environment {
+            contents: Default::default(),
             now: Timestamp {
                 secs: now.secs,
                 nanos: now.nanos,

@@ -6,6 +6,7 @@
 
 pub(crate) mod check;
 mod events;
+mod keywords;
 pub(crate) mod progress;
 mod scan;
 pub(crate) mod summary;
@@ -17,6 +18,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use trawl_indexer::text::TextChoice;
+use trawl_indexer::text::keywords::KeywordsChoice;
 use trawl_indexer::{Exclusion, IdMapChoice, Job, ScanOptions, Unchanged};
 use trawl_report::Schema;
 use trawl_scan::trace::STANDARD_INPUT;
@@ -118,6 +120,14 @@ pub(crate) struct IndexArgs {
     /// Remove the text index
     #[arg(long, conflicts_with = "text")]
     no_text: bool,
+    /// Also index the words and attributes of files, for trawl find -keyword, -phrase and -attr
+    ///
+    /// The source's next scans do it, too, and read only files that have changed.
+    #[arg(long, conflicts_with = "from_trace")]
+    keywords: bool,
+    /// Remove the index of words and attributes
+    #[arg(long, conflicts_with = "keywords")]
+    no_keywords: bool,
     /// Read a GUFI trace instead of a tree (-: standard input)
     ///
     /// A trace on standard input must have its directories in depth-first order, sorted by name.
@@ -232,6 +242,11 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
                 jobs_of(&args.paths),
                 (&options, args),
             )?);
+            exit = exit.and(keywords::update_all(
+                &dir,
+                jobs_of(&args.paths),
+                (&options, args),
+            )?);
         }
     }
     if exit != Exit::Interrupted && args.gc {
@@ -317,6 +332,14 @@ impl IndexArgs {
             (true, _) => TextChoice::Nothing,
             (_, true) => TextChoice::UpTo(self.text_max_size),
             _ => TextChoice::AsBefore,
+        }
+    }
+
+    fn keywords_choice(&self) -> KeywordsChoice {
+        match (self.no_keywords, self.keywords) {
+            (true, _) => KeywordsChoice::Nothing,
+            (_, true) => KeywordsChoice::Wanted,
+            _ => KeywordsChoice::AsBefore,
         }
     }
 

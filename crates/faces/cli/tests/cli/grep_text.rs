@@ -18,7 +18,7 @@ use crate::site::{Site, files_below};
 /// More files than are read before the index is asked.
 const FILES: usize = 240;
 /// Files must be this old to be covered.
-const SETTLED: Duration = Duration::from_millis(4500);
+pub(crate) const SETTLED: Duration = Duration::from_millis(4500);
 
 fn content(number: usize) -> String {
     let word = match number % 40 {
@@ -330,7 +330,7 @@ fn the_text_index_can_be_removed() {
     assert_eq!(packs(&site), Vec::<PathBuf>::new());
 }
 
-fn doc(path: &Path) -> DocId {
+pub(crate) fn doc(path: &Path) -> DocId {
     let meta = path.symlink_metadata().unwrap();
     let stamp = |secs, nanos: i64| Stamp {
         secs,
@@ -347,7 +347,7 @@ fn doc(path: &Path) -> DocId {
 }
 
 /// Whether a user can read a file, by the kernel.
-fn reads(who: &Identity, path: &Path) -> bool {
+pub(crate) fn reads(who: &Identity, path: &Path) -> bool {
     let mut command = who.command("head");
     command.args(["-c", "1"]).arg(path).current_dir("/");
     oracle::run(&mut command).code == Some(0)

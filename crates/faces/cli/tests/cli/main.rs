@@ -19,6 +19,7 @@ mod bundle;
 mod check;
 mod checkpoints;
 mod completions;
+mod find_keywords;
 mod golden;
 mod grep;
 mod grep_text;

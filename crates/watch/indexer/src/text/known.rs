@@ -6,6 +6,7 @@ use std::fs::File;
 use trawl_grams::{DocId, Pack};
 use trawl_writer::{PackPlace, TextStore};
 
+use super::sink::Covered;
 use crate::error::Result;
 
 /// A pack, and which of its documents are still there.
@@ -58,9 +59,10 @@ impl Known {
         }
         Ok(known)
     }
+}
 
-    /// Returns whether a pack behind this guard has the document, and notes that it is still there.
-    pub(super) fn has(&mut self, components: &[String], id: DocId) -> bool {
+impl Covered for Known {
+    fn has(&mut self, components: &[String], id: DocId) -> bool {
         let at = self.docs.get(components).and_then(|docs| docs.get(&id));
         let Some((pack, number)) = at else {
             return false;

@@ -6,6 +6,7 @@
 //! cannot have changed since without another identity (`docs/internals/text-index.md`).
 
 mod check;
+pub mod keywords;
 mod known;
 mod packs;
 mod read;
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant};
 use trawl_format::{IndexDir, IndexError, Source};
 use trawl_model::sync::lock;
 use trawl_scan::{ScanError, ScanProgress, walk};
-use trawl_writer::TextStore;
+use trawl_writer::{PackKind, TextStore};
 
 use crate::error::{IndexerError, Result};
 use crate::options::Control;
@@ -117,7 +118,7 @@ pub fn update(
         return Ok(None);
     };
     if choice == TextChoice::Nothing {
-        TextStore::remove(&source)?;
+        TextStore::remove(&source, PackKind::Grams)?;
         return Ok(None);
     }
     if source.id_map()?.is_some() {
@@ -128,7 +129,7 @@ pub fn update(
     let known = Known::read(&store)?;
     let memory_bytes = effort.memory_bytes();
     let packs = Mutex::new(Packs::new(store, (control.clock)(), memory_bytes));
-    let mut finder = Finder::new(root, known, max_bytes);
+    let mut finder: Finder = Finder::new(root, known, max_bytes);
     let from = From {
         index,
         root,
@@ -172,8 +173,8 @@ fn open(
     let begun = Instant::now();
     loop {
         let opened = match choice {
-            TextChoice::UpTo(_) => TextStore::create(source).map(Some),
-            _ => TextStore::open(source),
+            TextChoice::UpTo(_) => TextStore::create(source, PackKind::Grams).map(Some),
+            _ => TextStore::open(source, PackKind::Grams),
         };
         let waits = effort == Effort::Full && begun.elapsed() < PATIENCE;
         match opened {

@@ -124,7 +124,7 @@ impl Packs {
     pub(super) fn finish(mut self, finder: Finder) -> Result<TextUpdated> {
         self.done.files += finder.covered;
         self.done.left_out += finder.too_large;
-        let places: Vec<Arc<Place>> = finder.places().collect();
+        let places = finder.places();
         let mut gone = finder.known.lost;
         for old in finder.known.packs {
             let is_here = |place: &&Arc<Place>| place.components == old.place.components;

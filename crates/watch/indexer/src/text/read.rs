@@ -43,22 +43,65 @@ pub(super) enum Outcome<'k> {
     Unsettled,
 }
 
-/// Reads files.
-pub(super) struct Reader<'c> {
+/// Opens files whose content cannot change without another identity.
+pub(super) struct Opener<'c> {
     control: Control<'c>,
-    parts: Parts,
-    content: Vec<u8>,
     /// By device number, whether a first write to a mapped page changes the times.
     stamps: HashMap<u64, bool>,
+}
+
+impl<'c> Opener<'c> {
+    pub(super) fn new(control: Control<'c>) -> Opener<'c> {
+        Opener {
+            control,
+            stamps: HashMap::new(),
+        }
+    }
+
+    /// Opens a file if it is settled, and still the one that the walk saw.
+    pub(super) fn open(&mut self, job: &Job) -> Option<File> {
+        if !is_settled(&job.identity, (self.control.clock)()) {
+            return None;
+        }
+        let path = CString::new(&job.path[..]).ok()?;
+        let file = open_for_reading(&path).ok()?;
+        if !is_same(&file, job) || !self.stamps_mapped_writes(&file, job) {
+            return None;
+        }
+        if !has_no_writer(&file).ok()? {
+            return None;
+        }
+        keep_access_time(&file);
+        Some(file)
+    }
+
+    /// Returns whether a first write to each page of a later memory mapping changes the times. File
+    /// systems in memory do not write-protect pages, so that a page that was read first can be
+    /// written to without a trace.
+    fn stamps_mapped_writes(&mut self, file: &File, job: &Job) -> bool {
+        let stamps = || filesystem::of_fd(file).is_ok_and(|of| is_stamping(of.magic, &job.path));
+        *self.stamps.entry(job.identity.dev).or_insert_with(stamps)
+    }
+}
+
+/// Returns whether an open file still is the one that the walk saw.
+pub(super) fn is_same(file: &File, job: &Job) -> bool {
+    identity(file) == Some(job.identity)
+}
+
+/// Reads files.
+pub(super) struct Reader<'c> {
+    opener: Opener<'c>,
+    parts: Parts,
+    content: Vec<u8>,
 }
 
 impl<'c> Reader<'c> {
     pub(super) fn new(control: Control<'c>) -> Reader<'c> {
         Reader {
-            control,
+            opener: Opener::new(control),
             parts: Parts::default(),
             content: Vec::new(),
-            stamps: HashMap::new(),
         }
     }
 
@@ -74,18 +117,7 @@ impl<'c> Reader<'c> {
 
     /// Returns `None` if the file cannot be read, or is not what the walk saw.
     fn outcome(&mut self, job: &Job) -> Option<Outcome<'_>> {
-        if !is_settled(&job.identity, (self.control.clock)()) {
-            return Some(Outcome::Unsettled);
-        }
-        let path = CString::new(&job.path[..]).ok()?;
-        let mut file = open_for_reading(&path).ok()?;
-        if identity(&file)? != job.identity || !self.stamps_mapped_writes(&file, job) {
-            return None;
-        }
-        if !has_no_writer(&file).ok()? {
-            return None;
-        }
-        keep_access_time(&file);
+        let mut file = self.opener.open(job)?;
         self.content.clear();
         let size = job.identity.size_bytes;
         self.content.reserve(size as usize + 1);
@@ -96,18 +128,8 @@ impl<'c> Reader<'c> {
         }
         let rest = (&mut file).take(size + 1);
         { rest }.read_to_end(&mut self.content).ok()?;
-        let is_same = self.content.len() as u64 == size && identity(&file)? == job.identity;
+        let is_same = self.content.len() as u64 == size && is_same(&file, job);
         is_same.then(|| Outcome::Covered(self.parts.of(&self.content)))
-    }
-}
-
-impl Reader<'_> {
-    /// Returns whether a first write to each page of a later memory mapping changes the times. File
-    /// systems in memory do not write-protect pages, so that a page that was read first can be
-    /// written to without a trace.
-    fn stamps_mapped_writes(&mut self, file: &File, job: &Job) -> bool {
-        let stamps = || filesystem::of_fd(file).is_ok_and(|of| is_stamping(of.magic, &job.path));
-        *self.stamps.entry(job.identity.dev).or_insert_with(stamps)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use trawl_format::{IndexError, layout};
-use trawl_grams::{Identity, Stamp};
+use trawl_grams::{DocId, Identity, Stamp};
 use trawl_model::guard::Element;
 use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
@@ -29,21 +29,27 @@ pub(super) struct Job {
     pub(super) place: Arc<Place>,
 }
 
+/// The documents of packs that exist.
+pub(super) trait Covered {
+    /// Returns whether a pack behind this guard has the document, and notes that it is still there.
+    fn has(&mut self, components: &[String], id: DocId) -> bool;
+}
+
 /// Decides which files are read.
-pub(super) struct Finder {
+pub(super) struct Finder<K = Known> {
     root: Vec<u8>,
     placer: Placer,
     /// Number of elements of the guard of the source as a whole.
     above: usize,
     places: HashMap<GuardId, Arc<Place>>,
     max_bytes: u64,
-    pub(super) known: Known,
+    pub(super) known: K,
     pub(super) covered: u64,
     pub(super) too_large: u64,
 }
 
-impl Finder {
-    pub(super) fn new(root: &[u8], known: Known, max_bytes: u64) -> Finder {
+impl<K: Covered> Finder<K> {
+    pub(super) fn new(root: &[u8], known: K, max_bytes: u64) -> Finder<K> {
         Finder {
             root: root.to_vec(),
             placer: Placer::new(root, &[]),
@@ -57,12 +63,12 @@ impl Finder {
     }
 
     /// Returns all places met, one for each guard.
-    pub(super) fn places(&self) -> impl Iterator<Item = Arc<Place>> + use<> {
+    pub(super) fn places(&self) -> Vec<Arc<Place>> {
         let mut places: Vec<Arc<Place>> = self.places.values().cloned().collect();
         // Several guards of rows can have the same guard of packs.
         places.sort_by(|a, b| a.components.cmp(&b.components));
         places.dedup();
-        places.into_iter()
+        places
     }
 
     fn place(&mut self, guard: GuardId) -> Arc<Place> {
@@ -134,12 +140,12 @@ fn identity(meta: &Meta) -> Identity {
 }
 
 /// The sink: passes files to the threads that read them.
-pub(super) struct Feed<'f> {
-    pub(super) finder: &'f mut Finder,
+pub(super) struct Feed<'f, K = Known> {
+    pub(super) finder: &'f mut Finder<K>,
     pub(super) sender: SyncSender<Vec<Job>>,
 }
 
-impl Sink for Feed<'_> {
+impl<K: Covered> Sink for Feed<'_, K> {
     type Error = IndexError;
 
     fn root(&mut self, root: SourceRoot) -> Result<(), IndexError> {

@@ -1,0 +1,151 @@
+//! Questions about files' contents: keywords, phrases and attributes.
+//!
+//! The document with the row's identity decides: an index may know it, or the file is read now, as
+//! the current user. So no answer rests on the age of an index of contents. A file that cannot be
+//! read is reported, and the exit code is 1.
+
+use std::sync::{Arc, Mutex};
+
+use trawl_grams::{Identity, Stamp};
+use trawl_keywords::{Asked, Document, Look, Query, Question, document_of};
+use trawl_model::filter::Filter;
+use trawl_model::rows::Row;
+use trawl_model::sync::lock;
+use trawl_model::{Column, ColumnSet, FileType, Timestamp};
+use trawl_text::quote;
+
+use crate::compare::between;
+use crate::context::Context;
+use crate::leaf::Leaf;
+use crate::probe::Cause;
+
+/// The columns that questions read.
+pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
+    Column::Name,
+    Column::Mode,
+    Column::Dev,
+    Column::Ino,
+    Column::Size,
+    Column::Mtime,
+    Column::MtimeNs,
+    Column::Ctime,
+    Column::CtimeNs,
+]);
+
+/// The questions of a command line.
+#[derive(Clone, Debug, Default)]
+pub struct Questions(Arc<Mutex<Vec<Arc<Asked>>>>);
+
+impl Questions {
+    /// Adds a question, and returns a test that asks it.
+    pub(crate) fn add(&self, question: Question) -> Box<dyn Leaf> {
+        let asked = Arc::new(Asked::new(question));
+        lock(&self.0).push(Arc::clone(&asked));
+        Box::new(About(asked))
+    }
+
+    /// Returns true if there are none.
+    pub fn is_empty(&self) -> bool {
+        lock(&self.0).is_empty()
+    }
+
+    fn all(&self) -> Vec<Arc<Asked>> {
+        lock(&self.0).clone()
+    }
+
+    /// Returns the queries for words.
+    pub(crate) fn queries(&self) -> Vec<Query> {
+        let queries = self
+            .all()
+            .into_iter()
+            .filter_map(|asked| match asked.question() {
+                Question::Words(query) => Some(query.clone()),
+                Question::Attribute(_) => None,
+            });
+        queries.collect()
+    }
+}
+
+/// Returns how well the row's content matches: the sum of the scores of all questions about words.
+pub(crate) fn score(row: &Row<'_>, cx: &Context<'_>) -> f32 {
+    if row.file_type() != FileType::Regular {
+        return 0.0;
+    }
+    let (id, contents) = (identity(row).id(), &cx.world.contents);
+    let questions = cx.world.questions.all();
+    let scores = questions.iter().map(|asked| asked.score(contents, id));
+    // A sum begins with -0.
+    scores.sum::<f32>() + 0.0
+}
+
+fn identity(row: &Row<'_>) -> Identity {
+    let stamp = |time: Timestamp| Stamp {
+        secs: time.secs,
+        nanos: time.nanos,
+    };
+    Identity {
+        dev: row.dev().as_u64(),
+        ino: row.ino(),
+        size_bytes: row.size(),
+        mtime: stamp(row.mtime()),
+        ctime: stamp(row.ctime()),
+    }
+}
+
+/// The test of a question.
+#[derive(Debug)]
+struct About(Arc<Asked>);
+
+impl Leaf for About {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        if row.file_type() != FileType::Regular {
+            return false;
+        }
+        let id = identity(row).id();
+        let look = match self.0.look(&cx.world.contents, id) {
+            Look::Unread => {
+                let path = cx.path(row).to_vec();
+                let read = cx.probe.content(row, &path).and_then(|mut file| {
+                    let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
+                    if !is_file {
+                        return Err(Cause("it is not a regular file any more".into()));
+                    }
+                    let contents = &cx.world.contents;
+                    let read = self.0.read(contents, id, &mut file);
+                    read.map_err(|error| Cause(crate::reference::error_text(&error)))
+                });
+                read.map_err(|cause| complain(row, cx, &cause)).ok()
+            }
+            known => Some(known),
+        };
+        if look == Some(Look::Cut) {
+            complain(row, cx, &Cause(CUT.into()));
+        }
+        look == Some(Look::Matches)
+    }
+
+    fn filter(&self) -> Filter {
+        between(Column::Mode, REGULAR, REGULAR + 0o7777)
+    }
+}
+
+/// The type of regular files in a mode.
+const REGULAR: i128 = 0o100_000;
+const CUT: &str = "only its first 16 MiB were searched, which do not decide";
+
+/// Reports that a file's content is not known.
+fn complain(row: &Row<'_>, cx: &mut Context<'_>, cause: &Cause) {
+    let locale = cx.world.locale;
+    let quoted = quote::message(cx.path(row), locale);
+    cx.complain(&format!("{quoted}: cannot search its content: {}", cause.0));
+}
+
+/// Reads the document of a row now. Reports it if that is not possible.
+pub(crate) fn document(row: &Row<'_>, cx: &mut Context<'_>) -> Option<Document> {
+    let path = cx.path(row).to_vec();
+    let read = cx.probe.content(row, &path).and_then(|mut file| {
+        let document = document_of(&mut file);
+        document.map_err(|error| Cause(crate::reference::error_text(&error)))
+    });
+    read.map_err(|cause| complain(row, cx, &cause)).ok()
+}

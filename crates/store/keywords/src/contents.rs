@@ -1,0 +1,238 @@
+//! What a search knows of files' contents: from the packs that this process may open, or from
+//! reading a file now.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock};
+
+use trawl_format::store::if_there;
+use trawl_format::{IndexDir, IndexError, guard_walk, layout};
+use trawl_grams::DocId;
+use trawl_model::sync::lock;
+
+use crate::attribute::AttributeTest;
+use crate::document::Document;
+use crate::library::{Answer, ById, Library};
+use crate::matching::Occurrences;
+use crate::pack::Pack;
+use crate::query::Query;
+use crate::read::document_of;
+
+/// Function that is called with a message for each pack that cannot be used.
+type Warn = Box<dyn Fn(&str) + Send + Sync>;
+
+/// The contents that indexes know. Packs are opened when the first question is asked.
+pub struct Contents {
+    indexes: Vec<PathBuf>,
+    starts: Mutex<Option<Vec<Vec<u8>>>>,
+    warn: Warn,
+    library: OnceLock<Library>,
+}
+
+impl std::fmt::Debug for Contents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Contents")
+            .field("indexes", &self.indexes)
+            .field("library", &self.library)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Contents {
+    /// Returns contents that no index knows.
+    fn default() -> Contents {
+        Contents::of_indexes(Vec::new(), Box::new(|_| ()))
+    }
+}
+
+impl Contents {
+    /// Returns what these indexes know.
+    pub fn of_indexes(indexes: Vec<PathBuf>, warn: Warn) -> Contents {
+        Contents {
+            indexes,
+            starts: Mutex::new(None),
+            warn,
+            library: OnceLock::new(),
+        }
+    }
+
+    /// Limits the sources that are opened to those with files at or below these paths, which are
+    /// absolute and without symbolic links. Has no effect once a question was asked.
+    pub fn limit_to(&self, starts: Vec<Vec<u8>>) {
+        *lock(&self.starts) = Some(starts);
+    }
+
+    fn library(&self) -> &Library {
+        self.library.get_or_init(|| {
+            let mut library = Library::default();
+            for index in &self.indexes {
+                if let Ok(index) = IndexDir::open(index)
+                    && let Err(error) = self.add(&index, &mut library)
+                {
+                    (self.warn)(&format!("{error}: reading files instead"));
+                }
+            }
+            library
+        })
+    }
+
+    fn add(&self, index: &IndexDir, library: &mut Library) -> Result<(), IndexError> {
+        let starts = lock(&self.starts).clone();
+        for source in index.sources()? {
+            let root = source.root();
+            let is_near =
+                |start: &Vec<u8>| is_at_or_below(start, root) || is_at_or_below(root, start);
+            if starts
+                .as_ref()
+                .is_some_and(|starts| !starts.iter().any(is_near))
+            {
+                continue;
+            }
+            let Some(top) = if_there(source.dir().open_dir(layout::KEYWORDS))? else {
+                continue;
+            };
+            guard_walk::walk(&top, &mut |_, dir| {
+                for name in dir.list()? {
+                    if !name.ends_with(layout::KEYWORDS_ENDING) {
+                        continue;
+                    }
+                    // If the pack was replaced meanwhile, its files are read.
+                    if let Some(file) = if_there(dir.open_file(&name))?
+                        && let Err(error) = Pack::open(file).and_then(|pack| library.add(pack))
+                    {
+                        let path = dir.join(&name);
+                        (self.warn)(&format!("{}: {error}{REMEDY}", path.display()));
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+const REMEDY: &str = ": reading its files instead; trawl index PATH makes it again";
+
+/// A condition on contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// On the words.
+    Words(Query),
+    /// On an attribute.
+    Attribute(AttributeTest),
+}
+
+/// What is known of a file with a certain identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It matches.
+    Matches,
+    /// It does not match.
+    Differs,
+    /// Its beginning was read, and its end decides.
+    Cut,
+    /// No pack that this process may open has its content.
+    Unread,
+}
+
+/// A question, with its answers so far. They are of one [`Contents`].
+#[derive(Debug)]
+pub struct Asked {
+    question: Question,
+    answer: OnceLock<Answer>,
+    /// Scores of files that were read and match.
+    read: Mutex<ById<f32>>,
+}
+
+impl Asked {
+    /// Returns a question that was not asked yet.
+    pub fn new(question: Question) -> Asked {
+        Asked {
+            question,
+            answer: OnceLock::new(),
+            read: Mutex::default(),
+        }
+    }
+
+    /// Returns the question.
+    pub fn question(&self) -> &Question {
+        &self.question
+    }
+
+    fn answer(&self, contents: &Contents) -> &Answer {
+        self.answer.get_or_init(|| {
+            let library = contents.library();
+            let answer = match &self.question {
+                Question::Words(query) => library.query(query),
+                Question::Attribute(test) => library.attribute(test),
+            };
+            for (_, why) in &answer.lost {
+                (contents.warn)(&format!("{why}{REMEDY}"));
+            }
+            answer
+        })
+    }
+
+    /// Returns what is known of the file with this identity.
+    pub fn look(&self, contents: &Contents, id: DocId) -> Look {
+        let Some((pack, is_cut)) = contents.library().place(id) else {
+            return Look::Unread;
+        };
+        let answer = self.answer(contents);
+        if answer.lost.iter().any(|(lost, _)| *lost == pack) {
+            return Look::Unread;
+        }
+        self.told(answer.matching.contains_key(&id), is_cut)
+    }
+
+    /// Reads a file, which has this identity unless it has just changed.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(&self, contents: &Contents, id: DocId, file: &mut File) -> io::Result<Look> {
+        let document = document_of(file)?;
+        let matches = match &self.question {
+            Question::Attribute(test) => test.matches(&document),
+            Question::Words(query) => self.find(contents, (id, query), &document),
+        };
+        Ok(self.told(matches, document.is_cut))
+    }
+
+    fn find(&self, contents: &Contents, (id, query): (DocId, &Query), read: &Document) -> bool {
+        let found = Occurrences::find(query, &read.text);
+        let matches = found.matches(query);
+        if matches {
+            let score = found.score(query, contents.library());
+            lock(&self.read).insert(id, score);
+        }
+        matches
+    }
+
+    fn told(&self, matches: bool, is_cut: bool) -> Look {
+        let is_monotone = match &self.question {
+            Question::Words(query) => query.is_monotone(),
+            Question::Attribute(test) => test.is_monotone(),
+        };
+        match (matches, is_cut) {
+            (true, true) if is_monotone => Look::Matches,
+            (_, true) => Look::Cut,
+            (true, false) => Look::Matches,
+            (false, false) => Look::Differs,
+        }
+    }
+
+    /// Returns the score of a file that matches; 0 if it does not, or was neither packed nor read.
+    pub fn score(&self, contents: &Contents, id: DocId) -> f32 {
+        let read = lock(&self.read).get(&id).copied();
+        read.or_else(|| self.answer(contents).score(id))
+            .unwrap_or_default()
+    }
+}
+
+/// Returns whether a path is another, or below it. `/` is empty, or a slash.
+fn is_at_or_below(path: &[u8], other: &[u8]) -> bool {
+    let other = other.strip_suffix(b"/").unwrap_or(other);
+    let rest = path.strip_prefix(other);
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+}

@@ -1,0 +1,47 @@
+//! Keywords and named attributes of files: what a document is, the queries, and packs of documents
+//! with postings by Tantivy.
+//!
+//! - [`Document`]: the text and the attributes of a file; [`plain`] makes it from bytes.
+//! - [`Query`] and [`AttributeTest`]: what is asked. Each is evaluated on a document that was just
+//!   read and on packs, with the same result.
+//! - [`Builder`] and [`Pack`]: the bytes of a pack, written and read.
+//! - [`Contents`]: the packs that this process may open, and the answers of a search.
+//!
+//! Invariants: a document is known by hashes of its identity alone, never by a name; a pack's bytes
+//! are untrusted and give errors, never panics; statistics, and so scores, come only from packs that
+//! the kernel let this process open.
+//!
+//! Does not know who may read a pack, or how files are found. `docs/internals/keywords.md` has the
+//! reasons and the bytes.
+
+#![forbid(unsafe_code)]
+
+mod attribute;
+mod builder;
+mod contents;
+mod directory;
+mod document;
+mod error;
+mod library;
+mod matching;
+mod pack;
+mod parse;
+mod passages;
+mod plain;
+mod query;
+mod read;
+mod schema;
+mod words;
+
+pub use attribute::AttributeTest;
+pub use builder::{Builder, DOCS_MAX, merge};
+pub use contents::{Asked, Contents, Look, Question};
+pub use document::{Document, Value};
+pub use error::KeywordsError;
+pub use library::{Answer, Library};
+pub use matching::Occurrences;
+pub use pack::{Listed, Pack};
+pub use passages::{Passage, passages};
+pub use plain::plain;
+pub use query::{Expression, Query};
+pub use read::{BYTES_MAX, document_of};
