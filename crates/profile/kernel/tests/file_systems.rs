@@ -31,6 +31,8 @@ const SERVE: &str = "serve";
 
 /// The script that mounts CIFS, if it is there.
 const CIFS: &str = "/cifs";
+/// Whether the workload runs on CIFS. It passed on one day, and failed twice on another.
+const CIFS_IS_STEADY: bool = false;
 
 /// The machine, first with ext4 and tmpfs. [`MORE`] mounts the others; `inside` does the rest. It ends
 /// with the result: the kernel needs a minute more to remove the last programs.
@@ -101,6 +103,11 @@ fn operations_are_counted_in_an_emulated_machine() {
 /// Adds a server of SMB, where its programs are installed.
 fn add_cifs(machine: &mut Machine) {
     let what = "operations of CIFS";
+    if !CIFS_IS_STEADY {
+        let why = "opening a file there fails at times with EINVAL, and the cause is not known";
+        trawl_testkit::skip::Skip::new(what, why).say();
+        return;
+    }
     if let Some(skip) = trawl_testkit::skip::without_program(what, cifs::PROGRAM) {
         return skip.say();
     }
@@ -269,7 +276,8 @@ fn compare(system: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String
 /// This program, working in a directory.
 fn work_in(place: &str) -> Command {
     let mut command = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
-    command.args(["--exact", "inside", "--test-threads=1"]);
+    // What a failed assertion says goes to standard error.
+    command.args(["--exact", "inside", "--test-threads=1", "--nocapture"]);
     command
         .env(WORK, place)
         .env(INSIDE, "1")
