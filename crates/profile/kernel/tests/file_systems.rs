@@ -31,8 +31,6 @@ const SERVE: &str = "serve";
 
 /// The script that mounts CIFS, if it is there.
 const CIFS: &str = "/cifs";
-/// Whether the workload runs on CIFS. It passed on one day, and failed twice on another.
-const CIFS_IS_STEADY: bool = false;
 
 /// The machine, first with ext4 and tmpfs. [`MORE`] mounts the others; `inside` does the rest. It ends
 /// with the result: the kernel needs a minute more to remove the last programs.
@@ -103,11 +101,6 @@ fn operations_are_counted_in_an_emulated_machine() {
 /// Adds a server of SMB, where its programs are installed.
 fn add_cifs(machine: &mut Machine) {
     let what = "operations of CIFS";
-    if !CIFS_IS_STEADY {
-        let why = "opening a file there fails at times with EINVAL, and the cause is not known";
-        trawl_testkit::skip::Skip::new(what, why).say();
-        return;
-    }
     if let Some(skip) = trawl_testkit::skip::without_program(what, cifs::PROGRAM) {
         return skip.say();
     }
