@@ -24,7 +24,7 @@ pub enum HookError {
     Manifest {
         /// The manifest.
         path: PathBuf,
-        /// What is wrong, and where.
+        /// The error, with its position.
         why: String,
     },
     /// Somebody else could change what is run.

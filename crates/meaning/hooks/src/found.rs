@@ -13,7 +13,7 @@ pub struct Extracted {
     pub attributes: Vec<(String, Value)>,
     /// References to other files.
     pub relations: Vec<Relation>,
-    /// What went wrong. What was found besides holds all the same.
+    /// Problems. Everything else that was found remains valid.
     pub problems: Vec<Problem>,
 }
 

@@ -44,9 +44,9 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 
 /// Descriptors of a hook.
 const DESCRIPTORS: u64 = 64;
-/// What is kept of standard error, in bytes.
+/// Maximum number of bytes that are kept of standard error.
 const ERRORS_BYTES_MAX: usize = 4096;
-/// What is read of standard output, in bytes.
+/// Maximum number of bytes that are read from standard output.
 const OUTPUT_BYTES_MAX: usize = 32 << 20;
 /// Time between two looks at a program that has closed its output, but not ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);

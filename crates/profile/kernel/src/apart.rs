@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapData};
+use aya::maps::{HashMap, MapData};
 use trawl_histogram::{Profile, Resolution, Unit};
 
 use crate::error::KernelError;
 use crate::layout::CALLS;
+use crate::read::variables;
 
 /// By what calls are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +77,7 @@ pub(crate) struct Shared {
 }
 
 pub(crate) fn shared(programs: &Ebpf, settings: Settings) -> Result<Shared, KernelError> {
-    const MAP: &str = ".bss";
-    let failed = |source| KernelError::Map { map: MAP, source };
-    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
-    let map: Array<_, SharedWords> = Array::try_from(map).map_err(failed)?;
-    let [lost_tasks, given_out, _, _] = map.get(&0, 0).map_err(failed)?;
+    let [lost_tasks, given_out, _, _]: SharedWords = variables(programs)?;
     let rows = u64::from(CALLS).saturating_add(given_out);
     Ok(Shared {
         lost_tasks,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use aya::Ebpf;
-use aya::maps::{Array, MapData, PerCpuArray};
+use aya::maps::{Array, HashMap, MapData, MapError, PerCpuArray};
+use aya::{Ebpf, Pod};
 use trawl_histogram::{Correlated, Counts, Histogram, Profile, Resolution, Unit};
 
 use crate::apart::{self, Pairs, Part, Settings};
@@ -330,12 +330,49 @@ fn calls_in_flight(programs: &mut Ebpf) -> Result<BTreeMap<u32, u64>, KernelErro
     Ok(by_row)
 }
 
-pub(crate) fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
+/// Returns the variables of an object's programs, which lie in its `.bss`.
+pub(crate) fn variables<W: Pod>(programs: &Ebpf) -> Result<W, KernelError> {
     const MAP: &str = ".bss";
     let failed = |source| KernelError::Map { map: MAP, source };
     let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
-    let map: Array<_, u64> = Array::try_from(map).map_err(failed)?;
+    let map: Array<_, W> = Array::try_from(map).map_err(failed)?;
     map.get(&0, 0).map_err(failed)
+}
+
+/// Returns what is in flight, by address. `most` is the size of the map.
+pub(crate) fn in_flight_by_address<V: Pod>(
+    programs: &Ebpf,
+    most: usize,
+) -> Result<BTreeMap<u64, V>, KernelError> {
+    const MAP: &str = "in_flight";
+    let failed = |source| KernelError::Map { map: MAP, source };
+    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
+    let map: HashMap<_, u64, V> = HashMap::try_from(map).map_err(failed)?;
+    let mut found = BTreeMap::new();
+    // What ends while the walk stands at it lets the walk begin anew, so that some may be found twice,
+    // but none is left out.
+    for entry in map.iter().take(most * 4) {
+        match entry {
+            Ok((address, value)) => found.insert(address, value),
+            Err(MapError::KeyNotFound) => None,
+            Err(error) => return Err(failed(error)),
+        };
+    }
+    Ok(found)
+}
+
+/// Returns a name without white space, which profiles do not allow.
+pub(crate) fn word(text: &str) -> String {
+    let allowed = |one: &char| !one.is_whitespace() && !one.is_control();
+    let word: String = text.chars().filter(allowed).collect();
+    match word.is_empty() {
+        true => "nameless".to_owned(),
+        false => word,
+    }
+}
+
+pub(crate) fn lost_tasks(programs: &Ebpf) -> Result<u64, KernelError> {
+    variables(programs)
 }
 
 /// Returns how often the kernel skipped a program because it was already running on that CPU.

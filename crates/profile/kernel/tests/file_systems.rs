@@ -269,7 +269,8 @@ fn compare(system: &str, before: &BTreeMap<String, u64>, after: &BTreeMap<String
 /// This program, working in a directory.
 fn work_in(place: &str) -> Command {
     let mut command = trawl_testkit::oracle::command(std::env::current_exe().unwrap());
-    command.args(["--exact", "inside", "--test-threads=1"]);
+    // What a failed assertion says goes to standard error.
+    command.args(["--exact", "inside", "--test-threads=1", "--nocapture"]);
     command
         .env(WORK, place)
         .env(INSIDE, "1")

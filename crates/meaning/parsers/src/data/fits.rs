@@ -182,7 +182,7 @@ mod tests {
             ),
             ("                   T / file conforms", text("true")),
             ("                 -16 / bits", Some(Value::Integer(-16))),
-            ("          3.14159D+0 / pi", Some(Value::Real(3.14159))),
+            ("          1.25750D+1 / m", Some(Value::Real(12.575))),
             (" 1.5E-3", Some(Value::Real(0.0015))),
             ("(1.0, 2.0)", None),
             ("inf", None),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapError};
+use aya::maps::HashMap;
 use trawl_histogram::{Correlated, Profile, Resolution, Unit};
 
 use super::attach::PROGRAMS;
@@ -13,7 +13,9 @@ use super::layout::{
 };
 use super::sizes;
 use crate::error::KernelError;
-use crate::read::{InFlight, all_counters, check, missed, read_call};
+use crate::read::{
+    InFlight, all_counters, check, in_flight_by_address, missed, read_call, variables, word,
+};
 
 /// The counts of a layer since it was attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub(crate) fn read(
         .into_iter()
         .filter(|(name, _)| !name.ends_with("_missed"));
     let missed = missed(programs, firsts)?;
-    let [_, _, overflowed, caught, unseen] = state(programs)?;
+    let [_, _, overflowed, caught, unseen]: StateWords = variables(programs)?;
     let mut reading = BlockReading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
         sizes: Correlated::new(sizes::VALUE, Resolution::ONE)?,
@@ -125,14 +127,7 @@ fn names(programs: &Ebpf, slots: u32) -> Result<BTreeMap<u32, String>, KernelErr
     let mut names = BTreeMap::new();
     let mut taken = BTreeMap::new();
     for (slot, number, name) in devices {
-        let clean: String = name
-            .chars()
-            .filter(|one| !one.is_whitespace() && !one.is_control())
-            .collect();
-        let name = match clean.is_empty() {
-            true => "nameless".to_owned(),
-            false => clean,
-        };
+        let name = word(&name);
         if slot + 1 < slots {
             match taken.insert(name.clone(), number) {
                 None => names.insert(slot, name),
@@ -148,20 +143,7 @@ fn names(programs: &Ebpf, slots: u32) -> Result<BTreeMap<u32, String>, KernelErr
 
 /// Returns the number of requests in flight by row.
 fn requests_in_flight(programs: &Ebpf) -> Result<BTreeMap<u32, u64>, KernelError> {
-    const MAP: &str = "in_flight";
-    let failed = |source| KernelError::Map { map: MAP, source };
-    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
-    let map: HashMap<_, u64, ProgressWords> = HashMap::try_from(map).map_err(failed)?;
-    let mut requests = BTreeMap::new();
-    // A request that ends while the walk stands at it lets the walk begin anew, so that requests may
-    // be found twice, but none is left out.
-    for entry in map.iter().take(IN_FLIGHT_MAX * 4) {
-        match entry {
-            Ok((address, progress)) => requests.insert(address, progress),
-            Err(MapError::KeyNotFound) => None,
-            Err(error) => return Err(failed(error)),
-        };
-    }
+    let requests: BTreeMap<u64, ProgressWords> = in_flight_by_address(programs, IN_FLIGHT_MAX)?;
     let mut by_row = BTreeMap::new();
     for progress in requests.values() {
         for row in rows_in_flight(progress) {
@@ -169,12 +151,4 @@ fn requests_in_flight(programs: &Ebpf) -> Result<BTreeMap<u32, u64>, KernelError
         }
     }
     Ok(by_row)
-}
-
-fn state(programs: &Ebpf) -> Result<StateWords, KernelError> {
-    const MAP: &str = ".bss";
-    let failed = |source| KernelError::Map { map: MAP, source };
-    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
-    let map: Array<_, StateWords> = Array::try_from(map).map_err(failed)?;
-    map.get(&0, 0).map_err(failed)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aya::Ebpf;
-use aya::maps::{Array, HashMap, MapError};
+use aya::maps::HashMap;
 use trawl_histogram::{Profile, Resolution, Unit};
 
 use super::attach::PROGRAMS;
@@ -27,7 +27,7 @@ pub(super) fn read(programs: &Ebpf, resolution: Resolution) -> Result<Reading, K
     let before = read::all_counters(programs, rows)?;
     let in_flight = in_flight(programs)?;
     let names = names(programs)?;
-    let [_, overflowed, unseen, lost_tasks] = state(programs)?;
+    let [_, overflowed, unseen, lost_tasks]: StateWords = read::variables(programs)?;
     let missed = read::missed(programs, PROGRAMS)?;
     let mut reading = Reading {
         profile: Profile::new(Unit::Nanoseconds, resolution),
@@ -104,43 +104,17 @@ fn slot_and_name(bytes: &ProcedureBytes) -> (u32, String) {
 /// Returns a name without white space, which profiles do not allow.
 fn word(bytes: &[u8]) -> String {
     let until_zero: Vec<u8> = bytes.iter().copied().take_while(|one| *one != 0).collect();
-    let text = String::from_utf8_lossy(&until_zero);
-    let allowed = |one: &char| !one.is_whitespace() && !one.is_control();
-    let word: String = text.chars().filter(allowed).collect();
-    match word.is_empty() {
-        true => "nameless".to_owned(),
-        false => word,
-    }
+    read::word(&String::from_utf8_lossy(&until_zero))
 }
 
 /// Returns the number of calls in flight by row.
 fn in_flight(programs: &Ebpf) -> Result<BTreeMap<u32, u64>, KernelError> {
-    const MAP: &str = "in_flight";
-    let failed = |source| KernelError::Map { map: MAP, source };
-    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
-    let map: HashMap<_, u64, u32> = HashMap::try_from(map).map_err(failed)?;
-    let mut calls = BTreeMap::new();
-    // As for block requests: the walk may begin anew, and then finds some twice.
-    for entry in map.iter().take(IN_FLIGHT_MAX * 4) {
-        match entry {
-            Ok((address, row)) => calls.insert(address, row),
-            Err(MapError::KeyNotFound) => None,
-            Err(error) => return Err(failed(error)),
-        };
-    }
+    let calls: BTreeMap<u64, u32> = read::in_flight_by_address(programs, IN_FLIGHT_MAX)?;
     let mut by_row = BTreeMap::new();
     for row in calls.values() {
         *by_row.entry(*row).or_default() += 1;
     }
     Ok(by_row)
-}
-
-fn state(programs: &Ebpf) -> Result<StateWords, KernelError> {
-    const MAP: &str = ".bss";
-    let failed = |source| KernelError::Map { map: MAP, source };
-    let map = programs.map(MAP).ok_or(KernelError::Object(MAP))?;
-    let map: Array<_, StateWords> = Array::try_from(map).map_err(failed)?;
-    map.get(&0, 0).map_err(failed)
 }
 
 #[cfg(test)]
