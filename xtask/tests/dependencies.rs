@@ -25,10 +25,11 @@ const TEST_KIT: &str = "trawl-testkit";
 const RULES: &[Rule] = &[
     Rule { name: "trawl-model", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-sys", may_use: &["trawl-model"], may_use_in_tests: &[] },
+    Rule { name: "trawl-attributes", may_use: &["trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-text", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-names", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-grams", may_use: &["trawl-names"], may_use_in_tests: &[] },
-    Rule { name: "trawl-keywords", may_use: &["trawl-model", "trawl-format", "trawl-grams"], may_use_in_tests: &[] },
+    Rule { name: "trawl-keywords", may_use: &["trawl-model", "trawl-attributes", "trawl-format", "trawl-grams"], may_use_in_tests: &[] },
     Rule { name: "trawl-scan", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-changes", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-format", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -45,8 +46,8 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-web", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-apply", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-sets"], may_use_in_tests: &[] },
     Rule { name: "trawl-grep", may_use: &["trawl-model", "trawl-format", "trawl-grams", "trawl-call", "trawl-sets", "trawl-walk"], may_use_in_tests: &[] },
-    Rule { name: "trawl-capi", may_use: &["trawl-model", "trawl-fetch", "trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
-    Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-call", "trawl-open", "trawl-sets", "trawl-remote", "trawl-fetch", "trawl-web"], may_use_in_tests: &[] },
+    Rule { name: "trawl-capi", may_use: &["trawl-model", "trawl-attributes", "trawl-fetch", "trawl-sets", "trawl-sys", "trawl-call", "trawl-open", "trawl-remote"], may_use_in_tests: &["trawl-model", "trawl-scan", "trawl-writer"] },
+    Rule { name: "trawl-python", may_use: &["trawl-sys", "trawl-attributes", "trawl-call", "trawl-open", "trawl-sets", "trawl-remote", "trawl-fetch", "trawl-web"], may_use_in_tests: &[] },
     Rule { name: "trawl-table", may_use: &[], may_use_in_tests: &[] },
     Rule { name: "trawl-table-service", may_use: &["trawl-model", "trawl-sys", "trawl-table"], may_use_in_tests: &[] },
     Rule { name: "trawl-table-index", may_use: &["trawl-model", "trawl-query", "trawl-call", "trawl-open", "trawl-table-service"], may_use_in_tests: &[] },
@@ -79,7 +80,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-keywords"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-keywords", "trawl-attributes"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {

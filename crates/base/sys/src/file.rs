@@ -1,7 +1,7 @@
 //! Operations for writers of files: durable writes, atomic renames, links.
 
 use std::ffi::CStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, FromRawFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 
@@ -106,6 +106,43 @@ pub fn open_content(
     }
     let file = rustix::fs::openat(parent, path, flags, Mode::empty());
     file.map(std::fs::File::from).named(Op::Openat)
+}
+
+/// Opens a file for writing, without changing it. Opening a FIFO or a device does not block.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn open_for_writing(path: &CStr) -> Result<std::fs::File, SysError> {
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    file.map(std::fs::File::from).named(Op::Openat)
+}
+
+/// Returns another descriptor of an open file, which other programs do not inherit.
+///
+/// Source: `F_DUPFD_CLOEXEC`, <https://man7.org/linux/man-pages/man2/F_DUPFD_CLOEXEC.2const.html>
+///
+/// # Errors
+/// Fails with `EBADF` if no file is open under this number.
+pub fn duplicate(number: std::os::fd::RawFd) -> Result<std::os::fd::OwnedFd, SysError> {
+    // SAFETY: the call takes a number, and checks that a file is open under it.
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(SysError::last(Op::Fcntl));
+    }
+    // SAFETY: the call returned a new descriptor that nothing else owns.
+    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) })
+}
+
+/// Returns whether an open file was opened for writing.
+///
+/// Source: `F_GETFL`, <https://man7.org/linux/man-pages/man2/F_GETFL.2const.html>
+///
+/// # Errors
+/// Fails with `EBADF` if the descriptor is not open.
+pub fn is_open_for_writing(file: impl AsFd) -> Result<bool, SysError> {
+    let flags = rustix::fs::fcntl_getfl(file).named(Op::Fcntl)?;
+    let access = flags & OFlags::RWMODE;
+    Ok(!flags.contains(OFlags::PATH) && (access == OFlags::WRONLY || access == OFlags::RDWR))
 }
 
 /// Asks the kernel not to update a file's access time when it is read through this descriptor. Does

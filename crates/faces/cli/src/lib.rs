@@ -35,6 +35,7 @@
 mod again;
 mod answer;
 mod arguments;
+mod attr;
 mod beside;
 mod commands;
 mod diff;
@@ -118,6 +119,7 @@ commands::commands! {
     "history" History history::HistoryArgs;
     "growth" Growth growth::GrowthArgs;
     "hooks" Hooks hooks::HooksArgs;
+    "attr" Attr attr::AttrArgs;
     "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;
     "completions" Completions generate::CompletionsArgs;

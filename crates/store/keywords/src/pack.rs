@@ -18,7 +18,7 @@ use crate::error::{KeywordsError, Result};
 
 const MAGIC: &[u8; 8] = b"trawlkwd";
 /// Version of the bytes, of the words of a text and of the terms of attributes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEAD_BYTES: usize = 48;
 const DOC_BYTES: usize = 24;
 const FILE_BYTES: usize = 80;

@@ -5,6 +5,7 @@
 
 mod answers;
 mod arrow_streams;
+mod attr;
 mod attributes;
 mod du;
 mod find_access;
