@@ -77,6 +77,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-grams", "trawl-keywords", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule { name: "trawl-hooks", may_use: &["trawl-sys", "trawl-text"], may_use_in_tests: &[] },
+    Rule { name: "trawl-direct", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",

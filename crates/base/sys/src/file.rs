@@ -22,6 +22,15 @@ pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::syncfs(fd).named(Op::Syncfs)
 }
 
+/// Like [`locate`] from the working directory or `/`; no component of the path may be a symbolic link.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
+pub fn locate_without_links(path: &CStr) -> Result<std::os::fd::OwnedFd, SysError> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve).named(Op::Openat)
+}
+
 /// Opens a file of any type as a place only (`O_PATH`), without following a symbolic link at the end:
 /// neither its content nor a device is touched.
 ///
