@@ -6,10 +6,11 @@ use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use trawl_sys::file::{locate_without_links, open_for_reading};
 use trawl_sys::handle::{self, FileHandle, Use};
+use trawl_sys::identity::effective_uid;
 use trawl_sys::stat::stat_fd;
 use trawl_sys::{Errno, SysError};
 
@@ -33,8 +34,31 @@ pub enum Way {
 pub struct Table {
     files: HashMap<FileId, Known>,
     mounts: Mounts,
-    /// The kernel has refused handles to this process. Only saves further attempts.
-    is_without_handles: AtomicBool,
+    /// The user to whom the kernel has refused handles.
+    refused: RefusedUser,
+}
+
+/// The user to whom the kernel has refused handles. It only saves further attempts, since a table may
+/// be shared by threads that act for different users.
+#[derive(Debug)]
+struct RefusedUser(AtomicU64);
+
+impl Default for RefusedUser {
+    fn default() -> RefusedUser {
+        RefusedUser(AtomicU64::new(u64::MAX))
+    }
+}
+
+impl RefusedUser {
+    fn is_this(&self) -> bool {
+        let user = self.0.load(Ordering::Relaxed);
+        user != u64::MAX && user == u64::from(effective_uid())
+    }
+
+    fn note(&self) {
+        let user = u64::from(effective_uid());
+        self.0.store(user, Ordering::Relaxed);
+    }
 }
 
 /// What is known of a file.
@@ -154,15 +178,14 @@ impl Table {
             .files
             .get(id)
             .ok_or(DirectError::Unknown { ino: id.ino() })?;
-        if !self.is_without_handles.load(Ordering::Relaxed)
-            && let Some(file) = self.open_by_handle(id, known)?
-        {
+        let may_ask = !self.refused.is_this();
+        if may_ask && let Some(file) = self.open_by_handle(id, known)? {
             return Ok((file, Way::Handle));
         }
         let file = open_by_path(id, known)?;
         // The next time there is a handle. Where handles are refused it is never asked for.
-        if known.handle.get().is_none()
-            && !self.is_without_handles.load(Ordering::Relaxed)
+        if may_ask
+            && known.handle.get().is_none()
             && let Ok(handle) = handle::of_fd(&file, Use::Open)
         {
             let _ = known.handle.set(handle);
@@ -192,9 +215,9 @@ impl Table {
             },
             Err(error) if error.errno == Errno::STALE => Err(known.gone()),
             Err(error) if error.errno == Errno::PERM || error.is_unsupported() => {
-                let is_refused = error.errno == Errno::PERM;
-                self.is_without_handles
-                    .fetch_or(is_refused, Ordering::Relaxed);
+                if error.errno == Errno::PERM {
+                    self.refused.note();
+                }
                 Ok(None)
             }
             Err(error) => Err(known.refused(error)),

@@ -25,7 +25,10 @@ fn a_c_program_sets_attributes_of_a_file_that_it_writes() {
     let mut getfattr = oracle::command("getfattr");
     getfattr.args(["-d", "--absolute-names"]).arg(&path);
     let dump = oracle::run(&mut getfattr).expect_code(0).text();
-    let mut lines: Vec<&str> = dump.lines().filter(|line| line.starts_with("user.")).collect();
+    let mut lines: Vec<&str> = dump
+        .lines()
+        .filter(|line| line.starts_with("user."))
+        .collect();
     lines.sort_unstable();
     assert_eq!(
         lines,

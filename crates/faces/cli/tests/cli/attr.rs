@@ -91,10 +91,8 @@ fn attributes_are_set_shown_and_removed() {
     let listed = objects(&listed);
     assert_eq!(listed.len(), 2);
     let first = &listed[0]["attributes"][0];
-    assert_eq!(
-        (&first["name"], &first["type"]),
-        (&"artist".into(), &"text".into())
-    );
+    assert_eq!(first["name"], "artist");
+    assert_eq!(first["type"], "text");
     assert_eq!(listed[1]["attributes"], serde_json::json!([]));
     let shown = site.run("attr list song").expect_code(0).text();
     assert!(shown.starts_with("song\n  artist = Bach\n"), "{shown}");

@@ -262,8 +262,16 @@ fn only_regular_files_at_absolute_paths_are_taken() {
         enrol(scratch.path()),
         Err(DirectError::NotRegular { .. })
     ));
+    // openat2(2): a link at the end "will be returned" as itself with these flags.
+    assert!(matches!(
+        enrol(&scratch.join("link")),
+        Err(DirectError::NotRegular { .. })
+    ));
+    std::fs::create_dir(scratch.join("dir")).unwrap();
+    std::fs::write(scratch.join("dir/f"), "").unwrap();
+    symlink("dir", scratch.join("dirlink")).unwrap();
     assert_eq!(
-        enrol(&scratch.join("link")).unwrap_err().errno(),
+        enrol(&scratch.join("dirlink/f")).unwrap_err().errno(),
         Errno::LOOP
     );
     assert_eq!(

@@ -75,7 +75,7 @@ fn answers_are_the_kernels_whatever_changes() {
             .collect();
         // Otherwise a new file could have the number and the time of birth of an old one.
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let mut numbers = Numbers(seed * 0x9e37_79b9_7f4a_7c15);
+        let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
         let (mut opened, mut refused) = (0, 0);
         for step in 0..STEPS {
             change(&site, &names, &mut numbers);
