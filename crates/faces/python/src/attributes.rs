@@ -53,20 +53,20 @@ fn pairs(value: &Value) -> Vec<Pair> {
 
 /// Sets an attribute of an open file: a list if it says so, otherwise the first value.
 #[pyfunction]
-pub(crate) fn attr_set(fd: i32, name: &str, values: Vec<Pair>, is_list: bool) -> PyResult<()> {
-    let read = values.iter().map(|pair| value(name, pair));
+pub(crate) fn attr_set(fd: i32, name: String, values: Vec<Pair>, is_list: bool) -> PyResult<()> {
+    let read = values.iter().map(|pair| value(&name, pair));
     let mut read: Vec<Value> = read.collect::<Result<_, _>>().map_err(raised)?;
     let wanted = match (is_list, read.len()) {
         (false, 1) => read.remove(0),
         _ => Value::List(read),
     };
-    trawl_attributes::set(&opened(fd)?, name, &wanted).map_err(raised)
+    trawl_attributes::set(&opened(fd)?, &name, &wanted).map_err(raised)
 }
 
 /// Returns the values of an attribute of an open file, and whether they are a list.
 #[pyfunction]
-pub(crate) fn attr_get(fd: i32, name: &str) -> PyResult<(Vec<Pair>, bool)> {
-    let value = trawl_attributes::get(&opened(fd)?, name).map_err(raised)?;
+pub(crate) fn attr_get(fd: i32, name: String) -> PyResult<(Vec<Pair>, bool)> {
+    let value = trawl_attributes::get(&opened(fd)?, &name).map_err(raised)?;
     Ok((pairs(&value), matches!(value, Value::List(_))))
 }
 
@@ -82,6 +82,6 @@ pub(crate) fn attr_list(fd: i32) -> PyResult<Vec<(String, Vec<Pair>, bool)>> {
 
 /// Removes an attribute of an open file.
 #[pyfunction]
-pub(crate) fn attr_remove(fd: i32, name: &str) -> PyResult<()> {
-    trawl_attributes::remove(&opened(fd)?, name).map_err(raised)
+pub(crate) fn attr_remove(fd: i32, name: String) -> PyResult<()> {
+    trawl_attributes::remove(&opened(fd)?, &name).map_err(raised)
 }

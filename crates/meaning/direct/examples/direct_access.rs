@@ -10,13 +10,10 @@
 //! look at any file. With `--cold`, the kernel's caches are dropped before the first file (takes the
 //! superuser).
 
-use std::collections::HashMap;
 use std::error::Error;
 use std::ffi::CString;
 use std::fs::File;
 use std::io::{BufRead, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::time::Instant;
 
 use trawl_direct::{FileId, Table, Way};
@@ -105,11 +102,8 @@ fn by_path(is_cold: bool) -> Result<()> {
 fn direct(is_cold: bool) -> Result<()> {
     let trace = read()?;
     let mut table = Table::new();
-    let mut known: HashMap<FileId, ()> = HashMap::new();
     for (id, path) in &trace {
-        if known.insert(*id, ()).is_none() {
-            table.add(Path::new(path).as_os_str().as_bytes(), *id)?;
-        }
+        table.add(path.as_bytes(), *id)?;
     }
     drop_caches(is_cold)?;
     let begun = Instant::now();

@@ -53,7 +53,9 @@ def _single(kind: str, text: str) -> Single:
 
 def _value(pairs: list[tuple[str, str]], is_list: bool) -> Value:
     values = [_single(kind, text) for kind, text in pairs]
-    return values if is_list else values[0]
+    if is_list:
+        return values
+    return values[0]
 
 
 def attr_set(file: File, name: str, value: Union[Single, Iterable[Single]]) -> None:
