@@ -162,7 +162,7 @@ fn bad_definitions_are_reported_and_left_out() {
     let ran = view(&site, &["show", &definitions, "bad"]).expect_code(2);
     let errors = ran.errors();
     assert!(
-        errors.contains("line 2") && errors.contains("no view 'bad'"),
+        errors.contains("line 2") && errors.contains("no view ‘bad’"),
         "{errors}"
     );
 }

@@ -10,7 +10,8 @@ use trawl_testkit::skip::without_program;
 
 use crate::site::{Mounted, Site, cannot};
 
-const ANNA: u32 = 60_001;
+/// A user that every system has: fusermount3 mounts for nobody without a name.
+const NOBODY: u32 = 65_534;
 /// How long a name is known after it was listed, and some time for a busy machine.
 const KNOWN: Duration = Duration::from_millis(1000 + 200);
 
@@ -27,11 +28,11 @@ fn cannot_mount(what: &str) -> bool {
 }
 
 fn mount(site: &Site) -> Mounted {
-    chown(site.point(), Some(ANNA), Some(ANNA)).unwrap();
-    site.mount_as(&Identity::user(ANNA), &[])
+    chown(site.point(), Some(NOBODY), Some(NOBODY)).unwrap();
+    site.mount_as(&Identity::user(NOBODY), &[])
 }
 
-/// Python in place of many programs: it looks, as Anna, as often as the machine allows, and prints when
+/// Python in place of many programs: it looks, as this user, as often as the machine allows, and prints when
 /// it saw a name last.
 const LAST_SEEN: &str = "\
 import os, sys, time
@@ -63,7 +64,7 @@ fn a_name_is_a_second_old_at_most() {
         let (name, way) = (format!("f{round}"), ["list", "look"][round % 2]);
         site.write(&name);
         let mark = site.scratch.join(format!("mark-{round}"));
-        let mut python = Identity::user(ANNA).command("python3");
+        let mut python = Identity::user(NOBODY).command("python3");
         python.args(["-c", LAST_SEEN]);
         python
             .arg(mounted.join("files").join(&name))
@@ -115,7 +116,7 @@ fn names_lead_to_members_while_a_writer_moves_them() {
         let mut wrong_since: Option<Instant> = None;
         let mut looks = 0;
         while Instant::now() < until {
-            let mut ls = Identity::user(ANNA).command("ls");
+            let mut ls = Identity::user(NOBODY).command("ls");
             let asked = Instant::now();
             let ran = oracle::run(ls.args(["-l"]).arg(mounted.join("files")));
             let target = ran.text();
@@ -146,7 +147,7 @@ fn a_long_listing_is_fast() {
     let site = crate::large::site();
     let mounted = mount(&site);
     let begun = Instant::now();
-    let mut ls = Identity::user(ANNA).command("ls");
+    let mut ls = Identity::user(NOBODY).command("ls");
     let ran = oracle::run(ls.arg("-l").arg(mounted.join("files"))).expect_code(0);
     eprintln!("ls -l: {:?}", begun.elapsed());
     assert_eq!(ran.text().lines().count(), crate::large::MEMBERS + 1);
