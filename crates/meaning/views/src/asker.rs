@@ -7,8 +7,8 @@
 //! paths as this one: a process in another mount namespace, or below another root, could learn names
 //! that it cannot reach.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -21,6 +21,8 @@ pub(crate) const ANSWERING: [&str; 2] = ["view", "answer"];
 const LOOKS_EVERYWHERE: u64 = 1 << 2;
 /// The superuser.
 const ROOT: u32 = 0;
+/// More bytes than `/proc/PID/status` has, but for a thread with very many groups.
+const STATUS_BYTES: usize = 8 << 10;
 /// SIGKILL in a set of signals.
 const KILLED: u64 = 1 << 8;
 
@@ -38,7 +40,11 @@ struct Status {
 
 impl Status {
     fn read(thread: u32) -> io::Result<Status> {
-        let text = fs::read_to_string(format!("/proc/{thread}/status"))?;
+        // Each look-up reads it: once, into a buffer that is always large enough.
+        let mut text = Vec::with_capacity(STATUS_BYTES);
+        let mut file = File::open(format!("/proc/{thread}/status"))?;
+        file.read_to_end(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
         Status::parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
