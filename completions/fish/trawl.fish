@@ -209,8 +209,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcom
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -l system -d 'Define it for everybody'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -l definitions -d 'Read the views for everybody from DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -l system -d 'Remove a view that was defined for everybody'

@@ -41,11 +41,13 @@ pub enum Check {
     Members,
     /// grep: the lines that GNU grep prints, below a directory, in a set, of a find expression.
     Lines,
+    /// Mounted views: the paths that find prints, and which files can be opened.
+    Views,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 10] = [
+    pub const ALL: [Check; 11] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -56,6 +58,7 @@ impl Check {
         Check::Duplicates,
         Check::Members,
         Check::Lines,
+        Check::Views,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -71,6 +74,7 @@ impl Check {
             Check::Duplicates => "duplicates",
             Check::Members => "set",
             Check::Lines => "grep",
+            Check::Views => "views",
         }
     }
 }
@@ -171,6 +175,7 @@ impl<'a> Questions<'a> {
             Check::Duplicates => self.duplicates(),
             Check::Members => self.members(),
             Check::Lines => self.lines(),
+            Check::Views => self.views(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());
@@ -344,7 +349,7 @@ impl<'a> Questions<'a> {
         Ok(tally)
     }
 
-    fn same_paths(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
+    pub(super) fn same_paths(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
         if ours.signal.is_some() || ours.errors().contains("panicked") {
             return Err(format!("the program broke: {ours}"));
         }

@@ -6,12 +6,15 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
+use trawl_find::{Environment, Program};
 use trawl_format::IndexError;
+use trawl_keywords::Contents;
 use trawl_query::QueryError;
 use trawl_session::freshness::DEADLINE;
 use trawl_session::{
@@ -89,7 +92,10 @@ fn search(
     let hidden = starts.iter().any(is_below).then_some(&asked.point[..]);
     let words = asked.question.program(&asked.narrowed, hidden);
     let program = parse(&words).map_err(|error| AnswerError::Expression(error.to_string()))?;
-    let environment = environment();
+    let environment = Environment {
+        contents: contents(asked, &program),
+        ..environment()
+    };
     let streams = Streams {
         out: output,
         err: messages,
@@ -111,6 +117,22 @@ fn search(
     }
     messages.has_failed |= searched.code != 0 && messages.kept.is_empty();
     Ok(())
+}
+
+/// Returns what the indexes know of the files' contents, which are otherwise read.
+fn contents(asked: &Asked, program: &Program) -> Arc<Contents> {
+    let indexes = asked.indexes.clone();
+    let contents = Contents::of_indexes(indexes, Box::new(|_| ()));
+    let real = |start: &Vec<u8>| {
+        let path = fs::canonicalize(OsStr::from_bytes(start)).ok()?;
+        Some(path.into_os_string().into_vec())
+    };
+    if !program.questions.is_empty()
+        && let Some(starts) = asked.question.starts.iter().map(real).collect()
+    {
+        contents.limit_to(starts);
+    }
+    Arc::new(contents)
 }
 
 /// Returns the index if everything before now is in it. Chooses the start points if there are none:

@@ -60,6 +60,9 @@ pub(crate) fn odd(label: &str) -> Site {
         .arg(site.tree().join("odd/nan"));
     let _ = set.output();
     std::fs::write(site.scratch.join("recording"), crate::profile::RECORDING).unwrap();
+    let views = site.scratch.join("views.d");
+    std::fs::create_dir(&views).unwrap();
+    std::fs::write(views.join("odd"), "odd = /srv/%FF -name a%20b\n").unwrap();
     site.index();
     write(b"odd/new\xff");
     std::fs::remove_file(site.tree().join("odd/=1+1")).unwrap();
