@@ -204,7 +204,7 @@ impl EditsFile {
         let mut edits = self.load()?;
         with(&mut edits)?;
         let new = directory.join(std::ffi::OsStr::from_bytes(
-            &[b".", name.as_bytes(), b".new"].concat(),
+            &[&b"."[..], name.as_bytes(), b".new"].concat(),
         ));
         let written = write(&new, &edits.bytes()).and_then(|()| fs::rename(&new, &self.path));
         if written.is_err() {

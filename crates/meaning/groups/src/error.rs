@@ -71,6 +71,15 @@ pub enum GroupsError {
         /// The path.
         path: Vec<u8>,
     },
+    /// The directory of a file cannot be listed.
+    #[error(
+        "the group of {} is not known, because the index does not show you its directory",
+        quoted(path)
+    )]
+    Unlisted {
+        /// The path.
+        path: Vec<u8>,
+    },
     /// A path is not that of a directory.
     #[error(
         "{} is not a directory; trawl groups explain shows the group of a file",

@@ -40,7 +40,7 @@ pub use directory::{Directory, Entry};
 pub use edits::{Edits, EditsFile};
 pub use error::GroupsError;
 pub use grouper::Grouper;
-pub use identity::{Extent, GroupId, Identity};
+pub use identity::{Extent, GroupId, Identity, NotAnId};
 pub use question::{Explained, Member, Question};
 pub use rules::Rules;
 pub use summary::{Range, Summary, Wanted};

@@ -181,10 +181,15 @@ impl<'q, 's> Question<'q, 's> {
                 .map(|(_, claim)| claim.clone());
             ControlFlow::Continue(())
         })?;
-        Ok(found.map(|claim| Explained {
-            path: start.path.clone(),
-            claim,
-        }))
+        match found {
+            Some(claim) => Ok(Some(Explained {
+                path: start.path.clone(),
+                claim,
+            })),
+            None => Err(GroupsError::Unlisted {
+                path: file.as_bytes().to_vec(),
+            }),
+        }
     }
 
     /// Returns the places below these paths; without any, all sources.

@@ -184,21 +184,8 @@ impl Rules {
         };
         let file: File = toml::from_str(&text)
             .map_err(|error| invalid(error.to_string().trim_end().to_owned()))?;
-        let mut names = HashSet::new();
-        let mut is_reached = true;
-        for rule in &file.rule {
-            let name = rule.name();
-            if !is_reached {
-                let why = "an earlier rule claims every file, so that this one is never reached";
-                return Err(invalid(format!("rule {name:?}: {why}")));
-            }
-            is_reached = !rule.is_of_all_files();
-            if let Some(why) = rule.mistake() {
-                return Err(invalid(format!("rule {name:?}: {why}")));
-            }
-            if !names.insert(name) {
-                return Err(invalid(format!("two rules have the name {name:?}")));
-            }
+        if let Some(why) = mistake_in(&file.rule) {
+            return Err(invalid(why));
         }
         Ok(Rules {
             rules: file.rule,
@@ -218,6 +205,27 @@ impl Rules {
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
+}
+
+/// Returns what is wrong with rules, if anything is.
+fn mistake_in(rules: &[Rule]) -> Option<String> {
+    let mut names = HashSet::new();
+    let mut is_reached = true;
+    for rule in rules {
+        let name = rule.name();
+        if !is_reached {
+            let why = "an earlier rule claims every file, so that this one is never reached";
+            return Some(format!("rule {name:?}: {why}"));
+        }
+        is_reached = !rule.is_of_all_files();
+        if let Some(why) = rule.mistake() {
+            return Some(format!("rule {name:?}: {why}"));
+        }
+        if !names.insert(name) {
+            return Some(format!("two rules have the name {name:?}"));
+        }
+    }
+    None
 }
 
 /// Patterns of names.

@@ -1,6 +1,6 @@
 //! `trawl groups edit`: "Others: Adjust manually" (the paper's Table 4).
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -46,7 +46,7 @@ pub(super) fn run(args: &EditArgs) -> Result<Exit, Failure> {
 
 /// Returns the path of a file as the index has it: absolute, without links in the directories above.
 /// Files that are gone can still be left to the rules.
-fn stored(file: &OsString, may_be_gone: bool) -> Result<Vec<u8>, Failure> {
+fn stored(file: &OsStr, may_be_gone: bool) -> Result<Vec<u8>, Failure> {
     let failed = |source| Failure::File {
         action: "find",
         path: file.into(),

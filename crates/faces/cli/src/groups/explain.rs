@@ -24,7 +24,7 @@ pub(super) static SCHEMA: Schema = Schema {
     row: "the group of a file",
     fields: &[fields::PATH, ID, NAME, RULE, WHY, MARKER],
     forms: schema::ROWS,
-    samples: &["groups explain {form} ./plain"],
+    samples: &["groups explain {form} odd/@z"],
 };
 
 /// Options of `trawl groups explain`.

@@ -212,10 +212,12 @@ fn programs_of_this_machine_belong_to_their_packages() {
     site.index_of(Path::new("/usr/bin"));
     let mut wrong = Vec::new();
     let mut owned = 0;
-    let names: Vec<String> = fs::read_dir("/usr/bin")
+    let mut names: Vec<String> = fs::read_dir("/usr/bin")
         .unwrap()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
+    names.sort();
+    names.truncate(300);
     let mut search = oracle::command("dpkg");
     search.arg("--search");
     for name in &names {
