@@ -38,6 +38,7 @@ mod arguments;
 mod beside;
 mod commands;
 mod diff;
+mod documents;
 mod du;
 mod duplicates;
 pub mod exit;

@@ -7,10 +7,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
 
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
+use trawl_find::{Contents, Documents, Environment};
 use trawl_format::IndexError;
 use trawl_query::QueryError;
 use trawl_session::freshness::DEADLINE;
@@ -32,12 +34,16 @@ const DENIED: &[u8] = b": Permission denied";
 /// How find's messages begin.
 const PREFIX: &[u8] = b"find: ";
 
-/// Reads a question and answers it.
+/// Reads a question and answers it; `documents` reads files that no index of contents knows.
 ///
 /// # Errors
 /// If the question cannot be read or the answer not written. What cannot be looked at is part of the
 /// answer.
-pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), ViewError> {
+pub fn answer(
+    input: &mut impl Read,
+    output: &mut impl Write,
+    documents: &Arc<dyn Documents>,
+) -> Result<(), ViewError> {
     let failed = |error| ViewError::file("answer on", "standard output", error);
     let asked = Asked::read(input).map_err(failed)?;
     let mut asked =
@@ -49,14 +55,14 @@ pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), View
         output,
         has_any: false,
     };
-    let mut done = search(&mut asked, &mut counted, &mut messages);
+    let mut done = search(&mut asked, documents, &mut counted, &mut messages);
     for _ in 0..TRIES {
         match &done {
             Err(error) if is_replaced(error) && !counted.has_any => {}
             _ => break,
         }
         messages = Messages::default();
-        done = search(&mut asked, &mut counted, &mut messages);
+        done = search(&mut asked, documents, &mut counted, &mut messages);
     }
     if let Err(error) = done {
         messages.fail(error.to_string().as_bytes());
@@ -66,6 +72,7 @@ pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), View
 
 fn search(
     asked: &mut Asked,
+    documents: &Arc<dyn Documents>,
     output: &mut impl Write,
     messages: &mut Messages,
 ) -> Result<(), AnswerError> {
@@ -89,7 +96,12 @@ fn search(
     let hidden = starts.iter().any(is_below).then_some(&asked.point[..]);
     let words = asked.question.program(&asked.narrowed, hidden);
     let program = parse(&words).map_err(|error| AnswerError::Expression(error.to_string()))?;
-    let environment = environment();
+    let indexes = asked.indexes.clone();
+    let contents = Contents::of_indexes(Arc::clone(documents), indexes, Box::new(|_| ()));
+    let environment = Environment {
+        contents: Arc::new(contents),
+        ..environment()
+    };
     let streams = Streams {
         out: output,
         err: messages,
@@ -252,7 +264,8 @@ mod tests {
     fn answered(asked: &Asked) -> Vec<String> {
         let (mut question, mut answer) = (Vec::new(), Vec::new());
         asked.write(&mut question).unwrap();
-        super::answer(&mut &question[..], &mut answer).unwrap();
+        let documents = Arc::clone(Contents::default().documents());
+        super::answer(&mut &question[..], &mut answer, &documents).unwrap();
         let records = answer.split(|byte| *byte == 0);
         let mut records: Vec<String> = records
             .map(|record| String::from_utf8_lossy(record).into_owned())
