@@ -88,11 +88,11 @@ impl Site {
         self.index_with(&[])
     }
 
-    /// Like [`Site::index`], with the contents of all files, which must have been unchanged for
+    /// Like [`Site::index`], with the n-grams and words of all files, which must have been unchanged for
     /// some seconds.
     pub fn index_contents(&self) -> Ran {
         std::thread::sleep(SETTLED);
-        self.index_with(&["--text"])
+        self.index_with(&["--text", "--keywords"])
     }
 
     fn index_with(&self, options: &[&str]) -> Ran {

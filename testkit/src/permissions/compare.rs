@@ -43,11 +43,13 @@ pub enum Check {
     Lines,
     /// Mounted views: the paths that find prints, and which files can be opened.
     Views,
+    /// find -keyword and -attr: the files that GNU grep names, among those that the user may read.
+    Words,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 11] = [
+    pub const ALL: [Check; 12] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -59,6 +61,7 @@ impl Check {
         Check::Members,
         Check::Lines,
         Check::Views,
+        Check::Words,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -75,6 +78,7 @@ impl Check {
             Check::Members => "set",
             Check::Lines => "grep",
             Check::Views => "views",
+            Check::Words => "keyword",
         }
     }
 }
@@ -176,6 +180,7 @@ impl<'a> Questions<'a> {
             Check::Members => self.members(),
             Check::Lines => self.lines(),
             Check::Views => self.views(),
+            Check::Words => self.words(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());
@@ -229,6 +234,35 @@ impl<'a> Questions<'a> {
             live,
             deviations: self.listed_only.len(),
         })
+    }
+
+    /// Compares words and attributes of contents.
+    fn words(&self) -> Result<Tally, String> {
+        // Larger files end with bytes that nobody wrote.
+        const TEXT: [&str; 5] = ["-type", "f", "-readable", "-size", "-17"];
+        let mut tally = Tally::default();
+        for (theirs, ours) in [
+            (
+                &["-exec", "grep", "-lwZ", "-e", "2", "{}", "+"][..],
+                ["-keyword", "line 2"],
+            ),
+            (&["!", "-size", "0", "-print0"], ["-attr", "encoding=ASCII"]),
+        ] {
+            let mut gnu = self.line(OsStr::new("find"));
+            let gnu = run(gnu.args(&self.starts).args(TEXT).args(theirs));
+            let mut line = self.line(self.site.trawl.as_os_str());
+            line.arg("-i").arg(self.site.index_dir()).arg("find");
+            line.args(&self.starts).args(TEXT).args(ours).arg("-print0");
+            let ran = run(&mut line);
+            same_output(&gnu, &ran, Order::Any, Ending::Zero)?;
+            if ran.errors().contains("cannot search its content") {
+                return Err(format!("a readable file is not searched: {ran}"));
+            }
+            tally.questions += 1;
+            tally.rows += split(&ran.stdout, Ending::Zero).len();
+            tally.live += live_lines(&ran);
+        }
+        Ok(tally)
     }
 
     /// Returns true if the user may not even see the root: then the program must not distinguish it

@@ -70,3 +70,4 @@ pub use leaf::Leaf;
 pub use parser::{Parsed, Program, parse};
 pub use predicate::Predicate;
 pub use registry::registry;
+pub use trawl_keywords::{Contents, Documents};

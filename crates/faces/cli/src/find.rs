@@ -32,6 +32,7 @@ use crate::arguments::Manner;
 use crate::at;
 use crate::beside;
 use crate::commands::{IndexOption, Setting, Spec};
+use crate::documents;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::foresight;
@@ -219,7 +220,7 @@ pub(crate) fn run(
     let env = Environment {
         started: foresight::of_arguments,
         foresight: foresight::of_turns,
-        contents: contents_of(&ours),
+        contents: documents::contents(ours.index.clone()),
         grouping: Arc::new(Together {
             index: ours.index.clone(),
             manner: ours.manner,
@@ -296,13 +297,6 @@ fn is_late(error: &FindError) -> bool {
     };
     let option = name.split('=').next().unwrap_or_default();
     LONG_OPTIONS.contains(&option)
-}
-
-/// Returns what the indexes know of contents, which is asked for when a test of contents is
-/// evaluated.
-fn contents_of(ours: &Ours) -> Arc<Contents> {
-    let indexes = settings::indexes_to_ask(ours.index.clone()).unwrap_or_default();
-    Arc::new(Contents::of_indexes(indexes, Box::new(|text| say(text))))
 }
 
 /// Limits the indexes of contents that are opened to those of the start points.

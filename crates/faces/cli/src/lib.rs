@@ -40,6 +40,7 @@ mod attr;
 mod beside;
 mod commands;
 mod diff;
+mod documents;
 mod du;
 mod duplicates;
 pub mod exit;

@@ -296,6 +296,7 @@ fn answer_mount() -> Result<Exit, Failure> {
     // Standard output would hold records back until a line is full.
     let output = std::io::stdout().as_fd().try_clone_to_owned();
     let mut output = File::from(output.map_err(failed)?);
-    answer::answer(&mut std::io::stdin().lock(), &mut output)?;
+    let documents = crate::documents::lazy();
+    answer::answer(&mut std::io::stdin().lock(), &mut output, &documents)?;
     Ok(Exit::Complete)
 }

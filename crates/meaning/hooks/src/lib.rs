@@ -14,6 +14,7 @@
 //! | [`wire`] | requests to workers and their answers |
 //! | [`lines`] | output of users' hooks |
 //! | `worker`, `program` | running built-in hooks and users' |
+//! | `plain` | text in UTF-8, which needs no parser |
 //!
 //! Invariants: nothing that a hook does is worse than a [`Problem`] of the file at hand; whatever a
 //! hook answers is held to the [`Limits`] again here, since a hostile file may have taken it over;
@@ -29,6 +30,7 @@ mod hooks;
 mod limits;
 pub mod lines;
 pub mod manifest;
+mod plain;
 mod program;
 pub mod wire;
 mod worker;

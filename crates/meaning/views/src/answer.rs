@@ -12,9 +12,8 @@ use std::sync::Arc;
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
-use trawl_find::{Environment, Program};
+use trawl_find::{Contents, Documents, Environment, Program};
 use trawl_format::IndexError;
-use trawl_keywords::Contents;
 use trawl_query::QueryError;
 use trawl_session::freshness::DEADLINE;
 use trawl_session::{
@@ -35,12 +34,16 @@ const DENIED: &[u8] = b": Permission denied";
 /// How find's messages begin.
 const PREFIX: &[u8] = b"find: ";
 
-/// Reads a question and answers it.
+/// Reads a question and answers it; `documents` reads files that no index of contents knows.
 ///
 /// # Errors
 /// If the question cannot be read or the answer not written. What cannot be looked at is part of the
 /// answer.
-pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), ViewError> {
+pub fn answer(
+    input: &mut impl Read,
+    output: &mut impl Write,
+    documents: &Arc<dyn Documents>,
+) -> Result<(), ViewError> {
     let failed = |error| ViewError::file("answer on", "standard output", error);
     let asked = Asked::read(input).map_err(failed)?;
     let mut asked =
@@ -52,14 +55,14 @@ pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), View
         output,
         has_any: false,
     };
-    let mut done = search(&mut asked, &mut counted, &mut messages);
+    let mut done = search(&mut asked, documents, &mut counted, &mut messages);
     for _ in 0..TRIES {
         match &done {
             Err(error) if is_replaced(error) && !counted.has_any => {}
             _ => break,
         }
         messages = Messages::default();
-        done = search(&mut asked, &mut counted, &mut messages);
+        done = search(&mut asked, documents, &mut counted, &mut messages);
     }
     if let Err(error) = done {
         messages.fail(error.to_string().as_bytes());
@@ -69,6 +72,7 @@ pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), View
 
 fn search(
     asked: &mut Asked,
+    documents: &Arc<dyn Documents>,
     output: &mut impl Write,
     messages: &mut Messages,
 ) -> Result<(), AnswerError> {
@@ -93,7 +97,7 @@ fn search(
     let words = asked.question.program(&asked.narrowed, hidden);
     let program = parse(&words).map_err(|error| AnswerError::Expression(error.to_string()))?;
     let environment = Environment {
-        contents: contents(asked, &program),
+        contents: contents(asked, documents, &program),
         ..environment()
     };
     let streams = Streams {
@@ -120,9 +124,9 @@ fn search(
 }
 
 /// Returns what the indexes know of the files' contents, which are otherwise read.
-fn contents(asked: &Asked, program: &Program) -> Arc<Contents> {
+fn contents(asked: &Asked, documents: &Arc<dyn Documents>, program: &Program) -> Arc<Contents> {
     let indexes = asked.indexes.clone();
-    let contents = Contents::of_indexes(indexes, Box::new(|_| ()));
+    let contents = Contents::of_indexes(Arc::clone(documents), indexes, Box::new(|_| ()));
     let real = |start: &Vec<u8>| {
         let path = fs::canonicalize(OsStr::from_bytes(start)).ok()?;
         Some(path.into_os_string().into_vec())
@@ -274,7 +278,8 @@ mod tests {
     fn answered(asked: &Asked) -> Vec<String> {
         let (mut question, mut answer) = (Vec::new(), Vec::new());
         asked.write(&mut question).unwrap();
-        super::answer(&mut &question[..], &mut answer).unwrap();
+        let documents = Arc::clone(Contents::default().documents());
+        super::answer(&mut &question[..], &mut answer, &documents).unwrap();
         let records = answer.split(|byte| *byte == 0);
         let mut records: Vec<String> = records
             .map(|record| String::from_utf8_lossy(record).into_owned())
