@@ -40,7 +40,7 @@ struct Status {
 
 impl Status {
     fn read(thread: u32) -> io::Result<Status> {
-        // Each look-up reads it: once, into a buffer that is always large enough.
+        // Each look-up reads it. A buffer that begins small would be filled by many reads.
         let mut text = Vec::with_capacity(STATUS_BYTES);
         let mut file = File::open(format!("/proc/{thread}/status"))?;
         file.read_to_end(&mut text)?;

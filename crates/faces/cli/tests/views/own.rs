@@ -32,8 +32,8 @@ fn mount(site: &Site) -> Mounted {
     site.mount_as(&Identity::user(NOBODY), &[])
 }
 
-/// Python in place of many programs: it looks, as this user, as often as the machine allows, and prints when
-/// it saw a name last.
+/// Python in place of many programs: it looks as often as the machine allows, and prints when it saw
+/// a name last.
 const LAST_SEEN: &str = "\
 import os, sys, time
 path, listed, until = sys.argv[1], sys.argv[2] == 'list', time.time() + 60
