@@ -68,6 +68,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-profile-preload", may_use: &["trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-user-profile", may_use: &["trawl-sys", "trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &["trawl-profile-preload"] },
     Rule { name: "trawl-views", may_use: &["trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-find", "trawl-session", "trawl-answers"], may_use_in_tests: &[] },
+    Rule { name: "trawl-groups", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query", "trawl-session"], may_use_in_tests: &[] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
@@ -79,7 +80,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-keywords"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-groups", "trawl-keywords"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {

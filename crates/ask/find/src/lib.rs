@@ -34,6 +34,7 @@ pub mod file_systems;
 pub mod files;
 pub mod foresight;
 pub mod format;
+pub mod grouping;
 pub mod help;
 mod indexed;
 pub mod leaf;

@@ -35,6 +35,7 @@ use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::foresight;
+use crate::groups::Together;
 use crate::live;
 use crate::output::{Output, cells, say};
 use crate::rows;
@@ -219,6 +220,10 @@ pub(crate) fn run(
         started: foresight::of_arguments,
         foresight: foresight::of_turns,
         contents: contents_of(&ours),
+        grouping: Arc::new(Together {
+            index: ours.index.clone(),
+            manner: ours.manner,
+        }),
         ..Environment::of_process()
     };
     let program = match trawl_find::parse(&words, &env) {

@@ -19,6 +19,7 @@
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `hooks` | hooks that find attributes and words in files |
+//! | `groups` | files that belong together |
 //! | `view` | questions that are directories |
 //! | `profile` | latency profiles: recorded, shown, compared |
 //! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
@@ -48,6 +49,7 @@ mod forms;
 pub mod generate;
 mod getfattr;
 mod grep;
+mod groups;
 mod growth;
 mod history;
 mod hooks;
@@ -117,6 +119,7 @@ commands::commands! {
     "diff" Diff diff::DiffArgs;
     "history" History history::HistoryArgs;
     "growth" Growth growth::GrowthArgs;
+    "groups" Groups groups::GroupsArgs;
     "hooks" Hooks hooks::HooksArgs;
     "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;
