@@ -219,11 +219,7 @@ impl<'q, 's> Question<'q, 's> {
     }
 
     /// Visits the directories of the places, each with the claims for its entries.
-    fn each_directory(
-        &mut self,
-        places: &[Place],
-        visit: &mut dyn FnMut(&Directory<'_>, &[Option<Claim>]) -> ControlFlow<()>,
-    ) -> Result<(), GroupsError> {
+    fn each_directory(&mut self, places: &[Place], visit: Visit<'_>) -> Result<(), GroupsError> {
         let Question { session, grouper } = self;
         let session: &Session<'_> = session;
         let look = IndexLook(session.index());
@@ -241,6 +237,9 @@ impl<'q, 's> Question<'q, 's> {
         Ok(())
     }
 }
+
+/// Function that is called with each directory and the claims for its entries.
+type Visit<'v> = &'v mut dyn FnMut(&Directory<'_>, &[Option<Claim>]) -> ControlFlow<()>;
 
 /// Returns the files of a directory, each with its claim.
 fn files<'d>(

@@ -85,9 +85,8 @@ fn project(root: &Path, file: &Path) -> Option<PathBuf> {
         .collect();
     for dir in above.into_iter().rev() {
         let markers = ["Makefile", "Cargo.toml", "debian/control"];
-        if dir.join(".git").exists() {
-            top = Some(dir.to_owned());
-        } else if top.is_none() && markers.iter().any(|marker| dir.join(marker).is_file()) {
+        let is_marked = || markers.iter().any(|marker| dir.join(marker).is_file());
+        if dir.join(".git").exists() || (top.is_none() && is_marked()) {
             top = Some(dir.to_owned());
         }
     }

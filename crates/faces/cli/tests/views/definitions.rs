@@ -131,7 +131,7 @@ fn views_are_listed_and_shown_for_programs() {
         assert_eq!(row["defined_in"], path.to_str().unwrap());
         assert_eq!(
             parsed(&["show", "--json", &definitions, name]),
-            [row.clone()]
+            std::slice::from_ref(row)
         );
     }
     assert_eq!(rows.len(), 2);
