@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
+use std::path::Path;
 
 use trawl_testkit::oracle::{self, Identity};
 
@@ -13,6 +14,9 @@ const BEN: u32 = 60_002;
 /// Makes texts of which some have the words, some are Anna's and closed.
 fn site(label: &str) -> Site {
     let site = Site::new(label, &[]);
+    // It reads c.md.
+    let hook = Path::new(env!("CARGO_BIN_EXE_trawl-hook"));
+    site.scratch.install(hook);
     for (name, text) in [
         ("a.txt", "An SSD is fast.\n"),
         ("b.txt", "A disk\nand an ssd\nand tape\n"),
