@@ -380,8 +380,8 @@ fn no_cell_is_a_formula_where_that_is_asked_for() {
         assert!(!text.contains(&format!("\n{name},")), "{line}: {text}");
     }
     for line in &csv() {
-        let (word, rest) = line.split_once(' ').unwrap();
-        let found = cells(&format!("{word} --spreadsheet {rest}"));
+        assert!(line.contains("--csv"), "{line}");
+        let found = cells(&line.replacen("--csv", "--csv --spreadsheet", 1));
         let bad: Vec<&String> = found.iter().filter(|cell| is_formula(cell)).collect();
         assert!(bad.is_empty(), "{line}: {bad:?}");
     }

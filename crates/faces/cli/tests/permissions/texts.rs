@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -46,16 +47,22 @@ fn readable(person: &Person, paths: &[&PathBuf]) -> BTreeSet<PathBuf> {
     names.iter().map(|name| path(name)).collect()
 }
 
-/// Returns the hashes of device and inode number of a pack's documents.
-fn objects(path: &Path) -> Vec<u64> {
-    let open = || File::open(path).expect("root can read it");
+/// Returns the hashes of device and inode number of a pack's documents. Fails if the pack is gone,
+/// because a daemon replaced it after it was listed.
+fn objects(path: &Path) -> Result<Vec<u64>, String> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(format!("{} was replaced meanwhile", path.display()));
+        }
+        opened => opened.expect("root can read it"),
+    };
     if path.extension().is_some_and(|ending| ending == "grams") {
-        let pack = Pack::open(open());
+        let pack = Pack::open(file);
         let docs = pack.map(|pack| pack.docs().iter().map(|id| id.object).collect());
-        return docs.expect("a whole pack");
+        return Ok(docs.expect("a whole pack"));
     }
-    let pack = trawl_keywords::Pack::open(open()).expect("a whole pack");
-    pack.docs().iter().map(|doc| doc.id.object).collect()
+    let pack = trawl_keywords::Pack::open(file).expect("a whole pack");
+    Ok(pack.docs().iter().map(|doc| doc.id.object).collect())
 }
 
 /// Checks the packs of a tree for all users. Returns the number of documents.
@@ -82,7 +89,7 @@ pub(crate) fn check(site: &Site, people: &[Person]) -> Result<usize, String> {
     for person in people {
         let readable = readable(person, &asked);
         for path in packs.iter().filter(|path| readable.contains(*path)) {
-            let objects = objects(path);
+            let objects = objects(path)?;
             docs += objects.len();
             let files = objects.iter().filter_map(|id| by_id.get(id));
             let is_closed =
