@@ -377,7 +377,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::Recvmsg as usize + 1, Op::ALL.len());
+        assert_eq!(Op::Removexattr as usize + 1, Op::ALL.len());
     }
 
     #[test]
