@@ -6,6 +6,7 @@ import datetime
 import errno
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,11 @@ def test_only_files_open_for_writing(file: Path) -> None:
     with open(file, "rb") as opened:
         with pytest.raises(OSError) as kernels:
             os.write(opened.fileno(), b"")
-        for attempt in (lambda: trawl.attr_set(opened, "a", 1), lambda: trawl.attr_remove(opened, "a")):
+        attempts: list[Callable[[], None]] = [
+            lambda: trawl.attr_set(opened, "a", 1),
+            lambda: trawl.attr_remove(opened, "a"),
+        ]
+        for attempt in attempts:
             with pytest.raises(OSError) as caught:
                 attempt()
             assert caught.value.errno == kernels.value.errno == errno.EBADF
@@ -76,7 +81,7 @@ def test_what_attributes_cannot_be_is_a_value_error(file: Path, name: str, value
 
 def test_what_is_of_the_wrong_type(file: Path) -> None:
     with open(file, "r+b") as opened:
-        for value in (True, None, b"x", [["x"]]):
+        for value in (True, None, b"x", bytearray(b"x"), memoryview(b"x"), [b"x"], [["x"]]):
             with pytest.raises(TypeError):
                 trawl.attr_set(opened, "a", value)  # type: ignore[arg-type]
 

@@ -25,7 +25,7 @@ def _descriptor(file: File) -> int:
     return file if isinstance(file, int) else file.fileno()
 
 
-def _pair(value: Single) -> tuple[str, str]:
+def _pair(value: object) -> tuple[str, str]:
     if isinstance(value, bool):
         raise TypeError("a value is a str, int, float or datetime, or a list of these, not bool")
     if isinstance(value, str):
@@ -65,7 +65,8 @@ def attr_set(file: File, name: str, value: Union[Single, Iterable[Single]]) -> N
     zone, or several of them. Raises OSError (EBADF if the file is not open for writing), and
     ValueError for a name or value that attributes cannot have.
     """
-    if isinstance(value, (str, int, float, datetime.datetime)):
+    # Bytes are several numbers to Python, but nobody means these.
+    if isinstance(value, (str, int, float, datetime.datetime, bytes, bytearray, memoryview)):
         _trawl.attr_set(_descriptor(file), name, [_pair(value)], False)
     else:
         _trawl.attr_set(_descriptor(file), name, [_pair(one) for one in value], True)
