@@ -10,6 +10,7 @@ use trawl_attributes::{AttributeError, Kind, Value};
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_sys::directory::Links;
 
+use crate::attributes::{NAME, TYPE, VALUES};
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
@@ -123,15 +124,6 @@ impl Type {
     }
 }
 
-const NAME: Field = Field::text("name", "name of the attribute");
-const TYPE: Field = Field::text(
-    "type",
-    "type of the value: text, integer, real, time or list",
-);
-const VALUES: Field = Field::texts(
-    "values",
-    "the values of a list, or the one value; times as in RFC 3339",
-);
 const ATTRIBUTES: Field = Field::objects(
     "attributes",
     &[NAME, TYPE, VALUES],

@@ -37,6 +37,7 @@ mod again;
 mod answer;
 mod arguments;
 mod attr;
+mod attributes;
 mod beside;
 mod commands;
 mod diff;
