@@ -17,7 +17,7 @@ use crate::options::{ScanOptions, Unchanged};
 use crate::refresh::{Refreshed, refresh};
 use crate::scan::Job;
 
-/// Who scans a tree.
+/// The process that scans a tree.
 #[derive(Debug)]
 pub enum HandedOver {
     /// The caller: no daemon watches the tree.

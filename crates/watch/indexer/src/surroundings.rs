@@ -31,12 +31,12 @@ pub enum Warning {
     Replaceable {
         /// The directory that they may write.
         dir: PathBuf,
-        /// Who may write it.
+        /// The users who may write it.
         by: Writers,
     },
 }
 
-/// Who may rename entries of a directory.
+/// The users who may rename entries of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
     /// Its owner, by user id.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use trawl_format::{IndexDir, IndexError, Source};
 use trawl_model::sync::lock;
-use trawl_scan::{ScanError, ScanProgress, walk};
+use trawl_scan::{ScanError, ScanProgress, WalkOptions, walk};
 use trawl_writer::{PackKind, TextStore};
 
 use crate::error::{IndexerError, Result};
@@ -30,7 +30,7 @@ pub use check::check;
 
 use known::Known;
 use packs::Packs;
-use sink::{Finder, Job};
+use sink::{Covered, Feed, Finder, Job};
 
 /// Default limit for the size of a covered file, in bytes.
 pub const MAX_BYTES_DEFAULT: u64 = 32 << 20;
@@ -131,13 +131,16 @@ pub fn update(
     let memory_bytes = effort.memory_bytes();
     let packs = Mutex::new(Packs::new(store, (control.clock)(), memory_bytes));
     let mut finder: Finder = Finder::new(root, known, max_bytes);
-    let from = From {
+    let files = Files {
         index,
         root,
         scanner,
         effort,
     };
-    from.find(&mut finder, control, &packs)?;
+    files.find(&mut finder, control, |jobs| {
+        let mut reader = read::Reader::new(control);
+        jobs.for_each(|job| reader.read(&job, &packs));
+    })?;
     control.check()?;
     let packs = packs
         .into_inner()
@@ -187,42 +190,53 @@ fn open(
 }
 
 /// Where files are found.
-struct From<'f> {
+struct Files<'f> {
     index: &'f IndexDir,
     root: &'f [u8],
     scanner: &'f Scanner<'f>,
     effort: Effort,
 }
 
-impl From<'_> {
-    /// Finds the files of the source; threads read those that are not covered.
-    fn find(&self, finder: &mut Finder, control: Control<'_>, packs: &Mutex<Packs>) -> Result<()> {
+impl Files<'_> {
+    /// Finds the files of the source. Threads run `read` on the files that no pack covers; each call
+    /// ends when there are no more.
+    fn find<K: Covered>(
+        &self,
+        finder: &mut Finder<K>,
+        control: Control<'_>,
+        read: impl Fn(&mut dyn Iterator<Item = Job>) + Sync,
+    ) -> Result<()> {
+        let mut options = self.scanner.walk_options_for(self.root)?;
+        options.cancel = control.cancel;
+        let threads = match (self.effort, options.threads) {
+            (Effort::Full, given) if given > 0 => given,
+            (effort, _) => effort.threads(),
+        };
         let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
         let receiver = Mutex::new(receiver);
+        let next = || lock(&receiver).recv().ok();
         std::thread::scope(|scope| {
-            for _ in 0..self.effort.threads() {
+            for _ in 0..threads {
                 scope.spawn(|| {
-                    let mut reader = read::Reader::new(control);
-                    while let Ok(jobs) = { lock(&receiver).recv() } {
-                        if control.check().is_ok() {
-                            jobs.iter().for_each(|job| reader.read(job, packs));
-                        }
-                    }
+                    let jobs = std::iter::from_fn(next).flatten();
+                    read(&mut jobs.filter(|_| control.check().is_ok()));
                 });
             }
-            let mut sink = sink::Feed { finder, sender };
-            self.feed(&mut sink, control)
+            self.feed(Feed { finder, sender }, &options, control)
         })
     }
 
-    fn feed(&self, sink: &mut sink::Feed<'_>, control: Control<'_>) -> Result<()> {
-        let mut options = self.scanner.walk_options_for(self.root)?;
-        options.cancel = control.cancel;
+    fn feed<K: Covered>(
+        &self,
+        mut sink: Feed<'_, K>,
+        options: &WalkOptions<'_>,
+        control: Control<'_>,
+    ) -> Result<()> {
         if self.effort == Effort::Background {
-            return rows::feed((self.index, self.root), &options, sink, control);
+            return rows::feed((self.index, self.root), options, &mut sink, control);
         }
         let path = trawl_model::path::display(self.root);
-        let walked = walk(path, &options, &ScanProgress::default(), sink);
+        let walked = walk(path, options, &ScanProgress::default(), &mut sink);
         walked.map(drop).map_err(|error| match error {
             ScanError::Cancelled => IndexerError::Interrupted,
             ScanError::Sink(error) => IndexerError::Index(error),

@@ -13,18 +13,15 @@ mod known;
 mod packs;
 
 use std::fs::File;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use trawl_format::IndexDir;
 use trawl_keywords::{Document, Documents, content_hash, document_of};
-use trawl_model::sync::lock;
-use trawl_scan::{ScanError, ScanProgress, walk};
 use trawl_writer::{PackKind, TextStore};
 
-use super::sink::{Feed, Finder, Job};
-use super::{Effort, WAITING_MAX, read, rows};
+use super::sink::{Finder, Job};
+use super::{Effort, Files, read};
 use crate::error::{IndexerError, Result};
 use crate::options::Control;
 use crate::scan::Scanner;
@@ -139,13 +136,21 @@ pub fn update(
     let known = Known::read(&store, Arc::clone(&making.documents), making.effort)?;
     let packs = Mutex::new(Packs::new(store, (control.clock)(), &making.documents));
     let mut finder = Finder::new(root, known, u64::MAX);
-    let from = From {
+    let files = Files {
         index,
         root,
         scanner,
-        making,
+        effort: making.effort,
     };
-    from.find(&mut finder, control, &packs)?;
+    files.find(&mut finder, control, |jobs| {
+        let mut growing = Growing::new(&packs, making.effort.memory_bytes());
+        let mut opener = read::Opener::new(control);
+        for job in jobs {
+            let outcome = outcome(&job, &mut opener, &*making.documents);
+            growing.put(&job, outcome);
+        }
+        growing.finish();
+    })?;
     control.check()?;
     let packs = packs
         .into_inner()
@@ -153,59 +158,6 @@ pub fn update(
     let mut done = packs.finish(finder)?;
     done.elapsed = clock.elapsed();
     Ok(Some(done))
-}
-
-/// Where files are found.
-struct From<'f> {
-    index: &'f IndexDir,
-    root: &'f [u8],
-    scanner: &'f Scanner<'f>,
-    making: &'f Making,
-}
-
-impl From<'_> {
-    /// Finds the files of the source; threads read those that are not covered.
-    fn find(
-        &self,
-        finder: &mut Finder<Known>,
-        control: Control<'_>,
-        packs: &Mutex<Packs>,
-    ) -> Result<()> {
-        let mut options = self.scanner.walk_options_for(self.root)?;
-        options.cancel = control.cancel;
-        let threads = match (self.making.effort, options.threads) {
-            (Effort::Full, given) if given > 0 => given,
-            (effort, _) => effort.threads(),
-        };
-        let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
-        let receiver = Mutex::new(receiver);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    let mut growing = Growing::new(packs, self.making.effort.memory_bytes());
-                    let mut opener = read::Opener::new(control);
-                    while let Ok(jobs) = { lock(&receiver).recv() } {
-                        for job in jobs.iter().filter(|_| control.check().is_ok()) {
-                            growing.put(job, outcome(job, &mut opener, &*self.making.documents));
-                        }
-                    }
-                    growing.finish();
-                });
-            }
-            let mut sink = Feed { finder, sender };
-            if self.making.effort == Effort::Background {
-                return rows::feed((self.index, self.root), &options, &mut sink, control);
-            }
-            let path = trawl_model::path::display(self.root);
-            let walked = walk(path, &options, &ScanProgress::default(), &mut sink);
-            drop(sink);
-            walked.map(drop).map_err(|error| match error {
-                ScanError::Cancelled => IndexerError::Interrupted,
-                ScanError::Sink(error) => IndexerError::Index(error),
-                other => IndexerError::Scan(other),
-            })
-        })
-    }
 }
 
 /// What became of a file.
