@@ -5,13 +5,15 @@
 //! ```
 //! `docs/internals/keywords.md` has the fields. Everything that is read is checked against a hash.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use trawl_grams::DocId;
+use trawl_model::sync::lock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::document::Gaps;
@@ -19,12 +21,15 @@ use crate::error::{KeywordsError, Result};
 
 const MAGIC: &[u8; 8] = b"trawlkwd";
 /// Version of the bytes, of the words of a text and of the terms of attributes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HEAD_BYTES: usize = 56;
 const DOC_BYTES: usize = 24;
 const FILE_BYTES: usize = 80;
 const NAME_BYTES: usize = 64;
-const BLOCK_BYTES: usize = 64 << 10;
+/// A look-up of a term reads a few hundred bytes here and there.
+const BLOCK_BYTES: usize = 16 << 10;
+/// Maximum number of blocks of a pack in memory.
+const KEPT_BLOCKS: usize = 64;
 /// Limits for what is read into memory before its hash is checked.
 const DOCS_MAX: u32 = 1 << 20;
 const FILES_MAX: u32 = 64;
@@ -38,6 +43,9 @@ pub struct Listed {
     /// What is missing of its file's content.
     pub gaps: Gaps,
 }
+
+/// The bytes of a block.
+type Block = Arc<[u8]>;
 
 /// One of Tantivy's files.
 #[derive(Clone, Debug)]
@@ -87,6 +95,8 @@ struct Inner {
     hashes: Vec<u64>,
     content_at: u64,
     content_bytes: u64,
+    /// The blocks that were read last, with their numbers. A pack never changes, so they stay true.
+    kept: Mutex<VecDeque<(u64, Block)>>,
 }
 
 impl Pack {
@@ -137,6 +147,7 @@ impl Pack {
             content_at: (HEAD_BYTES + tables.len()) as u64,
             content_bytes: head.content_bytes,
             bytes,
+            kept: Mutex::default(),
         };
         let ends_inside = |part: &Part| {
             let end = part.at.checked_add(part.size_bytes);
@@ -165,28 +176,64 @@ impl Pack {
 
     /// Reads bytes of the files' content.
     pub(crate) fn read(&self, range: Range<u64>) -> io::Result<Vec<u8>> {
-        let damaged = |what| io::Error::new(io::ErrorKind::InvalidData, what);
         let inner = &self.0;
         if range.start > range.end || range.end > inner.content_bytes {
-            return Err(damaged("a place behind the pack's end"));
+            let what = "a place behind the pack's end";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         let block = BLOCK_BYTES as u64;
-        let begin = range.start / block * block;
-        let end = range.end.div_ceil(block).saturating_mul(block);
-        let end = end.min(inner.content_bytes).max(begin);
-        let mut bytes = vec![0u8; (end - begin) as usize];
-        inner.bytes.read(inner.content_at + begin, &mut bytes)?;
-        let hashes = inner.hashes.iter().skip((begin / block) as usize);
-        if bytes
-            .chunks(BLOCK_BYTES)
-            .zip(hashes)
-            .any(|(block, hash)| xxh3_64(block) != *hash)
-        {
-            return Err(damaged("a block of the pack has another hash"));
+        let blocks = range.start / block..range.end.div_ceil(block);
+        let is_large = blocks.end.saturating_sub(blocks.start) > KEPT_BLOCKS as u64 / 2;
+        let bytes = match is_large {
+            true => inner.blocks(blocks.clone())?,
+            false => {
+                let blocks = blocks.clone().map(|number| inner.block(number));
+                blocks.collect::<io::Result<Vec<Block>>>()?.concat()
+            }
+        };
+        let skipped = blocks.start * block;
+        let part = (range.start - skipped) as usize..(range.end - skipped) as usize;
+        match bytes.get(part.clone()) {
+            Some(whole) if whole.len() == bytes.len() => Ok(bytes),
+            Some(part) => Ok(part.to_vec()),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
-        bytes.truncate((range.end - begin) as usize);
-        bytes.drain(..(range.start - begin) as usize);
-        Ok(bytes)
+    }
+}
+
+impl Inner {
+    /// Reads blocks and checks their hashes.
+    fn blocks(&self, numbers: Range<u64>) -> io::Result<Vec<u8>> {
+        let damaged = |what| io::Error::new(io::ErrorKind::InvalidData, what);
+        let block = BLOCK_BYTES as u64;
+        let begin = numbers.start * block;
+        let end = (numbers.end * block).min(self.content_bytes).max(begin);
+        let mut bytes = vec![0u8; (end - begin) as usize];
+        self.bytes.read(self.content_at + begin, &mut bytes)?;
+        let hashes = self.hashes.iter().skip(numbers.start as usize);
+        let mut pairs = bytes.chunks(BLOCK_BYTES).zip(hashes);
+        match pairs.all(|(block, hash)| xxh3_64(block) == *hash) {
+            true => Ok(bytes),
+            false => Err(damaged("a block of the pack has another hash")),
+        }
+    }
+
+    /// Returns a block, which is read unless it was among the last ones.
+    fn block(&self, number: u64) -> io::Result<Block> {
+        let kept = lock(&self.kept)
+            .iter()
+            .find(|(at, _)| *at == number)
+            .cloned();
+        if let Some((_, block)) = kept {
+            return Ok(block);
+        }
+        let block: Block = self.blocks(number..number + 1)?.into();
+        let mut kept = lock(&self.kept);
+        if kept.len() == KEPT_BLOCKS {
+            kept.pop_front();
+        }
+        kept.push_back((number, Arc::clone(&block)));
+        Ok(block)
     }
 }
 
