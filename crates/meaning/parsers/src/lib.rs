@@ -4,7 +4,7 @@
 //! | module | hook | libraries |
 //! |---|---|---|
 //! | `text` | `text` | encoding_rs, chardetng |
-//! | `source` | `source` | tree-sitter and its grammars |
+//! | `source`, `outline` | `source` | tree-sitter and its grammars |
 //! | `pdf`, `office` | `document` | pdf-extract; zip, quick-xml |
 //! | `markup` | `markup` | html5gum, pulldown-cmark |
 //! | `mail` | `mail` | mail-parser |
@@ -27,6 +27,7 @@ mod input;
 mod mail;
 mod markup;
 mod office;
+mod outline;
 mod pdf;
 mod picture;
 mod source;
