@@ -45,7 +45,7 @@ pub struct Settings {
     /// Places where the program `trawl-sql` may be, the most likely first. A name without a slash
     /// is looked up in `PATH`.
     pub sql_programs: Vec<PathBuf>,
-    /// What is known of files' contents, for find expressions.
+    /// The contents that indexes know, for find expressions.
     pub contents: Arc<Contents>,
 }
 

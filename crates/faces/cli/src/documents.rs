@@ -29,13 +29,12 @@ pub(crate) fn lazy() -> Arc<dyn Documents> {
     Arc::new(ByHooks(OnceLock::new()))
 }
 
-/// Returns what the indexes know of contents, which is asked for when a test of contents is
+/// Returns the contents that the indexes know. Indexes are looked up when a test of contents is
 /// evaluated.
 pub(crate) fn contents(index: Option<PathBuf>) -> Arc<Contents> {
-    let indexes = settings::indexes_to_ask(index).unwrap_or_default();
     Arc::new(Contents::of_indexes(
         lazy(),
-        indexes,
+        Box::new(move || settings::indexes_to_ask(index.clone()).unwrap_or_default()),
         Box::new(|text| say(text)),
     ))
 }

@@ -61,7 +61,7 @@ impl RefusedUser {
     }
 }
 
-/// What is known of a file.
+/// The paths and the handle of a file.
 #[derive(Debug, Default)]
 struct Known {
     /// Absolute paths, at least one.

@@ -27,7 +27,7 @@ const BATCH: usize = 1 << 14;
 /// How often that is looked at, and names that are too old are dropped.
 const SWEEP: Duration = Duration::from_millis(250);
 
-/// Who may use a mount.
+/// The users who may use a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visible {
     /// The user who makes it.
@@ -50,7 +50,7 @@ pub struct Mounting {
     pub starts: Vec<Vec<u8>>,
     /// The program that answers questions: `trawl`.
     pub program: PathBuf,
-    /// Who may use it.
+    /// The users who may use it.
     pub visible: Visible,
 }
 

@@ -49,7 +49,7 @@ pub enum Data {
     Kernel,
 }
 
-/// Who may use a mount.
+/// The users who may use a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Visible {
     /// The user who makes it.
@@ -71,7 +71,7 @@ pub struct Options {
     pub data: Data,
     /// The most descriptors that are used, as far as this process may have them.
     pub descriptors_max: u64,
-    /// Who may use the mount; a mount for a command is for all in its namespace.
+    /// The users who may use the mount; a mount for a command is for all in its namespace.
     pub visible: Visible,
 }
 

@@ -22,11 +22,14 @@ use crate::read::{Documents, PlainText, document_of};
 
 /// Function that is called with a message for each pack that cannot be used.
 type Warn = Box<dyn Fn(&str) + Send + Sync>;
+/// Function that returns the directories of indexes.
+type Indexes = Box<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
 
-/// The contents that indexes know. Packs are opened when the first question is asked.
+/// The contents that indexes know. Indexes are looked up, and packs opened, when the first question
+/// is asked.
 pub struct Contents {
     documents: Arc<dyn Documents>,
-    indexes: Vec<PathBuf>,
+    indexes: Indexes,
     starts: Mutex<Option<Vec<Vec<u8>>>>,
     warn: Warn,
     library: OnceLock<Library>,
@@ -35,7 +38,6 @@ pub struct Contents {
 impl std::fmt::Debug for Contents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Contents")
-            .field("indexes", &self.indexes)
             .field("library", &self.library)
             .finish_non_exhaustive()
     }
@@ -44,17 +46,13 @@ impl std::fmt::Debug for Contents {
 impl Default for Contents {
     /// Returns contents that no index knows, of plain text.
     fn default() -> Contents {
-        Contents::of_indexes(Arc::new(PlainText), Vec::new(), Box::new(|_| ()))
+        Contents::of_indexes(Arc::new(PlainText), Box::new(Vec::new), Box::new(|_| ()))
     }
 }
 
 impl Contents {
     /// Returns what these indexes know; other files are read by `documents`.
-    pub fn of_indexes(
-        documents: Arc<dyn Documents>,
-        indexes: Vec<PathBuf>,
-        warn: Warn,
-    ) -> Contents {
+    pub fn of_indexes(documents: Arc<dyn Documents>, indexes: Indexes, warn: Warn) -> Contents {
         Contents {
             documents,
             indexes,
@@ -100,8 +98,8 @@ impl Contents {
     fn library(&self) -> &Library {
         self.library.get_or_init(|| {
             let mut library = Library::default();
-            for index in &self.indexes {
-                if let Ok(index) = IndexDir::open(index)
+            for index in (self.indexes)() {
+                if let Ok(index) = IndexDir::open(&index)
                     && let Err(error) = self.add(&index, &mut library)
                 {
                     (self.warn)(&format!("{error}: reading files instead"));
@@ -167,7 +165,7 @@ pub enum Question {
     Attribute(AttributeTest),
 }
 
-/// What is known of a file with a certain identity.
+/// What packs say of a file with a certain identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     /// It matches.

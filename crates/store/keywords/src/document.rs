@@ -22,7 +22,7 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// What is known of a file's content.
+/// The content of a file, as far as it could be read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// The text that is searched for keywords; empty if the file has none.

@@ -50,7 +50,7 @@ pub struct Config {
     pub starts: Option<Started>,
 }
 
-/// Who is told of programs' starts.
+/// The listener that is told of programs' starts.
 #[derive(Clone)]
 pub struct Started {
     /// Number of arguments that may be files from which on a start is told; at least 1.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::protocol::{decode_bytes, encode_bytes};
 
-/// Who may see a field.
+/// The users who may see a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// Everyone who may see the source.
@@ -31,7 +31,7 @@ pub struct Field {
     pub name: &'static str,
     /// The kind of value.
     pub kind: Kind,
-    /// Who may see it.
+    /// The users who may see it.
     pub audience: Audience,
     /// What it means.
     pub help: &'static str,

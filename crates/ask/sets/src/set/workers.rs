@@ -37,7 +37,7 @@ pub(crate) enum Looked {
     Away(PlaceId, Queued),
 }
 
-/// Who looks at a member.
+/// The thread that looks at a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looker {
     /// A thread of the set.

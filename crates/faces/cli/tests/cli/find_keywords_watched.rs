@@ -207,7 +207,7 @@ fn packs_follow_changes_with_attributes_and_references() {
         with(&watched, before).is_empty()
     });
 
-    // Who may not read a file any more cannot open its words.
+    // A user who may no longer read a file cannot open its words.
     let ann = Identity::user(4811);
     let file = root.join(name(5));
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();

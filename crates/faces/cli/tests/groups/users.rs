@@ -1,4 +1,4 @@
-//! Who asks decides: a user who cannot list some directories gets exactly the groups of the tree
+//! The answer depends on the asking user: a user who cannot list some directories gets exactly the groups of the tree
 //! without what is in them.
 
 use std::fs;

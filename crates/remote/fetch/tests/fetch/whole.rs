@@ -129,7 +129,7 @@ fn what_cannot_be_read_is_a_problem_with_its_errno() {
     );
 }
 
-/// Whoever may not read a file at the server, as the server's user, gets EACCES.
+/// A user who may not read a file at the server, as the server's user, gets EACCES.
 #[test]
 fn the_user_of_the_server_decides() {
     if !trawl_testkit::skip::is_root() {
