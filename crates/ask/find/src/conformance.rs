@@ -63,6 +63,11 @@ const CONTENT: Stand = Otherwise(
     "GNU find has no such test; Trawl asks an index of contents, or reads the file",
 );
 
+const GROUPS: Stand = Otherwise(
+    Own,
+    "GNU find has no such test; Trawl computes groups of files from the index",
+);
+
 const LOOKS_AGAIN: Stand = Otherwise(
     Own,
     "GNU find acts on the entry that it has just read, and reports a directory that the command \
@@ -163,13 +168,8 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     both("-group", LARGE_NUMBER),
-    both(
-        "-group-of",
-        Otherwise(
-            Own,
-            "GNU find has no such test; Trawl computes groups of files from the index",
-        ),
-    ),
+    both("-group-of", GROUPS),
+    both("-in-group", GROUPS),
     both("-keyword", CONTENT),
     both(
         "-newerXY",

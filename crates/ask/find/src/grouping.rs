@@ -1,4 +1,4 @@
-//! Files that belong together, for the test `-group-of`.
+//! Files that belong together, for the tests `-group-of` and `-in-group`.
 
 use std::collections::HashMap;
 
@@ -19,19 +19,46 @@ impl Members {
     }
 }
 
+/// What a group is called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Group {
+    /// The name, which several groups can have.
+    pub name: Vec<u8>,
+    /// The id.
+    pub id: String,
+}
+
 /// A source of groups.
 pub trait Grouping: Send + Sync + std::fmt::Debug {
     /// Returns the members of the group of the file at `path`, as the asking user sees them. The
     /// error says why there is no answer.
     fn members_with(&self, path: &[u8]) -> Result<Members, String>;
+
+    /// Returns the members of the group with this id or name, as the asking user sees them. The
+    /// error says why there is no answer.
+    fn members_of(&self, group: &[u8]) -> Result<Members, String>;
+
+    /// Returns the groups with members below these directories, in any order. The error says why
+    /// there is no answer.
+    fn groups_below(&self, dirs: &[Vec<u8>]) -> Result<Vec<Group>, String>;
 }
 
 /// No groups are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGroups;
 
+const NOT_HERE: &str = "groups are not known here; trawl find knows them";
+
 impl Grouping for NoGroups {
     fn members_with(&self, _: &[u8]) -> Result<Members, String> {
-        Err("groups are not known here; trawl find knows them".into())
+        Err(NOT_HERE.into())
+    }
+
+    fn members_of(&self, _: &[u8]) -> Result<Members, String> {
+        Err(NOT_HERE.into())
+    }
+
+    fn groups_below(&self, _: &[Vec<u8>]) -> Result<Vec<Group>, String> {
+        Err(NOT_HERE.into())
     }
 }

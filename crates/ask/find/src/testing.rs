@@ -18,7 +18,7 @@ use crate::context::{Context, StartPoint, World};
 use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
-use crate::grouping::{Grouping, Members};
+use crate::grouping::{Group, Grouping, Members};
 use crate::leaf::Effect;
 use crate::lookups::{AttributeTest, Emptiness, Lookups};
 use crate::parser::{Parsed, Program, parse};
@@ -201,7 +201,7 @@ fn content_of(name: &[u8]) -> std::fs::File {
     file
 }
 
-/// The group of the file `here`.
+/// The group `ours`, of the file `here`.
 #[derive(Debug)]
 struct OneGroup;
 
@@ -213,10 +213,24 @@ impl Grouping for OneGroup {
                 String::from_utf8_lossy(path)
             ));
         }
+        self.members_of(b"ours")
+    }
+
+    fn members_of(&self, group: &[u8]) -> Result<Members, String> {
+        if group != b"ours" {
+            return Err(format!(
+                "there is no group {}",
+                String::from_utf8_lossy(group)
+            ));
+        }
         let mut members = Members::default();
         members.add(b"/w/top", b"name");
         members.add(b"/w", b"other");
         Ok(members)
+    }
+
+    fn groups_below(&self, _: &[Vec<u8>]) -> Result<Vec<Group>, String> {
+        Ok(Vec::new())
     }
 }
 

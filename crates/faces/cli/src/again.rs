@@ -54,13 +54,28 @@ pub(crate) fn write_held_back() {
 
 /// Returns true if a question that failed this way can be asked again.
 pub(crate) fn is_possible(failure: &Failure) -> bool {
-    let error = match failure {
-        Failure::Index(error) | Failure::Query(QueryError::Index(error)) => error,
-        _ => return false,
-    };
-    is_superseded(error)
+    is_replaced(failure)
         && !HAS_BEGUN.load(Ordering::Relaxed)
         && TRIED.load(Ordering::Relaxed) < TRIES
+}
+
+/// Returns true if index files were replaced while they were read.
+fn is_replaced(failure: &Failure) -> bool {
+    match failure {
+        Failure::Index(error) | Failure::Query(QueryError::Index(error)) => is_superseded(error),
+        _ => false,
+    }
+}
+
+/// Asks a question that writes nothing, again if index files were replaced meanwhile.
+pub(crate) fn ask<A>(question: impl Fn() -> Result<A, Failure>) -> Result<A, Failure> {
+    for _ in 0..TRIES {
+        match question() {
+            Err(failure) if is_replaced(&failure) => {}
+            done => return done,
+        }
+    }
+    question()
 }
 
 /// Counts another try and drops the output of the failed question.

@@ -36,7 +36,7 @@ use crate::documents;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::foresight;
-use crate::groups::Together;
+use crate::groups::{Indexes, Together};
 use crate::live;
 use crate::output::{Output, cells, say};
 use crate::rows;
@@ -222,7 +222,7 @@ pub(crate) fn run(
         foresight: foresight::of_turns,
         contents: documents::contents(ours.index.clone()),
         grouping: Arc::new(Together {
-            index: ours.index.clone(),
+            indexes: Indexes::Of(ours.index.clone()),
             manner: ours.manner,
         }),
         ..Environment::of_process()

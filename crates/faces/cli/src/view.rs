@@ -6,6 +6,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use trawl_report::{Field, Row, Schema, schema};
 use trawl_text::locale::Locale;
@@ -13,10 +14,12 @@ use trawl_text::quote::Quoting;
 use trawl_views::store::{Defined, SYSTEM};
 use trawl_views::{Question, Scope, Store, View, ViewError, answer};
 
+use crate::arguments::Manner;
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Objects};
+use crate::groups::{Indexes, Together};
 use crate::output::{Output, say};
 use crate::rows;
 
@@ -31,8 +34,8 @@ Examples:
   ls ~/views/logs                         ask the question
   ls ~/views/'?in:%2Fsrv&ext:o'           ask one that was not defined
 
-A view is a question with the words of find(1): where to look, and tests. Whoever
-lists it asks as themselves.";
+A view is a question with the words of find(1): where to look, and tests. Users who
+list it ask as themselves.";
 
 // Options of `trawl view`.
 #[derive(Debug, clap::Args)]
@@ -296,7 +299,15 @@ fn answer_mount() -> Result<Exit, Failure> {
     // Standard output would hold records back until a line is full.
     let output = std::io::stdout().as_fd().try_clone_to_owned();
     let mut output = File::from(output.map_err(failed)?);
-    let documents = crate::documents::lazy();
-    answer::answer(&mut std::io::stdin().lock(), &mut output, &documents)?;
+    let sources = answer::Sources {
+        documents: crate::documents::lazy(),
+        grouping: &|indexes| {
+            Arc::new(Together {
+                indexes: Indexes::These(indexes.to_vec()),
+                manner: Manner::default(),
+            })
+        },
+    };
+    answer::answer(&mut std::io::stdin().lock(), &mut output, &sources)?;
     Ok(Exit::Complete)
 }

@@ -35,7 +35,9 @@ impl Places {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let home = set("XDG_CONFIG_HOME").map(PathBuf::from);
         let home = home.filter(|path| path.is_absolute());
-        let home = home.or_else(|| Some(Path::new(&set("HOME")?).join(".config")));
+        // Without HOME, as in a process that answers for a mount, it is that of the user's account.
+        let account = || std::env::home_dir().filter(|path| path.is_absolute());
+        let home = home.or_else(|| Some(account()?.join(".config")));
         Places {
             given,
             own: home.map(|home| home.join("trawl")),

@@ -7,11 +7,14 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
+use trawl_find::expr::Node;
+use trawl_find::grouping::Grouping;
 use trawl_find::{Contents, Documents, Environment, Program};
 use trawl_format::IndexError;
 use trawl_query::QueryError;
@@ -21,9 +24,10 @@ use trawl_session::{
 };
 use trawl_text::words::{cause, shown};
 
+use crate::by_group;
 use crate::error::ViewError;
-use crate::question::{environment, lies_within, parse};
-use crate::wire::{Asked, End, write_end, write_issue};
+use crate::question::{Narrowed, environment, lies_within, parse_in};
+use crate::wire::{Asked, End, write_end, write_group, write_issue};
 
 /// Most bytes of messages that are passed on.
 const MESSAGES_BYTES_MAX: usize = 64 << 10;
@@ -31,10 +35,21 @@ const MESSAGES_BYTES_MAX: usize = 64 << 10;
 const TRIES: usize = 16;
 /// How a message ends about something that the user may not look at.
 const DENIED: &[u8] = b": Permission denied";
+/// The groups may lack what was made since, and have what is gone.
+const OLD_GROUPS: &[u8] =
+    b"groups are as of the last indexing: no daemon keeps the index up to date (trawl watch)";
 /// How find's messages begin.
 const PREFIX: &[u8] = b"find: ";
 
-/// Reads a question and answers it; `documents` reads files that no index of contents knows.
+/// What questions are about besides names and attributes.
+pub struct Sources<'s> {
+    /// Reads files that no index of contents knows.
+    pub documents: Arc<dyn Documents>,
+    /// Returns the groups of the files of these indexes.
+    pub grouping: &'s dyn Fn(&[PathBuf]) -> Arc<dyn Grouping>,
+}
+
+/// Reads a question and answers it.
 ///
 /// # Errors
 /// If the question cannot be read or the answer not written. What cannot be looked at is part of the
@@ -42,7 +57,7 @@ const PREFIX: &[u8] = b"find: ";
 pub fn answer(
     input: &mut impl Read,
     output: &mut impl Write,
-    documents: &Arc<dyn Documents>,
+    sources: &Sources<'_>,
 ) -> Result<(), ViewError> {
     let failed = |error| ViewError::file("answer on", "standard output", error);
     let asked = Asked::read(input).map_err(failed)?;
@@ -55,14 +70,14 @@ pub fn answer(
         output,
         has_any: false,
     };
-    let mut done = search(&mut asked, documents, &mut counted, &mut messages);
+    let mut done = search(&mut asked, sources, &mut counted, &mut messages);
     for _ in 0..TRIES {
         match &done {
             Err(error) if is_replaced(error) && !counted.has_any => {}
             _ => break,
         }
         messages = Messages::default();
-        done = search(&mut asked, documents, &mut counted, &mut messages);
+        done = search(&mut asked, sources, &mut counted, &mut messages);
     }
     if let Err(error) = done {
         messages.fail(error.to_string().as_bytes());
@@ -72,7 +87,7 @@ pub fn answer(
 
 fn search(
     asked: &mut Asked,
-    documents: &Arc<dyn Documents>,
+    sources: &Sources<'_>,
     output: &mut impl Write,
     messages: &mut Messages,
 ) -> Result<(), AnswerError> {
@@ -92,13 +107,28 @@ fn search(
     if messages.has_failed {
         return Ok(());
     }
+    let grouping = (sources.grouping)(&asked.indexes);
+    let is_fresh = session.is_some();
+    if asked.narrowed == Narrowed::Groups {
+        let groups = grouping.groups_below(&starts);
+        for name in by_group::names(&groups.map_err(AnswerError::Expression)?) {
+            write_group(&name, output).map_err(DriverError::Write)?;
+        }
+        messages.say_if_old(is_fresh);
+        return Ok(());
+    }
     let is_below = |start: &Vec<u8>| lies_within(&asked.point, start);
     let hidden = starts.iter().any(is_below).then_some(&asked.point[..]);
     let words = asked.question.program(&asked.narrowed, hidden);
-    let program = parse(&words).map_err(|error| AnswerError::Expression(error.to_string()))?;
+    let refused = |error: ViewError| AnswerError::Expression(error.to_string());
     let environment = Environment {
-        contents: contents(asked, documents, &program),
+        grouping,
         ..environment()
+    };
+    let program = parse_in(&words, &environment).map_err(refused)?;
+    let environment = Environment {
+        contents: contents(asked, &sources.documents, &program),
+        ..environment
     };
     let streams = Streams {
         out: output,
@@ -112,6 +142,9 @@ fn search(
         // Remarks, at most.
         *messages = Messages::default();
     }
+    if asks_for_groups(&program) {
+        messages.say_if_old(is_fresh);
+    }
     let mut session = searched.session;
     let behind = session
         .as_mut()
@@ -123,10 +156,22 @@ fn search(
     Ok(())
 }
 
+/// Returns true if the question names a group.
+fn asks_for_groups(program: &Program) -> bool {
+    let mut asks = false;
+    let mut look = |node: &Node| asks |= node.predicate.name == "-in-group";
+    program.expr.leaves(&mut look);
+    asks
+}
+
 /// Returns what the indexes know of the files' contents, which are otherwise read.
 fn contents(asked: &Asked, documents: &Arc<dyn Documents>, program: &Program) -> Arc<Contents> {
     let indexes = asked.indexes.clone();
-    let contents = Contents::of_indexes(Arc::clone(documents), indexes, Box::new(|_| ()));
+    let contents = Contents::of_indexes(
+        Arc::clone(documents),
+        Box::new(move || indexes.clone()),
+        Box::new(|_| ()),
+    );
     let real = |start: &Vec<u8>| {
         let path = fs::canonicalize(OsStr::from_bytes(start)).ok()?;
         Some(path.into_os_string().into_vec())
@@ -232,6 +277,13 @@ impl Messages {
         }
     }
 
+    /// Says that groups are those of an earlier time, unless the index is up to date.
+    fn say_if_old(&mut self, is_fresh: bool) {
+        if !is_fresh {
+            self.keep(OLD_GROUPS);
+        }
+    }
+
     /// Writes the end of an answer.
     fn finish(&self, output: &mut impl Write) -> io::Result<()> {
         for line in &self.kept {
@@ -273,13 +325,18 @@ impl Write for Messages {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trawl_find::grouping::NoGroups;
+
     use crate::question::{Narrowed, Question};
 
     fn answered(asked: &Asked) -> Vec<String> {
         let (mut question, mut answer) = (Vec::new(), Vec::new());
         asked.write(&mut question).unwrap();
-        let documents = Arc::clone(Contents::default().documents());
-        super::answer(&mut &question[..], &mut answer, &documents).unwrap();
+        let sources = Sources {
+            documents: Arc::clone(Contents::default().documents()),
+            grouping: &|_| Arc::new(NoGroups),
+        };
+        super::answer(&mut &question[..], &mut answer, &sources).unwrap();
         let records = answer.split(|byte| *byte == 0);
         let mut records: Vec<String> = records
             .map(|record| String::from_utf8_lossy(record).into_owned())

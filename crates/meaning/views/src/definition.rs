@@ -10,13 +10,14 @@
 
 use std::path::Path;
 
+use crate::by_group::BY_GROUP;
 use crate::error::ViewError;
 use crate::question::Question;
 
 /// Longest name in bytes.
 const NAME_BYTES_MAX: usize = 200;
 /// Names that are kept for directories of another kind.
-const RESERVED: &[&str] = &["by-group"];
+const RESERVED: &[&str] = &[BY_GROUP];
 
 /// A named question.
 #[derive(Clone, Debug, PartialEq, Eq)]

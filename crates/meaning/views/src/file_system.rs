@@ -19,11 +19,12 @@ use rustix::io::Errno as Code;
 use trawl_sys::become_user::User;
 
 use crate::asker::{Elsewhere, asker, is_answering};
+use crate::by_group::BY_GROUP;
 use crate::crowd::Crowd;
 use crate::listing::{Entry, Listing};
 use crate::lookup::{self, Found, Look};
-use crate::nodes::{Content, Node, Nodes};
-use crate::question::Narrowed;
+use crate::nodes::{Content, Node, Nodes, ROOT};
+use crate::question::{Narrowed, Question};
 use crate::recent::Recents;
 use crate::serving::Mounting;
 use crate::timeouts::{ATTRIBUTES, Names, VIEWS};
@@ -83,17 +84,22 @@ impl Shared {
     /// Asks a view's question as this user. If the view has another question by now, the error ESTALE
     /// makes the kernel look its name up again.
     pub(crate) fn ask(&self, user: &User, view: &Node, narrowed: Narrowed) -> Result<Worker, Code> {
-        let Content::View(question) = &view.content else {
-            return Err(Code::NOTDIR);
+        let question = match &view.content {
+            Content::View(question) => question.clone(),
+            Content::Groups => Question {
+                starts: self.mounting.starts.clone(),
+                expression: Vec::new(),
+            },
+            _ => return Err(Code::NOTDIR),
         };
-        if !lookup::is_current(self, &view.name, question) {
+        if matches!(view.content, Content::View(_)) && !lookup::is_current(self, view, &question) {
             return Err(Code::STALE);
         }
         let permit = self.crowd.enter(user.uid).ok_or(Code::AGAIN)?;
         let asked = Asked {
             indexes: self.mounting.indexes.clone(),
             point: self.mounting.point.as_os_str().as_bytes().to_vec(),
-            question: question.clone(),
+            question,
             narrowed,
         };
         let started = Worker::start(&self.mounting.program, user, &asked, permit);
@@ -107,7 +113,7 @@ impl Shared {
     fn attributes(&self, node: &Node) -> FileAttr {
         let kind = node.content.kind();
         let (perm, size) = match &node.content {
-            Content::Root | Content::View(_) => (0o555, 0),
+            Content::Root | Content::Groups | Content::View(_) => (0o555, 0),
             Content::Link(path) => (0o777, path.len()),
             Content::Note(text) => (0o444, text.len()),
         };
@@ -145,6 +151,12 @@ impl Shared {
 
     /// Looks a name up in the root.
     fn look_in_root(&self, uid: u32, name: &[u8]) -> Option<Found> {
+        if name == BY_GROUP.as_bytes() {
+            return Some(Found {
+                content: Content::Groups,
+                answered: Instant::now(),
+            });
+        }
         let question = lookup::view(self, name).unwrap_or_else(|why| {
             self.refuse(uid, why);
             None
@@ -156,10 +168,12 @@ impl Shared {
     }
 
     /// Returns how long the kernel may use a name.
-    fn lasts(&self, content: &Content, answered: Instant) -> Duration {
+    fn lasts(&self, parent: u64, content: &Content, answered: Instant) -> Duration {
         match content {
-            Content::Root | Content::View(_) => VIEWS,
-            Content::Link(_) => self.names.last(Instant::now(), answered),
+            Content::Root | Content::Groups => VIEWS,
+            Content::View(_) if parent == ROOT => VIEWS,
+            // Another user may not see the group.
+            Content::View(_) | Content::Link(_) => self.names.last(Instant::now(), answered),
             // It tells of the last listing.
             Content::Note(_) => Duration::ZERO,
         }
@@ -175,7 +189,7 @@ impl Shared {
         match found {
             Ok(Some(found)) => {
                 let node = self.nodes.found(parent.number, name, found.content);
-                let lasts = self.lasts(&node.content, found.answered);
+                let lasts = self.lasts(parent.number, &node.content, found.answered);
                 let attributes = self.attributes(&node);
                 reply.entry_with_ttls(&ATTRIBUTES, &lasts, &attributes, Generation(0));
             }
@@ -231,7 +245,7 @@ impl Shared {
             );
         };
         let node = self.nodes.found(directory, &entry.name, content.clone());
-        let lasts = self.lasts(&node.content, entry.answered);
+        let lasts = self.lasts(directory, &node.content, entry.answered);
         let attributes = self.attributes(&node);
         let is_full = reply.add(
             attributes.ino,

@@ -7,6 +7,7 @@
 //! | [`short`] | questions written as a name: `?ext:o&size>1M` |
 //! | [`definition`] | a named question, and its line in a file |
 //! | [`store`] | the files that hold definitions |
+//! | [`by_group`] | names of groups in their directory, and back to groups |
 //! | [`naming`] | names of members in a view's directory, and back to paths |
 //! | [`answer`] | answers a question, in a process of the asking user |
 //! | `wire` | what that process is asked and how it answers |
@@ -29,6 +30,7 @@
 
 pub mod answer;
 mod asker;
+pub mod by_group;
 mod crowd;
 pub mod definition;
 mod error;

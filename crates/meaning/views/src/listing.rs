@@ -13,7 +13,9 @@ use fuser::FileType;
 use rustix::io::Errno;
 use trawl_sys::become_user::User;
 
+use crate::by_group::BY_GROUP;
 use crate::file_system::Shared;
+use crate::lookup;
 use crate::naming::{self, INCOMPLETE};
 use crate::nodes::{Content, Node, number};
 use crate::question::{Narrowed, Question};
@@ -76,10 +78,11 @@ impl Entry {
         kind.unwrap_or(FileType::Directory)
     }
 
-    /// Returns the name and target of a member.
+    /// Returns the name and target of a member, or the name of a group.
     fn member(&self) -> Option<(&[u8], &[u8])> {
         match &self.content {
             Some(Content::Link(path)) => Some((&self.name, path)),
+            Some(Content::View(_)) => Some((&self.name, b"")),
             _ => None,
         }
     }
@@ -107,7 +110,7 @@ impl Listing {
     /// Opens a directory for this user: asks its question.
     pub(crate) fn open(shared: &Shared, node: Arc<Node>, user: User) -> Result<Listing, Errno> {
         let question = match &node.content {
-            Content::Root => Question::default(),
+            Content::Root | Content::Groups => Question::default(),
             Content::View(question) => question.clone(),
             _ => return Err(Errno::NOTDIR),
         };
@@ -135,7 +138,12 @@ impl Listing {
             Content::View(_) => {
                 self.worker = Some(shared.ask(&self.user, &self.node, Narrowed::All)?);
             }
+            Content::Groups => {
+                self.worker = Some(shared.ask(&self.user, &self.node, Narrowed::Groups)?);
+            }
             _ => {
+                let (name, content) = (BY_GROUP.as_bytes().to_vec(), Content::Groups);
+                self.push(number(own, &name, &content), name, Some(content));
                 for defined in shared.mounting.store.read().views {
                     let name = defined.view.name.into_bytes();
                     let content = Content::View(defined.view.question);
@@ -234,6 +242,14 @@ impl Listing {
                     let number = number(self.node.number, &name, &content);
                     self.push(number, name, Some(content));
                     return Ok(());
+                }
+                Ok(Record::Group(name)) => {
+                    // No other name leads back to a group.
+                    if let Some(content) = lookup::group(shared, &name) {
+                        let number = number(self.node.number, &name, &content);
+                        self.push(number, name, Some(content));
+                        return Ok(());
+                    }
                 }
                 Ok(Record::Issue(line)) if self.note.len() < NOTE_BYTES_MAX => {
                     self.note.extend(line);

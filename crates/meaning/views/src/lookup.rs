@@ -6,11 +6,12 @@ use std::time::Instant;
 use rustix::io::Errno;
 use trawl_sys::become_user::User;
 
+use crate::by_group;
 use crate::definition::View;
 use crate::file_system::Shared;
 use crate::listing::Namer;
 use crate::naming::{self, INCOMPLETE, Meaning};
-use crate::nodes::{Content, Node};
+use crate::nodes::{Content, Node, ROOT};
 use crate::question::{Narrowed, Question};
 use crate::recent::{Key, NAMES_MAX};
 use crate::short;
@@ -33,9 +34,16 @@ pub(crate) fn view(shared: &Shared, name: &[u8]) -> Result<Option<Question>, Str
 }
 
 /// Returns true if a view still has this question: the kernel keeps a view's name for a moment.
-pub(crate) fn is_current(shared: &Shared, name: &[u8], question: &Question) -> bool {
-    // Questions in their short form are what they say.
-    name.starts_with(b"?") || view(shared, name).is_ok_and(|now| now.as_ref() == Some(question))
+pub(crate) fn is_current(shared: &Shared, directory: &Node, question: &Question) -> bool {
+    // Groups, and questions in their short form, are what their names say.
+    directory.parent != ROOT
+        || directory.name.starts_with(b"?")
+        || view(shared, &directory.name).is_ok_and(|now| now.as_ref() == Some(question))
+}
+
+/// Returns the directory of the group with this name.
+pub(crate) fn group(shared: &Shared, name: &[u8]) -> Option<Content> {
+    by_group::question(name, &shared.mounting.starts).map(Content::View)
 }
 
 /// What a name is, by an answer that had it at a time.
@@ -67,7 +75,11 @@ impl Look<'_> {
             INCOMPLETE => (Content::Note(recents.noted(&self.key())?), now),
             name => {
                 let (path, answered) = recents.get(&self.key(), now, name)?;
-                (Content::Link(path), answered)
+                let content = match self.view.content {
+                    Content::Groups => group(self.shared, name)?,
+                    _ => Content::Link(path),
+                };
+                (content, answered)
             }
         };
         Some(Found { content, answered })
@@ -75,15 +87,22 @@ impl Look<'_> {
 
     /// Asks what the name is.
     pub(crate) fn find(&self) -> Result<Option<Found>, Errno> {
-        let Content::View(question) = &self.view.content else {
-            return Ok(None);
+        let question = match &self.view.content {
+            Content::View(question) => question,
+            Content::Groups => {
+                if group(self.shared, self.name).is_some() {
+                    self.ask_all(&Question::default(), Narrowed::Groups)?;
+                }
+                return Ok(self.known());
+            }
+            _ => return Ok(None),
         };
         let Some(meaning) = naming::meaning(self.name) else {
             return Ok(None);
         };
         let narrowed = match (meaning, &question.starts[..]) {
             (Meaning::Hashed, _) => {
-                self.ask_all(question)?;
+                self.ask_all(question, Narrowed::All)?;
                 return Ok(self.known());
             }
             (Meaning::Last(name), _) => Narrowed::Name(name),
@@ -92,7 +111,7 @@ impl Look<'_> {
             _ => return Ok(None),
         };
         if self.shared.recents.wants_all(&self.key(), Instant::now()) {
-            self.ask_all(question)?;
+            self.ask_all(question, Narrowed::All)?;
             if let Some(known) = self.known() {
                 return Ok(Some(known));
             }
@@ -109,7 +128,8 @@ impl Look<'_> {
                 Ok(Record::Issue(_)) => {}
                 // What this user may not look at is not there for them.
                 Ok(Record::End(End::Complete | End::Denied)) => return Ok(None),
-                Ok(Record::Member(_) | Record::End(End::Failed)) | Err(Trouble::Cut) => {
+                Ok(Record::Member(_) | Record::Group(_) | Record::End(End::Failed))
+                | Err(Trouble::Cut) => {
                     return Err(Errno::IO);
                 }
                 Err(Trouble::Interrupted) => return Err(Errno::INTR),
@@ -126,17 +146,18 @@ impl Look<'_> {
 
     /// Asks for all names, unless another thread has just done so. More names than are kept are left
     /// to questions for one name.
-    fn ask_all(&self, question: &Question) -> Result<(), Errno> {
+    fn ask_all(&self, question: &Question, what: Narrowed) -> Result<(), Errno> {
         let asking = self.shared.recents.asking(&self.key());
         let _only = asking.lock().unwrap_or_else(PoisonError::into_inner);
         if self.known().is_some() {
             return Ok(());
         }
-        let mut worker = self.shared.ask(self.user, self.view, Narrowed::All)?;
+        let mut worker = self.shared.ask(self.user, self.view, what)?;
         let (mut namer, mut found) = (Namer::new(question), Vec::new());
         while found.len() < NAMES_MAX {
             match worker.next(self.thread) {
                 Ok(Record::Member(path)) => found.push((namer.name(&path), path)),
+                Ok(Record::Group(name)) => found.push((name, Vec::new())),
                 Ok(Record::Issue(_)) => {}
                 Ok(Record::End(End::Failed)) | Err(Trouble::Cut) => return Err(Errno::IO),
                 Ok(Record::End(_)) => break,
@@ -159,7 +180,7 @@ fn below(start: &[u8], path: &[u8]) -> Vec<u8> {
 /// Returns true if the member is the one that was asked for.
 fn is_meant(path: &[u8], narrowed: &Narrowed) -> bool {
     match narrowed {
-        Narrowed::All => false,
+        Narrowed::All | Narrowed::Groups => false,
         Narrowed::Path(asked) => path == asked,
         Narrowed::Name(name) => {
             naming::short(path).and_then(|short| naming::meaning(&short))

@@ -21,7 +21,7 @@ pub const NAME_BYTES_MAX: usize = 255;
 /// in a member's name is `%25`.
 pub const INCOMPLETE: &[u8] = b"%incomplete";
 /// How names begin that contain a hash instead of a path.
-const HASHED: &[u8] = b"%~";
+pub(crate) const HASHED: &[u8] = b"%~";
 /// How much of a member's last component such a name keeps.
 const KEPT_BYTES: usize = 200;
 
@@ -36,7 +36,7 @@ pub enum Meaning {
     Hashed,
 }
 
-fn encoded(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn encoded(bytes: &[u8]) -> Vec<u8> {
     let mut name = Vec::with_capacity(bytes.len());
     for byte in bytes {
         match byte {
@@ -103,7 +103,7 @@ pub fn meaning(name: &[u8]) -> Option<Meaning> {
     })
 }
 
-fn decoded(name: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn decoded(name: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some((first, after)) = rest.split_first() {

@@ -23,7 +23,9 @@ pub(crate) const ROOT: u64 = 1;
 pub(crate) enum Content {
     /// The directory of views.
     Root,
-    /// A view's directory.
+    /// The directory of groups.
+    Groups,
+    /// The directory of a view or of a group.
     View(Question),
     /// A link to a member with this path.
     Link(Vec<u8>),
@@ -43,7 +45,7 @@ pub(crate) struct Node {
 impl Content {
     pub(crate) fn kind(&self) -> FileType {
         match self {
-            Content::Root | Content::View(_) => FileType::Directory,
+            Content::Root | Content::Groups | Content::View(_) => FileType::Directory,
             Content::Link(_) => FileType::Symlink,
             Content::Note(_) => FileType::RegularFile,
         }
@@ -60,6 +62,7 @@ impl Node {
 pub(crate) fn number(parent: u64, name: &[u8], content: &Content) -> u64 {
     let (kind, rest) = match content {
         Content::Root => return ROOT,
+        Content::Groups => (b'g', Vec::new()),
         Content::View(question) => (b'v', question.words().join(&0)),
         Content::Link(path) => (b'l', path.clone()),
         Content::Note(text) => (b'n', text.to_vec()),

@@ -3,9 +3,11 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use trawl_find::environment::Warnings;
 use trawl_find::expr::Expr;
+use trawl_find::grouping::{Group, Grouping, Members};
 use trawl_find::leaf::Effect;
 use trawl_find::traversal::Follow;
 use trawl_find::{Environment, Parsed, Program};
@@ -28,14 +30,16 @@ pub struct Question {
     pub expression: Vec<Vec<u8>>,
 }
 
-/// Which members are meant.
+/// What is asked of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Narrowed {
-    /// All.
+    /// All members.
     All,
-    /// The first one with this last component.
+    /// The names of the groups with members below the start points.
+    Groups,
+    /// The first member with this last component.
     Name(Vec<u8>),
-    /// The one with this absolute path.
+    /// The member with this absolute path.
     Path(Vec<u8>),
 }
 
@@ -120,7 +124,7 @@ impl Question {
         let mut add = |more: &[&[u8]]| words.extend(more.iter().map(|word| word.to_vec()));
         add(&[b")"]);
         match narrowed {
-            Narrowed::All => add(&[b"-print0"]),
+            Narrowed::All | Narrowed::Groups => add(&[b"-print0"]),
             Narrowed::Name(name) => add(&[b"-name", &literal(name), b"-print0", b"-quit"]),
             Narrowed::Path(path) => add(&[b"-path", &literal(path), b"-print0", b"-quit"]),
         }
@@ -190,13 +194,37 @@ pub(crate) fn environment() -> Environment {
         terminal: Terminal::Absent,
         warnings: Warnings::Hidden,
         is_posix: false,
+        grouping: Arc::new(AskedLater),
         ..Environment::of_process()
     }
 }
 
-/// Parses a program.
+/// The groups that a question names may be there when it is asked.
+#[derive(Debug)]
+struct AskedLater;
+
+impl Grouping for AskedLater {
+    fn members_with(&self, _: &[u8]) -> Result<Members, String> {
+        Err("a view names a group: -in-group GROUP".into())
+    }
+
+    fn members_of(&self, _: &[u8]) -> Result<Members, String> {
+        Ok(Members::default())
+    }
+
+    fn groups_below(&self, _: &[Vec<u8>]) -> Result<Vec<Group>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// Parses a program, to learn what it would do.
 pub(crate) fn parse(words: &[Vec<u8>]) -> Result<Program, ViewError> {
-    match trawl_find::parse(words, &environment()) {
+    parse_in(words, &environment())
+}
+
+/// Parses a program that is run in this environment.
+pub(crate) fn parse_in(words: &[Vec<u8>], environment: &Environment) -> Result<Program, ViewError> {
+    match trawl_find::parse(words, environment) {
         Ok(Parsed::Search(program)) => Ok(*program),
         Ok(_) => Err(refused("help is not a test")),
         Err(refusal) => Err(ViewError::Question(refusal.error.to_string())),

@@ -77,6 +77,11 @@ pub static KEYS: &[Key] = &[
         test: |sign, value| plain("-group", sign, value),
     },
     Key {
+        name: "in-group",
+        example: ("in-group:linux", "-in-group linux"),
+        test: |sign, value| plain("-in-group", sign, value),
+    },
+    Key {
         name: "keyword",
         example: ("keyword:ssd", "-keyword ssd"),
         test: |sign, value| plain("-keyword", sign, value),

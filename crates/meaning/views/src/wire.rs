@@ -2,8 +2,8 @@
 //!
 //! A question is a list of fields, each with its length before it (4 bytes, little endian), up to the
 //! end of the stream: it is not in the process's arguments, which every user can read. An answer is a
-//! list of records that end with a NUL byte: a member's path begins with a slash, what could not be
-//! looked at with `!`, and the last record with `=`. Without a last record the answer was cut short.
+//! list of records that end with a NUL byte: a member's path begins with a slash, a group's name with
+//! `#`, what could not be looked at with `!`, and the last record with `=`. Without a last record the answer was cut short.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -46,6 +46,8 @@ pub(crate) enum End {
 pub(crate) enum Record {
     /// A member's path.
     Member(Vec<u8>),
+    /// A group's name in the directory of groups.
+    Group(Vec<u8>),
     /// What could not be looked at, as a line of text.
     Issue(Vec<u8>),
     /// The last record.
@@ -69,6 +71,7 @@ impl Asked {
         list(self.question.expression.clone());
         list(match &self.narrowed {
             Narrowed::All => vec![b"all".to_vec()],
+            Narrowed::Groups => vec![b"groups".to_vec()],
             Narrowed::Name(name) => vec![b"name".to_vec(), name.clone()],
             Narrowed::Path(path) => vec![b"path".to_vec(), path.clone()],
         });
@@ -105,6 +108,7 @@ impl Asked {
         };
         let narrowed = match &list(&mut bytes)?[..] {
             [all] if all == b"all" => Narrowed::All,
+            [groups] if groups == b"groups" => Narrowed::Groups,
             [what, name] if what == b"name" => Narrowed::Name(name.clone()),
             [what, path] if what == b"path" => Narrowed::Path(path.clone()),
             _ => return None,
@@ -143,6 +147,11 @@ impl End {
     }
 }
 
+/// Writes a group's name.
+pub(crate) fn write_group(name: &[u8], into: &mut impl Write) -> io::Result<()> {
+    into.write_all(&[b"#", name, b"\0"].concat())
+}
+
 /// Writes an issue.
 pub(crate) fn write_issue(line: &[u8], into: &mut impl Write) -> io::Result<()> {
     let line: Vec<u8> = line
@@ -163,6 +172,7 @@ pub(crate) fn write_end(end: End, into: &mut impl Write) -> io::Result<()> {
 pub(crate) fn record(bytes: Vec<u8>) -> Option<Record> {
     match bytes.first()? {
         b'/' => Some(Record::Member(bytes)),
+        b'#' => Some(Record::Group(bytes.get(1..)?.to_vec())),
         b'!' => Some(Record::Issue(bytes.get(1..)?.to_vec())),
         _ => {
             let ends = [End::Complete, End::Denied, End::Failed];
@@ -192,6 +202,7 @@ mod tests {
     fn questions_survive_and_cut_ones_are_refused() {
         for narrowed in [
             Narrowed::All,
+            Narrowed::Groups,
             Narrowed::Name(b"x".to_vec()),
             Narrowed::Path(b"/srv/x".to_vec()),
         ] {
@@ -208,6 +219,7 @@ mod tests {
     #[test]
     fn records_are_told_apart() {
         assert_eq!(record(b"/a".to_vec()), Some(Record::Member(b"/a".to_vec())));
+        assert_eq!(record(b"#a".to_vec()), Some(Record::Group(b"a".to_vec())));
         assert_eq!(record(b"!no".to_vec()), Some(Record::Issue(b"no".to_vec())));
         assert_eq!(record(b"=denied".to_vec()), Some(Record::End(End::Denied)));
         for odd in [&b""[..], b"=", b"a", b"=complet"] {

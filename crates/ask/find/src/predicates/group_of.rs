@@ -1,4 +1,4 @@
-//! `-group-of`: belongs to the same group of files as a named file.
+//! `-group-of` and `-in-group`: belongs to the group of a named file, or to a named group.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -28,6 +28,24 @@ pub(crate) static GROUP_OF: Predicate = Predicate {
         let file = args.value()?;
         let members = args.env.grouping.members_with(file);
         let members = members.map_err(|why| FindError::bad("-group-of", why))?;
+        Ok(Box::new(InGroup(members)))
+    }),
+};
+
+/// The `-in-group` predicate.
+pub(crate) static IN_GROUP: Predicate = Predicate {
+    name: "-in-group",
+    aliases: &[],
+    args: "GROUP",
+    kind: Kind::Test,
+    help: "belongs to the group with this id or name, as trawl groups lists it",
+    cost: Cost::Path,
+    columns: ColumnSet::of(&[Column::Name]),
+    standard: Standard::Trawl,
+    parse: Parse::Leaf(|args| {
+        let group = args.value()?;
+        let members = args.env.grouping.members_of(group);
+        let members = members.map_err(|why| FindError::bad("-in-group", why))?;
         Ok(Box::new(InGroup(members)))
     }),
 };
@@ -69,11 +87,15 @@ mod tests {
     /// The group of `here` has `/w/top/name` and `/w/other`.
     #[test]
     fn names_and_directories_must_agree() {
-        for (name, expected) in [("name", true), ("other", false), ("else", false)] {
-            let spec = Spec::named(name);
-            assert_eq!(matches("-group-of here", &spec), expected, "{name}");
-            assert_eq!(matches("! -group-of here", &spec), !expected, "{name}");
+        for test in ["-group-of here", "-in-group ours"] {
+            for (name, expected) in [("name", true), ("other", false), ("else", false)] {
+                let spec = Spec::named(name);
+                assert_eq!(matches(test, &spec), expected, "{test} {name}");
+                let opposite = format!("! {test}");
+                assert_eq!(matches(&opposite, &spec), !expected, "{opposite} {name}");
+            }
         }
         assert_eq!(error_of("-group-of gone"), "there is no file gone");
+        assert_eq!(error_of("-in-group gone"), "there is no group gone");
     }
 }

@@ -131,6 +131,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &group::GROUP,
     &group_of::GROUP_OF,
     &ilname::ILNAME,
+    &group_of::IN_GROUP,
     &iname::INAME,
     &inum::INUM,
     &ipath::IPATH,

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::output::{Device, Output};
 use crate::scope::Session;
 
-pub(crate) use together::Together;
+pub(crate) use together::{Indexes, Together};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +33,7 @@ Examples:
   trawl groups edit --to tax 2023.pdf      move a file to a group of your own
   trawl groups edit --undo 2023.pdf        leave it to the rules again
   trawl find / -group-of src/main.rs       find the members with other tests
+  trawl find / -in-group coreutils -size +1M
 
 Packages, projects, albums, events and directories are groups; trawl groups rules
 prints the rules. Every file belongs to one group, a directory to none.";

@@ -1,56 +1,119 @@
-//! The groups that `trawl find -group-of` asks for.
+//! The groups that the tests `-group-of` and `-in-group` and the views of groups ask for.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use trawl_find::grouping::{Grouping, Members};
-use trawl_groups::Question;
+use trawl_find::grouping::{Group, Grouping, Members};
+use trawl_groups::{Identity, Question, Wanted};
+use trawl_session::{Options, Session, silent};
 
+use crate::again;
 use crate::arguments::Manner;
-use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
-use crate::scope::Session;
+use crate::settings;
 
-/// The groups of files, computed from an index.
+/// The indexes whose rows make groups.
+#[derive(Debug)]
+pub(crate) enum Indexes {
+    /// One that was named, or those of the process.
+    Of(Option<PathBuf>),
+    /// These, in a process that answers for a mount.
+    These(Vec<PathBuf>),
+}
+
+/// The groups of files, computed from indexes when they are asked for.
 #[derive(Debug)]
 pub(crate) struct Together {
-    /// The index, if one was named.
-    pub(crate) index: Option<PathBuf>,
+    /// The indexes.
+    pub(crate) indexes: Indexes,
     /// Options of the question.
     pub(crate) manner: Manner,
 }
 
 impl Together {
-    fn members(&self, path: &[u8]) -> Result<Option<Members>, Failure> {
-        let grouper = super::grouper(None)?;
-        let mut session = Session::open(self.index.clone(), self.manner, Exit::Fatal)?;
-        let mut question = Question::new(&mut session, grouper);
-        let Some(found) = question.explain(OsStr::from_bytes(path))? else {
-            return Ok(None);
+    /// Returns the options of a session. Nobody reads what a process says that answers for a mount.
+    fn options(&self) -> Options<'static> {
+        match self.indexes {
+            Indexes::Of(_) => self.manner.options(),
+            Indexes::These(_) => Options {
+                listener: &silent,
+                ..self.manner.options()
+            },
+        }
+    }
+
+    /// Asks a question about groups.
+    fn ask<A>(
+        &self,
+        question: impl Fn(&mut Question<'_, 'static>) -> Result<A, Failure>,
+    ) -> Result<A, Failure> {
+        self.manner.prepare();
+        let indexes = match &self.indexes {
+            Indexes::Of(index) => settings::indexes_to_ask(index.clone())?,
+            Indexes::These(indexes) => indexes.clone(),
         };
-        let mut members = Members::default();
-        question.members(&found.claim.group, &mut |member| {
-            members.add(member.dir, &member.entry.name);
-            ControlFlow::Continue(())
-        })?;
-        Ok(Some(members))
+        again::ask(|| {
+            let grouper = super::grouper(None)?;
+            let mut session = Session::open(&indexes, self.options())?;
+            question(&mut Question::new(&mut session, grouper))
+        })
+    }
+}
+
+fn members(question: &mut Question<'_, '_>, group: &Identity) -> Result<Members, Failure> {
+    let mut members = Members::default();
+    question.members(group, &mut |member| {
+        members.add(member.dir, &member.entry.name);
+        ControlFlow::Continue(())
+    })?;
+    Ok(members)
+}
+
+/// Says why there is no answer.
+fn why(what: &str, failure: &Failure) -> String {
+    match failure.is_missing_index() {
+        true => {
+            format!("{what}: groups are computed from an index, and there is none: {failure}")
+        }
+        false => format!("{what}: {failure}"),
     }
 }
 
 impl Grouping for Together {
     fn members_with(&self, path: &[u8]) -> Result<Members, String> {
-        match self.members(path) {
+        let found = self.ask(|question| {
+            let explained = question.explain(OsStr::from_bytes(path))?;
+            let group = explained.map(|found| found.claim.group);
+            group.map(|group| members(question, &group)).transpose()
+        });
+        match found {
             Ok(Some(members)) => Ok(members),
             Ok(None) => Err(format!(
                 "-group-of: the group of {} is not known, because the index does not show the file",
                 quoted(path)
             )),
-            Err(failure) if failure.is_missing_index() => Err(format!(
-                "-group-of: groups are computed from an index, and there is none: {failure}"
-            )),
-            Err(failure) => Err(format!("-group-of: {failure}")),
+            Err(failure) => Err(why("-group-of", &failure)),
         }
+    }
+
+    fn members_of(&self, group: &[u8]) -> Result<Members, String> {
+        let found = self.ask(|question| {
+            let group = question.find(group)?;
+            members(question, &group)
+        });
+        found.map_err(|failure| why("-in-group", &failure))
+    }
+
+    fn groups_below(&self, dirs: &[Vec<u8>]) -> Result<Vec<Group>, String> {
+        let dirs: Vec<OsString> = dirs.iter().cloned().map(OsString::from_vec).collect();
+        let found = self.ask(|question| Ok(question.list(&dirs, &Wanted::default())?));
+        let found = found.map_err(|failure| why("groups", &failure))?;
+        let named = found.into_iter().map(|(group, _)| Group {
+            name: group.name.to_vec(),
+            id: group.id.to_string(),
+        });
+        Ok(named.collect())
     }
 }

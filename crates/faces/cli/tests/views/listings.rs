@@ -41,6 +41,7 @@ fn a_view_is_the_answer_of_find() {
     }
     let mounted = site.mount();
     let mut names: Vec<&str> = questions.iter().map(|(name, _)| *name).collect();
+    names.push("by-group");
     names.sort_unstable();
     assert_eq!(mounted.names("").unwrap(), names);
     for (name, words) in questions {

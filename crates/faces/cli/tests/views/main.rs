@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod by_group;
 mod changes;
 mod contents;
 mod definitions;
