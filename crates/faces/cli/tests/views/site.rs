@@ -94,7 +94,17 @@ impl Site {
 
     /// Mounts the views as this user.
     pub(crate) fn mount_as(&self, identity: &Identity, words: &[&str]) -> Mounted {
+        self.mount_with(&self.scratch.join("index"), identity, words)
+    }
+
+    /// Mounts the views for all users, with another index.
+    pub(crate) fn mount_of(&self, index: &Path) -> Mounted {
+        self.mount_with(index, &Identity::Ourselves, &["--all-users"])
+    }
+
+    fn mount_with(&self, index: &Path, identity: &Identity, words: &[&str]) -> Mounted {
         let mut command = self.trawl(identity, &["mount", "--foreground", "--ready"]);
+        command.env("TRAWL_INDEX", index);
         command
             .arg("--definitions")
             .arg(self.scratch.join("definitions"));
