@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import random
@@ -28,6 +29,7 @@ SAMPLES = {
 }
 TEXTS = {"libkdtree", "django", "papers"}
 KEYWORD = "firefox"
+PRUNED = "trawl, by groups"
 GIB = 1 << 30
 DAY_S = 86_400
 UNCHANGED_S = 4
@@ -65,7 +67,8 @@ def queries(setting: Setting) -> None:
     keywords of each group are extracted from the directory names", so the keyword is one of a path; `trawl find` is
     asked about all paths. A third question is about the keyword in the contents of texts. The peer has a table of the
     groups' keywords and one of the texts' words, a column with the group's id (indexed), and the paper's index of
-    paths; a second peer has indices of size and mtime, too. Nothing changes meanwhile. Each question starts a program
+    paths; a second peer has indices of size and mtime, too. *By groups* prunes by the summaries of groups first (`trawl
+    groups list`), as the paper does, and asks for files below those that are left. Nothing changes meanwhile. Each question starts a program
     (trawl, find, mariadb), whose time counts, as does the server's CPU time. The peer has no cache of answers.
     """
     root, index = setting.work / "queries", setting.index("queries-index")
@@ -86,6 +89,18 @@ def queries(setting: Setting) -> None:
     finally:
         shutil.rmtree(root, ignore_errors=True)
         shutil.rmtree(index, ignore_errors=True)
+
+
+def lasting(since_s: int) -> str:
+    """Returns an age that reaches back to that time, and a minute more."""
+    return f"{int(time.time()) - since_s + 60}s"
+
+
+def pruned(ours: list[str], root: Path, group_tests: list[str], tests: list[str]) -> list[bytes]:
+    """Asks for the groups that may have such files by their summaries, and only for files below these."""
+    groups = output([*ours, "groups", "list", "--json", *group_tests, str(root)])
+    places = {json.loads(group)["place"] for group in groups}
+    return output([*ours, "find", *sorted(places), *tests]) if places else []
 
 
 @contextlib.contextmanager
@@ -112,30 +127,35 @@ def questions(setting: Setting, root: Path, index: Path, server: mariadb.Server 
     """Asks the questions of all systems in turn."""
     asked = [
         ("query 1: size > 1 GiB, mtime < 1 day", ["-type", "f", "-size", f"+{GIB}c", "-newermt", f"@{day}"],
-         f"SELECT path FROM {{}} WHERE size > {GIB} AND mtime >= {day}", []),
+         f"SELECT path FROM {{}} WHERE size > {GIB} AND mtime >= {day}", [], ["--min-size", "1G", "--newer", lasting(day)]),
         (f"query 2: keyword {KEYWORD} in the path, mtime < 1 week", ["-type", "f", "-path", f"*/{KEYWORD}-*/*", "-newermt", f"@{week}"],
-         f"SELECT path FROM {{}} JOIN keywords USING (grp) WHERE word = '{KEYWORD}' AND mtime >= {week}", []),
+         f"SELECT path FROM {{}} JOIN keywords USING (grp) WHERE word = '{KEYWORD}' AND mtime >= {week}", [],
+         ["--word", KEYWORD, "--newer", lasting(week)]),
         (f"keyword {KEYWORD} in the text, mtime < 1 week", ["-name", "*.txt", "-newermt", f"@{week}", "-keyword", KEYWORD],
          f"SELECT path FROM {{}} JOIN words USING (path) WHERE word = '{KEYWORD}' AND mtime >= {week}",
-         ["-exec", "grep", "-liw", KEYWORD, "{}", "+"]),
+         ["-exec", "grep", "-liw", KEYWORD, "{}", "+"], []),
     ]
-    for what, tests, sql, instead in asked:
+    for what, tests, sql, instead, group_tests in asked:
         plain = [word for word in tests if word not in ("-keyword", KEYWORD)] + instead
-        commands = {"trawl": [setting.trawl, "-i", str(index), "find", str(root), *tests], "find": ["find", str(root), *plain]}
+        ours = [setting.trawl, "-i", str(index)]
+        commands = {"trawl": [*ours, "find", str(root), *tests], "find": ["find", str(root), *plain]}
+        asks = {name: (lambda words=words: output(words)) for name, words in commands.items()}
+        if group_tests:
+            asks[PRUNED] = lambda: pruned(ours, root, group_tests, tests)
         if server:
-            commands["MariaDB"] = [*server.words, "-e", sql.format("files")]
-            commands["MariaDB, size and mtime indexed"] = [*server.words, "-e", sql.format("indexed")]
+            for name, table in (("MariaDB", "files"), ("MariaDB, size and mtime indexed", "indexed")):
+                asks[name] = lambda table=table: output([*server.words, "-e", sql.format(table)])
         costs: dict[str, list[Cost]] = {}
         answers: dict[str, set[bytes]] = {}
         for turn in range(setting.runs + 1):
-            for name, words in commands.items():
+            for name, ask in asks.items():
                 lines: list[bytes] = []
-                cost = timed(lambda: lines.extend(output(words)), [server.pid] if server and name.startswith("Maria") else [])
+                cost = timed(lambda: lines.extend(ask()), [server.pid] if server and name.startswith("Maria") else [])
                 answers[name] = set(lines)
                 if turn:
                     costs.setdefault(name, []).append(cost)
         count = phrased(len(answers["find"]), "file")
-        for name in commands:
+        for name in asks:
             setting.same(f"{what}, {name}", answers[name], answers["find"])
             if name != "trawl":
                 setting.table.pair(f"{what}: {count} of {setting.copies * sum(SAMPLES.values()):,}", name, compared(costs["trawl"], costs[name]), by="wall")
