@@ -73,6 +73,7 @@ def groups(setting: Setting, image: str) -> Iterator[list[list[bytes]]]:
             paths = [b"%s/f%03d" % (folder, file) for file in range(GROUP)]
             for path in paths:
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o644))
+                os.utime(path, (FIRST_S, FIRST_S))
             found.append(paths)
         yield found
     (setting.work / image).unlink()
