@@ -52,7 +52,9 @@ class Recoll:
         """Makes a configuration that indexes these directories."""
         with tempfile.TemporaryDirectory(prefix="recoll-", dir=work) as name:
             settings = ["topdirs = " + " ".join(f'"{top}"' for top in tops), "indexstemminglanguages =", "noaspell = 1", "loglevel = 1",
-                        "skippedNames =", "monixinterval = 1", "monauxinterval = 0"]
+                        "skippedNames =", "monixinterval = 1", "monauxinterval = 0",
+                        # By default it starts a slow script for each file of a kind that it does not know by name.
+                        "usesystemfilecommand = 0"]
             Path(name, "recoll.conf").write_text("\n".join(settings) + "\n")
             yield cls(Path(name))
 

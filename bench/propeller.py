@@ -4,7 +4,8 @@
 usage: propeller.py TRAWL WORK [--tree DIR [--parts DIR,…]] [--only PART,…] [--runs N] [--files N] [--updates N]
                     [--writers N,…] [--copies N] [--created N] [--words WORD,…]
 
-TRAWL is the release binary with trawl-hook beside it, WORK a directory on a disk, `--tree` a tree of sources (Linux), of
+TRAWL is the release binary with trawl-hook beside it, WORK a directory on a disk that others
+may enter, `--tree` a tree of sources (Linux), of
 which `copy` and `keywords` use the `--parts`; without it, they are skipped. The parts of the bench:
 
     mixed      Figure 11: 10,000 updates of a group of 1,000 files, a search after each 1,024
@@ -32,6 +33,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -434,10 +436,13 @@ def main() -> int:
     args.work.mkdir(parents=True, exist_ok=True)
     # When this is terminated, mounts, daemons and servers must be cleaned up, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    setting = Setting(Table(), str(args.trawl.resolve()), args.work.resolve(), args.tree.resolve() if args.tree else None,
-                      args.runs, args.files, args.updates, args.writers, args.copies, args.created, args.words, args.parts)
-    for name in args.only:
-        PARTS[name](setting)
+    with tempfile.TemporaryDirectory(prefix="propeller-", dir=args.work) as work:
+        # MariaDB runs as another user.
+        os.chmod(work, 0o755)
+        setting = Setting(Table(), str(args.trawl.resolve()), Path(work).resolve(), args.tree.resolve() if args.tree else None,
+                          args.runs, args.files, args.updates, args.writers, args.copies, args.created, args.words, args.parts)
+        for name in args.only:
+            PARTS[name](setting)
     print(setting.table.markdown())
     return 1 if setting.failures else 0
 

@@ -171,7 +171,7 @@ def keywords(setting: Setting) -> None:
 
     Both indexes are made from nothing, of the same directory, which is in memory; ours includes all attributes, and
     what hooks find besides words. Ours is compared with GNU grep, file by file. Of recoll's answer a row says how it
-    differs: recoll leaves out files of kinds that it does not know, and takes names for text.
+    differs: recoll leaves out files of kinds that it does not know by their names, such as Makefiles.
     """
     if reason := setting.needs_tree() or Recoll.missing():
         setting.table.fact("keywords", "recoll", reason, "")
@@ -202,7 +202,7 @@ def asked(setting: Setting, index: Path, top: Path, peer: Recoll, word: str) -> 
         if turn:
             costs["trawl"].append(mine)
             costs["recoll"].append(theirs)
-    expected, named = setting.grepped(word, top), peer.keyword(word)
+    expected, named = setting.grepped(word, top), {path for path in peer.keyword(word) if os.path.isfile(path)}
     setting.same(f"the keyword {word} in {top.name}", set(output(ours)), expected)
     pair = compared(costs["trawl"], costs["recoll"])
     other = "" if named == expected else f" (misses {len(expected - named)} files, names {len(named - expected)} others)"
