@@ -31,6 +31,7 @@ import os
 import random
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -141,7 +142,7 @@ def mixed(setting: Setting) -> None:
         bare = [timed(lambda: write(changes)) for changes in (plan.take(tree[0], setting.updates) for _ in range(setting.runs))]
         with watching(setting.trawl, setting.index(), Path(os.fsdecode(tree[0][0])).parent.parent, *BACKGROUND) as daemon:
             mixed_beside(setting, tree, plan, daemon)
-    each = sorted(cost.wall_s for cost in bare)[len(bare) // 2] * 1e6 / setting.updates
+    each = statistics.median(cost.wall_s for cost in bare) * 1e6 / setting.updates
     setting.table.fact("mixed workload: the same system calls without a daemon", "", "", f"{each:.1f} us an update")
 
 
@@ -159,18 +160,19 @@ def mixed_beside(setting: Setting, tree: list[list[bytes]], plan: Plan, daemon: 
         return set(output([*ask, "-newermt", f"@{least - 1}"]))
 
     with contextlib.ExitStack() as stack:
-        client = None
+        peer: tuple[mariadb.Client, int] | None = None
         if reason := mariadb.missing():
             setting.table.fact("mixed workload", "MariaDB", reason, "")
         else:
             server = stack.enter_context(filled(setting, tree))
-            client = stack.enter_context(server.client())
+            peer = stack.enter_context(server.client()), server.pid
         for turn in range(setting.runs + 1):
             changes = plan.take(tree[0], setting.updates)
             arms: dict[str, Callable[[], tuple[Cost, Cost]]] = {
                 "trawl": lambda: workload(setting, plan.again(changes), "trawl", ours, found, [daemon.pid])}
-            for name in peers_of(turn) if client else []:
-                arms[name] = peer_arm(setting, plan.again(changes), name, client, group, server.pid)
+            if peer:
+                for name in peers_of(turn):
+                    arms[name] = peer_arm(setting, plan.again(changes), name, *peer, group)
             # Times must grow from one run on the same rows to the next.
             for name in arms:
                 result = arms[name]()
@@ -184,7 +186,8 @@ def peers_of(turn: int) -> list[str]:
     return [name for name in PEERS if name != SYNCING or 1 <= turn <= SYNCING_RUNS]
 
 
-def peer_arm(setting: Setting, changes: list[Change], name: str, client: mariadb.Client, group: bytes, server: int) -> Callable[[], tuple[Cost, Cost]]:
+def peer_arm(setting: Setting, changes: list[Change], name: str, client: mariadb.Client, server: int,
+             group: bytes) -> Callable[[], tuple[Cost, Cost]]:
     """Returns the task that runs the workload on the server."""
     def search(least: int) -> set[bytes]:
         return set(client.run(b"SELECT path FROM files WHERE path > '%s/' AND path < '%s0' AND mtime >= %d;" % (group, group, least)))
@@ -215,8 +218,8 @@ def shown(setting: Setting, costs: dict[str, list[tuple[Cost, Cost]]]) -> None:
     for name, theirs in costs.items():
         for at, what in enumerate((f"mixed workload: {setting.updates:,} updates", f"mixed workload: {searches} searches")):
             setting.table.pair(what, name, compared([pair[at] for pair in mine[:len(theirs)]], [pair[at] for pair in theirs]))
-    wall, cpu = (sorted(of(pair[0]) * 1e6 / setting.updates for pair in mine)[len(mine) // 2] for of in (
-        lambda cost: cost.wall_s, lambda cost: cost.cpu_s))
+    wall, cpu = (statistics.median(spent) * 1e6 / setting.updates for spent in (
+        [pair[0].wall_s for pair in mine], [pair[0].cpu_s for pair in mine]))
     setting.table.fact("mixed workload: an update with its indexing", "Propeller (paper)", f"{PAPERS_US} us",
                        f"{wall:.1f} us, {cpu:.1f} us of CPU", f"<= {PAPERS_US} us", wall <= PAPERS_US)
 
@@ -251,8 +254,9 @@ def updates_by(setting: Setting, tree: list[list[bytes]], plan: Plan, daemon: Da
     for turn in range(setting.runs + 1):
         shares = [plan.take(paths, setting.updates // len(tree)) for paths in tree]
         costs.setdefault("trawl", []).append(in_files(shares, daemon))
-        for name in peers_of(turn) if server else []:
-            costs.setdefault(name, []).append(in_rows(shares, server, PEERS[name]))
+        if server:
+            for name in peers_of(turn):
+                costs.setdefault(name, []).append(in_rows(shares, server, PEERS[name]))
         if turn == 0:
             costs.clear()
     mine = costs.pop("trawl")
@@ -369,7 +373,7 @@ def copies(setting: Setting, top: Path, root: Path, server: mariadb.Server | Non
     what = f"cp -r of {top.name}"
     for name, most in (("attributes", "wall <= 1.10"), ("attributes and contents", "wall <= 1.16")):
         setting.table.pair(f"{what}, {name}", "cp -r", compared(costs[name], costs["cp -r"]), most, by="wall")
-        late = sorted(cost.wall_s for cost in behind[name])[len(behind[name]) // 2]
+        late = statistics.median(cost.wall_s for cost in behind[name])
         setting.table.fact(f"{what}, {name}: a question right after it", "", "", f"{late * 1e3:.0f} ms")
         if server:
             setting.table.pair(f"{what}, {name}", "cp -r, find, ctags, MariaDB", compared(costs[name], costs["MariaDB"]))

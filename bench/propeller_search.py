@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import mmap
 import os
@@ -139,12 +140,12 @@ def questions(setting: Setting, root: Path, index: Path, server: mariadb.Server 
         plain = [word for word in tests if word not in ("-keyword", KEYWORD)] + instead
         ours = [setting.trawl, "-i", str(index)]
         commands = {"trawl": [*ours, "find", str(root), *tests], "find": ["find", str(root), *plain]}
-        asks = {name: (lambda words=words: output(words)) for name, words in commands.items()}
+        asks: dict[str, Callable[[], list[bytes]]] = {name: functools.partial(output, words) for name, words in commands.items()}
         if group_tests:
-            asks[PRUNED] = lambda: pruned(ours, root, group_tests, tests)
+            asks[PRUNED] = functools.partial(pruned, ours, root, group_tests, tests)
         if server:
             for name, table in (("MariaDB", "files"), ("MariaDB, size and mtime indexed", "indexed")):
-                asks[name] = lambda table=table: output([*server.words, "-e", sql.format(table)])
+                asks[name] = functools.partial(output, [*server.words, "-e", sql.format(table)])
         costs: dict[str, list[Cost]] = {}
         answers: dict[str, set[bytes]] = {}
         for turn in range(setting.runs + 1):
