@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import mariadb
 from report import Table
 from watched import cpu_of
 
@@ -92,35 +91,16 @@ def recall(table: Table, ask: list[str], daemon_cpu_s: Callable[[], float], grou
     result = Mix(group).run(search)
     ours = told(result, daemon_cpu_s() - begun)
     what = f"{UPDATES:,} updates of a group of 1,000 files, a search after each {EVERY:,}"
-    missing = [name for name in ("mariadbd", "mariadb", "mariadb-install-db", "inotifywait") if not shutil.which(name)]
-    peers = f"not installed: {', '.join(missing)}" if missing else database(group, work)
+    peers = mariadb.missing("inotifywait") or database(group, work)
     table.fact(what, "MariaDB fed by inotify", peers, ours, "recall 100 %", min(result[0]) == 1)
 
 
 def database(group: Path, work: Path) -> str:
     """Runs the workload with MariaDB."""
-    with tempfile.TemporaryDirectory(prefix="trawl-fresh-", dir=work) as data:
-        socket = f"{data}/socket"
-        subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}/db", "--user=root", "--auth-root-authentication-method=normal"],
-                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        server = subprocess.Popen(
-            ["mariadbd", "--no-defaults", f"--datadir={data}/db", f"--socket={socket}", "--skip-networking", "--user=root",
-             "--innodb-flush-log-at-trx-commit=0", f"--pid-file={data}/pid"], stderr=subprocess.DEVNULL)
-        client = ["mariadb", "--no-defaults", f"--socket={socket}", "-u", "root", "--batch", "--skip-column-names"]
-        try:
-            until = time.monotonic() + 60
-            while subprocess.run([*client, "-e", "SELECT 1"], capture_output=True, check=False).returncode != 0:
-                if time.monotonic() > until:
-                    sys.exit("MariaDB did not start")
-                time.sleep(0.1)
-            rows = ",".join(f"('{name}', {(group / name).stat().st_size})" for name in os.listdir(group))
-            subprocess.run([*client], check=True, text=True, input=(
-                "CREATE DATABASE bench; USE bench; CREATE TABLE files (name VARCHAR(255) PRIMARY KEY, size BIGINT, INDEX (size));"
-                f"INSERT INTO files VALUES {rows};"))
-            return fed(group, [*client, "bench"], server.pid)
-        finally:
-            server.terminate()
-            server.wait()
+    with mariadb.serving(work, "--innodb-flush-log-at-trx-commit=0") as server, server.client() as client:
+        client.run("CREATE TABLE files (name VARCHAR(255) PRIMARY KEY, size BIGINT, INDEX (size));")
+        server.load(client, "files", [(name, (group / name).stat().st_size) for name in os.listdir(group)], work)
+        return fed(group, server.words, server.pid)
 
 
 def fed(group: Path, client: list[str], server: int) -> str:

@@ -308,6 +308,14 @@ class Bench:
         said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         self.sections["Recording latency profiles"] = f"{self.machine()} `ONLY=profiles make bench`\n\n```\n{said}```"
 
+    def propeller(self) -> None:
+        """Repeats the evaluation of the paper on Propeller."""
+        script = Path(__file__).with_name("propeller.py")
+        command = [sys.executable, str(script), self.trawl, str(self.work / "propeller"), "--tree", self.tree, "--runs", str(min(5, self.runs))]
+        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
+        self.sections["The evaluation of Propeller"] = f"{self.machine()} `ONLY=propeller make bench`\n\n{ran.stdout.strip()}{failed}"
+
     def machine(self) -> str:
         """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -323,7 +331,7 @@ class Bench:
             "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
             "fresh": self.fresh, "call": self.call, "paper": self.paper, "sets": self.sets,
-            "readers": self.readers, "profiles": self.profiles,
+            "readers": self.readers, "profiles": self.profiles, "propeller": self.propeller,
         }
 
 

@@ -37,6 +37,15 @@ bench|taskset|util-linux
 bench|strace|strace
 bench|postmark|postmark
 bench|autoconf|autoconf
+bench|ctags|universal-ctags
+bench|mariadbd|mariadb-server-core
+bench|mariadb|mariadb-client-core
+bench|inotifywait|inotify-tools
+bench|recollindex|recollcmd
+bench|tracker3|tracker
+bench|/usr/libexec/tracker-miner-fs-3|tracker-miner-fs
+bench|/usr/libexec/tracker-extract-3|tracker-extract
+bench|dbus-daemon|dbus-daemon
 bench|/usr/lib/python3*/ensurepip/__init__.py|python3-venv
 wheel|python3|python3-venv
 '
