@@ -19,6 +19,7 @@
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `hooks` | hooks that find attributes and words in files |
+//! | `related` | files related to a file |
 //! | `view` | questions that are directories |
 //! | `profile` | latency profiles: recorded, shown, compared |
 //! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
@@ -60,6 +61,7 @@ mod members;
 mod output;
 mod own;
 mod profile;
+mod related;
 pub mod reports;
 mod rows;
 mod run;
@@ -118,6 +120,7 @@ commands::commands! {
     "history" History history::HistoryArgs;
     "growth" Growth growth::GrowthArgs;
     "hooks" Hooks hooks::HooksArgs;
+    "related" Related related::RelatedArgs;
     "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;
     "completions" Completions generate::CompletionsArgs;

@@ -68,7 +68,7 @@ struct RunArgs {
 
 // Where users' hooks are.
 #[derive(Debug, clap::Args)]
-struct Directories {
+pub(crate) struct Directories {
     /// Use the hooks in DIR, too; may be repeated
     #[arg(long, value_name = "DIR")]
     hooks: Vec<PathBuf>,
@@ -76,7 +76,7 @@ struct Directories {
 
 impl Directories {
     /// Returns all hooks.
-    fn load(&self) -> Result<Hooks, Failure> {
+    pub(crate) fn load(&self) -> Result<Hooks, Failure> {
         let mut places = places(PROGRAM).into_iter();
         let program = places.find(|place| place.is_file());
         let mut hooks = Hooks::new(program.unwrap_or_else(|| PathBuf::from(PROGRAM)));
