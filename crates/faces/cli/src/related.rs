@@ -9,7 +9,7 @@ use trawl_relations::learnt::Learnt;
 use trawl_relations::references::{Live, Referring};
 use trawl_relations::related::{Related, Source, Wanted, related};
 use trawl_relations::{AccessGraph, Direction, Kind, Place, RelationError};
-use trawl_report::{Field, Schema, fields, schema};
+use trawl_report::{Field, Schema, schema};
 
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
