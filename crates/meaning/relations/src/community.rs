@@ -177,7 +177,7 @@ mod tests {
     fn the_karate_club_splits_where_it_split() {
         let edges: Vec<(usize, usize, f64)> = KARATE
             .iter()
-            .flat_map(|(a, others)| others.iter().map(|b| (a - 1, b - 1, 1.0)))
+            .flat_map(|(a, others)| others.iter().map(move |b| (a - 1, b - 1, 1.0)))
             .collect();
         assert_eq!(edges.len(), 78);
         let found = communities(34, &edges);

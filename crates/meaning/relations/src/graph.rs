@@ -290,7 +290,7 @@ mod tests {
     /// Runs of a program that reads these files one second apart; each run is a process.
     fn recording(runs: &[&[&str]], gap_ns: i64) -> Accesses {
         let mut all = Accesses::default();
-        let mut number = |name: &str, all: &mut Accesses| {
+        let number = |name: &str, all: &mut Accesses| {
             let path = format!("/{name}").into_bytes();
             let known = all.files.iter().position(|file| file.path == path);
             known.unwrap_or_else(|| {
