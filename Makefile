@@ -138,6 +138,7 @@ install-lib: built-lib ## copy only the built libtrawl, with headers, man pages 
 	$(INSTALL) -m 644 '$(LIBRARY).a' '$(DESTDIR)$(PREFIX)/lib/libtrawl.a'
 	$(INSTALL) -D -m 644 crates/faces/c/include/trawl.h '$(DESTDIR)$(PREFIX)/include/trawl.h'
 	$(INSTALL) -D -m 644 crates/faces/c/include/trawl/sets.h '$(DESTDIR)$(PREFIX)/include/trawl/sets.h'
+	$(INSTALL) -D -m 644 crates/faces/c/include/trawl/attr.h '$(DESTDIR)$(PREFIX)/include/trawl/attr.h'
 	$(INSTALL) -D -m 644 crates/faces/c/include/trawl/setcall.h '$(DESTDIR)$(PREFIX)/include/trawl/setcall.h'
 	$(INSTALL) -D -m 644 crates/faces/c/include/trawl/searchcall.h '$(DESTDIR)$(PREFIX)/include/trawl/searchcall.h'
 	$(INSTALL) -D -m 644 crates/faces/c/include/trawl/search.h '$(DESTDIR)$(PREFIX)/include/trawl/search.h'

@@ -63,7 +63,9 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find fi
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show the differences between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the state of a path in every snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show the size of a tree in each snapshot'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "groups" -d 'List, show, explain and edit groups of files that belong together'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "hooks" -d 'Show what hooks find in files: attributes, words, references'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "attr" -d 'Set attributes of files, which find -attr finds'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Record and compare latencies of system calls and other operations'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for trawl or one of its commands'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print shell completions'
@@ -209,8 +211,10 @@ complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcom
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -l system -d 'Define it for everybody'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from define" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -l definitions -d 'Read the views for everybody from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -l definitions -d 'Read the views for everybody from DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand view; and __fish_seen_subcommand_from remove" -l system -d 'Remove a view that was defined for everybody'
@@ -770,6 +774,71 @@ complete -c trawl -n "__fish_trawl_using_subcommand growth" -l status -d 'Report
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand growth" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -f -a "list" -d 'List groups, with the number and size of their files'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -f -a "show" -d 'Show the files of a group'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -f -a "explain" -d 'Show the groups of files, and why they belong to them'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -f -a "edit" -d 'Move files to a group, or leave them to the rules again'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and not __fish_seen_subcommand_from list show explain edit rules" -f -a "rules" -d 'Print the rules in effect'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l sort -d 'Sort by this quantity' -r -f -a "size\t'The largest sum of sizes first'
+files\t'Most files first'
+name\t'By name'"
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l rule -d 'List groups of this rule only' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l word -d 'List groups that may have a file with WORD in its path; may be repeated' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l min-size -d 'List groups that have a file of at least SIZE; units as in 10K, 1M, 2G' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l newer -d 'List groups that have a file changed within AGE, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l rules -d 'Use the rules in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l rules -d 'Use the rules in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -s 0 -l null -d 'Print only paths, each terminated by a NUL byte'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l rules -d 'Use the rules in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from explain" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from edit" -l to -d 'Move the files to the group NAME of your own' -r
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from edit" -l undo -d 'Leave the files to the rules again'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from edit" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from rules" -l rules -d 'Use the rules in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand groups; and __fish_seen_subcommand_from rules" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and not __fish_seen_subcommand_from list run" -f -a "list" -d 'List the hooks and the files that they accept'
@@ -780,6 +849,21 @@ complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subco
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -l hooks -d 'Use the hooks in DIR, too; may be repeated' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -f -a "set" -d 'Set attributes of a file'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -f -a "get" -d 'Print the value of an attribute'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -f -a "list" -d 'Print all attributes of files'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -f -a "remove" -d 'Remove attributes of a file'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and __fish_seen_subcommand_from set" -s t -l type -d 'Take values as of this type [default: what they look like]' -r -f -a "text\t'Any text'
+integer\t'A whole number'
+real\t'A number such as 0.01'
+time\t'A time such as 2026-01-02T03:04:05Z'"
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and __fish_seen_subcommand_from get" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand attr; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -s o -l output -d 'Keep the recording in FILE [default: none is kept]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand profile; and not __fish_seen_subcommand_from record mount report diff correlate mix watch export layers" -l layer -d 'Record this layer [default: user; system-calls where that one does not work]' -r
@@ -902,6 +986,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o false -d 'is always f
 complete -c trawl -n '__fish_seen_subcommand_from find' -o fstype -d 'is on a file system of type TYPE, as mounted now'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o gid -d 'has numeric group ID N'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o group -d 'belongs to group NAME (a numeric group ID is allowed)'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o group-of -d 'belongs to the same group as FILE: its package, project, album, event or directory'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o ilname -d 'matches as -lname does, ignoring case'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o iname -d 'matches as -name does, ignoring case'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o inum -d 'has inode number N'

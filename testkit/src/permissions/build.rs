@@ -5,9 +5,11 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::access::Access;
 use super::plan::{Kind, Node, Plan};
+use super::views::Mount;
 use crate::folder::Folder;
 use crate::oracle::{Ran, command, run};
 use crate::scratch::Scratch;
@@ -19,6 +21,8 @@ pub struct Site {
     pub plan: Plan,
     /// The program, in a place where every user may run it.
     pub trawl: PathBuf,
+    /// Unmounted before the directory is removed.
+    views: OnceLock<Mount>,
     scratch: Scratch,
 }
 
@@ -34,6 +38,7 @@ impl Site {
         let site = Site {
             plan: plan.clone(),
             trawl: trawl.to_path_buf(),
+            views: OnceLock::new(),
             scratch,
         };
         let top = Folder::open(site.scratch.path())?;
@@ -72,16 +77,22 @@ impl Site {
         self.root().join(OsStr::from_bytes(relative))
     }
 
+    /// Returns the views of the tree, which are mounted for everybody.
+    pub(super) fn views(&self) -> &Mount {
+        let mount = || Mount::new(self, self.scratch.path());
+        self.views.get_or_init(mount)
+    }
+
     /// Makes or renews the index, as root.
     pub fn index(&self) -> Ran {
         self.index_with(&[])
     }
 
-    /// Like [`Site::index`], with the contents of all files, which must have been unchanged for
+    /// Like [`Site::index`], with the n-grams and words of all files, which must have been unchanged for
     /// some seconds.
     pub fn index_contents(&self) -> Ran {
         std::thread::sleep(SETTLED);
-        self.index_with(&["--text"])
+        self.index_with(&["--text", "--keywords"])
     }
 
     fn index_with(&self, options: &[&str]) -> Ran {

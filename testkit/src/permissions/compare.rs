@@ -41,11 +41,15 @@ pub enum Check {
     Members,
     /// grep: the lines that GNU grep prints, below a directory, in a set, of a find expression.
     Lines,
+    /// Mounted views: the paths that find prints, and which files can be opened.
+    Views,
+    /// find -keyword and -attr: the files that GNU grep names, among those that the user may read.
+    Words,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 10] = [
+    pub const ALL: [Check; 12] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -56,6 +60,8 @@ impl Check {
         Check::Duplicates,
         Check::Members,
         Check::Lines,
+        Check::Views,
+        Check::Words,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -71,6 +77,8 @@ impl Check {
             Check::Duplicates => "duplicates",
             Check::Members => "set",
             Check::Lines => "grep",
+            Check::Views => "views",
+            Check::Words => "keyword",
         }
     }
 }
@@ -171,6 +179,8 @@ impl<'a> Questions<'a> {
             Check::Duplicates => self.duplicates(),
             Check::Members => self.members(),
             Check::Lines => self.lines(),
+            Check::Views => self.views(),
+            Check::Words => self.words(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());
@@ -224,6 +234,35 @@ impl<'a> Questions<'a> {
             live,
             deviations: self.listed_only.len(),
         })
+    }
+
+    /// Compares words and attributes of contents.
+    fn words(&self) -> Result<Tally, String> {
+        // Larger files end with bytes that nobody wrote.
+        const TEXT: [&str; 5] = ["-type", "f", "-readable", "-size", "-17"];
+        let mut tally = Tally::default();
+        for (theirs, ours) in [
+            (
+                &["-exec", "grep", "-lwZ", "-e", "2", "{}", "+"][..],
+                ["-keyword", "line 2"],
+            ),
+            (&["!", "-size", "0", "-print0"], ["-attr", "encoding=ASCII"]),
+        ] {
+            let mut gnu = self.line(OsStr::new("find"));
+            let gnu = run(gnu.args(&self.starts).args(TEXT).args(theirs));
+            let mut line = self.line(self.site.trawl.as_os_str());
+            line.arg("-i").arg(self.site.index_dir()).arg("find");
+            line.args(&self.starts).args(TEXT).args(ours).arg("-print0");
+            let ran = run(&mut line);
+            same_output(&gnu, &ran, Order::Any, Ending::Zero)?;
+            if ran.errors().contains("cannot search its content") {
+                return Err(format!("a readable file is not searched: {ran}"));
+            }
+            tally.questions += 1;
+            tally.rows += split(&ran.stdout, Ending::Zero).len();
+            tally.live += live_lines(&ran);
+        }
+        Ok(tally)
     }
 
     /// Returns true if the user may not even see the root: then the program must not distinguish it
@@ -344,7 +383,7 @@ impl<'a> Questions<'a> {
         Ok(tally)
     }
 
-    fn same_paths(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
+    pub(super) fn same_paths(&self, theirs: &Ran, ours: &Ran) -> Result<(), String> {
         if ours.signal.is_some() || ours.errors().contains("panicked") {
             return Err(format!("the program broke: {ours}"));
         }

@@ -6,6 +6,7 @@
 //! - [`build`]: the tree on disk, and its index.
 //! - [`compare`]: the tools as a user on the source against the program as the same user on the
 //!   index; [`members`]: the same for sets and grep.
+//! - [`views`]: the same for mounted views.
 //! - [`shrink`]: a smaller tree that still fails.
 //! - [`stage`]: one tree with secrets, for attackers.
 //! - [`view`]: everything that a user can see of an index from outside.
@@ -22,6 +23,7 @@ pub mod plan;
 pub mod shrink;
 pub mod stage;
 pub mod view;
+pub mod views;
 
 pub use build::Site;
 pub use compare::{Check, Tally};

@@ -2,6 +2,7 @@
 //! the live file system where the index cannot.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
@@ -55,7 +56,10 @@ pub(crate) fn ask(
     words: &[Vec<u8>],
     sender: &Sender,
 ) -> Result<(), EngineError> {
-    let env = Environment::of_process();
+    let env = Environment {
+        contents: Arc::clone(&asked.contents),
+        ..Environment::of_process()
+    };
     let program = program(prefix, words, &env)?;
     let options = Options {
         interrupts: Interrupts {

@@ -34,6 +34,7 @@ pub use directory::Directory;
 pub use error::EngineError;
 pub use parquet::Parquet;
 pub use sqlite::Sqlite;
+use trawl_find::Contents;
 use trawl_sets::expand::Engine;
 
 /// What the engines need to know.
@@ -44,6 +45,8 @@ pub struct Settings {
     /// Places where the program `trawl-sql` may be, the most likely first. A name without a slash
     /// is looked up in `PATH`.
     pub sql_programs: Vec<PathBuf>,
+    /// What is known of files' contents, for find expressions.
+    pub contents: Arc<Contents>,
 }
 
 /// Returns the engines of local objects, for [`trawl_sets::expand`].

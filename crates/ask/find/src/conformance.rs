@@ -163,6 +163,13 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     both("-group", LARGE_NUMBER),
+    both(
+        "-group-of",
+        Otherwise(
+            Own,
+            "GNU find has no such test; Trawl computes groups of files from the index",
+        ),
+    ),
     both("-keyword", CONTENT),
     both(
         "-newerXY",

@@ -10,6 +10,7 @@ use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::foresight::Foresight;
+use crate::grouping::{Grouping, NoGroups};
 use crate::reference::References;
 
 /// The environment of a search.
@@ -39,6 +40,8 @@ pub struct Environment {
     pub foresight: fn() -> Option<Box<dyn Foresight>>,
     /// What indexes know of files' contents.
     pub contents: Arc<Contents>,
+    /// What is known of files that belong together (`-group-of FILE`).
+    pub grouping: Arc<dyn Grouping>,
     /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,
 }
@@ -54,7 +57,7 @@ pub enum Warnings {
 
 impl Environment {
     /// The environment of the process: clock, locale, terminals, the live file
-    /// system. No index knows contents.
+    /// system. No index knows contents, and no groups are known.
     pub fn of_process() -> Environment {
         let locale = Locale::from_env();
         let is_posix = std::env::var_os("POSIXLY_CORRECT").is_some();
@@ -83,6 +86,7 @@ impl Environment {
             started: |_| {},
             foresight: || None,
             contents: Arc::default(),
+            grouping: Arc::new(NoGroups),
             references: Box::new(crate::reference::LiveFiles),
         }
     }

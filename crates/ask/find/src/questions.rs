@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use trawl_grams::{Identity, Stamp};
-use trawl_keywords::{Asked, Document, Look, Query, Question, document_of};
+use trawl_grams::{DocId, Identity, Stamp};
+use trawl_keywords::{Asked, Document, Gap, Look, Query, Question};
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
@@ -71,11 +71,24 @@ pub(crate) fn score(row: &Row<'_>, cx: &Context<'_>) -> f32 {
     if row.file_type() != FileType::Regular {
         return 0.0;
     }
-    let (id, contents) = (identity(row).id(), &cx.world.contents);
+    let (id, contents) = (id(row, cx), &cx.world.contents);
     let questions = cx.world.questions.all();
     let scores = questions.iter().map(|asked| asked.score(contents, id));
     // A sum begins with -0.
     scores.sum::<f32>() + 0.0
+}
+
+/// Returns the identity of the document that belongs to a row.
+fn id(row: &Row<'_>, cx: &Context<'_>) -> DocId {
+    cx.world.contents.id(&identity(row), name(row))
+}
+
+/// Returns the last component of a row's path.
+fn name<'r>(row: &'r Row<'_>) -> &'r [u8] {
+    // A start point is a row with its whole path, as it was given.
+    let name = row.name();
+    let name = name.strip_suffix(b"/").unwrap_or(name);
+    name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
 }
 
 fn identity(row: &Row<'_>) -> Identity {
@@ -101,25 +114,16 @@ impl Leaf for About {
         if row.file_type() != FileType::Regular {
             return false;
         }
-        let id = identity(row).id();
+        let id = id(row, cx);
         let look = match self.0.look(&cx.world.contents, id) {
             Look::Unread => {
-                let path = cx.path(row).to_vec();
-                let read = cx.probe.content(row, &path).and_then(|mut file| {
-                    let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
-                    if !is_file {
-                        return Err(Cause("it is not a regular file any more".into()));
-                    }
-                    let contents = &cx.world.contents;
-                    let read = self.0.read(contents, id, &mut file);
-                    read.map_err(|error| Cause(crate::reference::error_text(&error)))
-                });
-                read.map_err(|cause| complain(row, cx, &cause)).ok()
+                let document = document(row, cx);
+                document.map(|document| self.0.judge(&cx.world.contents, id, &document))
             }
             known => Some(known),
         };
-        if look == Some(Look::Cut) {
-            complain(row, cx, &Cause(CUT.into()));
+        if let Some(Look::Undecided(gap)) = look {
+            complain_of(gap, row, cx);
         }
         look == Some(Look::Matches)
     }
@@ -131,7 +135,11 @@ impl Leaf for About {
 
 /// The type of regular files in a mode.
 const REGULAR: i128 = 0o100_000;
-const CUT: &str = "only its first 16 MiB were searched, which do not decide";
+
+/// Reports that what is known of a file's content does not decide.
+fn complain_of(gap: Gap, row: &Row<'_>, cx: &mut Context<'_>) {
+    complain(row, cx, &Cause(gap.reason().into()));
+}
 
 /// Reports that a file's content is not known.
 fn complain(row: &Row<'_>, cx: &mut Context<'_>, cause: &Cause) {
@@ -144,7 +152,10 @@ fn complain(row: &Row<'_>, cx: &mut Context<'_>, cause: &Cause) {
 pub(crate) fn document(row: &Row<'_>, cx: &mut Context<'_>) -> Option<Document> {
     let path = cx.path(row).to_vec();
     let read = cx.probe.content(row, &path).and_then(|mut file| {
-        let document = document_of(&mut file);
+        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+            return Err(Cause("it is not a regular file any more".into()));
+        }
+        let document = cx.world.contents.document(&mut file, name(row));
         document.map_err(|error| Cause(crate::reference::error_text(&error)))
     });
     read.map_err(|cause| complain(row, cx, &cause)).ok()

@@ -18,6 +18,7 @@ use crate::context::{Context, StartPoint, World};
 use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
+use crate::grouping::{Grouping, Members};
 use crate::leaf::Effect;
 use crate::lookups::{AttributeTest, Emptiness, Lookups};
 use crate::parser::{Parsed, Program, parse};
@@ -200,6 +201,25 @@ fn content_of(name: &[u8]) -> std::fs::File {
     file
 }
 
+/// The group of the file `here`.
+#[derive(Debug)]
+struct OneGroup;
+
+impl Grouping for OneGroup {
+    fn members_with(&self, path: &[u8]) -> Result<Members, String> {
+        if path != b"here" {
+            return Err(format!(
+                "there is no file {}",
+                String::from_utf8_lossy(path)
+            ));
+        }
+        let mut members = Members::default();
+        members.add(b"/w/top", b"name");
+        members.add(b"/w", b"other");
+        Ok(members)
+    }
+}
+
 pub(crate) fn environment() -> Environment {
     Environment {
         now: NOW,
@@ -212,6 +232,7 @@ pub(crate) fn environment() -> Environment {
         started: |_| {},
         foresight: || None,
         contents: Default::default(),
+        grouping: std::sync::Arc::new(OneGroup),
         references: Box::new(OneFile),
     }
 }

@@ -80,11 +80,12 @@ pub enum Op {
     Fadvise,
     Fiemap,
     Recvmsg,
+    Removexattr,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 69] = [
+    pub const ALL: [Op; 70] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -154,6 +155,7 @@ impl Op {
         Op::Fadvise,
         Op::Fiemap,
         Op::Recvmsg,
+        Op::Removexattr,
     ];
 
     /// Returns the call's name as in the manual, such as `"openat"`.
@@ -229,6 +231,7 @@ impl Op {
             Op::Fadvise => "posix_fadvise",
             Op::Fiemap => "ioctl(FS_IOC_FIEMAP)",
             Op::Recvmsg => "recvmsg",
+            Op::Removexattr => "removexattr",
         }
     }
 }
@@ -374,7 +377,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::Recvmsg as usize + 1, Op::ALL.len());
+        assert_eq!(Op::Removexattr as usize + 1, Op::ALL.len());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Operations for writers of files: durable writes, atomic renames, links.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 
@@ -21,6 +21,15 @@ pub fn sync(fd: impl AsFd) -> Result<(), SysError> {
 /// Source: <https://man7.org/linux/man-pages/man2/syncfs.2.html>
 pub fn sync_filesystem(fd: impl AsFd) -> Result<(), SysError> {
     rustix::fs::syncfs(fd).named(Op::Syncfs)
+}
+
+/// Like [`locate`] from the working directory or `/`; no component of the path may be a symbolic link.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/openat2.2.html>
+pub fn locate_without_links(path: &CStr) -> Result<std::os::fd::OwnedFd, SysError> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), resolve).named(Op::Openat)
 }
 
 /// Opens a file of any type as a place only (`O_PATH`), without following a symbolic link at the end:
@@ -123,6 +132,43 @@ pub fn open_content(
     }
     let file = rustix::fs::openat(parent, path, flags, Mode::empty());
     file.map(std::fs::File::from).named(Op::Openat)
+}
+
+/// Opens a file for writing, without changing it. Opening a FIFO or a device does not block.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn open_for_writing(path: &CStr) -> Result<std::fs::File, SysError> {
+    let flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty());
+    file.map(std::fs::File::from).named(Op::Openat)
+}
+
+/// Returns another descriptor of an open file, which other programs do not inherit.
+///
+/// Source: `F_DUPFD_CLOEXEC`, <https://man7.org/linux/man-pages/man2/F_DUPFD_CLOEXEC.2const.html>
+///
+/// # Errors
+/// Fails with `EBADF` if no file is open under this number.
+pub fn duplicate(number: std::os::fd::RawFd) -> Result<std::os::fd::OwnedFd, SysError> {
+    // SAFETY: the call takes a number, and checks that a file is open under it.
+    let fd = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(SysError::last(Op::Fcntl));
+    }
+    // SAFETY: the call returned a new descriptor that nothing else owns.
+    Ok(unsafe { std::os::fd::OwnedFd::from_raw_fd(fd) })
+}
+
+/// Returns whether an open file was opened for writing.
+///
+/// Source: `F_GETFL`, <https://man7.org/linux/man-pages/man2/F_GETFL.2const.html>
+///
+/// # Errors
+/// Fails with `EBADF` if the descriptor is not open.
+pub fn is_open_for_writing(file: impl AsFd) -> Result<bool, SysError> {
+    let flags = rustix::fs::fcntl_getfl(file).named(Op::Fcntl)?;
+    let access = flags & OFlags::RWMODE;
+    Ok(!flags.contains(OFlags::PATH) && (access == OFlags::WRONLY || access == OFlags::RDWR))
 }
 
 /// Asks the kernel not to update a file's access time when it is read through this descriptor. Does

@@ -157,9 +157,29 @@ pub fn of_fd(fd: impl AsFd, what_for: Use) -> Result<FileHandle, SysError> {
 /// # Errors
 /// Fails with `ESTALE` if the file no longer exists, with `EPERM` without the privilege.
 pub fn open(mount: impl AsFd, handle: &FileHandle) -> Result<OwnedFd, SysError> {
+    open_with(mount.as_fd(), handle, libc::O_PATH | libc::O_NOFOLLOW)
+}
+
+/// Opens the content of a handle's file for reading, like [`open`]; no directory is looked at.
+/// Opening a FIFO or a device does not block.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open_by_handle_at.2.html>
+///
+/// # Errors
+/// As of [`open`]; `EACCES` if this process may not read the file.
+pub fn open_content(mount: impl AsFd, handle: &FileHandle) -> Result<std::fs::File, SysError> {
+    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY | libc::O_NOFOLLOW;
+    open_with(mount.as_fd(), handle, flags).map(std::fs::File::from)
+}
+
+fn open_with(
+    mount: BorrowedFd<'_>,
+    handle: &FileHandle,
+    flags: libc::c_int,
+) -> Result<OwnedFd, SysError> {
     let mut waits = 0..CREATION_WAITS;
     loop {
-        match open_once(mount.as_fd(), handle) {
+        match open_once(mount, handle, flags) {
             Err(error) if error.errno == Errno::NOMEM && waits.next().is_some() => {
                 std::thread::sleep(CREATION_WAIT);
             }
@@ -176,7 +196,11 @@ const CREATION_WAIT: Duration = Duration::from_micros(50);
 /// Maximum number of retries, which take at least a tenth of a second; after that, memory is short.
 const CREATION_WAITS: u32 = 2000;
 
-fn open_once(mount: BorrowedFd<'_>, handle: &FileHandle) -> Result<OwnedFd, SysError> {
+fn open_once(
+    mount: BorrowedFd<'_>,
+    handle: &FileHandle,
+    flags: libc::c_int,
+) -> Result<OwnedFd, SysError> {
     let mut raw = RawHandle {
         handle_bytes: u32::try_from(handle.length).unwrap_or(0),
         handle_type: handle.kind,
@@ -188,7 +212,7 @@ fn open_once(mount: BorrowedFd<'_>, handle: &FileHandle) -> Result<OwnedFd, SysE
             libc::SYS_open_by_handle_at,
             mount.as_raw_fd(),
             std::ptr::from_mut(&mut raw),
-            libc::O_PATH | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+            flags | libc::O_CLOEXEC,
         )
     };
     match i32::try_from(fd) {

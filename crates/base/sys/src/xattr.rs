@@ -376,6 +376,65 @@ pub fn get_object(object: impl AsFd, attribute: &CStr) -> Result<Vec<u8>, SysErr
     }
 }
 
+/// Returns the names of the attributes of an open file, each terminated by a NUL. The file must not
+/// have been opened with `O_PATH`.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/listxattr.2.html>
+///
+/// # Errors
+/// Fails with `ENOTSUP` if the file system does not support attributes.
+pub fn list_open(file: impl AsFd) -> Result<Vec<u8>, SysError> {
+    let mut list = vec![0; 1024];
+    loop {
+        match rustix::fs::flistxattr(&file, &mut *list).named(Op::Listxattr) {
+            Ok(length) => {
+                list.truncate(length);
+                return Ok(list);
+            }
+            Err(e) if e.errno == Errno::RANGE && list.len() < SIZE_MAX_BYTES => {
+                list.resize(SIZE_MAX_BYTES, 0);
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Returns the value of an attribute of an open file, if it has at most `room` bytes.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/getxattr.2.html>
+///
+/// # Errors
+/// Fails with `ERANGE` if the value is longer, and with `ENODATA` if the attribute does not exist.
+pub fn get_open(file: impl AsFd, attribute: &CStr, room: usize) -> Result<Vec<u8>, SysError> {
+    let mut value = vec![0; room.max(1)];
+    let length = rustix::fs::fgetxattr(file, attribute, &mut *value).named(Op::Getxattr)?;
+    value.truncate(length);
+    Ok(value)
+}
+
+/// Sets an attribute of an open file; an attribute of that name is replaced. The kernel checks that
+/// this process may write the file now, and not how it opened it.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setxattr.2.html>
+///
+/// # Errors
+/// Fails with `ENOSPC`, `E2BIG` or `ERANGE` if the file system has no room for the attribute, with
+/// `EPERM` if files of this type have none, and with `ENOTSUP` if no file has any.
+pub fn set_open(file: impl AsFd, attribute: &CStr, value: &[u8]) -> Result<(), SysError> {
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::fsetxattr(file, attribute, value, flags).named(Op::Setxattr)
+}
+
+/// Removes an attribute of an open file.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/removexattr.2.html>
+///
+/// # Errors
+/// Fails with `ENODATA` if the attribute does not exist.
+pub fn remove_open(file: impl AsFd, attribute: &CStr) -> Result<(), SysError> {
+    rustix::fs::fremovexattr(file, attribute).named(Op::Removexattr)
+}
+
 /// Returns a path that leads to exactly this object, even if it is a symbolic link.
 fn object_path(object: impl AsFd) -> String {
     format!("/proc/self/fd/{}", object.as_fd().as_raw_fd())

@@ -8,6 +8,7 @@
 //! - `entry`: a record in the form that C reads.
 //! - `failure`: errors as errno numbers and texts.
 //! - `sets`: dynamic sets, `include/trawl/sets.h`.
+//! - [`attributes`]: attributes pushed to files, `include/trawl/attr.h`.
 //! - `fork`: distinguishes a process from its forked children.
 //!
 //! Invariants: a panic ends at the C boundary, as `EIO`, and its handle answers nothing more;
@@ -21,6 +22,7 @@
 compile_error!("the library's structures are those of 64-bit systems");
 
 mod arguments;
+pub mod attributes;
 mod entry;
 mod exports;
 mod failure;
@@ -29,5 +31,6 @@ mod handle;
 pub mod layout;
 pub mod sets;
 
+pub use attributes::{trawl_attr_remove, trawl_attr_set};
 pub use exports::*;
 pub use handle::Handle;

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_answers::{AnswerError, NoAnswer};
+use trawl_answers::NoAnswer;
 
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
@@ -27,7 +27,10 @@ impl Failing {
     }
 
     /// Returns the visitor's failure, else the answer.
-    pub(crate) fn end<T>(self, answered: Result<T, AnswerError>) -> Result<T, Failure> {
+    pub(crate) fn end<T, E>(self, answered: Result<T, E>) -> Result<T, Failure>
+    where
+        Failure: From<E>,
+    {
         match self.0 {
             Some(failure) => Err(failure),
             None => Ok(answered?),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use trawl_answers::AnswerError;
 use trawl_daemon::DaemonError;
 use trawl_find::driver::DriverError;
+use trawl_groups::GroupsError;
 use trawl_indexer::IndexerError;
 use trawl_open::AskError;
 use trawl_report::ReportError;
@@ -69,6 +70,9 @@ pub(crate) enum Failure {
     /// Hooks could not be loaded.
     #[error(transparent)]
     Hooks(#[from] trawl_hooks::HookError),
+    /// Groups could not be computed, shown or edited.
+    #[error(transparent)]
+    Groups(GroupsError),
     /// A view could not be defined, shown or mounted.
     #[error(transparent)]
     View(#[from] trawl_views::ViewError),
@@ -135,6 +139,16 @@ impl From<DaemonError> for Failure {
             DaemonError::Query(error) => Failure::Query(error),
             DaemonError::Interrupted => Failure::Interrupted,
             error => Failure::Daemon(error),
+        }
+    }
+}
+
+impl From<GroupsError> for Failure {
+    fn from(error: GroupsError) -> Failure {
+        match error {
+            GroupsError::Session(error) => Failure::from(error),
+            GroupsError::Query(error) => Failure::Query(error),
+            error => Failure::Groups(error),
         }
     }
 }

@@ -32,9 +32,11 @@ use crate::arguments::Manner;
 use crate::at;
 use crate::beside;
 use crate::commands::{IndexOption, Setting, Spec};
+use crate::documents;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
 use crate::foresight;
+use crate::groups::Together;
 use crate::live;
 use crate::output::{Output, cells, say};
 use crate::rows;
@@ -218,7 +220,11 @@ pub(crate) fn run(
     let env = Environment {
         started: foresight::of_arguments,
         foresight: foresight::of_turns,
-        contents: contents_of(&ours),
+        contents: documents::contents(ours.index.clone()),
+        grouping: Arc::new(Together {
+            index: ours.index.clone(),
+            manner: ours.manner,
+        }),
         ..Environment::of_process()
     };
     let program = match trawl_find::parse(&words, &env) {
@@ -291,13 +297,6 @@ fn is_late(error: &FindError) -> bool {
     };
     let option = name.split('=').next().unwrap_or_default();
     LONG_OPTIONS.contains(&option)
-}
-
-/// Returns what the indexes know of contents, which is asked for when a test of contents is
-/// evaluated.
-fn contents_of(ours: &Ours) -> Arc<Contents> {
-    let indexes = settings::indexes_to_ask(ours.index.clone()).unwrap_or_default();
-    Arc::new(Contents::of_indexes(indexes, Box::new(|text| say(text))))
 }
 
 /// Limits the indexes of contents that are opened to those of the start points.

@@ -20,6 +20,7 @@
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `hooks` | hooks that find attributes and words in files |
 //! | `related` | files related to a file |
+//! | `groups` | files that belong together |
 //! | `view` | questions that are directories |
 //! | `profile` | latency profiles: recorded, shown, compared |
 //! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
@@ -36,9 +37,12 @@
 mod again;
 mod answer;
 mod arguments;
+mod attr;
+mod attributes;
 mod beside;
 mod commands;
 mod diff;
+mod documents;
 mod du;
 mod duplicates;
 pub mod exit;
@@ -49,6 +53,7 @@ mod forms;
 pub mod generate;
 mod getfattr;
 mod grep;
+mod groups;
 mod growth;
 mod history;
 mod hooks;
@@ -119,8 +124,10 @@ commands::commands! {
     "diff" Diff diff::DiffArgs;
     "history" History history::HistoryArgs;
     "growth" Growth growth::GrowthArgs;
+    "groups" Groups groups::GroupsArgs;
     "hooks" Hooks hooks::HooksArgs;
     "related" Related related::RelatedArgs;
+    "attr" Attr attr::AttrArgs;
     "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;
     "completions" Completions generate::CompletionsArgs;

@@ -60,6 +60,7 @@ pub(crate) fn refuse_past(manner: Manner) -> Result<(), Failure> {
 /// Returns what the query engines need to know.
 pub(crate) fn settings(index: Option<PathBuf>) -> trawl_engines::Settings {
     trawl_engines::Settings {
+        contents: crate::documents::contents(index.clone()),
         index,
         sql_programs: beside::places(crate::sql::PROGRAM),
     }

@@ -4,18 +4,21 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use trawl_report::{Field, Row, Schema, schema};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Quoting;
-use trawl_views::store::SYSTEM;
+use trawl_views::store::{Defined, SYSTEM};
 use trawl_views::{Question, Scope, Store, View, ViewError, answer};
 
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::forms::{FormArgs, Objects};
 use crate::output::{Output, say};
+use crate::rows;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +47,7 @@ enum Action {
     /// Define a view, or give an existing one another question
     Define(DefineArgs),
     /// List the views and their questions
-    List(PlaceArgs),
+    List(ListArgs),
     /// Show the question of a view
     Show(ShowArgs),
     /// Remove a view
@@ -97,11 +100,22 @@ struct DefineArgs {
     question: Vec<OsString>,
 }
 
+/// Options of `trawl view list`.
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
+}
+
 /// Options of `trawl view show`.
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
     #[command(flatten)]
     place: PlaceArgs,
+    #[command(flatten)]
+    form: FormArgs<Objects>,
     /// Show the view NAME
     #[arg(value_name = "NAME")]
     name: String,
@@ -133,11 +147,29 @@ struct CheckArgs {
     question: Vec<OsString>,
 }
 
+const VIEW: Field = Field::text("view", "name of a view, which is that of its directory");
+const SCOPE: Field = Field::text("scope", "who can see a view: `own` or `all`");
+const QUESTION: Field = Field::text(
+    "question",
+    "words of a view's question, separated by spaces; `%20` is a space within a word, as in a file of definitions",
+);
+const COMMAND: Field = Field::bytes("command", "command for a shell that finds a view's members");
+const DEFINED_IN: Field = Field::bytes("defined_in", "path of the file that defines a view");
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a view",
+    fields: &[VIEW, SCOPE, QUESTION, COMMAND, DEFINED_IN],
+    forms: schema::OBJECTS,
+    samples: &["view list {form} --definitions ../views.d"],
+};
+
 impl Spec for ViewArgs {
     const ABOUT: &'static str = "Define questions that are directories where views are mounted";
     const CLASS: Class = Class::Other;
     const INDEX: IndexOption = IndexOption::None;
     const SEE_ALSO: &'static [&'static str] = &["trawl-mount(1)", "trawl-find(1)", "find(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
 
     fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
         match &self.action {
@@ -187,18 +219,34 @@ fn shown(question: &Question) -> Vec<u8> {
     quoted.collect::<Vec<_>>().join(&b' ')
 }
 
-fn list(args: &PlaceArgs) -> Result<Exit, Failure> {
-    let all = args.store().read();
-    let mut output = Output::stdout();
-    for defined in &all.views {
-        let scope = match defined.scope {
-            Scope::Own => "own",
-            Scope::System => "all",
-        };
-        let begin = format!("{}\t{scope}\t", defined.view.name);
-        output.put([begin.as_bytes(), &shown(&defined.view.question), b"\n"].concat())?;
+fn scope_text(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Own => "own",
+        Scope::System => "all",
     }
-    output.finish()?;
+}
+
+fn fill(row: &mut Row<'_>, defined: &Defined) {
+    let question = &defined.view.question;
+    row.put(&VIEW, &defined.view.name)
+        .put(&SCOPE, scope_text(defined.scope))
+        .put(&QUESTION, &question.line())
+        .put(&COMMAND, &command(question))
+        .put(&DEFINED_IN, defined.path.as_os_str().as_bytes());
+}
+
+fn list(args: &ListArgs) -> Result<Exit, Failure> {
+    let all = args.place.store().read();
+    let mut report = rows::report(&SCHEMA, args.form.form());
+    report.begin()?;
+    for defined in &all.views {
+        let text = || {
+            let begin = format!("{}\t{}\t", defined.view.name, scope_text(defined.scope));
+            [begin.as_bytes(), &shown(&defined.view.question), b"\n"].concat()
+        };
+        report.line(text, |row| fill(row, defined))?;
+    }
+    rows::finish(report)?;
     all.issues.iter().for_each(say);
     Ok(match all.issues.is_empty() {
         true => Exit::Complete,
@@ -207,8 +255,24 @@ fn list(args: &PlaceArgs) -> Result<Exit, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<Exit, Failure> {
-    let defined = args.place.store().view(&args.name)?;
-    print(&defined.view.question)
+    let all = args.place.store().read();
+    let mut views = all.views.iter();
+    let Some(defined) = views.find(|one| one.view.name == args.name) else {
+        // It may be one of these.
+        all.issues.iter().for_each(say);
+        let name = args.name.clone().into_bytes();
+        return Err(ViewError::Unknown { name }.into());
+    };
+    let mut report = rows::report(&SCHEMA, args.form.form());
+    let text = || [&command(&defined.view.question)[..], b"\n"].concat();
+    report.line(text, |row| fill(row, defined))?;
+    rows::finish(report)?;
+    Ok(Exit::Complete)
+}
+
+/// Returns the command that finds a question's members.
+fn command(question: &Question) -> Vec<u8> {
+    [&b"trawl find "[..], &shown(question)].concat()
 }
 
 fn check(args: &CheckArgs) -> Result<Exit, Failure> {
@@ -217,7 +281,7 @@ fn check(args: &CheckArgs) -> Result<Exit, Failure> {
 
 fn print(question: &Question) -> Result<Exit, Failure> {
     let mut output = Output::stdout();
-    output.put([&b"trawl find "[..], &shown(question), b"\n"].concat())?;
+    output.put([&command(question)[..], b"\n"].concat())?;
     output.finish()?;
     Ok(Exit::Complete)
 }
@@ -232,6 +296,7 @@ fn answer_mount() -> Result<Exit, Failure> {
     // Standard output would hold records back until a line is full.
     let output = std::io::stdout().as_fd().try_clone_to_owned();
     let mut output = File::from(output.map_err(failed)?);
-    answer::answer(&mut std::io::stdin().lock(), &mut output)?;
+    let documents = crate::documents::lazy();
+    answer::answer(&mut std::io::stdin().lock(), &mut output, &documents)?;
     Ok(Exit::Complete)
 }

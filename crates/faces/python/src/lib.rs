@@ -1,6 +1,7 @@
 //! `trawl._trawl`: the search call and dynamic sets for Python. The package around it is `python/trawl`, whose
 //! documentation is for its users.
 //!
+//! - `attributes`: attributes pushed to files.
 //! - `question`: reads and checks the arguments from Python.
 //! - `stream`: a search in progress, and waiting for it.
 //! - `wishes`: reads and checks the arguments of a set.
@@ -14,6 +15,7 @@
 
 #![deny(unsafe_code)]
 
+mod attributes;
 mod failure;
 mod members;
 mod question;
@@ -31,6 +33,10 @@ fn _trawl(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.py().get_type::<failure::SearchError>(),
     )?;
     module.add("Cancelled", module.py().get_type::<failure::Cancelled>())?;
+    module.add_function(wrap_pyfunction!(attributes::attr_set, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::attr_get, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::attr_list, module)?)?;
+    module.add_function(wrap_pyfunction!(attributes::attr_remove, module)?)?;
     module.add_class::<record::Record>()?;
     module.add_class::<record::Digest>()?;
     module.add_class::<members::Members>()?;

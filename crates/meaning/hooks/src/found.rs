@@ -111,6 +111,20 @@ pub const NAME_BYTES_MAX: usize = 64;
 const PROBLEMS_MAX: usize = 16;
 const MESSAGE_BYTES_MAX: usize = 512;
 
+/// Beginning of the message of a limit.
+const LIMIT_OF: &str = "the limit of the ";
+
+impl Problem {
+    /// Returns the limit that was exceeded, such as `text`; `None` if this is another problem, or
+    /// something of the file as a whole.
+    #[must_use]
+    pub fn limit(&self) -> Option<&str> {
+        let rest = self.message.strip_prefix(LIMIT_OF)?;
+        let (what, _) = rest.split_once(" was reached")?;
+        (self.fault == Fault::Limit).then_some(what)
+    }
+}
+
 /// Returns whether a name is one for an attribute or a kind of relation: it begins with a lower-case
 /// letter, and goes on with such letters, digits, `_`, `-` and `.`.
 #[must_use]
@@ -248,7 +262,7 @@ impl Findings {
     pub fn exceeded(&mut self, what: &'static str) {
         if !self.full.contains(&what) {
             self.full.push(what);
-            let message = format!("the limit of the {what} was reached; the rest is left out");
+            let message = format!("{LIMIT_OF}{what} was reached; the rest is left out");
             self.problem(Fault::Limit, &message);
         }
     }

@@ -1,7 +1,7 @@
 //! The hooks that are in use, and what all of them find in a file.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use trawl_sys::restricted::is_read_only;
@@ -13,6 +13,7 @@ use crate::format::{Format, HEAD_BYTES, Recognised, recognise};
 use crate::found::{Extracted, Fault, Findings};
 use crate::limits::Limits;
 use crate::manifest::{UserHook, load};
+use crate::plain;
 use crate::program;
 use crate::wire::Request;
 use crate::worker::Pool;
@@ -58,6 +59,19 @@ impl Hooks {
     pub fn add_directory(&mut self, directory: &Path) -> Result<(), HookError> {
         self.users.extend(load(directory)?);
         Ok(())
+    }
+
+    /// Returns what findings depend on besides the file: the version of the built-in hooks, and the
+    /// users' hooks with their programs.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let mut all = concat!("trawl-hooks ", env!("CARGO_PKG_VERSION")).to_owned();
+        for hook in &self.users {
+            let program = std::fs::metadata(&hook.program).ok();
+            let program = program.map(|found| (found.len(), found.mtime(), found.mtime_nsec()));
+            all += &format!("\n{hook:?} {program:?}");
+        }
+        all
     }
 
     /// Returns the users' hooks, in the order in which they are run.
@@ -119,7 +133,13 @@ fn read(
     size_bytes: u64,
 ) -> Extracted {
     let mut all = Extracted::default();
-    if let Some((format, hook)) = recognised.read_by.filter(|_| size_bytes > 0) {
+    let plain = match recognised.read_by {
+        Some((Format::Text, hook)) => plain::read(file, hook.name(), limits),
+        _ => None,
+    };
+    if let Some(found) = plain {
+        all = found;
+    } else if let Some((format, hook)) = recognised.read_by.filter(|_| size_bytes > 0) {
         let request = Request {
             format,
             size_bytes,

@@ -12,8 +12,9 @@
 //! | [`manifest`] | users' hooks, loaded from a directory |
 //! | [`found`] | what a hook finds, within limits |
 //! | [`wire`] | requests to workers and their answers |
+//! | [`lines`] | output of users' hooks |
 //! | `worker`, `program` | running built-in hooks and users' |
-//! | `lines` | output of users' hooks |
+//! | `plain` | text in UTF-8, which needs no parser |
 //!
 //! Invariants: nothing that a hook does is worse than a [`Problem`] of the file at hand; whatever a
 //! hook answers is held to the [`Limits`] again here, since a hostile file may have taken it over;
@@ -27,8 +28,9 @@ pub mod format;
 pub mod found;
 mod hooks;
 mod limits;
-mod lines;
+pub mod lines;
 pub mod manifest;
+mod plain;
 mod program;
 pub mod wire;
 mod worker;

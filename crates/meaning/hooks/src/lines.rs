@@ -47,8 +47,9 @@ impl From<Given> for Value {
     }
 }
 
-/// Adds what the lines say.
-pub(crate) fn read(output: &[u8], findings: &mut Findings) {
+/// Adds what the lines say. A line that does not follow the format is a problem, and the last one that
+/// is read.
+pub fn read(output: &[u8], findings: &mut Findings) {
     for (number, line) in (1..).zip(output.split(|byte| *byte == b'\n')) {
         if line.trim_ascii().is_empty() {
             continue;

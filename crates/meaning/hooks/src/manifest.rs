@@ -83,9 +83,14 @@ impl UserHook {
         };
         let most = self.limits.file_mib.unwrap_or(u64::MAX);
         let is_small = size_bytes >> 20 < most;
-        let is_wanted = self.patterns.iter().any(|glob| glob.matches(name))
-            || self.mime_types.iter().any(is_type);
+        let is_wanted = self.accepts_name(name) || self.mime_types.iter().any(is_type);
         is_small && is_wanted
+    }
+
+    /// Returns whether the hook accepts a file because of its name.
+    #[must_use]
+    pub fn accepts_name(&self, name: &[u8]) -> bool {
+        self.patterns.iter().any(|glob| glob.matches(name))
     }
 
     /// Returns the limits for this hook: those of the manifest, as far as they are not laxer than

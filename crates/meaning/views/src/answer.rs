@@ -6,11 +6,13 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::Arc;
 
 use trawl_answers::AnswerError;
 use trawl_answers::find::{ProgramSearch, Remarks};
 use trawl_find::driver::{DriverError, RunOptions, Search, Streams};
+use trawl_find::{Contents, Documents, Environment, Program};
 use trawl_format::IndexError;
 use trawl_query::QueryError;
 use trawl_session::freshness::DEADLINE;
@@ -32,12 +34,16 @@ const DENIED: &[u8] = b": Permission denied";
 /// How find's messages begin.
 const PREFIX: &[u8] = b"find: ";
 
-/// Reads a question and answers it.
+/// Reads a question and answers it; `documents` reads files that no index of contents knows.
 ///
 /// # Errors
 /// If the question cannot be read or the answer not written. What cannot be looked at is part of the
 /// answer.
-pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), ViewError> {
+pub fn answer(
+    input: &mut impl Read,
+    output: &mut impl Write,
+    documents: &Arc<dyn Documents>,
+) -> Result<(), ViewError> {
     let failed = |error| ViewError::file("answer on", "standard output", error);
     let asked = Asked::read(input).map_err(failed)?;
     let mut asked =
@@ -49,14 +55,14 @@ pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), View
         output,
         has_any: false,
     };
-    let mut done = search(&mut asked, &mut counted, &mut messages);
+    let mut done = search(&mut asked, documents, &mut counted, &mut messages);
     for _ in 0..TRIES {
         match &done {
             Err(error) if is_replaced(error) && !counted.has_any => {}
             _ => break,
         }
         messages = Messages::default();
-        done = search(&mut asked, &mut counted, &mut messages);
+        done = search(&mut asked, documents, &mut counted, &mut messages);
     }
     if let Err(error) = done {
         messages.fail(error.to_string().as_bytes());
@@ -66,6 +72,7 @@ pub fn answer(input: &mut impl Read, output: &mut impl Write) -> Result<(), View
 
 fn search(
     asked: &mut Asked,
+    documents: &Arc<dyn Documents>,
     output: &mut impl Write,
     messages: &mut Messages,
 ) -> Result<(), AnswerError> {
@@ -89,7 +96,10 @@ fn search(
     let hidden = starts.iter().any(is_below).then_some(&asked.point[..]);
     let words = asked.question.program(&asked.narrowed, hidden);
     let program = parse(&words).map_err(|error| AnswerError::Expression(error.to_string()))?;
-    let environment = environment();
+    let environment = Environment {
+        contents: contents(asked, documents, &program),
+        ..environment()
+    };
     let streams = Streams {
         out: output,
         err: messages,
@@ -111,6 +121,22 @@ fn search(
     }
     messages.has_failed |= searched.code != 0 && messages.kept.is_empty();
     Ok(())
+}
+
+/// Returns what the indexes know of the files' contents, which are otherwise read.
+fn contents(asked: &Asked, documents: &Arc<dyn Documents>, program: &Program) -> Arc<Contents> {
+    let indexes = asked.indexes.clone();
+    let contents = Contents::of_indexes(Arc::clone(documents), indexes, Box::new(|_| ()));
+    let real = |start: &Vec<u8>| {
+        let path = fs::canonicalize(OsStr::from_bytes(start)).ok()?;
+        Some(path.into_os_string().into_vec())
+    };
+    if !program.questions.is_empty()
+        && let Some(starts) = asked.question.starts.iter().map(real).collect()
+    {
+        contents.limit_to(starts);
+    }
+    Arc::new(contents)
 }
 
 /// Returns the index if everything before now is in it. Chooses the start points if there are none:
@@ -252,7 +278,8 @@ mod tests {
     fn answered(asked: &Asked) -> Vec<String> {
         let (mut question, mut answer) = (Vec::new(), Vec::new());
         asked.write(&mut question).unwrap();
-        super::answer(&mut &question[..], &mut answer).unwrap();
+        let documents = Arc::clone(Contents::default().documents());
+        super::answer(&mut &question[..], &mut answer, &documents).unwrap();
         let records = answer.split(|byte| *byte == 0);
         let mut records: Vec<String> = records
             .map(|record| String::from_utf8_lossy(record).into_owned())

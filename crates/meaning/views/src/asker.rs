@@ -7,10 +7,11 @@
 //! paths as this one: a process in another mount namespace, or below another root, could learn names
 //! that it cannot reach.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use trawl_sys::become_user::User;
 
@@ -20,22 +21,18 @@ pub(crate) const ANSWERING: [&str; 2] = ["view", "answer"];
 const LOOKS_EVERYWHERE: u64 = 1 << 2;
 /// The superuser.
 const ROOT: u32 = 0;
+/// More bytes than `/proc/PID/status` has, but for a thread with very many groups.
+const STATUS_BYTES: usize = 8 << 10;
 /// SIGKILL in a set of signals.
 const KILLED: u64 = 1 << 8;
 
-/// Why a request is refused.
+/// The process sees other files than we do, or cannot be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// The process sees other files than we do, or cannot be looked at.
-    Elsewhere,
-    /// The process is one of those that answer questions: the question would be about itself.
-    Loop,
-}
+pub(crate) struct Elsewhere;
 
 /// What `/proc/PID/status` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Status {
-    process: u32,
     user: User,
     capabilities: u64,
     pending: u64,
@@ -43,7 +40,11 @@ struct Status {
 
 impl Status {
     fn read(thread: u32) -> io::Result<Status> {
-        let text = fs::read_to_string(format!("/proc/{thread}/status"))?;
+        // Each look-up reads it. A buffer that begins small would be filled by many reads.
+        let mut text = Vec::with_capacity(STATUS_BYTES);
+        let mut file = File::open(format!("/proc/{thread}/status"))?;
+        file.read_to_end(&mut text)?;
+        let text = String::from_utf8_lossy(&text);
         Status::parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
@@ -57,7 +58,6 @@ impl Status {
         let set = |name| u64::from_str_radix(value(name)?, 16).ok();
         let groups = value("Groups")?.split_whitespace();
         Some(Status {
-            process: value("Tgid")?.parse().ok()?,
             user: User {
                 uid: id("Uid")?,
                 gid: id("Gid")?,
@@ -80,34 +80,40 @@ pub(crate) fn is_killed(thread: u32) -> bool {
 }
 
 /// Returns the user behind a request of this thread with these ids.
-pub(crate) fn asker(thread: u32, uid: u32, gid: u32) -> Result<User, Refusal> {
-    let status = Status::read(thread).map_err(|_| Refusal::Elsewhere)?;
+pub(crate) fn asker(thread: u32, uid: u32, gid: u32) -> Result<User, Elsewhere> {
+    let status = Status::read(thread).map_err(|_| Elsewhere)?;
     let is_same = status.user.uid == uid && status.user.gid == gid;
     let lacks_rights = uid == ROOT && status.capabilities & LOOKS_EVERYWHERE == 0;
     if !is_same || lacks_rights || !sees_the_same(thread).unwrap_or(false) {
-        return Err(Refusal::Elsewhere);
+        return Err(Elsewhere);
     }
-    match is_answering(status.process) {
-        true => Err(Refusal::Loop),
-        false => Ok(status.user),
-    }
+    Ok(status.user)
 }
 
-/// Returns true if a thread has our mount namespace and root directory.
-fn sees_the_same(thread: u32) -> io::Result<bool> {
+/// A mount namespace and a root directory, each by device and inode.
+type Sight = [(u64, u64); 2];
+
+fn sight(namespace: &str, root: &str) -> io::Result<Sight> {
     let file = |path: &str| -> io::Result<(u64, u64)> {
         let attributes = fs::metadata(Path::new(path))?;
         Ok((attributes.dev(), attributes.ino()))
     };
-    let is_same = |ours: &str, theirs: &str| -> io::Result<bool> {
-        Ok(file(ours)? == file(&format!("/proc/{thread}/{theirs}"))?)
-    };
-    Ok(is_same("/proc/self/ns/mnt", "ns/mnt")? && is_same("/", "root/")?)
+    Ok([file(namespace)?, file(root)?])
 }
 
-/// Returns true for a process that answers questions, of any mount of views.
-fn is_answering(process: u32) -> bool {
-    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+/// Returns true if a thread has our mount namespace and root directory, which never change.
+fn sees_the_same(thread: u32) -> io::Result<bool> {
+    static OURS: OnceLock<Option<Sight>> = OnceLock::new();
+    let ours = OURS.get_or_init(|| sight("/proc/self/ns/mnt", "/").ok());
+    let root = format!("/proc/{thread}/root/");
+    let theirs = sight(&format!("/proc/{thread}/ns/mnt"), &root)?;
+    Ok(*ours == Some(theirs))
+}
+
+/// Returns true for a thread of a process that answers questions, of any mount of views: a question
+/// of such a process would be about itself.
+pub(crate) fn is_answering(thread: u32) -> bool {
+    let words = fs::read(format!("/proc/{thread}/cmdline")).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0).skip(1);
     ANSWERING
         .iter()
@@ -130,9 +136,9 @@ mod tests {
             gid: 8,
             groups: vec![9, 10],
         };
-        assert_eq!((status.process, &status.user), (70, &user));
+        assert_eq!(&status.user, &user);
         assert_eq!((status.capabilities, status.pending & KILLED), (4, KILLED));
-        for name in ["Tgid", "Uid", "Gid", "Groups", "CapEff", "SigPnd"] {
+        for name in ["Uid", "Gid", "Groups", "CapEff", "SigPnd"] {
             assert_eq!(Status::parse(&TEXT.replace(name, "X")), None, "{name}");
         }
     }
@@ -142,11 +148,9 @@ mod tests {
         let (thread, uid) = (std::process::id(), trawl_sys::identity::effective_uid());
         let gid = trawl_sys::identity::effective_gid();
         assert!(!is_killed(thread) && sees_the_same(thread).unwrap());
-        assert_eq!(
-            asker(thread, uid.wrapping_add(1), gid),
-            Err(Refusal::Elsewhere)
-        );
-        assert_eq!(asker(0, uid, gid), Err(Refusal::Elsewhere));
+        assert!(!is_answering(thread));
+        assert_eq!(asker(thread, uid.wrapping_add(1), gid), Err(Elsewhere));
+        assert_eq!(asker(0, uid, gid), Err(Elsewhere));
         assert!(is_killed(u32::MAX));
     }
 }

@@ -47,9 +47,7 @@ impl View {
     /// Returns the line that defines it, without a newline.
     #[must_use]
     pub fn line(&self) -> String {
-        let words = self.question.words();
-        let words: Vec<String> = words.iter().map(|word| escaped(word)).collect();
-        format!("{} = {}", self.name, words.join(" "))
+        format!("{} = {}", self.name, self.question.line())
     }
 
     /// Reads a line; `None` if it defines nothing.
@@ -91,7 +89,7 @@ pub fn check_name(name: &str) -> Result<(), ViewError> {
     })
 }
 
-fn escaped(word: &[u8]) -> String {
+pub(crate) fn escaped(word: &[u8]) -> String {
     if word.is_empty() {
         return "%".into();
     }

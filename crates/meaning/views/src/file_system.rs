@@ -1,39 +1,37 @@
 //! The kernel's requests (FUSE).
 //!
-//! Names and attributes are cached by the kernel for no time at all: a name that one user looked up
-//! would otherwise be there for the next one, who may not see it. Requests that need a question are
-//! answered by threads of their own, so that nobody waits for another user's question.
+//! How long the kernel keeps names and attributes is decided in `timeouts`. Requests that need a
+//! question are answered by threads of their own, so that nobody waits for another user's question.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyXattr, Request,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyXattr, Request,
 };
 use rustix::io::Errno as Code;
 use trawl_sys::become_user::User;
 
-use crate::asker::{Refusal, asker};
+use crate::asker::{Elsewhere, asker, is_answering};
 use crate::crowd::Crowd;
-use crate::listing::Listing;
-use crate::lookup::{self, Look};
+use crate::listing::{Entry, Listing};
+use crate::lookup::{self, Found, Look};
 use crate::nodes::{Content, Node, Nodes};
-use crate::question::{Narrowed, Question};
+use crate::question::Narrowed;
 use crate::recent::Recents;
 use crate::serving::Mounting;
+use crate::timeouts::{ATTRIBUTES, Names, VIEWS};
 use crate::wire::Asked;
 use crate::worker::Worker;
 
 /// `PATH_MAX` of Linux: the most bytes of a path, with its NUL byte.
 const PATH_BYTES_MAX: usize = 4096;
-/// For how long the kernel uses names and attributes without asking again.
-const CACHE: Duration = Duration::ZERO;
 /// Attribute of a view's directory: its question, as words of find.
 const QUESTION: &str = "user.trawl.question";
 /// Attribute of the root: why the asking user's last question was refused.
@@ -48,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) nodes: Nodes,
     pub(crate) recents: Recents,
     pub(crate) crowd: Arc<Crowd>,
+    names: Names,
     listings: Mutex<HashMap<u64, Arc<Mutex<Listing>>>>,
     handles: AtomicU64,
     refused: Mutex<HashMap<u32, String>>,
@@ -68,6 +67,7 @@ impl Shared {
     pub(crate) fn new(mounting: Mounting) -> Shared {
         use trawl_sys::identity::{effective_gid, effective_uid};
         Shared {
+            names: Names::of(mounting.visible, effective_uid()),
             mounting,
             nodes: Nodes::new(),
             recents: Recents::default(),
@@ -80,18 +80,20 @@ impl Shared {
         }
     }
 
-    /// Asks a question as this user.
-    pub(crate) fn ask(
-        &self,
-        user: &User,
-        question: Question,
-        narrowed: Narrowed,
-    ) -> Result<Worker, Code> {
+    /// Asks a view's question as this user. If the view has another question by now, the error ESTALE
+    /// makes the kernel look its name up again.
+    pub(crate) fn ask(&self, user: &User, view: &Node, narrowed: Narrowed) -> Result<Worker, Code> {
+        let Content::View(question) = &view.content else {
+            return Err(Code::NOTDIR);
+        };
+        if !lookup::is_current(self, &view.name, question) {
+            return Err(Code::STALE);
+        }
         let permit = self.crowd.enter(user.uid).ok_or(Code::AGAIN)?;
         let asked = Asked {
             indexes: self.mounting.indexes.clone(),
             point: self.mounting.point.as_os_str().as_bytes().to_vec(),
-            question,
+            question: question.clone(),
             narrowed,
         };
         let started = Worker::start(&self.mounting.program, user, &asked, permit);
@@ -103,10 +105,11 @@ impl Shared {
     }
 
     fn attributes(&self, node: &Node) -> FileAttr {
-        let (kind, perm, size) = match &node.content {
-            Content::Root | Content::View(_) => (FileType::Directory, 0o555, 0),
-            Content::Link(path) => (FileType::Symlink, 0o777, path.len()),
-            Content::Note(text) => (FileType::RegularFile, 0o444, text.len()),
+        let kind = node.content.kind();
+        let (perm, size) = match &node.content {
+            Content::Root | Content::View(_) => (0o555, 0),
+            Content::Link(path) => (0o777, path.len()),
+            Content::Note(text) => (0o444, text.len()),
         };
         FileAttr {
             ino: INodeNo(node.number),
@@ -141,13 +144,24 @@ impl Shared {
     }
 
     /// Looks a name up in the root.
-    fn look_in_root(&self, uid: u32, name: &[u8]) -> Result<Option<Content>, Code> {
-        match lookup::view(self, name) {
-            Ok(found) => Ok(found.map(Content::View)),
-            Err(why) => {
-                self.refuse(uid, why);
-                Ok(None)
-            }
+    fn look_in_root(&self, uid: u32, name: &[u8]) -> Option<Found> {
+        let question = lookup::view(self, name).unwrap_or_else(|why| {
+            self.refuse(uid, why);
+            None
+        });
+        Some(Found {
+            content: Content::View(question?),
+            answered: Instant::now(),
+        })
+    }
+
+    /// Returns how long the kernel may use a name.
+    fn lasts(&self, content: &Content, answered: Instant) -> Duration {
+        match content {
+            Content::Root | Content::View(_) => VIEWS,
+            Content::Link(_) => self.names.last(Instant::now(), answered),
+            // It tells of the last listing.
+            Content::Note(_) => Duration::ZERO,
         }
     }
 
@@ -155,13 +169,15 @@ impl Shared {
         &self,
         parent: &Node,
         name: &[u8],
-        found: Result<Option<Content>, Code>,
+        found: Result<Option<Found>, Code>,
         reply: ReplyEntry,
     ) {
         match found {
-            Ok(Some(content)) => {
-                let node = lookup::node(self, parent, name, content);
-                reply.entry(&CACHE, &self.attributes(&node), Generation(0));
+            Ok(Some(found)) => {
+                let node = self.nodes.found(parent.number, name, found.content);
+                let lasts = self.lasts(&node.content, found.answered);
+                let attributes = self.attributes(&node);
+                reply.entry_with_ttls(&ATTRIBUTES, &lasts, &attributes, Generation(0));
             }
             Ok(None) => reply.error(Errno::ENOENT),
             Err(code) => reply.error(errno(code)),
@@ -177,29 +193,66 @@ impl Shared {
         }
     }
 
-    fn read_directory(&self, thread: u32, handle: u64, offset: u64, mut reply: ReplyDirectory) {
+    /// Reads on in a directory. `add` is given the directory's number and an entry, and returns true
+    /// if there is no room for it.
+    fn read_directory(
+        &self,
+        thread: u32,
+        handle: u64,
+        offset: u64,
+        mut add: impl FnMut(u64, &Entry) -> bool,
+    ) -> Result<(), Code> {
         let listing = held(&self.listings).get(&handle).cloned();
-        let Some(listing) = listing else {
-            return reply.error(Errno::EBADF);
+        let listing = listing.ok_or(Code::BADF)?;
+        let mut listing = held(&listing);
+        let directory = listing.number();
+        listing.read(self, thread, offset, |entry| add(directory, entry))
+    }
+
+    /// Adds an entry together with what a look-up of its name would say. Returns true if there is no
+    /// room for it.
+    fn add_whole(&self, directory: u64, entry: &Entry, reply: &mut ReplyDirectoryPlus) -> bool {
+        let name = OsStr::from_bytes(&entry.name);
+        let Some(content) = &entry.content else {
+            // The kernel takes nothing but the numbers of `.` and `..`.
+            let node = self.nodes.get(entry.number);
+            let Some(mut attributes) = node.map(|node| self.attributes(&node)) else {
+                return false;
+            };
+            attributes.ino = INodeNo(entry.number);
+            let (number, none) = (attributes.ino, Duration::ZERO);
+            return reply.add(
+                number,
+                entry.offset,
+                name,
+                &none,
+                &attributes,
+                Generation(0),
+            );
         };
-        let read = held(&listing).read(self, thread, offset, |entry| {
-            let name = OsStr::from_bytes(&entry.name);
-            reply.add(INodeNo(entry.number), entry.offset, entry.kind, name)
-        });
-        match read {
-            Ok(()) => reply.ok(),
-            Err(code) => reply.error(errno(code)),
+        let node = self.nodes.found(directory, &entry.name, content.clone());
+        let lasts = self.lasts(&node.content, entry.answered);
+        let attributes = self.attributes(&node);
+        let is_full = reply.add(
+            attributes.ino,
+            entry.offset,
+            name,
+            &lasts,
+            &attributes,
+            Generation(0),
+        );
+        if is_full {
+            // The kernel does not hear of it now.
+            self.nodes.forget(node.number, 1);
         }
+        is_full
     }
 }
 
 /// Returns the user who asks.
 fn user(request: &Request) -> Result<User, Code> {
     let asked = asker(request.pid(), request.uid(), request.gid());
-    asked.map_err(|refusal| match refusal {
-        Refusal::Elsewhere => Code::ACCESS,
-        Refusal::Loop => Code::LOOP,
-    })
+    asked.map_err(|Elsewhere| Code::ACCESS)
 }
 
 /// Does work in a thread of its own. If there can be none, the dropped reply is an error.
@@ -223,8 +276,13 @@ pub(crate) struct Views(pub(crate) Arc<Shared>);
 
 impl Filesystem for Views {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
-        // An older kernel asks for one name of a directory after the other.
+        // An older kernel asks for one name of a directory after the other, and for each target.
         let _ = config.add_capabilities(InitFlags::FUSE_PARALLEL_DIROPS);
+        let _ = config.add_capabilities(InitFlags::FUSE_CACHE_SYMLINKS);
+        if self.0.names == Names::Kept {
+            let plus = InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_READDIRPLUS_AUTO;
+            let _ = config.add_capabilities(plus);
+        }
         Ok(())
     }
 
@@ -241,7 +299,7 @@ impl Filesystem for Views {
         let name = name.as_bytes().to_vec();
         if parent.content == Content::Root {
             let found = shared.look_in_root(request.uid(), &name);
-            return shared.entry(&parent, &name, found, reply);
+            return shared.entry(&parent, &name, Ok(found), reply);
         }
         let (user, thread) = match user(request) {
             Ok(user) => (user, request.pid()),
@@ -256,6 +314,9 @@ impl Filesystem for Views {
         };
         if let Some(known) = known.known() {
             return shared.entry(&parent, &name, Ok(Some(known)), reply);
+        }
+        if is_answering(thread) {
+            return reply.error(Errno::ELOOP);
         }
         aside(move || {
             let look = Look {
@@ -276,7 +337,7 @@ impl Filesystem for Views {
 
     fn getattr(&self, _: &Request, node: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         match self.0.node(node) {
-            Ok(node) => reply.attr(&CACHE, &self.0.attributes(&node)),
+            Ok(node) => reply.attr(&ATTRIBUTES, &self.0.attributes(&node)),
             Err(code) => reply.error(errno(code)),
         }
     }
@@ -327,6 +388,9 @@ impl Filesystem for Views {
             (Ok(node), Ok(user)) => (node, user),
             (Err(code), _) | (_, Err(code)) => return reply.error(errno(code)),
         };
+        if is_answering(request.pid()) {
+            return reply.error(Errno::ELOOP);
+        }
         aside(move || match Listing::open(&shared, node, user) {
             Ok(listing) => {
                 let handle = shared.handles.fetch_add(1, Ordering::Relaxed);
@@ -343,10 +407,37 @@ impl Filesystem for Views {
         _: INodeNo,
         handle: FileHandle,
         offset: u64,
-        reply: ReplyDirectory,
+        mut reply: ReplyDirectory,
     ) {
         let (shared, thread) = (Arc::clone(&self.0), request.pid());
-        aside(move || shared.read_directory(thread, handle.0, offset, reply));
+        aside(move || {
+            let add = |_, entry: &Entry| {
+                let name = OsStr::from_bytes(&entry.name);
+                reply.add(INodeNo(entry.number), entry.offset, entry.kind(), name)
+            };
+            match shared.read_directory(thread, handle.0, offset, add) {
+                Ok(()) => reply.ok(),
+                Err(code) => reply.error(errno(code)),
+            }
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        request: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        let (shared, thread) = (Arc::clone(&self.0), request.pid());
+        aside(move || {
+            let add = |directory, entry: &Entry| shared.add_whole(directory, entry, &mut reply);
+            match shared.read_directory(thread, handle.0, offset, add) {
+                Ok(()) => reply.ok(),
+                Err(code) => reply.error(errno(code)),
+            }
+        });
     }
 
     fn releasedir(

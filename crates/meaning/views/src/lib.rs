@@ -14,6 +14,7 @@
 //! | `crowd` | bounds the questions that one user may have running |
 //! | `worker` | starts the process, and reads its answer |
 //! | `listing` | one open directory |
+//! | `timeouts` | how long the kernel uses names and attributes |
 //! | `recent` | names that were listed less than a second ago |
 //! | `nodes` | what the kernel knows |
 //! | `lookup` | finds one name |
@@ -41,6 +42,7 @@ mod recent;
 pub mod serving;
 pub mod short;
 pub mod store;
+mod timeouts;
 mod wire;
 mod worker;
 

@@ -63,8 +63,26 @@ pub(crate) struct Entry {
     /// The position behind it.
     pub(crate) offset: u64,
     pub(crate) number: u64,
-    pub(crate) kind: FileType,
     pub(crate) name: Vec<u8>,
+    /// What it is; nothing for `.` and `..`.
+    pub(crate) content: Option<Content>,
+    /// When the answer had it.
+    pub(crate) answered: Instant,
+}
+
+impl Entry {
+    pub(crate) fn kind(&self) -> FileType {
+        let kind = self.content.as_ref().map(Content::kind);
+        kind.unwrap_or(FileType::Directory)
+    }
+
+    /// Returns the name and target of a member.
+    fn member(&self) -> Option<(&[u8], &[u8])> {
+        match &self.content {
+            Some(Content::Link(path)) => Some((&self.name, path)),
+            _ => None,
+        }
+    }
 }
 
 /// An open directory.
@@ -111,18 +129,17 @@ impl Listing {
 
     fn begin(&mut self, shared: &Shared) -> Result<(), Errno> {
         let (own, parent) = (self.node.number, self.node.parent);
-        self.push(own, FileType::Directory, b".".to_vec());
-        self.push(parent, FileType::Directory, b"..".to_vec());
+        self.push(own, b".".to_vec(), None);
+        self.push(parent, b"..".to_vec(), None);
         match &self.node.content {
-            Content::View(question) => {
-                let question = question.clone();
-                self.worker = Some(shared.ask(&self.user, question, Narrowed::All)?);
+            Content::View(_) => {
+                self.worker = Some(shared.ask(&self.user, &self.node, Narrowed::All)?);
             }
             _ => {
                 for defined in shared.mounting.store.read().views {
                     let name = defined.view.name.into_bytes();
                     let content = Content::View(defined.view.question);
-                    self.push(number(own, &name, &content), FileType::Directory, name);
+                    self.push(number(own, &name, &content), name, Some(content));
                 }
                 self.end = Some(Ok(()));
             }
@@ -134,13 +151,19 @@ impl Listing {
         (self.node.number, self.user.clone())
     }
 
-    fn push(&mut self, number: u64, kind: FileType, name: Vec<u8>) {
+    /// Returns the number of the directory.
+    pub(crate) fn number(&self) -> u64 {
+        self.node.number
+    }
+
+    fn push(&mut self, number: u64, name: Vec<u8>, content: Option<Content>) {
         self.made += 1;
         self.ready.push_back(Entry {
             offset: self.made,
             number,
-            kind,
             name,
+            content,
+            answered: Instant::now(),
         });
     }
 
@@ -169,7 +192,7 @@ impl Listing {
             self.ready.pop_front();
         }
         let mut at = 0;
-        let mut new = Vec::new();
+        let made_before = self.made;
         let done = loop {
             if at == self.ready.len() {
                 let must_wait = || self.worker.as_ref().is_none_or(|one| !one.has_next());
@@ -177,9 +200,8 @@ impl Listing {
                     break Ok(());
                 }
                 match self.advance(shared, thread) {
-                    Ok(Some(path)) => new.push((at, path)),
-                    Ok(None) if at < self.ready.len() => {}
-                    Ok(None) => break Ok(()),
+                    Ok(()) if at < self.ready.len() => {}
+                    Ok(()) => break Ok(()),
                     // It comes again with the next request.
                     Err(_) if at > 0 => break Ok(()),
                     Err(error) => break Err(error),
@@ -190,19 +212,17 @@ impl Listing {
                 _ => break Ok(()),
             }
         };
-        let names = new.iter().filter_map(|(at, path)| {
-            let entry = self.ready.get(*at)?;
-            Some((&entry.name[..], &path[..]))
-        });
+        let is_new = |entry: &&Entry| entry.offset > made_before;
+        let names = self.ready.iter().filter(is_new).filter_map(Entry::member);
         shared.recents.add(&self.key(), Instant::now(), names);
         done
     }
 
-    /// Makes the next entry. Returns its path if it is a member, and nothing at the end.
-    fn advance(&mut self, shared: &Shared, thread: u32) -> Result<Option<Vec<u8>>, Errno> {
+    /// Makes the next entry, unless the answer has ended.
+    fn advance(&mut self, shared: &Shared, thread: u32) -> Result<(), Errno> {
         loop {
             if let Some(end) = self.end {
-                return end.map(|()| None);
+                return end;
             }
             let Some(worker) = &mut self.worker else {
                 return Err(Errno::IO);
@@ -210,10 +230,10 @@ impl Listing {
             match worker.next(thread) {
                 Ok(Record::Member(path)) => {
                     let name = self.namer.name(&path);
-                    let content = Content::Link(path.clone());
+                    let content = Content::Link(path);
                     let number = number(self.node.number, &name, &content);
-                    self.push(number, FileType::Symlink, name);
-                    return Ok(Some(path));
+                    self.push(number, name, Some(content));
+                    return Ok(());
                 }
                 Ok(Record::Issue(line)) if self.note.len() < NOTE_BYTES_MAX => {
                     self.note.extend(line);
@@ -230,7 +250,7 @@ impl Listing {
         }
     }
 
-    fn finish(&mut self, shared: &Shared, end: End) -> Result<Option<Vec<u8>>, Errno> {
+    fn finish(&mut self, shared: &Shared, end: End) -> Result<(), Errno> {
         self.worker = None;
         let text = Arc::new(std::mem::take(&mut self.note));
         let note = (end != End::Complete).then(|| Arc::clone(&text));
@@ -239,13 +259,14 @@ impl Listing {
             End::Failed => Err(Errno::IO),
             End::Complete => Ok(()),
             End::Denied => {
-                let number = number(self.node.number, INCOMPLETE, &Content::Note(text));
-                self.push(number, FileType::RegularFile, INCOMPLETE.to_vec());
+                let content = Content::Note(text);
+                let number = number(self.node.number, INCOMPLETE, &content);
+                self.push(number, INCOMPLETE.to_vec(), Some(content));
                 Ok(())
             }
         };
         self.end = Some(ended);
-        ended.map(|()| None)
+        ended
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds one name.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -32,6 +32,19 @@ pub(crate) fn view(shared: &Shared, name: &[u8]) -> Result<Option<Question>, Str
     Ok(found.map(|view| view.question))
 }
 
+/// Returns true if a view still has this question: the kernel keeps a view's name for a moment.
+pub(crate) fn is_current(shared: &Shared, name: &[u8], question: &Question) -> bool {
+    // Questions in their short form are what they say.
+    name.starts_with(b"?") || view(shared, name).is_ok_and(|now| now.as_ref() == Some(question))
+}
+
+/// What a name is, by an answer that had it at a time.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) content: Content,
+    pub(crate) answered: Instant,
+}
+
 /// A look for a name in a view.
 pub(crate) struct Look<'s> {
     pub(crate) shared: &'s Shared,
@@ -48,17 +61,20 @@ impl Look<'_> {
     }
 
     /// Returns what the name is, if that is known without a question.
-    pub(crate) fn known(&self) -> Option<Content> {
-        let recents = &self.shared.recents;
-        if self.name == INCOMPLETE {
-            return recents.noted(&self.key()).map(Content::Note);
-        }
-        let path = recents.get(&self.key(), Instant::now(), self.name)?;
-        Some(Content::Link(path))
+    pub(crate) fn known(&self) -> Option<Found> {
+        let (recents, now) = (&self.shared.recents, Instant::now());
+        let (content, answered) = match self.name {
+            INCOMPLETE => (Content::Note(recents.noted(&self.key())?), now),
+            name => {
+                let (path, answered) = recents.get(&self.key(), now, name)?;
+                (Content::Link(path), answered)
+            }
+        };
+        Some(Found { content, answered })
     }
 
     /// Asks what the name is.
-    pub(crate) fn find(&self) -> Result<Option<Content>, Errno> {
+    pub(crate) fn find(&self) -> Result<Option<Found>, Errno> {
         let Content::View(question) = &self.view.content else {
             return Ok(None);
         };
@@ -81,13 +97,12 @@ impl Look<'_> {
                 return Ok(Some(known));
             }
         }
-        self.ask_one(question, narrowed)
+        self.ask_one(narrowed)
     }
 
-    fn ask_one(&self, question: &Question, narrowed: Narrowed) -> Result<Option<Content>, Errno> {
+    fn ask_one(&self, narrowed: Narrowed) -> Result<Option<Found>, Errno> {
         let begun = Instant::now();
-        let asked = question.clone();
-        let mut worker = self.shared.ask(self.user, asked, narrowed.clone())?;
+        let mut worker = self.shared.ask(self.user, self.view, narrowed.clone())?;
         let path = loop {
             match worker.next(self.thread) {
                 Ok(Record::Member(path)) if is_meant(&path, &narrowed) => break path,
@@ -103,7 +118,10 @@ impl Look<'_> {
         let (key, now, recents) = (self.key(), Instant::now(), &self.shared.recents);
         recents.add(&key, now, std::iter::once((self.name, &path[..])));
         recents.single(&key, now, begun.elapsed());
-        Ok(Some(Content::Link(path)))
+        Ok(Some(Found {
+            content: Content::Link(path),
+            answered: now,
+        }))
     }
 
     /// Asks for all names, unless another thread has just done so. More names than are kept are left
@@ -114,9 +132,7 @@ impl Look<'_> {
         if self.known().is_some() {
             return Ok(());
         }
-        let mut worker = self
-            .shared
-            .ask(self.user, question.clone(), Narrowed::All)?;
+        let mut worker = self.shared.ask(self.user, self.view, Narrowed::All)?;
         let (mut namer, mut found) = (Namer::new(question), Vec::new());
         while found.len() < NAMES_MAX {
             match worker.next(self.thread) {
@@ -150,9 +166,4 @@ fn is_meant(path: &[u8], narrowed: &Narrowed) -> bool {
                 == Some(Meaning::Last(name.clone()))
         }
     }
-}
-
-/// Makes a node of what was found.
-pub(crate) fn node(shared: &Shared, parent: &Node, name: &[u8], content: Content) -> Arc<Node> {
-    shared.nodes.found(parent.number, name, content)
 }

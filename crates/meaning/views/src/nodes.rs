@@ -10,6 +10,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use fuser::FileType;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::question::Question;
@@ -37,6 +38,16 @@ pub(crate) struct Node {
     pub(crate) parent: u64,
     pub(crate) name: Vec<u8>,
     pub(crate) content: Content,
+}
+
+impl Content {
+    pub(crate) fn kind(&self) -> FileType {
+        match self {
+            Content::Root | Content::View(_) => FileType::Directory,
+            Content::Link(_) => FileType::Symlink,
+            Content::Note(_) => FileType::RegularFile,
+        }
+    }
 }
 
 impl Node {

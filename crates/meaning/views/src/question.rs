@@ -12,6 +12,7 @@ use trawl_find::{Environment, Parsed, Program};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 
+use crate::definition::escaped;
 use crate::error::ViewError;
 use crate::short;
 
@@ -65,6 +66,14 @@ impl Question {
     #[must_use]
     pub fn words(&self) -> Vec<Vec<u8>> {
         [&self.starts[..], &self.expression].concat()
+    }
+
+    /// Returns the words as a file of definitions has them.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let words = self.words();
+        let words: Vec<String> = words.iter().map(|word| escaped(word)).collect();
+        words.join(" ")
     }
 
     /// Checks that the expression only tests entries.

@@ -97,11 +97,11 @@ impl Recents {
         });
     }
 
-    /// Returns the path of the member with this name, if an answer had it just now.
-    pub(crate) fn get(&self, key: &Key, now: Instant, name: &[u8]) -> Option<Vec<u8>> {
+    /// Returns the path of the member with this name, if an answer had it just now, and when.
+    pub(crate) fn get(&self, key: &Key, now: Instant, name: &[u8]) -> Option<(Vec<u8>, Instant)> {
         let all = self.all();
         let (path, at) = all.get(key)?.names.get(name)?;
-        (now.saturating_duration_since(*at) <= AGE_MAX).then(|| path.to_vec())
+        (now.saturating_duration_since(*at) <= AGE_MAX).then(|| (path.to_vec(), *at))
     }
 
     /// Keeps what the last listing could not look at; `None` if it was complete.
@@ -171,14 +171,18 @@ mod tests {
         let (recents, start) = (Recents::default(), Instant::now());
         let after = |ms| start + Duration::from_millis(ms);
         recents.add(&key(), start, [(&b"a"[..], &b"/a"[..])].into_iter());
-        assert_eq!(recents.get(&key(), after(1000), b"a").unwrap(), b"/a");
+        let known = |path: &str, at| Some((path.as_bytes().to_vec(), at));
+        assert_eq!(recents.get(&key(), after(1000), b"a"), known("/a", start));
         assert_eq!(recents.get(&key(), after(1001), b"a"), None);
         let mut other = key();
         other.1.groups.clear();
         assert_eq!(recents.get(&other, start, b"a"), None);
         recents.add(&key(), after(900), [(&b"a"[..], &b"/b"[..])].into_iter());
         recents.sweep(after(1500));
-        assert_eq!(recents.get(&key(), after(1500), b"a").unwrap(), b"/b");
+        assert_eq!(
+            recents.get(&key(), after(1500), b"a"),
+            known("/b", after(900))
+        );
         recents.sweep(after(2000));
         assert!(recents.all().is_empty());
     }

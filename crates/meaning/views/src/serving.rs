@@ -92,11 +92,20 @@ pub fn mount(mounting: Mounting) -> Result<Serving, ViewError> {
         config.acl = SessionACL::All;
     }
     let shared = Arc::new(Shared::new(mounting));
-    let session = Session::new(Views(Arc::clone(&shared)), &point, &config).map_err(failed)?;
+    let session = Session::new(Views(Arc::clone(&shared)), &point, &config);
+    let session = session.map_err(|error| failed(without_newline(error)))?;
     sweep(&shared, session.notifier()).map_err(failed)?;
     let thread = std::thread::Builder::new().name("views".into());
     let thread = thread.spawn(move || session.run()).map_err(failed)?;
     Ok(Serving { thread, shared })
+}
+
+/// Returns the error without the newline of what fusermount3 said.
+fn without_newline(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(_) => error,
+        None => io::Error::new(error.kind(), error.to_string().trim_end().to_owned()),
+    }
 }
 
 /// Starts the thread that bounds memory. The kernel locks a directory while it asks for a name in it,

@@ -78,8 +78,18 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "keyword",
-        example: ("", ""),
-        test: |_, _| Err("keywords cannot be asked for in this form yet".into()),
+        example: ("keyword:ssd", "-keyword ssd"),
+        test: |sign, value| plain("-keyword", sign, value),
+    },
+    Key {
+        name: "phrase",
+        example: ("phrase:solid-state", "-phrase solid-state"),
+        test: |sign, value| plain("-phrase", sign, value),
+    },
+    Key {
+        name: "attr",
+        example: ("attr:exposure<0.01", "-attr exposure<0.01"),
+        test: |sign, value| plain("-attr", sign, value),
     },
 ];
 
@@ -296,6 +306,16 @@ mod tests {
             ("age<7d", "( -mmin -10080 )"),
             ("mtime<2024-01-01", "( ! -newermt 2024-01-01 )"),
             ("user:root&group:root", "( -user root ) ( -group root )"),
+            ("keyword:ssd&ext:pdf", "( -keyword ssd ) ( -name *.pdf )"),
+            (
+                "keyword:ssd AND (flash OR nvme)",
+                "( -keyword ssd AND (flash OR nvme) )",
+            ),
+            ("keyword:ssd,disk", "( -keyword ssd -o -keyword disk )"),
+            ("!phrase:solid%20state", "! ( -phrase solid state )"),
+            ("attr:artist=Bach", "( -attr artist=Bach )"),
+            ("attr:lines>=10", "( -attr lines>=10 )"),
+            ("attr:encoding", "( -attr encoding )"),
         ] {
             assert_eq!(line(text).unwrap(), words, "{text}");
         }
@@ -318,7 +338,10 @@ mod tests {
             ("name:100%", "two hexadecimal digits"),
             ("name:%00", "two hexadecimal digits"),
             ("type:z", ""),
-            ("keyword:x", "yet"),
+            ("keyword:ssd AND", "a word is missing"),
+            ("keyword:%FF", ""),
+            ("keyword<x", "use a colon"),
+            ("attr:artist=", "a value is missing"),
             ("in:srv", "absolute path"),
             ("in:%2Fsrv%2F..%2Fetc", "absolute path"),
         ] {
@@ -343,7 +366,7 @@ mod tests {
 
     #[test]
     fn examples_are_equivalent() {
-        for key in KEYS.iter().filter(|key| !key.example.0.is_empty()) {
+        for key in KEYS {
             let (text, find) = key.example;
             if ["user", "group"].contains(&key.name) {
                 continue;

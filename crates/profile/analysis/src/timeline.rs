@@ -8,9 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use trawl_histogram::{Counts, Histogram, Profile, Sliced};
-
-use crate::view::View;
+use trawl_histogram::{Histogram, Profile, Sliced};
 
 /// Returns the profile of some slices. Only buckets are sliced, so total latencies are estimated from
 /// them, and least and greatest latencies are unknown.
@@ -33,16 +31,8 @@ pub fn part(sliced: &Sliced, slices: Range<usize>) -> Profile {
     profile.title.clone_from(&whole.title);
     profile.layer.clone_from(&whole.layer);
     for (name, buckets) in sums {
-        let view = View::new(&buckets, whole.resolution());
-        let (operations, total) = (view.operations(), view.latency());
-        let counts = Counts {
-            entered: operations,
-            left: operations,
-            total: total.round() as u128,
-            ..Counts::default()
-        };
         // The slices' names and numbers of buckets are those of the whole: nothing is refused.
-        if let Ok(histogram) = Histogram::from_parts(whole.resolution(), counts, buckets) {
+        if let Ok(histogram) = Histogram::estimated(whole.resolution(), buckets) {
             let _ = profile.insert(name, histogram);
         }
     }

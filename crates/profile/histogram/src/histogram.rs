@@ -67,6 +67,17 @@ impl Histogram {
         })
     }
 
+    /// Returns a histogram of which only the buckets are known: the total is estimated from them
+    /// (§3.1.5), and the extremes are unknown. It fails like [`from_parts`](Histogram::from_parts).
+    pub fn estimated(resolution: Resolution, buckets: Vec<u64>) -> Result<Histogram, Fault> {
+        let mut one = Histogram::from_parts(resolution, Counts::default(), buckets)?;
+        let operations = u64::try_from(one.recorded()).unwrap_or(u64::MAX);
+        one.counts.entered = operations;
+        one.counts.left = operations;
+        one.counts.total = one.estimated_total().round() as u128;
+        Ok(one)
+    }
+
     /// Returns the resolution.
     pub fn resolution(&self) -> Resolution {
         self.resolution

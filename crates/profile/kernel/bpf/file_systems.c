@@ -19,7 +19,6 @@
 #include "counters.h"
 #include "tasks.h"
 
-enum { TREE = 0, CGROUP = 1, EVERYTHING = 2, MOUNT = 3 };
 enum { DEPTH = 16, STEPS = 4 };
 
 /* Constants that the loader replaces for each function. The compiler does not know their values; the
@@ -43,10 +42,6 @@ enum { DEPTH = 16, STEPS = 4 };
 #define STEP_4 CONSTANT(0x7a570007)
 enum { NONE = 0x7fffffff };
 
-volatile const u32 filter = EVERYTHING;
-volatile const s32 root_pid = 0;
-volatile const u64 cgroup_id = 0;
-volatile const u32 cgroup_level = 0;
 volatile const u64 mount_super = 0;
 /* Offset of super_block.s_type, and size of a task's kernel stack. */
 volatile const u32 type_of_super = 0;
@@ -152,7 +147,7 @@ INLINE int is_of_task(struct task_struct *task, u64 address)
 INLINE int is_wanted(u64 *context)
 {
 	if (filter == CGROUP)
-		return current_ancestor_cgroup_id(cgroup_level) == cgroup_id;
+		return is_in_cgroup();
 	if (filter == MOUNT)
 		return super_block(context) == mount_super;
 	return 1;
@@ -261,43 +256,17 @@ int leave(u64 *context)
 	return 0;
 }
 
-/* Children and threads of followed tasks are followed from their first instruction. */
 SECTION("tp_btf/sched_process_fork")
 int follow(u64 *context)
 {
-	struct task_struct *parent = (void *)context[0];
-	struct task_struct *child = (void *)context[1];
-	if (filter != TREE || !task_storage_get(&tasks, parent, 0, 0))
-		return 0;
-	if (!task_storage_get(&tasks, child, 0, CREATE))
-		__sync_fetch_and_add(&lost_tasks, 1);
+	follow_child(&tasks, context, &lost_tasks);
 	return 0;
 }
 
-INLINE int is_followed(struct task_struct *task)
-{
-	return task && task_storage_get(&tasks, task, 0, 0) != 0;
-}
-
-/* Marks the process tree below `root_pid`, and writes one byte for each task marked. A pass that
- * marks nothing has seen all: children of marked tasks are marked when they are made. */
 SECTION("iter/task")
 int mark(struct bpf_iter__task *context)
 {
-	struct seq_file *seq = context->meta->seq;
-	struct task_struct *task = context->task;
-	if (!task || is_followed(task))
-		return 0;
-	struct task_struct *leader = task->group_leader;
-	struct task_struct *parent = task->real_parent;
-	if (number_for_reader(leader) != root_pid && !is_followed(leader) && !is_followed(parent) &&
-	    !is_followed(parent->group_leader))
-		return 0;
-	u8 one = 1;
-	if (task_storage_get(&tasks, task, 0, CREATE))
-		seq_write(seq, &one, sizeof(one));
-	else
-		__sync_fetch_and_add(&lost_tasks, 1);
+	mark_task(&tasks, context, &lost_tasks);
 	return 0;
 }
 

@@ -22,15 +22,10 @@
 #include "counters.h"
 #include "tasks.h"
 
-enum { TREE = 0, CGROUP = 1, EVERYTHING = 2 };
 enum { OPERATIONS = 3, IN_FLIGHT_MAX = 16384, PROCEDURES_MAX = 512 };
 enum { WHOLE = 0, QUEUE = 1, ROUND_TRIP = 2 };
 enum { MAP_LRU_HASH = 9 };
 
-volatile const u32 filter = EVERYTHING;
-volatile const s32 root_pid = 0;
-volatile const u64 cgroup_id = 0;
-volatile const u32 cgroup_level = 0;
 /* Offsets of rpc_task.tk_client, .tk_msg.rpc_proc and .tk_rqstp, rpc_clnt.cl_program and .cl_vers,
  * rpc_program.name and rpc_procinfo.p_name. */
 volatile const u32 client_of_task = 0;
@@ -164,9 +159,9 @@ INLINE u32 slot_of(u64 task, u64 procedure)
 INLINE int is_wanted(void)
 {
 	if (filter == TREE)
-		return task_storage_get(&tasks, current_task(), 0, 0) != 0;
+		return is_followed(&tasks, current_task());
 	if (filter == CGROUP)
-		return current_ancestor_cgroup_id(cgroup_level) == cgroup_id;
+		return is_in_cgroup();
 	return 1;
 }
 
@@ -245,41 +240,16 @@ int measured(u64 *context)
 	return 0;
 }
 
-/* Children and threads of followed tasks are followed from their first instruction. */
 SECTION("tp_btf/sched_process_fork")
 int follow(u64 *context)
 {
-	struct task_struct *parent = (void *)context[0];
-	struct task_struct *child = (void *)context[1];
-	if (filter != TREE || !task_storage_get(&tasks, parent, 0, 0))
-		return 0;
-	if (!task_storage_get(&tasks, child, 0, CREATE))
-		__sync_fetch_and_add(&state.lost_tasks, 1);
+	follow_child(&tasks, context, &state.lost_tasks);
 	return 0;
 }
 
-INLINE int is_followed(struct task_struct *task)
-{
-	return task && task_storage_get(&tasks, task, 0, 0) != 0;
-}
-
-/* As in `file_systems.c`. */
 SECTION("iter/task")
 int mark(struct bpf_iter__task *context)
 {
-	struct seq_file *seq = context->meta->seq;
-	struct task_struct *task = context->task;
-	if (!task || is_followed(task))
-		return 0;
-	struct task_struct *leader = task->group_leader;
-	struct task_struct *parent = task->real_parent;
-	if (number_for_reader(leader) != root_pid && !is_followed(leader) && !is_followed(parent) &&
-	    !is_followed(parent->group_leader))
-		return 0;
-	u8 one = 1;
-	if (task_storage_get(&tasks, task, 0, CREATE))
-		seq_write(seq, &one, sizeof(one));
-	else
-		__sync_fetch_and_add(&state.lost_tasks, 1);
+	mark_task(&tasks, context, &state.lost_tasks);
 	return 0;
 }

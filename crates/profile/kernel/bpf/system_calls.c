@@ -28,18 +28,13 @@ enum {
 	CALL_OTHER = 511, /* any other number */
 	CALLS = 512,
 };
-enum { TREE = 0, CGROUP = 1, EVERYTHING = 2 };
 /* By what calls are told apart, if they are. */
 enum { PROGRAM = 1, THREAD = 2 };
 /* Parts: of tasks that were not asked yet, and of those for which there was no room. */
 enum { UNASKED = 0, OTHERS = 0xffffffff };
 enum { UNKNOWN = 0, FOLLOWED = 1, FOREIGN = 2 };
 
-/* Set before the programs are loaded; the kernel then removes the branches not taken. */
-volatile const u32 filter = EVERYTHING;
-volatile const s32 root_pid = 0;
-volatile const u64 cgroup_id = 0;
-volatile const u32 cgroup_level = 0;
+/* Set before the programs are loaded, as those of `tasks.h`. */
 volatile const u32 apart_by = 0;
 /* All rows, and the greatest number of parts. */
 volatile const u32 row_limit = CALLS;
@@ -329,16 +324,16 @@ INLINE int entered(u64 *context, int is_told_apart)
 		learn(slot, context[0]);
 	if (filter == TREE && slot->knowledge != FOLLOWED)
 		return 0;
-	if (filter == CGROUP && current_ancestor_cgroup_id(cgroup_level) != cgroup_id)
+	if (filter == CGROUP && !is_in_cgroup())
 		return 0;
 	u32 number = known_number((void *)context[0], context[1]);
-	int is_followed = filter == TREE || slot->knowledge == FOLLOWED;
-	u32 row = is_told_apart && is_followed ? find_row(slot, number) : number;
+	int has_storage = filter == TREE || slot->knowledge == FOLLOWED;
+	u32 row = is_told_apart && has_storage ? find_row(slot, number) : number;
 	struct counters *all = counters_of(row);
 	if (!all)
 		return 0;
 	all->entered++;
-	if (!is_followed) {
+	if (!has_storage) {
 		all->dropped++;
 		return 0;
 	}
@@ -505,16 +500,10 @@ int put_away(u64 *context)
 	return 0;
 }
 
-/* Children and threads of followed tasks are followed from their first instruction. */
 SECTION("tp_btf/sched_process_fork")
 int follow(u64 *context)
 {
-	struct task_struct *parent = (void *)context[0];
-	struct task_struct *child = (void *)context[1];
-	if (filter != TREE || !task_storage_get(&tasks, parent, 0, 0))
-		return 0;
-	if (!task_storage_get(&tasks, child, 0, CREATE))
-		__sync_fetch_and_add(&shared.lost_tasks, 1);
+	follow_child(&tasks, context, &shared.lost_tasks);
 	return 0;
 }
 
@@ -541,35 +530,14 @@ int end(u64 *context)
 	return 0;
 }
 
-INLINE int is_followed(struct task_struct *task)
-{
-	return task && task_storage_get(&tasks, task, 0, 0) != 0;
-}
-
-/* Marks the process tree below `root_pid`, and writes one byte for each task marked. A pass that
- * marks nothing has seen all: children of marked tasks are marked when they are made. */
 SECTION("iter/task")
 int mark(struct bpf_iter__task *context)
 {
-	struct seq_file *seq = context->meta->seq;
-	struct task_struct *task = context->task;
 	shared.reader_level = current_task()->thread_pid->level;
-	if (!task) {
-		__sync_fetch_and_add(&epoch, 1);
-		return 0;
-	}
-	if (is_followed(task))
-		return 0;
-	struct task_struct *leader = task->group_leader;
-	struct task_struct *parent = task->real_parent;
-	if (number_for_reader(leader) != root_pid && !is_followed(leader) && !is_followed(parent) &&
-	    !is_followed(parent->group_leader))
-		return 0;
-	u8 one = 1;
-	if (task_storage_get(&tasks, task, 0, CREATE))
-		seq_write(seq, &one, sizeof(one));
+	if (context->task)
+		mark_task(&tasks, context, &shared.lost_tasks);
 	else
-		__sync_fetch_and_add(&shared.lost_tasks, 1);
+		__sync_fetch_and_add(&epoch, 1);
 	return 0;
 }
 

@@ -17,10 +17,11 @@ use trawl_kernel_profile::{Apart, Filter, SystemCalls};
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../bpf/floor.o");
 
 /// The pairs of `bpf/floor.c`, and what they do.
-const PAIRS: [(&str, &str); 6] = [
+const PAIRS: [(&str, &str); 7] = [
     ("nothing", "nothing"),
     ("raw", "nothing, as raw tracepoints"),
     ("arrays", "two arrays of the CPU on each side"),
+    ("helper", "one array, and a call of a helper on each side"),
     ("clock", "one array, and the clock on each side"),
     ("hash", "a hash table on each side"),
     ("storage", "task storage on each side"),

@@ -27,7 +27,7 @@ pub enum Filter {
 /// A filter as the programs know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// `filter` in `bpf/system_calls.c`.
+    /// `filter` in `bpf/tasks.h`.
     pub(crate) kind: u32,
     pub(crate) root_pid: u32,
     pub(crate) cgroup_id: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Selection {
 const TREE: u32 = 0;
 const CGROUP: u32 = 1;
 const EVERYTHING: u32 = 2;
-/// `filter` in `bpf/file_systems.c`.
+/// Only the layer of file-system operations knows it.
 pub(crate) const MOUNT: u32 = 3;
 /// Inode numbers of the first namespaces: `PROC_PID_INIT_INO`, `PROC_CGROUP_INIT_INO`.
 const FIRST_PIDS: u64 = 0xefff_fffc;

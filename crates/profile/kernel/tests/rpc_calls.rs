@@ -29,6 +29,7 @@ set -e
 mkfs.ext4 -q /dev/vda
 mkdir -p /mnt/ext4
 mount -t ext4 /dev/vda /mnt/ext4
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 sh -e /export
 export TRAWL_TEST_INSIDE=1
 /test --exact inside --nocapture --test-threads=1
@@ -148,6 +149,7 @@ fn inside() {
     }
     everything_is_counted();
     a_tree_is_followed();
+    a_group_is_told_apart();
     a_delay_is_seen();
 }
 
@@ -281,7 +283,27 @@ fn compare(reading: &Reading, before: &Reading) {
 fn a_tree_is_followed() {
     let held = Held::start(work_in("/mnt/nfs4/ours")).unwrap();
     let filter = Filter::Tree(held.pid());
-    let mut layer = RpcCalls::attach(&filter, Resolution::ONE).unwrap();
+    only_the_held_is_counted(held, &filter);
+}
+
+/// Only the calls of a control group are counted, and the groups below belong to it, while another
+/// process works in a group beside it.
+fn a_group_is_told_apart() {
+    let group = Path::new("/sys/fs/cgroup/outer/ours");
+    let below = group.join("below");
+    fs::create_dir_all(&below).unwrap();
+    let other = group.with_file_name("theirs");
+    fs::create_dir(&other).unwrap();
+    let join = |group: &Path, pid: u32| fs::write(group.join("cgroup.procs"), pid.to_string());
+    let held = Held::start(work_in("/mnt/nfs4/ours")).unwrap();
+    join(&below, held.pid()).unwrap();
+    // What this process starts is in its group.
+    join(&other, std::process::id()).unwrap();
+    only_the_held_is_counted(held, &Filter::Cgroup(group.to_owned()));
+}
+
+fn only_the_held_is_counted(held: Held, filter: &Filter) {
+    let mut layer = RpcCalls::attach(filter, Resolution::ONE).unwrap();
     let first = layer.read().unwrap();
     let mut other = work_in("/mnt/nfs4/theirs").spawn().unwrap();
     let mut child = held.release().unwrap();

@@ -342,8 +342,8 @@ impl Serving {
 
     /// Waits until the mount is gone, or the time is over; returns whether it is gone.
     pub fn wait_for(&self, most: Duration) -> bool {
-        let until = Instant::now() + most;
-        while self.is_served() && Instant::now() < until {
+        let begun = Instant::now();
+        while self.is_served() && begun.elapsed() < most {
             std::thread::sleep(LOOK_AGAIN);
         }
         !self.is_served()

@@ -17,6 +17,7 @@ use crate::document::Document;
 use crate::error::{KeywordsError, Result, cannot};
 use crate::pack::{Listed, Pack, encode};
 use crate::schema;
+use crate::sidecar::{self, Origin, Sidecars};
 
 /// Maximum number of documents of a pack.
 pub const DOCS_MAX: usize = 1 << 17;
@@ -37,7 +38,9 @@ const COMPONENTS: [SegmentComponent; 6] = [
 pub struct Builder {
     writer: SingleSegmentIndexWriter,
     files: RamDirectory,
+    fingerprint: u64,
     docs: Vec<Listed>,
+    beside: Sidecars,
 }
 
 impl std::fmt::Debug for Builder {
@@ -47,11 +50,11 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// Creates an empty builder.
+    /// Creates an empty builder for documents of a source with this fingerprint.
     ///
     /// # Errors
     /// If there is too little memory.
-    pub fn new() -> Result<Builder> {
+    pub fn new(fingerprint: u64) -> Result<Builder> {
         let files = RamDirectory::create();
         let writer = Index::builder()
             .schema(schema::schema())
@@ -62,15 +65,18 @@ impl Builder {
         Ok(Builder {
             writer,
             files,
+            fingerprint,
             docs: Vec::new(),
+            beside: Sidecars::default(),
         })
     }
 
-    /// Adds a document.
+    /// Adds a document. `still_id` is the identity that stays when the file is moved
+    /// ([`crate::Documents::still_id`]).
     ///
     /// # Errors
     /// If it cannot be added.
-    pub fn add(&mut self, id: DocId, document: &Document) -> Result<()> {
+    pub fn add(&mut self, id: DocId, still_id: u64, document: &Document) -> Result<()> {
         let mut fields = TantivyDocument::new();
         if !document.text.is_empty() {
             fields.add_text(schema::text(), &document.text);
@@ -84,9 +90,13 @@ impl Builder {
         self.writer.add_document(fields).map_err(cannot("add"))?;
         self.docs.push(Listed {
             id,
-            is_cut: document.is_cut,
+            gaps: document.gaps,
         });
-        Ok(())
+        let origin = Origin {
+            still_id,
+            content_hash: document.content_hash,
+        };
+        self.beside.push(origin, &document.references)
     }
 
     /// Number of documents.
@@ -96,7 +106,8 @@ impl Builder {
 
     /// Memory in use, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.writer.mem_usage() + self.docs.len() * size_of::<Listed>()
+        let docs = self.docs.len() * size_of::<Listed>();
+        self.writer.mem_usage() + docs + self.beside.memory_bytes()
     }
 
     /// Returns the bytes of the pack.
@@ -105,7 +116,12 @@ impl Builder {
     /// If postings cannot be made.
     pub fn finish(self) -> Result<Vec<u8>> {
         let index = self.writer.finalize().map_err(cannot("finish"))?;
-        packed(&index, &self.files, &self.docs)
+        packed(
+            &index,
+            &self.files,
+            (self.fingerprint, &self.docs),
+            self.beside,
+        )
     }
 }
 
@@ -115,15 +131,38 @@ impl Builder {
 /// # Errors
 /// If a pack is damaged.
 pub fn merge(packs: &[(Pack, Vec<bool>)]) -> Result<Option<Vec<u8>>> {
+    let with_ids = |(pack, stays): &(Pack, Vec<bool>)| {
+        let docs = pack.docs().iter().zip(stays);
+        let ids = docs.map(|(doc, stays)| stays.then_some(doc.id)).collect();
+        (pack.clone(), ids)
+    };
+    let packs: Vec<(Pack, Vec<Option<DocId>>)> = packs.iter().map(with_ids).collect();
+    merge_as(&packs)
+}
+
+/// Returns the bytes of a pack with some documents of other packs, each with the identity that it has
+/// now. Documents without one are left out. `None` if there are none.
+///
+/// # Errors
+/// If a pack is damaged, or packs are of different sources.
+pub fn merge_as(packs: &[(Pack, Vec<Option<DocId>>)]) -> Result<Option<Vec<u8>>> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut alive = Vec::new();
-    let mut docs = Vec::new();
-    for (pack, stays) in packs {
+    let (mut docs, mut beside) = (Vec::new(), Sidecars::default());
+    let fingerprint = packs.first().map_or(0, |(pack, _)| pack.fingerprint());
+    for (pack, ids) in packs {
+        if pack.fingerprint() != fingerprint {
+            return Err(KeywordsError::Hooks);
+        }
         let mut bits = BitSet::with_max_value(pack.docs().len() as u32);
-        let kept = pack.docs().iter().zip(0u32..).zip(stays);
-        for ((doc, number), _) in kept.filter(|(_, stays)| **stays) {
-            bits.insert(number);
-            docs.push(*doc);
+        let old = sidecar::read(pack)?;
+        for ((doc, number), id) in pack.docs().iter().zip(0u32..).zip(ids) {
+            if let Some(id) = *id {
+                bits.insert(number);
+                let gaps = doc.gaps;
+                docs.push(Listed { id, gaps });
+                beside.absorb(&old, number)?;
+            }
         }
         let mut bytes = Vec::new();
         write_alive_bitset(&bits, &mut bytes)?;
@@ -139,7 +178,7 @@ pub fn merge(packs: &[(Pack, Vec<bool>)]) -> Result<Option<Vec<u8>>> {
         merge_filtered_segments(&segments, schema::settings(), alive, files)
             .map_err(cannot("merge"))
     })?;
-    packed(&merged, &files, &docs).map(Some)
+    packed(&merged, &files, (fingerprint, &docs), beside).map(Some)
 }
 
 /// Opens the postings of a pack.
@@ -171,7 +210,12 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 /// Puts the files of an index with one segment into a pack.
-fn packed(index: &Index, files: &RamDirectory, docs: &[Listed]) -> Result<Vec<u8>> {
+fn packed(
+    index: &Index,
+    files: &RamDirectory,
+    (fingerprint, docs): (u64, &[Listed]),
+    beside: Sidecars,
+) -> Result<Vec<u8>> {
     // A merge notes there which segments it was made from.
     let mut meta = index.load_metas().map_err(cannot("finish"))?;
     meta.payload = None;
@@ -188,7 +232,8 @@ fn packed(index: &Index, files: &RamDirectory, docs: &[Listed]) -> Result<Vec<u8
             contents.push((name.to_string_lossy().into_owned(), bytes));
         }
     }
-    encode(docs, &contents)
+    contents.extend(beside.finish());
+    encode(fingerprint, docs, &contents)
 }
 
 fn whole(files: &RamDirectory, name: &Path) -> Result<Vec<u8>> {

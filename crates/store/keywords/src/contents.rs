@@ -4,26 +4,28 @@
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use trawl_format::store::if_there;
 use trawl_format::{IndexDir, IndexError, guard_walk, layout};
-use trawl_grams::DocId;
+use trawl_grams::{DocId, Identity};
 use trawl_model::sync::lock;
 
 use crate::attribute::AttributeTest;
-use crate::document::Document;
+use crate::document::{Document, Gap, Gaps, Reference};
+use crate::error::KeywordsError;
 use crate::library::{Answer, ById, Library};
 use crate::matching::Occurrences;
 use crate::pack::Pack;
 use crate::query::Query;
-use crate::read::document_of;
+use crate::read::{Documents, PlainText, document_of};
 
 /// Function that is called with a message for each pack that cannot be used.
 type Warn = Box<dyn Fn(&str) + Send + Sync>;
 
 /// The contents that indexes know. Packs are opened when the first question is asked.
 pub struct Contents {
+    documents: Arc<dyn Documents>,
     indexes: Vec<PathBuf>,
     starts: Mutex<Option<Vec<Vec<u8>>>>,
     warn: Warn,
@@ -40,16 +42,21 @@ impl std::fmt::Debug for Contents {
 }
 
 impl Default for Contents {
-    /// Returns contents that no index knows.
+    /// Returns contents that no index knows, of plain text.
     fn default() -> Contents {
-        Contents::of_indexes(Vec::new(), Box::new(|_| ()))
+        Contents::of_indexes(Arc::new(PlainText), Vec::new(), Box::new(|_| ()))
     }
 }
 
 impl Contents {
-    /// Returns what these indexes know.
-    pub fn of_indexes(indexes: Vec<PathBuf>, warn: Warn) -> Contents {
+    /// Returns what these indexes know; other files are read by `documents`.
+    pub fn of_indexes(
+        documents: Arc<dyn Documents>,
+        indexes: Vec<PathBuf>,
+        warn: Warn,
+    ) -> Contents {
         Contents {
+            documents,
             indexes,
             starts: Mutex::new(None),
             warn,
@@ -61,6 +68,33 @@ impl Contents {
     /// absolute and without symbolic links. Has no effect once a question was asked.
     pub fn limit_to(&self, starts: Vec<Vec<u8>>) {
         *lock(&self.starts) = Some(starts);
+    }
+
+    /// Returns the source of documents.
+    pub fn documents(&self) -> &Arc<dyn Documents> {
+        &self.documents
+    }
+
+    /// Returns the identity of a file's document. `name` is the last component of its path.
+    pub fn id(&self, identity: &Identity, name: &[u8]) -> DocId {
+        self.documents.id(identity, name)
+    }
+
+    /// Reads the document of an open file now.
+    ///
+    /// # Errors
+    /// If nothing is known of the file.
+    pub fn document(&self, file: &mut File, name: &[u8]) -> io::Result<Document> {
+        document_of(&*self.documents, file, name)
+    }
+
+    /// Returns the references of a file to others; `None` if no pack that this process may open
+    /// has its content. Then [`Contents::document`] reads them.
+    ///
+    /// # Errors
+    /// If a pack is damaged.
+    pub fn references(&self, id: DocId) -> Result<Option<Vec<Reference>>, KeywordsError> {
+        self.library().references(id)
     }
 
     fn library(&self) -> &Library {
@@ -75,6 +109,14 @@ impl Contents {
             }
             library
         })
+    }
+
+    /// Refuses a pack whose documents were made with other hooks than those at hand.
+    fn is_ours(&self, pack: Pack) -> Result<Pack, KeywordsError> {
+        match pack.fingerprint() == self.documents.fingerprint() {
+            true => Ok(pack),
+            false => Err(KeywordsError::Hooks),
+        }
     }
 
     fn add(&self, index: &IndexDir, library: &mut Library) -> Result<(), IndexError> {
@@ -99,7 +141,9 @@ impl Contents {
                     }
                     // If the pack was replaced meanwhile, its files are read.
                     if let Some(file) = if_there(dir.open_file(&name))?
-                        && let Err(error) = Pack::open(file).and_then(|pack| library.add(pack))
+                        && let Err(error) = Pack::open(file)
+                            .and_then(|pack| self.is_ours(pack))
+                            .and_then(|pack| library.add(pack))
                     {
                         let path = dir.join(&name);
                         (self.warn)(&format!("{}: {error}{REMEDY}", path.display()));
@@ -130,8 +174,8 @@ pub enum Look {
     Matches,
     /// It does not match.
     Differs,
-    /// Its beginning was read, and its end decides.
-    Cut,
+    /// A part of it is not known, and decides.
+    Undecided(Gap),
     /// No pack that this process may open has its content.
     Unread,
 }
@@ -176,27 +220,23 @@ impl Asked {
 
     /// Returns what is known of the file with this identity.
     pub fn look(&self, contents: &Contents, id: DocId) -> Look {
-        let Some((pack, is_cut)) = contents.library().place(id) else {
+        let Some((pack, gaps)) = contents.library().place(id) else {
             return Look::Unread;
         };
         let answer = self.answer(contents);
         if answer.lost.iter().any(|(lost, _)| *lost == pack) {
             return Look::Unread;
         }
-        self.told(answer.matching.contains_key(&id), is_cut)
+        self.told(answer.matching.contains_key(&id), gaps)
     }
 
-    /// Reads a file, which has this identity unless it has just changed.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn read(&self, contents: &Contents, id: DocId, file: &mut File) -> io::Result<Look> {
-        let document = document_of(file)?;
+    /// Looks at the document of a file, which has this identity unless it has just changed.
+    pub fn judge(&self, contents: &Contents, id: DocId, document: &Document) -> Look {
         let matches = match &self.question {
-            Question::Attribute(test) => test.matches(&document),
-            Question::Words(query) => self.find(contents, (id, query), &document),
+            Question::Attribute(test) => test.matches(document),
+            Question::Words(query) => self.find(contents, (id, query), document),
         };
-        Ok(self.told(matches, document.is_cut))
+        self.told(matches, document.gaps)
     }
 
     fn find(&self, contents: &Contents, (id, query): (DocId, &Query), read: &Document) -> bool {
@@ -209,16 +249,16 @@ impl Asked {
         matches
     }
 
-    fn told(&self, matches: bool, is_cut: bool) -> Look {
-        let is_monotone = match &self.question {
-            Question::Words(query) => query.is_monotone(),
-            Question::Attribute(test) => test.is_monotone(),
+    fn told(&self, matches: bool, gaps: Gaps) -> Look {
+        let (is_monotone, gap) = match &self.question {
+            Question::Words(query) => (query.is_monotone(), gaps.text),
+            Question::Attribute(test) => (test.is_monotone(), gaps.attributes),
         };
-        match (matches, is_cut) {
-            (true, true) if is_monotone => Look::Matches,
-            (_, true) => Look::Cut,
-            (true, false) => Look::Matches,
-            (false, false) => Look::Differs,
+        match (matches, gap) {
+            (true, Some(_)) if is_monotone => Look::Matches,
+            (_, Some(gap)) => Look::Undecided(gap),
+            (true, None) => Look::Matches,
+            (false, None) => Look::Differs,
         }
     }
 

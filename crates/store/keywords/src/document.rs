@@ -29,8 +29,115 @@ pub struct Document {
     pub text: String,
     /// Names and values of attributes.
     pub attributes: Vec<(String, Value)>,
-    /// True if the file has more text than this.
-    pub is_cut: bool,
+    /// References to other files.
+    pub references: Vec<Reference>,
+    /// What is missing.
+    pub gaps: Gaps,
+    /// Hash of all bytes of the file, if they were hashed ([`crate::content_hash`]).
+    pub content_hash: Option<u128>,
+    /// What went wrong, in words. Packs do not keep this.
+    pub problems: Vec<String>,
+}
+
+/// A reference to another file, as the file itself names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    /// Kind of the reference, such as `includes` or `links-to`.
+    pub kind: String,
+    /// A path relative to the file, an absolute path or a URL. It is not resolved, and need not
+    /// exist.
+    pub target: String,
+}
+
+/// Why a part of a file's content is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// The file has more than is read.
+    Limit,
+    /// The file is damaged.
+    Damaged,
+    /// What reads the file crashed, or was ended.
+    Crash,
+    /// What reads the file took too long.
+    Timeout,
+    /// What reads the file answered nonsense.
+    Nonsense,
+    /// The file could not be read to its end.
+    Unreadable,
+}
+
+impl Gap {
+    const ALL: [Gap; 6] = [
+        Gap::Limit,
+        Gap::Damaged,
+        Gap::Crash,
+        Gap::Timeout,
+        Gap::Nonsense,
+        Gap::Unreadable,
+    ];
+
+    /// Returns the reason in words, after the file's name.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Gap::Limit => {
+                "it exceeds the limits (16 MiB of text), and its beginning does not decide"
+            }
+            Gap::Damaged => "it is damaged, and what could be read does not decide",
+            Gap::Crash => {
+                "a hook crashed or was ended reading it, and what was found does not decide"
+            }
+            Gap::Timeout => "a hook took too long to read it, and what was found does not decide",
+            Gap::Nonsense => "a hook answered nonsense, and what was found does not decide",
+            Gap::Unreadable => "it could not be read to its end, and what was read does not decide",
+        }
+    }
+}
+
+/// What is missing in a document. If it is text that is missing, words that were not found may
+/// still be in the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Why text is missing.
+    pub text: Option<Gap>,
+    /// Why attributes are missing.
+    pub attributes: Option<Gap>,
+}
+
+impl Gaps {
+    /// Returns that text and attributes are missing for the same reason.
+    pub fn both(gap: Gap) -> Gaps {
+        Gaps {
+            text: Some(gap),
+            attributes: Some(gap),
+        }
+    }
+
+    /// Returns whether something went wrong. Files that are longer than what is read are no issues.
+    pub fn are_issues(&self) -> bool {
+        let is_issue = |gap: Option<Gap>| gap.is_some_and(|gap| gap != Gap::Limit);
+        is_issue(self.text) || is_issue(self.attributes)
+    }
+
+    /// Returns a number for a pack: 0 if nothing is missing.
+    pub(crate) fn to_bits(self) -> u64 {
+        let code = |gap: Option<Gap>| {
+            let at = gap.and_then(|gap| Gap::ALL.iter().position(|one| *one == gap));
+            at.map_or(0, |at| at as u64 + 1)
+        };
+        code(self.text) | code(self.attributes) << 8
+    }
+
+    /// Reads a number of a pack. An unknown reason is a reason.
+    pub(crate) fn of_bits(bits: u64) -> Gaps {
+        let gap = |code: u64| match code as usize & 0xff {
+            0 => None,
+            code => Some(Gap::ALL.get(code - 1).copied().unwrap_or(Gap::Unreadable)),
+        };
+        Gaps {
+            text: gap(bits),
+            attributes: gap(bits >> 8),
+        }
+    }
 }
 
 /// A value that can be compared.

@@ -36,6 +36,9 @@ pub enum KeywordsError {
     /// A pack that another version wrote.
     #[error("a pack of keywords of version {0}, which this program does not read")]
     Version(u32),
+    /// A pack whose documents other hooks made.
+    #[error("a pack of keywords that was made with other hooks")]
+    Hooks,
     /// A pack cannot be read.
     #[error("cannot read a pack of keywords: {0}")]
     Read(#[from] io::Error),

@@ -1,7 +1,8 @@
 //! Keywords and named attributes of files: what a document is, the queries, and packs of documents
 //! with postings by Tantivy.
 //!
-//! - [`Document`]: the text and the attributes of a file; [`plain`] makes it from bytes.
+//! - [`Document`]: the text, the attributes and the references of a file; a source of [`Documents`],
+//!   which the caller passes in, makes it from the open file.
 //! - [`Query`] and [`AttributeTest`]: what is asked. Each is evaluated on a document that was just
 //!   read and on packs, with the same result.
 //! - [`Builder`] and [`Pack`]: the bytes of a pack, written and read.
@@ -31,12 +32,13 @@ mod plain;
 mod query;
 mod read;
 mod schema;
+mod sidecar;
 mod words;
 
 pub use attribute::AttributeTest;
-pub use builder::{Builder, DOCS_MAX, merge};
+pub use builder::{Builder, DOCS_MAX, merge, merge_as};
 pub use contents::{Asked, Contents, Look, Question};
-pub use document::{Document, Value};
+pub use document::{Document, Gap, Gaps, Reference, Value};
 pub use error::KeywordsError;
 pub use library::{Answer, Library};
 pub use matching::Occurrences;
@@ -44,4 +46,5 @@ pub use pack::{Listed, Pack};
 pub use passages::{Passage, passages};
 pub use plain::plain;
 pub use query::{Expression, Query};
-pub use read::{BYTES_MAX, document_of};
+pub use read::{BYTES_MAX, Documents, PlainText, content_hash, document_of, hash_of};
+pub use sidecar::{Origin, origins, references};

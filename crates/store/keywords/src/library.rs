@@ -13,11 +13,13 @@ use trawl_grams::DocId;
 
 use crate::attribute::AttributeTest;
 use crate::builder::{guarded, open};
+use crate::document::{Gaps, Reference};
 use crate::error::{KeywordsError, Result, cannot};
 use crate::matching::term;
 use crate::pack::Pack;
 use crate::query::{Expression, Query};
 use crate::schema;
+use crate::sidecar;
 
 /// Identities are hashes already.
 #[derive(Clone, Debug, Default)]
@@ -55,8 +57,8 @@ type Ask<'a> = &'a mut dyn FnMut(&Shelf, &mut Vec<(u32, f32)>) -> Result<()>;
 #[derive(Default)]
 pub struct Library {
     shelves: Vec<Shelf>,
-    /// The pack of each document, and whether the document is cut.
-    covered: ById<(u32, bool)>,
+    /// The pack of each document, its number there, and what is missing of it.
+    covered: ById<(u32, u32, Gaps)>,
 }
 
 impl std::fmt::Debug for Library {
@@ -110,8 +112,8 @@ impl Library {
         }
         let number = self.shelves.len() as u32;
         self.covered.reserve(pack.docs().len());
-        for doc in pack.docs() {
-            self.covered.entry(doc.id).or_insert((number, doc.is_cut));
+        for (doc, at) in pack.docs().iter().zip(0u32..) {
+            self.covered.entry(doc.id).or_insert((number, at, doc.gaps));
         }
         self.shelves.push(Shelf { pack, searcher });
         Ok(())
@@ -122,9 +124,24 @@ impl Library {
         self.covered.is_empty()
     }
 
-    /// Returns the number of the pack that has a document, and whether the document is cut.
-    pub(crate) fn place(&self, id: DocId) -> Option<(u32, bool)> {
-        self.covered.get(&id).copied()
+    /// Returns the number of the pack that has a document, and what is missing of the document.
+    pub(crate) fn place(&self, id: DocId) -> Option<(u32, Gaps)> {
+        let (pack, _, gaps) = self.covered.get(&id)?;
+        Some((*pack, *gaps))
+    }
+
+    /// Returns the references of a document; `None` if no pack has the document.
+    ///
+    /// # Errors
+    /// If its pack is damaged.
+    pub fn references(&self, id: DocId) -> Result<Option<Vec<Reference>>> {
+        let Some((pack, at, _)) = self.covered.get(&id) else {
+            return Ok(None);
+        };
+        let shelf = self.shelves.get(*pack as usize);
+        shelf
+            .map(|shelf| sidecar::references(&shelf.pack, *at))
+            .transpose()
     }
 
     /// Returns the documents that match a query, with scores. Documents of packs that turn out to be

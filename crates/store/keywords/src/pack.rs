@@ -14,12 +14,13 @@ use std::sync::Arc;
 use trawl_grams::DocId;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::document::Gaps;
 use crate::error::{KeywordsError, Result};
 
 const MAGIC: &[u8; 8] = b"trawlkwd";
 /// Version of the bytes, of the words of a text and of the terms of attributes.
-const VERSION: u32 = 1;
-const HEAD_BYTES: usize = 48;
+const VERSION: u32 = 3;
+const HEAD_BYTES: usize = 56;
 const DOC_BYTES: usize = 24;
 const FILE_BYTES: usize = 80;
 const NAME_BYTES: usize = 64;
@@ -28,16 +29,14 @@ const BLOCK_BYTES: usize = 64 << 10;
 const DOCS_MAX: u32 = 1 << 20;
 const FILES_MAX: u32 = 64;
 const BLOCKS_MAX: u32 = 1 << 20;
-/// Flag of a document: its file has more text than was read.
-const IS_CUT: u64 = 1;
 
 /// A document of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// Its identity.
     pub id: DocId,
-    /// True if its file has more text than was read.
-    pub is_cut: bool,
+    /// What is missing of its file's content.
+    pub gaps: Gaps,
 }
 
 /// One of Tantivy's files.
@@ -82,6 +81,7 @@ pub struct Pack(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     bytes: Bytes,
+    fingerprint: u64,
     docs: Vec<Listed>,
     parts: Vec<Part>,
     hashes: Vec<u64>,
@@ -126,10 +126,11 @@ impl Pack {
                 object: number(doc, 0),
                 version: number(doc, 8),
             },
-            is_cut: number(doc, 16) & IS_CUT != 0,
+            gaps: Gaps::of_bits(number(doc, 16)),
         });
         let parts = parts.chunks_exact(FILE_BYTES).map(part);
         let inner = Inner {
+            fingerprint: head.fingerprint,
             docs: docs.collect(),
             parts: parts.collect::<Result<Vec<_>>>()?,
             hashes: hashes.chunks_exact(8).map(|hash| number(hash, 0)).collect(),
@@ -150,6 +151,11 @@ impl Pack {
     /// Returns the documents, in the order of their numbers.
     pub fn docs(&self) -> &[Listed] {
         &self.0.docs
+    }
+
+    /// Returns the fingerprint of the source of the documents ([`crate::Documents`]).
+    pub fn fingerprint(&self) -> u64 {
+        self.0.fingerprint
     }
 
     /// Returns Tantivy's file of this name.
@@ -190,6 +196,7 @@ struct Head {
     blocks: u32,
     content_bytes: u64,
     tables_hash: u64,
+    fingerprint: u64,
 }
 
 impl Head {
@@ -201,7 +208,7 @@ impl Head {
         if short(8) != VERSION {
             return Err(KeywordsError::Version(short(8)));
         }
-        if xxh3_64(&bytes[..40]) != number(bytes, 40) {
+        if xxh3_64(&bytes[..48]) != number(bytes, 48) {
             return Err(KeywordsError::Damaged("its head has another hash"));
         }
         let head = Head {
@@ -210,6 +217,7 @@ impl Head {
             blocks: short(20),
             content_bytes: number(bytes, 24),
             tables_hash: number(bytes, 32),
+            fingerprint: number(bytes, 40),
         };
         let blocks = head.content_bytes.div_ceil(BLOCK_BYTES as u64);
         let fits = head.docs <= DOCS_MAX && head.parts <= FILES_MAX && head.blocks <= BLOCKS_MAX;
@@ -245,12 +253,15 @@ fn part(bytes: &[u8]) -> Result<Part> {
     })
 }
 
-/// Returns the bytes of a pack with these documents and files.
-pub(crate) fn encode(docs: &[Listed], files: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+/// Returns the bytes of a pack with these documents, of a source with this fingerprint, and files.
+pub(crate) fn encode(
+    fingerprint: u64,
+    docs: &[Listed],
+    files: &[(String, Vec<u8>)],
+) -> Result<Vec<u8>> {
     let mut tables = Vec::new();
     for doc in docs {
-        let flags = if doc.is_cut { IS_CUT } else { 0 };
-        for number in [doc.id.object, doc.id.version, flags] {
+        for number in [doc.id.object, doc.id.version, doc.gaps.to_bits()] {
             tables.extend(number.to_le_bytes());
         }
     }
@@ -280,6 +291,7 @@ pub(crate) fn encode(docs: &[Listed], files: &[(String, Vec<u8>)]) -> Result<Vec
     }
     bytes.extend((content.len() as u64).to_le_bytes());
     bytes.extend(xxh3_64(&tables).to_le_bytes());
+    bytes.extend(fingerprint.to_le_bytes());
     bytes.extend(xxh3_64(&bytes).to_le_bytes());
     bytes.extend(tables);
     bytes.extend(content);
@@ -289,25 +301,31 @@ pub(crate) fn encode(docs: &[Listed], files: &[(String, Vec<u8>)]) -> Result<Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Gap;
     use proptest::prelude::*;
 
     fn sample() -> Vec<u8> {
         let doc = |object, is_cut| Listed {
             id: DocId { object, version: 7 },
-            is_cut,
+            gaps: match is_cut {
+                true => Gaps::both(Gap::Timeout),
+                false => Gaps::default(),
+            },
         };
         let files = [
             ("one".to_owned(), vec![1; 100_000]),
             ("two".to_owned(), vec![2; 70_000]),
         ];
-        encode(&[doc(1, false), doc(2, true)], &files).unwrap()
+        encode(9, &[doc(1, false), doc(2, true)], &files).unwrap()
     }
 
     #[test]
     fn a_pack_has_what_was_put_into_it() {
         let pack = Pack::of_bytes(sample()).unwrap();
         assert_eq!(pack.docs().len(), 2);
-        assert!(!pack.docs()[0].is_cut && pack.docs()[1].is_cut);
+        assert_eq!(pack.docs()[0].gaps, Gaps::default());
+        assert_eq!(pack.docs()[1].gaps, Gaps::both(Gap::Timeout));
+        assert_eq!(pack.fingerprint(), 9);
         let part = pack.part("two").unwrap();
         assert_eq!((part.at, part.size_bytes), (100_000, 70_000));
         let read = pack.read(99_999..100_001).unwrap();

@@ -1,10 +1,8 @@
 //! Makes a document from the bytes of a file, without looking at its format.
-//!
-//! This is the one place where hooks for formats join: they return a document for the same bytes.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
-use crate::document::{Document, Value};
+use crate::document::{Document, Gap, Gaps, Value};
 
 /// Bytes at the beginning of a file in which a NUL byte means that it is no text.
 const HEAD_BYTES: usize = 64 << 10;
@@ -27,7 +25,11 @@ pub fn plain(content: Vec<u8>, is_cut: bool) -> Document {
     Document {
         text,
         attributes,
-        is_cut,
+        gaps: match is_cut {
+            true => Gaps::both(Gap::Limit),
+            false => Gaps::default(),
+        },
+        ..Document::default()
     }
 }
 

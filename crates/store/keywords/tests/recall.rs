@@ -6,10 +6,14 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use trawl_grams::DocId;
 use trawl_keywords::{
-    AttributeTest, Builder, Document, Library, Occurrences, Pack, Query, Value, merge,
+    AttributeTest, Builder, Document, Library, Occurrences, Pack, Query, Reference, Value, merge,
+    merge_as, origins, references,
 };
 
 const WORDS: [&str; 7] = ["ssd", "flash", "nvme", "disk", "a", "gr\u{fc}n", "\u{4e2d}"];
+
+/// Fingerprint of the source of the documents.
+const SOURCE: u64 = 7;
 
 /// A query of the test's own, from which the text of a query is made.
 #[derive(Clone, Debug)]
@@ -92,9 +96,11 @@ fn document(words: &[usize]) -> Document {
 
 /// Returns packs with these documents, which are numbered from `first`.
 fn pack(documents: &[Document], first: usize) -> Pack {
-    let mut builder = Builder::new().unwrap();
+    let mut builder = Builder::new(SOURCE).unwrap();
     for (number, document) in documents.iter().enumerate() {
-        builder.add(id(first + number), document).unwrap();
+        builder
+            .add(id(first + number), number as u64, document)
+            .unwrap();
     }
     Pack::of_bytes(builder.finish().unwrap()).unwrap()
 }
@@ -216,9 +222,9 @@ proptest! {
 fn a_damaged_pack_is_an_error_and_not_an_answer() {
     let words: Vec<usize> = (0..WORDS.len()).collect();
     let texts: Vec<Document> = (0..40).map(|n| document(&words[..n % 8])).collect();
-    let mut builder = Builder::new().unwrap();
+    let mut builder = Builder::new(SOURCE).unwrap();
     for (number, document) in texts.iter().enumerate() {
-        builder.add(id(number), document).unwrap();
+        builder.add(id(number), number as u64, document).unwrap();
     }
     let bytes = builder.finish().unwrap();
     for at in (0..bytes.len()).step_by(61) {
@@ -275,4 +281,56 @@ fn scores_are_those_of_bm25_over_all_packs() {
             assert!(is_near, "{size} {number}: {found:?} {expected:?}");
         }
     }
+}
+
+/// References and origins follow their documents through merges, and those of documents that were
+/// taken out are gone.
+#[test]
+fn references_follow_their_documents() {
+    let of = |number: usize| -> Vec<Reference> {
+        let target = |at: usize| Reference {
+            kind: "includes".into(),
+            target: format!("file{number}-{at}.h"),
+        };
+        (0..number % 4).map(target).collect()
+    };
+    let documents: Vec<Document> = (0..20)
+        .map(|number| Document {
+            text: "ssd".into(),
+            references: of(number),
+            content_hash: (number % 3 > 0).then_some(number as u128 + 1),
+            ..Document::default()
+        })
+        .collect();
+    let parts = [pack(&documents[..9], 0), pack(&documents[9..], 9)];
+    // Odd documents go; others are known by another number from now on.
+    let renamed = |first: usize, count: usize| {
+        let numbers = first..first + count;
+        let ids = numbers.map(|number| (number % 2 == 0).then_some(id(number + 100)));
+        ids.collect()
+    };
+    let merged = merge_as(&[
+        (parts[0].clone(), renamed(0, 9)),
+        (parts[1].clone(), renamed(9, 11)),
+    ]);
+    let bytes = merged.unwrap().unwrap();
+    let is_in = |text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes())
+    };
+    assert!(is_in("file2-1.h") && !is_in("file3-1.h"));
+    let pack = Pack::of_bytes(bytes).unwrap();
+    assert_eq!(pack.fingerprint(), SOURCE);
+    let found = origins(&pack).unwrap();
+    for (at, number) in (0..20).step_by(2).enumerate() {
+        assert_eq!(pack.docs()[at].id, id(number + 100));
+        assert_eq!(references(&pack, at as u32).unwrap(), of(number));
+        assert_eq!(found[at].content_hash, documents[number].content_hash);
+    }
+    assert!(references(&pack, 10).is_err());
+    let mut library = Library::default();
+    library.add(pack).unwrap();
+    assert_eq!(library.references(id(102)).unwrap(), Some(of(2)));
+    assert_eq!(library.references(id(101)).unwrap(), None);
 }

@@ -16,7 +16,7 @@ use trawl_barrier::{
 use trawl_changes::{Crossing, Wish};
 use trawl_delta::Note;
 use trawl_format::{IndexDir, Listener, SnapshotId, Source, Watching};
-use trawl_indexer::{Control, ScanOptions};
+use trawl_indexer::{Control, Documents, ScanOptions};
 use trawl_model::path;
 use trawl_scan::Xattrs;
 use trawl_sys::inherited;
@@ -59,6 +59,8 @@ pub struct Host {
     pub log: Log,
     /// Returns the profile of this process's operations.
     pub metrics: Metrics,
+    /// Reads the documents of changed files, for packs of keywords.
+    pub documents: Arc<dyn Documents>,
 }
 
 impl Host {

@@ -68,7 +68,7 @@ impl Plain {
         self.scan().map_err(|failure| told(&failure))
     }
 
-    /// Starts to keep the source's packs of n-grams up to date.
+    /// Starts to keep the source's packs of n-grams and of keywords up to date.
     pub(crate) fn texts(&self, root: Vec<u8>) -> Texts {
         let place = (self.index.clone(), root);
         Texts::start(place, self.options.clone(), self.host.clone())

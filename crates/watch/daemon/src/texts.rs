@@ -1,7 +1,8 @@
-//! Keeps the packs of a source's n-grams up to date, after rounds, on a thread of low priority.
+//! Keeps the packs of a source's n-grams and of its keywords up to date, after rounds, on a thread
+//! of low priority for each kind: slow hooks do not delay n-grams.
 //!
-//! No round, question or writer waits for it. It rests for a multiple of the time that an update
-//! took, and never wakes up while nothing changes, except to look again at files that had just been
+//! No round, question or writer waits for them. They rest for a multiple of the time that an update
+//! took, and never wake up while nothing changes, except to look again at files that had just been
 //! changed.
 
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trawl_format::{IndexDir, IndexError};
-use trawl_indexer::text::{Effort, TextChoice, TextUpdated, update};
+use trawl_indexer::text::keywords::{self, FileIssue, KeywordsChoice, Making};
+use trawl_indexer::text::{self, Effort, TextChoice};
 use trawl_indexer::{Control, IndexerError, ScanOptions, Scanner};
 use trawl_model::sync::{lock, wait, wait_for};
 use trawl_sys::priority;
@@ -35,8 +37,67 @@ const AGAIN: [Duration; 3] = [
 /// Pause while another process writes the packs.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// The thread of one source.
-pub(crate) struct Texts {
+/// Number of files whose issues a report names.
+const ISSUES_NAMED: usize = 5;
+
+/// What a thread keeps up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Packs {
+    Grams,
+    Keywords,
+}
+
+impl Packs {
+    /// Returns what these packs are called in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Packs::Grams => "text index",
+            Packs::Keywords => "index of keywords",
+        }
+    }
+}
+
+/// The threads of one source.
+pub(crate) struct Texts([Follower; 2]);
+
+impl Texts {
+    /// Starts the threads; updates are due at once.
+    pub(crate) fn start(
+        (index, root): (PathBuf, Vec<u8>),
+        options: ScanOptions,
+        host: Host,
+    ) -> Texts {
+        let of = |packs| {
+            let place = (index.clone(), root.clone());
+            Follower::start(packs, place, options.clone(), host.clone())
+        };
+        Texts([Packs::Grams, Packs::Keywords].map(of))
+    }
+
+    /// Records that changes were published.
+    pub(crate) fn published(&self) {
+        self.0.iter().for_each(Follower::published);
+    }
+
+    /// Ends the threads.
+    pub(crate) fn stop(&mut self) {
+        // All end at the same time.
+        self.0.iter().for_each(Follower::ask_to_stop);
+        self.0.iter_mut().for_each(Follower::stop);
+    }
+}
+
+/// The result of an update.
+#[derive(Debug, Default)]
+struct Updated {
+    /// Number of files that were read.
+    read: u64,
+    /// Number of files that must be looked at again.
+    unsettled: u64,
+}
+
+/// One thread.
+struct Follower {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -75,6 +136,7 @@ impl Due {
 
 /// What the thread works on.
 struct Work {
+    packs: Packs,
     index: PathBuf,
     root: Vec<u8>,
     options: ScanOptions,
@@ -82,13 +144,14 @@ struct Work {
     shared: Arc<Shared>,
 }
 
-impl Texts {
+impl Follower {
     /// Starts the thread; an update is due at once.
-    pub(crate) fn start(
+    fn start(
+        packs: Packs,
         (index, root): (PathBuf, Vec<u8>),
         options: ScanOptions,
         host: Host,
-    ) -> Texts {
+    ) -> Follower {
         let shared = Arc::new(Shared {
             due: Mutex::default(),
             changed: Condvar::new(),
@@ -96,37 +159,45 @@ impl Texts {
         });
         lock(&shared.due).publish(Instant::now());
         let work = Work {
+            packs,
             index,
             root,
             options,
             host,
             shared: Arc::clone(&shared),
         };
-        let thread = std::thread::Builder::new().name("text".to_owned());
+        let name = match packs {
+            Packs::Grams => "text",
+            Packs::Keywords => "keywords",
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned());
         // Without the thread, changed files are read by each search.
         let thread = thread.spawn(move || work.run()).ok();
-        Texts { shared, thread }
+        Follower { shared, thread }
     }
 
-    /// Records that changes were published.
-    pub(crate) fn published(&self) {
+    fn published(&self) {
         lock(&self.shared.due).publish(Instant::now());
         self.shared.changed.notify_all();
     }
 
-    /// Ends the thread.
-    pub(crate) fn stop(&mut self) {
+    fn ask_to_stop(&self) {
         self.shared.stops.store(true, Ordering::Relaxed);
         // The lock lets the thread see the flag before it waits.
         drop(lock(&self.shared.due));
         self.shared.changed.notify_all();
+    }
+
+    /// Ends the thread.
+    fn stop(&mut self) {
+        self.ask_to_stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-impl Drop for Texts {
+impl Drop for Follower {
     fn drop(&mut self) {
         self.stop();
     }
@@ -172,7 +243,7 @@ impl Work {
             let again = match self.update() {
                 Ok(Some(done)) if done.unsettled > 0 => {
                     // Something was settled: others may be soon.
-                    tries = if done.read.0 > 0 { 0 } else { tries };
+                    tries = if done.read > 0 { 0 } else { tries };
                     tries += 1;
                     AGAIN.get(tries - 1).copied()
                 }
@@ -191,20 +262,68 @@ impl Work {
         }
     }
 
-    fn update(&self) -> trawl_indexer::Result<Option<TextUpdated>> {
+    fn update(&self) -> trawl_indexer::Result<Option<Updated>> {
         let control = Control {
             cancel: &self.shared.stops,
             clock: self.host.control.clock,
         };
         let index = IndexDir::open(&self.index)?;
         let scanner = Scanner::new(&index, &self.options, control)?;
-        let how = (&scanner, TextChoice::AsBefore, Effort::Background);
-        update(&index, &self.root, how, control)
+        match self.packs {
+            Packs::Grams => {
+                let how = (&scanner, TextChoice::AsBefore, Effort::Background);
+                let done = text::update(&index, &self.root, how, control)?;
+                Ok(done.map(|done| Updated {
+                    read: done.read.0,
+                    unsettled: done.unsettled,
+                }))
+            }
+            Packs::Keywords => {
+                let making = Making {
+                    choice: KeywordsChoice::AsBefore,
+                    effort: Effort::Background,
+                    documents: Arc::clone(&self.host.documents),
+                };
+                let done = keywords::update(&index, &self.root, (&scanner, &making), control)?;
+                Ok(done.map(|done| {
+                    self.report_issues(&done.issues);
+                    Updated {
+                        read: done.read.0 + done.moved,
+                        unsettled: done.unsettled,
+                    }
+                }))
+            }
+        }
+    }
+
+    /// Reports files of which something is not known; questions about them say so, too.
+    fn report_issues(&self, issues: &[FileIssue]) {
+        for issue in issues.iter().take(ISSUES_NAMED) {
+            let path = trawl_text::words::shown(&issue.path);
+            self.warn(format!(
+                "{path}: its content is not known: {}",
+                issue.reason
+            ));
+        }
+        if let Some(more) = issues
+            .len()
+            .checked_sub(ISSUES_NAMED)
+            .filter(|more| *more > 0)
+        {
+            let root = trawl_text::words::shown(&self.root);
+            self.warn(format!(
+                "{root}: the content of {more} more files is not known"
+            ));
+        }
     }
 
     fn report(&self, error: &IndexerError) {
         let root = trawl_text::words::shown(&self.root);
-        let text = format!("{root}: its text index is not up to date: {error}");
+        let name = self.packs.name();
+        self.warn(format!("{root}: its {name} is not up to date: {error}"));
+    }
+
+    fn warn(&self, text: String) {
         (self.host.log)(&Notice::Engine {
             level: trawl_barrier::Level::Warning,
             text,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trawl_daemon::{Daemon, DaemonError, Host, Options, Wish};
 use trawl_format::IndexDir;
-use trawl_indexer::Control;
+use trawl_indexer::{Control, PlainText};
 use trawl_model::Timestamp;
 use trawl_scan::Xattrs;
 use trawl_sys::wait::Waker;
@@ -45,6 +45,7 @@ fn daemon(index: &Path) -> (Daemon, Arc<Mutex<Vec<String>>>) {
         },
         log: Arc::new(move |notice| ours.lock().unwrap().push(notice.to_string())),
         metrics: Arc::new(|| Ok(Vec::new())),
+        documents: Arc::new(PlainText),
     };
     let daemon = Daemon::new(index.to_owned(), options(), host).unwrap();
     (daemon, said)

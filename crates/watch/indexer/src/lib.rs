@@ -8,7 +8,7 @@
 //! | [`upkeep`] | verify, retention, garbage collection, name sidecars |
 //! | [`sources`] | the sources of several indexes; removal of one |
 //! | [`check`] | permission audit: users are shown exactly what they may see |
-//! | [`text`] | n-grams of contents, for `trawl grep` |
+//! | [`text`] | n-grams of contents, for `trawl grep`, and keywords, for `trawl find` |
 //! | [`surroundings`] | directories around an index that others can read or replace |
 //! | `event`, `error` | reports of running work, and reasons why it failed |
 //!
@@ -45,4 +45,5 @@ pub use options::{Control, Exclusion, ScanOptions, Unchanged};
 pub use refresh::{Refreshed, refresh, refresh_in};
 pub use scan::{ID_MAP, Job, Scanner, publish};
 pub use summary::{Issues, LISTED_ISSUES, Summary};
+pub use trawl_keywords::{Documents, PlainText};
 pub use upkeep::Retention;

@@ -34,6 +34,7 @@ pub(crate) mod fprintf;
 pub(crate) mod fstype;
 pub(crate) mod gid;
 pub(crate) mod group;
+pub(crate) mod group_of;
 pub(crate) mod ignore_readdir_race;
 pub(crate) mod ilname;
 pub(crate) mod iname;
@@ -128,6 +129,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &fstype::FSTYPE,
     &gid::GID,
     &group::GROUP,
+    &group_of::GROUP_OF,
     &ilname::ILNAME,
     &iname::INAME,
     &inum::INUM,

@@ -137,6 +137,7 @@ impl Site {
         let now = trawl_sys::process::now();
         let env = Environment {
             contents: Default::default(),
+            grouping: std::sync::Arc::new(trawl_find::grouping::NoGroups),
             now: Timestamp {
                 secs: now.secs,
                 nanos: now.nanos,

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
 
+use trawl::attributes::{self, trawl_attr_value};
 use trawl::layout::{
     TRAWL_AUTO, TRAWL_DEPTH16, TRAWL_INDEX, TRAWL_INTR, TRAWL_LIVE, TRAWL_REMOTE,
     trawl_search_options, trawl_search_place, trawl_searchent,
@@ -38,7 +39,10 @@ macro_rules! layout {
 }
 
 fn assertions() -> String {
-    let mut all = Assertions("#include <trawl/setcall.h>\n#include <trawl/searchcall.h>\n".into());
+    let mut all = Assertions(
+        "#include <trawl/setcall.h>\n#include <trawl/searchcall.h>\n#include <trawl/attr.h>\n"
+            .into(),
+    );
     layout!(
         all,
         trawl_searchent,
@@ -108,6 +112,19 @@ fn assertions() -> String {
         wait_ns,
         processing_ns
     );
+    layout!(all, trawl_attr_value, reserved, of);
+    all.that(
+        "offsetof(struct trawl_attr_value, type)",
+        offset_of!(trawl_attr_value, r#type),
+    );
+    for (name, number) in [
+        ("TEXT", attributes::TRAWL_ATTR_TEXT),
+        ("INTEGER", attributes::TRAWL_ATTR_INTEGER),
+        ("REAL", attributes::TRAWL_ATTR_REAL),
+        ("TIME", attributes::TRAWL_ATTR_TIME),
+    ] {
+        all.that(&format!("TRAWL_ATTR_{name}"), number);
+    }
     for (name, number) in [
         ("ORDERED", sets::TRAWL_SET_ORDERED),
         ("COMMANDS", sets::TRAWL_SET_COMMANDS),
@@ -200,6 +217,7 @@ fn the_header_is_also_one_for_other_languages() {
     gcc.args(["-std=c++17", "-pedantic", "-fsyntax-only", "-x", "c++"]);
     gcc.arg(format!("{HERE}/include/trawl/search.h"));
     gcc.arg(format!("{HERE}/include/trawl/setcall.h"));
+    gcc.arg(format!("{HERE}/include/trawl/attr.h"));
     oracle::run(&mut gcc).expect_code(0);
 }
 
@@ -223,6 +241,7 @@ fn the_headers_are_clean_in_every_c() {
             "trawl/search.h",
             "trawl/sets.h",
             "trawl/setcall.h",
+            "trawl/attr.h",
         ] {
             let mut gcc = compiler("gcc");
             gcc.args([standard, "-pedantic", "-fsyntax-only", "-x", "c"]);
@@ -256,7 +275,7 @@ fn the_library_has_the_symbols_that_it_always_had() {
     let rest = expected.lines().filter(|line| !line.starts_with('#'));
     // A new symbol is added to the list; a removed symbol needs another soname.
     assert_eq!(symbols, rest.collect::<Vec<_>>());
-    let headers = ["trawl.h", "trawl/sets.h"]
+    let headers = ["trawl.h", "trawl/sets.h", "trawl/attr.h"]
         .map(|header| std::fs::read_to_string(format!("{HERE}/include/{header}")).unwrap());
     for symbol in &symbols {
         let name = symbol.split(' ').next().unwrap();
@@ -299,6 +318,7 @@ fn what_pkg_config_says_makes_programs() {
         "trawl/search.h",
         "trawl/sets.h",
         "trawl/setcall.h",
+        "trawl/attr.h",
     ] {
         copy(
             &format!("{HERE}/include/{header}"),

@@ -109,7 +109,8 @@ impl Spec for DuplicatesArgs {
     }
 }
 
-fn size(text: &str) -> Result<u64, String> {
+/// Parses a size, as in `10K`.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     if let Ok(bytes) = text.parse() {
         return Ok(bytes);
     }

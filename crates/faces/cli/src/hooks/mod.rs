@@ -3,9 +3,9 @@
 mod listing;
 mod running;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use trawl_hooks::{Hooks, PROGRAM};
+use trawl_hooks::{HookError, Hooks, PROGRAM};
 use trawl_report::Schema;
 
 use crate::beside::places;
@@ -74,12 +74,30 @@ pub(crate) struct Directories {
     hooks: Vec<PathBuf>,
 }
 
+/// Variable that names the directory of the hooks that every command uses.
+pub(crate) const DIRECTORY_VARIABLE: &str = "TRAWL_HOOKS";
+/// That directory, if the variable is not set.
+const DIRECTORY: &str = "/etc/trawl/hooks";
+
+/// Returns the built-in hooks and those that are installed on this machine.
+pub(crate) fn installed() -> Result<Hooks, HookError> {
+    let mut places = places(PROGRAM).into_iter();
+    let program = places.find(|place| place.is_file());
+    let mut hooks = Hooks::new(program.unwrap_or_else(|| PathBuf::from(PROGRAM)));
+    match std::env::var_os(DIRECTORY_VARIABLE) {
+        // An empty value turns them off.
+        Some(given) if given.is_empty() => {}
+        Some(given) => hooks.add_directory(Path::new(&given))?,
+        None if Path::new(DIRECTORY).exists() => hooks.add_directory(Path::new(DIRECTORY))?,
+        None => {}
+    }
+    Ok(hooks)
+}
+
 impl Directories {
     /// Returns all hooks.
     pub(crate) fn load(&self) -> Result<Hooks, Failure> {
-        let mut places = places(PROGRAM).into_iter();
-        let program = places.find(|place| place.is_file());
-        let mut hooks = Hooks::new(program.unwrap_or_else(|| PathBuf::from(PROGRAM)));
+        let mut hooks = installed()?;
         for directory in &self.hooks {
             hooks.add_directory(directory)?;
         }

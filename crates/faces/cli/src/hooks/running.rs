@@ -12,6 +12,7 @@ use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::json::rfc3339;
 
 use super::RunArgs;
+use crate::attributes::{NAME, TYPE, VALUES};
 use crate::exit::Exit;
 use crate::failure::{Failure, cause, shown};
 use crate::output::say;
@@ -21,15 +22,6 @@ const PATH: Field = fields::PATH;
 const MIME: Field = Field::text("mime_type", "MIME type by which hooks were chosen");
 const TEXT: Field = Field::text("text", "text whose words are keywords");
 
-const NAME: Field = Field::text("name", "name of the attribute");
-const TYPE: Field = Field::text(
-    "type",
-    "type of the value: text, integer, real, time or list",
-);
-const VALUES: Field = Field::texts(
-    "values",
-    "the values of a list, or the one value; times as in RFC 3339",
-);
 const ATTRIBUTES: Field = Field::objects(
     "attributes",
     &[NAME, TYPE, VALUES],

@@ -26,6 +26,7 @@ use trawl_sys::wait::{self, Waker};
 
 use self::journal::Journal;
 use crate::commands::{Class, Setting, Spec};
+use crate::documents;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer};
@@ -171,6 +172,7 @@ fn watch(index: Option<PathBuf>, args: &WatchArgs) -> Result<Exit, Failure> {
             let title = title.clone();
             move || published::reply(own, &title)
         }),
+        documents: documents::loaded()?,
     };
     let file = args.metrics_file.as_ref();
     let read = move || own.read(&title).map_err(|error| error.to_string());

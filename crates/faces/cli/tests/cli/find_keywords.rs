@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use trawl_grams::DocId;
-use trawl_keywords::Pack;
+use trawl_keywords::{Pack, references};
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::{without_program, without_root};
 
@@ -197,8 +197,10 @@ fn unchanged_files_are_not_read_again() {
     .unwrap();
     std::thread::sleep(SETTLED);
     let again = site.run("index .").expect_code(0);
-    // A new name is a new ctime; the content of the moved file is read once more.
-    assert!(again.text().contains("  2 read"), "{again}");
+    // A new name is a new ctime. No hook reads the moved file once more.
+    let text = again.text();
+    assert!(text.contains("  1 read"), "{again}");
+    assert!(text.contains("1 moved"), "{again}");
     check(&site, &[], 0);
     let docs: usize = packs(&site)
         .iter()
@@ -410,7 +412,15 @@ fn guarded(label: &str, secret: &str) -> Site {
             let file_mode = modes[number % modes.len()];
             let is_open = file_mode & 0o004 != 0 && mode & 0o005 == 0o005;
             let word = if is_open { "shared" } else { secret };
-            std::fs::write(&path, format!("{}{word} of {at}\n", content(number))).unwrap();
+            let text = format!("{}{word} of {at}\n", content(number));
+            let text = match number % 5 {
+                // A hook finds an attribute and a reference, too.
+                4 => format!(
+                    "<html><title>{word}</title><p>{text}</p><a href=\"{word}.html\">{word}</a>"
+                ),
+                _ => text,
+            };
+            std::fs::write(&path, text).unwrap();
             let owner = USERS[number % USERS.len()];
             chown(&path, Some(owner), Some(USERS[(number / 3) % USERS.len()])).unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(file_mode)).unwrap();
@@ -418,7 +428,12 @@ fn guarded(label: &str, secret: &str) -> Site {
         chown(&dir, Some(USERS[at % 3]), Some(USERS[(at + 1) % 3])).unwrap();
         std::fs::set_permissions(&dir, Permissions::from_mode(*mode)).unwrap();
     }
-    site.scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    for program in [
+        env!("CARGO_BIN_EXE_trawl"),
+        env!("CARGO_BIN_EXE_trawl-hook"),
+    ] {
+        site.scratch.install(Path::new(program));
+    }
     std::thread::sleep(SETTLED);
     // The order of documents in packs does not depend on threads.
     site.run("index --quiet --keywords --threads 1 .")
@@ -431,10 +446,13 @@ fn check_packs(site: &Site) {
     let files = files_below(&site.tree()).into_iter();
     let files: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
     let by_doc: BTreeMap<DocId, &PathBuf> = files.iter().map(|path| (doc(path), path)).collect();
-    let (mut opened, mut refused) = (0, 0);
+    let (mut opened, mut refused, mut found) = (0, 0, 0);
     for path in packs(site) {
         let pack = Pack::open(File::open(&path).unwrap()).unwrap();
         assert!(!pack.docs().is_empty());
+        let numbers = 0..pack.docs().len() as u32;
+        let of_doc = numbers.map(|number| references(&pack, number).unwrap());
+        found += of_doc.map(|of_doc| of_doc.len()).sum::<usize>();
         for user in USERS {
             let who = Identity::user(user);
             let may_open = reads(&who, &path);
@@ -447,6 +465,7 @@ fn check_packs(site: &Site) {
         }
     }
     assert!(opened > 0 && refused > 0, "{opened} {refused}");
+    assert!(found > 0, "references lie in packs, as words do");
 }
 
 fn ask(site: &Site, user: u32, words: &[&str]) -> Ran {
@@ -475,6 +494,11 @@ fn check_answers(site: &Site) {
             );
             let readable = ask(site, user, &["-readable", "-type", "f", "-keyword", word]);
             assert!(!readable.errors().contains("cannot search"), "{readable}");
+            let title = format!("<title>{word}</title>");
+            let gnu = oracle::gnu("grep", ["-rl", &title, &tree], Path::new("/"), &who);
+            let condition = format!("title={word}");
+            let ours = ask(site, user, &["-attr", &condition]);
+            assert_eq!(sorted(&ours), sorted(&gnu), "{user} {condition}: {ours}");
         }
     }
 }
@@ -549,6 +573,19 @@ fn nothing_is_seen_of_words_of_closed_files() {
         assert_eq!(
             told.is_empty(),
             query.contains("sec") && !query.contains("NOT") || query == "publicity"
+        );
+    }
+    for condition in [
+        "title=topsecretword",
+        "title=publicity",
+        "title=shared",
+        "title",
+    ] {
+        let words = ["-readable", "-attr", condition, "-printf", "%P\n"];
+        let told = both(&|site| sorted(&ask(site, stranger, &words)));
+        assert_eq!(
+            told.is_empty(),
+            !["title", "title=shared"].contains(&condition)
         );
     }
     // Those who may read them do see them.

@@ -5,6 +5,7 @@
 
 mod answers;
 mod arrow_streams;
+mod attr;
 mod attributes;
 mod du;
 mod find_access;
@@ -19,7 +20,9 @@ mod bundle;
 mod check;
 mod checkpoints;
 mod completions;
+mod find_hooks;
 mod find_keywords;
+mod find_keywords_watched;
 mod golden;
 mod grep;
 mod grep_text;

@@ -312,6 +312,19 @@ fn watching_prints_a_table_for_each_interval_into_a_pipe() {
     if !can_record_layer(&site, "user") {
         return;
     }
+    // The longest time that can be written: the command ends first.
+    let longest = [
+        "watch",
+        "--layer",
+        "user",
+        "--interval",
+        "18446744073709551615s",
+    ];
+    let ran = profile(&site, &[&longest[..], &["--", "true"]].concat());
+    assert!(
+        ran.code == Some(0) && ran.text().contains("interval 1, "),
+        "{ran}"
+    );
     let script = "for n in 1 2 3; do cat f00 >../n; sleep 0.2; done; exit 4";
     let words = [
         "watch",

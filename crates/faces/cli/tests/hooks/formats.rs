@@ -458,3 +458,37 @@ fn parquet_files_give_their_columns() {
     expect_number(&found, "rows", 3);
     assert_eq!(texts(&found, "column"), ["station", "wave"]);
 }
+
+/// Plain text in UTF-8 is read by the caller; the oracle is what a worker does.
+#[test]
+fn plain_text_is_read_alike_with_and_without_a_worker() {
+    use trawl_hooks::builtin::Builtin;
+    use trawl_hooks::format::Format;
+    let mut site = Site::new();
+    site.limits.text_bytes = 16;
+    for content in [
+        "",
+        "a",
+        "a\n",
+        "two\nlines",
+        "gr\u{fc}n\n",
+        "exactly 16 bytes",
+        "more than sixteen bytes",
+        "fifteen bytes..\u{fc} and more",
+        "gr\u{fc}n and more than that",
+        "nothing\u{fffd}",
+        "zero\0",
+    ] {
+        let path = site.write("a.txt", content);
+        let found = site.found(&path);
+        let file = std::fs::File::open(&path).expect("a file");
+        let size_bytes = content.len() as u64;
+        let expected = match content.is_empty() || content.contains('\0') {
+            true => trawl_hooks::Extracted::default(),
+            false => {
+                trawl_parsers::parse(Builtin::Text, Format::Text, file, size_bytes, &site.limits)
+            }
+        };
+        assert_eq!(found, expected, "{content:?}");
+    }
+}

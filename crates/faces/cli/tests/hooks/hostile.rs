@@ -131,6 +131,9 @@ fn only_regular_files_that_are_open_for_reading_are_read() {
     assert_eq!(faults(&found), [Fault::Unreadable]);
 }
 
+/// Text that the caller cannot read without a worker: windows-1252.
+const TEXT: &[u8] = b"gr\xfcn";
+
 /// Lets another program play the worker: the parent must survive whatever it does.
 fn with_worker(program: &str) -> Site {
     let mut site = Site::new();
@@ -171,7 +174,7 @@ fn a_worker_that_was_taken_over_gains_nothing() {
     ] {
         let site = with_worker(program);
         let begin = Instant::now();
-        let found = site.found(&site.write("a.txt", "text"));
+        let found = site.found(&site.write("a.txt", TEXT));
         assert_eq!(faults(&found), [fault], "{program}: {:?}", found.problems);
         assert!(found.attributes.is_empty());
         assert!(begin.elapsed() < Duration::from_secs(20), "{program}");
@@ -182,7 +185,7 @@ fn a_worker_that_was_taken_over_gains_nothing() {
 fn a_missing_worker_is_a_problem_of_each_file() {
     let mut site = Site::new();
     site.hooks = Hooks::new("/nonexistent/trawl-hook".into());
-    let found = site.found(&site.write("a.txt", "text"));
+    let found = site.found(&site.write("a.txt", TEXT));
     assert_eq!(faults(&found), [Fault::Unavailable]);
 }
 

@@ -1,13 +1,14 @@
-//! Packs of n-grams: whoever can open one can read each file that it has n-grams of. Both are asked
-//! of the kernel.
+//! Packs of n-grams and of keywords: whoever can open one can read each file that it has something
+//! of. Both are asked of the kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use trawl_grams::{DocId, Identity, Pack};
+use trawl_grams::{Identity, Pack};
 use trawl_testkit::lines::{Ending, split};
 use trawl_testkit::oracle::run;
 use trawl_testkit::permissions::{Person, Site};
@@ -46,17 +47,38 @@ fn readable(person: &Person, paths: &[&PathBuf]) -> BTreeSet<PathBuf> {
     names.iter().map(|name| path(name)).collect()
 }
 
+/// Returns the hashes of device and inode number of a pack's documents. Fails if the pack is gone,
+/// because a daemon replaced it after it was listed.
+fn objects(path: &Path) -> Result<Vec<u64>, String> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(format!("{} was replaced meanwhile", path.display()));
+        }
+        opened => opened.expect("root can read it"),
+    };
+    if path.extension().is_some_and(|ending| ending == "grams") {
+        let pack = Pack::open(file);
+        let docs = pack.map(|pack| pack.docs().iter().map(|id| id.object).collect());
+        return Ok(docs.expect("a whole pack"));
+    }
+    let pack = trawl_keywords::Pack::open(file).expect("a whole pack");
+    Ok(pack.docs().iter().map(|doc| doc.id.object).collect())
+}
+
 /// Checks the packs of a tree for all users. Returns the number of documents.
 pub(crate) fn check(site: &Site, people: &[Person]) -> Result<usize, String> {
     let mut packs = files(&site.index_dir());
-    packs.retain(|path| path.extension().is_some_and(|ending| ending == "grams"));
+    packs.retain(|path| {
+        let ending = path.extension().and_then(OsStr::to_str);
+        matches!(ending, Some("grams" | "keywords"))
+    });
     if packs.is_empty() {
         return Ok(0);
     }
     let own: Vec<PathBuf> = files(&site.root());
-    let id = |path: &PathBuf| Some(Identity::of(&path.symlink_metadata().ok()?).id());
+    let id = |path: &PathBuf| Some(Identity::of(&path.symlink_metadata().ok()?).id().object);
     // A file can have several names.
-    let mut by_id: BTreeMap<DocId, Vec<&PathBuf>> = BTreeMap::new();
+    let mut by_id: BTreeMap<u64, Vec<&PathBuf>> = BTreeMap::new();
     for path in &own {
         if let Some(id) = id(path) {
             by_id.entry(id).or_default().push(path);
@@ -67,11 +89,9 @@ pub(crate) fn check(site: &Site, people: &[Person]) -> Result<usize, String> {
     for person in people {
         let readable = readable(person, &asked);
         for path in packs.iter().filter(|path| readable.contains(*path)) {
-            let Some(pack) = File::open(path).ok().and_then(|file| Pack::open(file).ok()) else {
-                continue;
-            };
-            docs += pack.docs().len();
-            let files = pack.docs().iter().filter_map(|id| by_id.get(id));
+            let objects = objects(path)?;
+            docs += objects.len();
+            let files = objects.iter().filter_map(|id| by_id.get(id));
             let is_closed =
                 |names: &&Vec<&PathBuf>| !names.iter().any(|name| readable.contains(*name));
             if let Some(names) = files.into_iter().find(is_closed) {

@@ -88,7 +88,8 @@ fn questions_that_act_or_are_malformed_are_refused() {
         &["define", "../x", "/srv"],
         &["define", "?x", "/srv"],
         &["check", "?size>big"],
-        &["check", "?keyword:x"],
+        &["check", "?keyword:x AND"],
+        &["check", "?attr:x="],
         &["check", "/srv", "-nonsense"],
     ] {
         let ran = view(&site, words).expect_code(2);
@@ -100,6 +101,42 @@ fn questions_that_act_or_are_malformed_are_refused() {
         checked.text(),
         "trawl find /srv '(' -name '*.o' ')' '(' -size +1048576c ')'\n"
     );
+}
+
+/// Each row is an object, and its words and command are those that the definition had.
+#[test]
+fn views_are_listed_and_shown_for_programs() {
+    let site = Site::new("views-json", &["a b/x"]);
+    let directory = site.scratch.join("definitions");
+    fs::write(
+        directory.join("one"),
+        "odd = /srv/%FF -name a%20b\nplain = /srv -type f\n",
+    )
+    .unwrap();
+    let definitions = format!("--definitions={}", directory.display());
+    let parsed = |words: &[&str]| -> Vec<serde_json::Value> {
+        let text = view(&site, words).expect_code(0).text();
+        let rows = text.lines().map(serde_json::from_str);
+        rows.map(Result::unwrap).collect()
+    };
+    let rows = parsed(&["list", "--json", &definitions]);
+    let path = directory.join("one");
+    for (row, [name, question]) in rows
+        .iter()
+        .zip([["odd", "/srv/%FF -name a%20b"], ["plain", "/srv -type f"]])
+    {
+        assert_eq!(row["view"], name);
+        assert_eq!(row["scope"], "all");
+        assert_eq!(row["question"], question);
+        assert_eq!(row["defined_in"], path.to_str().unwrap());
+        assert_eq!(
+            parsed(&["show", "--json", &definitions, name]),
+            std::slice::from_ref(row)
+        );
+    }
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["command"], "trawl find /srv -type f");
+    assert!(parsed(&["list", "--json", "--definitions=/nonexistent"]).is_empty());
 }
 
 #[test]
@@ -119,6 +156,13 @@ fn bad_definitions_are_reported_and_left_out() {
     let errors = ran.errors();
     assert!(
         errors.contains("line 2") && errors.contains("chmod go-w"),
+        "{errors}"
+    );
+    // A view that is there and cannot be used is not merely missing.
+    let ran = view(&site, &["show", &definitions, "bad"]).expect_code(2);
+    let errors = ran.errors();
+    assert!(
+        errors.contains("line 2") && errors.contains("no view ‘bad’"),
         "{errors}"
     );
 }

@@ -168,7 +168,7 @@ fn malformed_questions_are_no_directories_and_say_why() {
     for (terms, says) in [
         ("size>big", "a size is"),
         ("ext", "no term"),
-        ("keyword:x", "yet"),
+        ("keyword:x AND", "a word is missing"),
     ] {
         let error = fs::read_dir(mounted.join(&site.short(terms))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound, "{terms}");

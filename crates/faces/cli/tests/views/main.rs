@@ -2,10 +2,14 @@
 
 #![forbid(unsafe_code)]
 
+mod changes;
+mod contents;
 mod definitions;
 mod ends;
 mod large;
 mod listings;
+mod names;
+mod own;
 mod programs;
 mod site;
 mod users;

@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use trawl_testkit::Scratch;
 use trawl_testkit::lines::{self, Ending, Order};
@@ -13,13 +15,14 @@ use trawl_testkit::permissions::{Plan, Site as Planned, people};
 use trawl_testkit::prng::Prng;
 use trawl_testkit::skip::{Skip, without_program};
 
-use crate::site::{Site, cannot, mode, sorted};
+use crate::site::{LONG, Site, cannot, mode, sorted};
 
 /// `PATH_MAX` of Linux.
 const PATH_BYTES_MAX: usize = 4096;
 const ANNA: u32 = 60_001;
 const BEN: u32 = 60_002;
 const SHARED: u32 = 60_101;
+const NOBODY: u32 = 65_534;
 
 fn with_group(uid: u32) -> Identity {
     Identity::Other {
@@ -151,10 +154,14 @@ fn a_user_mounts_their_own_views() {
         return skip.say();
     }
     let site = closed();
-    chown(site.point(), Some(ANNA), Some(ANNA)).unwrap();
-    let anna = Identity::user(ANNA);
-    let mounted = site.mount_as(&anna, &[]);
-    mounted.expect("files", &anna, &site.found(&anna, &["-type", "f"]));
+    // A user that every system has: fusermount3 mounts for nobody without a name.
+    let nobody = Identity::user(NOBODY);
+    chown(site.point(), Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(site.tree().join("anna"), Some(NOBODY), Some(NOBODY)).unwrap();
+    let mounted = site.mount_as(&nobody, &[]);
+    let theirs = site.found(&nobody, &["-type", "f"]);
+    assert_eq!(theirs.len(), 3);
+    mounted.expect("files", &nobody, &theirs);
     for other in [Identity::user(BEN), Identity::Ourselves] {
         let ran = oracle::run(other.command("ls").arg(mounted.join("files")));
         assert_ne!(ran.code, Some(0), "{ran}");
@@ -237,45 +244,171 @@ fn escaped(path: &Path) -> String {
     text
 }
 
-/// Names of any bytes survive the way into a view and back.
+fn shell(identity: &Identity, script: &str, words: &[&Path]) -> std::process::Command {
+    let mut command = identity.command("sh");
+    command.args(["-c", script, "sh"]).args(words);
+    command
+}
+
+/// A directory that was opened, or entered, before what it shows was closed.
 #[test]
-fn odd_names_are_shown() {
-    if cannot("odd names in views") {
+fn old_handles_show_nothing_of_what_is_closed_now() {
+    if cannot("old handles of views") {
         return;
     }
-    let site = Site::new("views-odd", &[]);
-    for name in [
-        &b"new\nline"[..],
-        b"back\\slash",
-        b"\xff\xfe",
-        b"%2F",
-        b"'quote\"",
-        b"-x",
-        b"*",
-        b"[a]",
-        b"%incomplete",
-    ] {
-        fs::write(site.tree().join(OsStr::from_bytes(name)), "").unwrap();
-    }
-    site.define("files", &["-type", "f"]);
+    let site = closed();
     let mounted = site.mount();
-    mounted.expect(
-        "files",
-        &Identity::Ourselves,
-        &site.found(&Identity::Ourselves, &["-type", "f"]),
-    );
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    for name in [
-        &b"new\nline"[..],
-        b"\xff\xfe",
-        b"%252F",
-        b"*",
-        b"[a]",
-        b"back\\slash",
-    ] {
-        assert!(
-            fs::read(mounted.join("files").join(OsStr::from_bytes(name))).is_ok(),
-            "{name:?}"
-        );
+    let (ready, go) = (site.scratch.join("ready"), site.scratch.join("go"));
+    let script = "\
+        cd -- \"$1\" && exec 3<open%2Ff && ls -U >/dev/null && readlink open%2Ff >/dev/null || exit 9
+        : >\"$2\"
+        while [ ! -e \"$3\" ]; do sleep 0.02; done
+        ls -U; ls -U /proc/self/cwd/; readlink open%2Ff
+        cat open%2Ff && echo opened; cat <&3";
+    mode(site.scratch.path(), 0o777);
+    let view = mounted.join("files");
+    let mut ben = shell(&Identity::user(BEN), script, &[&view, &ready, &go]);
+    let child = ben
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = Instant::now() + LONG;
+    while !ready.exists() {
+        assert!(Instant::now() < until, "the shell is in the view");
+        std::thread::sleep(Duration::from_millis(10));
     }
+    mode(&site.tree().join("open"), 0o700);
+    // A name that was listed before is believed for a second.
+    std::thread::sleep(Duration::from_millis(1200));
+    fs::write(&go, "").unwrap();
+    let out = child.wait_with_output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let names: Vec<&str> = text.lines().collect();
+    // Two listings, and the file that the kernel had opened before; nothing else.
+    assert_eq!(
+        names,
+        ["f", "%incomplete", "f", "%incomplete", "open/f"],
+        "{text}"
+    );
+}
+
+/// Directories of one user's that another one's process was given, and paths through the view.
+#[test]
+fn inherited_directories_and_dots_open_nothing() {
+    if cannot("inherited directories of views") {
+        return;
+    }
+    let site = closed();
+    let mounted = site.mount();
+    let view = mounted.join("files");
+    let ours = mounted.members("files", &Identity::Ourselves);
+    let secret = ours.iter().find(|(_, path)| path.ends_with(b"anna/secret"));
+    let secret = Path::new(OsStr::from_bytes(secret.unwrap().0)).to_owned();
+    let ben = Identity::user(BEN);
+    let theirs = site.found(&ben, &["-type", "f"]).len() + 1;
+    for _ in 0..5 {
+        // Root has just looked, is in the directory, and becomes Ben.
+        fs::read_link(view.join(&secret)).unwrap();
+        let script = "ls -U | wc -l; readlink -- \"$1\"; cat -- \"$1\"; cat ../files/\"$1\"";
+        let mut command = shell(&ben, script, &[&secret]);
+        let ran = oracle::run(command.current_dir(&view));
+        assert_eq!(ran.text(), format!("{theirs}\n"), "{ran}");
+    }
+    // `..` of a view is the directory of views, whoever asks and from wherever.
+    let dots = oracle::run(ben.command("ls").arg(view.join("../files/.."))).text();
+    assert_eq!(dots, "files\n");
+    for path in ["files/../anna/secret", "files/anna/secret", "anna%2Fsecret"] {
+        let ran = oracle::run(ben.command("cat").arg(mounted.join(path)));
+        assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{ran}");
+    }
+}
+
+/// Links and renames in the tree that lead a member's path elsewhere: the kernel goes there as the
+/// asking user, or not at all.
+#[test]
+fn tricks_with_links_open_nothing() {
+    if cannot("tricks with links") {
+        return;
+    }
+    let site = closed();
+    let tree = site.tree();
+    // A link to a secret is a member, too; it opens what its target lets open.
+    symlink("../anna/secret", tree.join("open/way")).unwrap();
+    symlink("../anna", tree.join("open/folder")).unwrap();
+    site.define("links", &["-type", "l"]);
+    let mounted = site.mount();
+    let cat = |identity: &Identity, path: &str| {
+        let ran = oracle::run(identity.command("cat").arg(mounted.join(path)));
+        (ran.code == Some(0)).then(|| ran.text())
+    };
+    let (anna, ben) = (Identity::user(ANNA), Identity::user(BEN));
+    assert_eq!(cat(&anna, "links/way").as_deref(), Some("anna/secret"));
+    assert_eq!(cat(&ben, "links/way"), None);
+    assert_eq!(cat(&ben, "links/folder/secret"), None);
+    assert_eq!(cat(&ben, "files/open%2Ff").as_deref(), Some("open/f"));
+    // The directory on the way becomes a link to a closed one.
+    fs::rename(tree.join("open"), tree.join("was-open")).unwrap();
+    symlink("anna", tree.join("open")).unwrap();
+    assert_eq!(cat(&ben, "files/open%2Ff"), None);
+    let theirs = site.found(&ben, &["-type", "f"]);
+    mounted.expect("files", &ben, &theirs);
+}
+
+/// Everybody at once, in listings and look-ups of the same view.
+#[test]
+fn several_users_at_once_see_their_own() {
+    if cannot("several users at once") {
+        return;
+    }
+    let site = closed();
+    let mounted = site.mount();
+    let users = [
+        Identity::Ourselves,
+        Identity::user(ANNA),
+        Identity::user(BEN),
+        with_group(BEN),
+        with_group(ANNA),
+        Identity::user(65_534),
+    ];
+    std::thread::scope(|scope| {
+        for identity in &users {
+            let (site, mounted) = (&site, &mounted);
+            scope.spawn(move || {
+                let theirs = site.found(identity, &["-type", "f"]);
+                for _ in 0..10 {
+                    mounted.expect("files", identity, &theirs);
+                    for file in ["anna/secret", "ben/f", "group/g", "open/f"] {
+                        let name = file.replace('/', "%2F");
+                        let mut command = identity.command("readlink");
+                        let ran = oracle::run(command.arg(mounted.join("files").join(name)));
+                        let path = site.tree().join(file).into_os_string().into_encoded_bytes();
+                        assert_eq!(ran.code == Some(0), theirs.contains(&path), "{ran}");
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// What a user defines for themselves is theirs alone; what they ask through others' definitions
+/// is asked as themselves.
+#[test]
+fn definitions_of_others_give_no_rights() {
+    if cannot("definitions of others") {
+        return;
+    }
+    let site = closed();
+    // Root's own view is not in a mount for everybody.
+    let mut define = site.trawl(&Identity::Ourselves, &["view", "define", "own"]);
+    oracle::run(define.arg(site.tree())).expect_code(0);
+    let mounted = site.mount();
+    assert_eq!(mounted.names("").unwrap(), ["files"]);
+    site.define("anna", &["-path", "*/anna/*"]);
+    let ben = Identity::user(BEN);
+    assert!(mounted.members("anna", &ben).is_empty());
+    assert_eq!(mounted.members("anna", &Identity::user(ANNA)).len(), 2);
+    // Another question under the same name counts at once, also for those who are in it.
+    site.define("anna", &["-path", "*/ben/*"]);
+    assert_eq!(mounted.members("anna", &ben).len(), 1);
 }

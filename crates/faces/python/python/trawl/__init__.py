@@ -16,9 +16,15 @@ Files whose order does not matter are read fastest as a dynamic set, which fetch
         for member in members:
             print(member.name, len(member.read()))
 
+A program can set attributes of a file that it writes, by which searches then find the file:
+
+    with open("song.flac", "r+b") as file:
+        trawl.attr_set(file, "artist", "Bach")
+
 For names of sets see docs/set-names.md, and for what is promised docs/sets.md.
 """
 
+from trawl._attributes import attr_get, attr_list, attr_remove, attr_set
 from trawl._dataset import SetDataset
 from trawl._search import Flags, Search, escape, search
 from trawl._sets import Member, Set, SetError
@@ -36,6 +42,10 @@ __all__ = [
     "Set",
     "SetDataset",
     "SetError",
+    "attr_get",
+    "attr_list",
+    "attr_remove",
+    "attr_set",
     "escape",
     "search",
 ]

@@ -6,9 +6,26 @@ from typing import Any, AnyStr, Callable, Generic, Optional, Union, final
 
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["VERSION", "Cancelled", "Digest", "Members", "Record", "SearchError", "Stream"]
+__all__ = [
+    "VERSION",
+    "Cancelled",
+    "Digest",
+    "Members",
+    "Record",
+    "SearchError",
+    "Stream",
+    "attr_get",
+    "attr_list",
+    "attr_remove",
+    "attr_set",
+]
 
 VERSION: str
+
+def attr_set(fd: int, name: str, values: list[tuple[str, str]], is_list: bool) -> None: ...
+def attr_get(fd: int, name: str) -> tuple[list[tuple[str, str]], bool]: ...
+def attr_list(fd: int) -> list[tuple[str, list[tuple[str, str]], bool]]: ...
+def attr_remove(fd: int, name: str) -> None: ...
 
 class SearchError(OSError): ...
 class Cancelled(SearchError): ...

@@ -173,6 +173,21 @@ fn the_estimated_total_is_that_of_figure_3_6() {
     assert_eq!(of(1, &[1, 1, 1024]).estimated_total(), 3.0 + 1536.0);
 }
 
+#[test]
+fn a_histogram_of_buckets_alone_has_the_estimated_total() {
+    let one = Histogram::estimated(Resolution::ONE, vec![2, 0, 1, 0]).expect("three buckets");
+    // 2 · 1.5 + 1 · 6
+    let expected = Counts {
+        entered: 3,
+        left: 3,
+        total: 9,
+        ..Counts::default()
+    };
+    assert_eq!((one.counts(), one.check()), (&expected, Ok(())));
+    assert_eq!(one.buckets(), [2, 0, 1]);
+    assert!(Histogram::estimated(Resolution::ONE, vec![1; 65]).is_err());
+}
+
 /// Latencies of every magnitude.
 fn latencies() -> impl Strategy<Value = Vec<u64>> {
     let latency = (any::<u64>(), 0_u32..64).prop_map(|(bits, shift)| bits >> shift);

@@ -12,10 +12,22 @@ use crate::device::Loop;
 use crate::{READS, alone, assert_equal, attach};
 
 /// A trace of a device's requests, which ends with the test.
-struct Trace(PathBuf);
+pub(crate) struct Trace(PathBuf);
+
+/// An event of the trace.
+pub(crate) struct Event {
+    /// Without `block_`, such as `rq_issue`.
+    pub(crate) name: String,
+    pub(crate) time_us: u64,
+    /// What is done: `R`, `W`, `D`, and letters for how.
+    pub(crate) kind: String,
+    /// The first sector.
+    pub(crate) sector: u64,
+}
 
 impl Trace {
-    fn new(device: &Loop) -> Option<Trace> {
+    /// Begins to record these events; `None`, with a message, where that is not possible.
+    pub(crate) fn new(device: &Loop, events: &[&str]) -> Option<Trace> {
         let instances = Path::new("/sys/kernel/tracing/instances");
         let trace = Trace(instances.join(format!("trawl-test-{}", std::process::id())));
         if std::fs::create_dir(&trace.0).is_err() {
@@ -30,8 +42,8 @@ impl Trace {
         let number = std::fs::read_to_string(format!("/sys/block/{}/dev", device.name)).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let number = (major.parse::<u32>().unwrap() << 20) | minor.parse::<u32>().unwrap();
-        for event in ["insert", "issue", "complete", "requeue", "merge"] {
-            let folder = format!("events/block/block_rq_{event}");
+        for event in events {
+            let folder = format!("events/block/block_{event}");
             trace.set(&format!("{folder}/filter"), &format!("dev == {number}"));
             trace.set(&format!("{folder}/enable"), "1");
         }
@@ -42,20 +54,31 @@ impl Trace {
         std::fs::write(self.0.join(file), value).unwrap();
     }
 
-    /// Events with their time in microseconds and their first sector.
-    fn events(&self) -> Vec<(String, u64, u64)> {
+    /// Returns whether the kernel has an event.
+    pub(crate) fn is_possible(event: &str) -> bool {
+        let events = Path::new("/sys/kernel/tracing/events/block");
+        events.join(format!("block_{event}")).exists()
+    }
+
+    pub(crate) fn events(&self) -> Vec<Event> {
         let text = std::fs::read_to_string(self.0.join("trace")).unwrap();
         let event = |line: &str| {
-            let (before, after) = line.split_once(": block_rq_")?;
+            let (before, after) = line.split_once(": block_")?;
             let (seconds, micros) = before.rsplit(' ').next()?.split_once('.')?;
             let time_us = seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?;
-            let (event, fields) = after.split_once(": ")?;
+            let (name, fields) = after.split_once(": ")?;
             let mut words = fields.split_whitespace();
+            let kind = words.nth(1)?.to_owned();
             let sector = words
                 .by_ref()
                 .skip_while(|word| !word.ends_with(')'))
                 .nth(1)?;
-            Some((event.to_owned(), time_us, sector.parse().ok()?))
+            Some(Event {
+                name: name.to_owned(),
+                time_us,
+                kind,
+                sector: sector.parse().ok()?,
+            })
         };
         text.lines()
             .filter(|line| !line.starts_with('#'))
@@ -86,7 +109,14 @@ fn latencies_are_those_of_the_kernels_trace() {
         eprintln!("skipped, because the kernel does not have mq-deadline");
         return;
     }
-    let Some(trace) = Trace::new(&device) else {
+    let events = [
+        "rq_insert",
+        "rq_issue",
+        "rq_complete",
+        "rq_requeue",
+        "rq_merge",
+    ];
+    let Some(trace) = Trace::new(&device, &events) else {
         return;
     };
     let Some(mut layer) = attach(&Filter::Everything, 1) else {
@@ -99,10 +129,16 @@ fn latencies_are_those_of_the_kernels_trace() {
     let reading = layer.read().unwrap();
     let mut expected: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     let (mut inserted, mut issued) = (BTreeMap::new(), BTreeMap::new());
-    for (event, time_us, sector) in trace.events() {
-        match event.as_str() {
-            "insert" => drop(inserted.insert(sector, time_us)),
-            "issue" => {
+    for Event {
+        name,
+        time_us,
+        sector,
+        ..
+    } in trace.events()
+    {
+        match name.as_str() {
+            "rq_insert" => drop(inserted.insert(sector, time_us)),
+            "rq_issue" => {
                 if let Some(since_us) = inserted.remove(&sector) {
                     expected
                         .entry("queue")
@@ -111,7 +147,7 @@ fn latencies_are_those_of_the_kernels_trace() {
                 }
                 issued.insert(sector, time_us);
             }
-            "complete" => {
+            "rq_complete" => {
                 if let Some(since_us) = issued.remove(&sector) {
                     expected
                         .entry("device")

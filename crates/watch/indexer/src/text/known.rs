@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::sync::Arc;
 
-use trawl_grams::{DocId, Pack};
+use trawl_grams::{DocId, Identity, Pack};
 use trawl_writer::{PackPlace, TextStore};
 
-use super::sink::Covered;
+use super::sink::{Covered, Covering, Place};
 use crate::error::Result;
 
 /// A pack, and which of its documents are still there.
@@ -62,10 +63,11 @@ impl Known {
 }
 
 impl Covered for Known {
-    fn has(&mut self, components: &[String], id: DocId) -> bool {
-        let at = self.docs.get(components).and_then(|docs| docs.get(&id));
-        let Some((pack, number)) = at else {
-            return false;
+    fn cover(&mut self, place: &Arc<Place>, identity: &Identity, _: &[u8]) -> Covering {
+        let id = identity.id();
+        let docs = self.docs.get(&place.components);
+        let Some((pack, number)) = docs.and_then(|docs| docs.get(&id)) else {
+            return Covering::Unknown(None);
         };
         if let Some(old) = self.packs.get_mut(*pack) {
             let parts = old.pack.docs().iter().skip(*number);
@@ -73,6 +75,6 @@ impl Covered for Known {
             let is_live = old.is_live.iter_mut().skip(*number).take(parts);
             is_live.for_each(|is_live| *is_live = true);
         }
-        true
+        Covering::Covered
     }
 }

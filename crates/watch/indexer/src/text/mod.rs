@@ -114,7 +114,8 @@ pub fn update(
     let Some(source) = index.source(root)? else {
         return Ok(None);
     };
-    let Some(store) = open(&source, (choice, effort), control)? else {
+    let is_wanted = matches!(choice, TextChoice::UpTo(_));
+    let Some(store) = open(&source, (PackKind::Grams, is_wanted, effort), control)? else {
         return Ok(None);
     };
     if choice == TextChoice::Nothing {
@@ -163,18 +164,18 @@ fn settle(store: &TextStore, choice: TextChoice) -> Result<u64> {
     Ok(limit)
 }
 
-/// Opens the packs; `None` if there are none and none are wanted. Waits for a writer to end if the
-/// effort allows it.
+/// Opens packs; `None` if there are none and none are wanted. Waits for a writer to end if the effort
+/// allows it.
 fn open(
     source: &Source,
-    (choice, effort): (TextChoice, Effort),
+    (kind, is_wanted, effort): (PackKind, bool, Effort),
     control: Control<'_>,
 ) -> Result<Option<TextStore>> {
     let begun = Instant::now();
     loop {
-        let opened = match choice {
-            TextChoice::UpTo(_) => TextStore::create(source, PackKind::Grams).map(Some),
-            _ => TextStore::open(source, PackKind::Grams),
+        let opened = match is_wanted {
+            true => TextStore::create(source, kind).map(Some),
+            false => TextStore::open(source, kind),
         };
         let waits = effort == Effort::Full && begun.elapsed() < PATIENCE;
         match opened {

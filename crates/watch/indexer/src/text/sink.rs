@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use trawl_format::{IndexError, layout};
-use trawl_grams::{DocId, Identity, Stamp};
+use trawl_grams::{Identity, Stamp};
 use trawl_model::guard::Element;
 use trawl_model::placement::{GuardId, Placer};
 use trawl_model::sink::SourceRoot;
@@ -27,12 +27,40 @@ pub(super) struct Job {
     pub(super) path: Vec<u8>,
     pub(super) identity: Identity,
     pub(super) place: Arc<Place>,
+    /// A document that may be this file's, as it was before the file was moved.
+    pub(super) before: Option<Before>,
+}
+
+impl Job {
+    /// Returns the last component of the path.
+    pub(super) fn name(&self) -> &[u8] {
+        trawl_model::path::split(&self.path).map_or(&self.path, |(_, name)| name)
+    }
+}
+
+/// A document of a pack, whose file may have been moved since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    /// Number of the pack among those that exist, and of the document in it.
+    pub(super) pack: usize,
+    pub(super) number: usize,
+    /// Hash of the file's bytes.
+    pub(super) content_hash: u128,
+}
+
+/// What packs know of a file.
+pub(super) enum Covering {
+    /// A pack has its document.
+    Covered,
+    /// No pack has it, unless this is it.
+    Unknown(Option<Before>),
 }
 
 /// The documents of packs that exist.
 pub(super) trait Covered {
-    /// Returns whether a pack behind this guard has the document, and notes that it is still there.
-    fn has(&mut self, components: &[String], id: DocId) -> bool;
+    /// Returns whether a pack behind this guard has the document of a file with this name, and notes
+    /// that it is still there.
+    fn cover(&mut self, place: &Arc<Place>, identity: &Identity, name: &[u8]) -> Covering;
 }
 
 /// Decides which files are read.
@@ -102,15 +130,16 @@ impl<K: Covered> Finder<K> {
             let guard = self.placer.value_guard(rows, &access_of(batch, entry));
             let place = self.place(guard);
             let identity = identity(&entry.meta);
-            if self.known.has(&place.components, identity.id()) {
-                self.covered += 1;
-                continue;
+            let name = batch.bytes(entry.name);
+            match self.known.cover(&place, &identity, name) {
+                Covering::Covered => self.covered += 1,
+                Covering::Unknown(before) => jobs.push(Job {
+                    path: [&batch.path[..], b"/", name].concat(),
+                    identity,
+                    place,
+                    before,
+                }),
             }
-            jobs.push(Job {
-                path: [&batch.path[..], b"/", batch.bytes(entry.name)].concat(),
-                identity,
-                place,
-            });
         }
         jobs
     }

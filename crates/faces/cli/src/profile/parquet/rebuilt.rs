@@ -8,10 +8,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use trawl_analysis::View;
-use trawl_histogram::{
-    Capture, Counts, Histogram, Profile, Resolution, SLICES_MAX, Slice, Sliced, Unit,
-};
+use trawl_histogram::{Capture, Histogram, Profile, Resolution, SLICES_MAX, Slice, Sliced, Unit};
 use trawl_profile::recording::CAPTURES_MAX;
 use trawl_profile::{Machine, Recording};
 
@@ -119,7 +116,10 @@ fn capture(name: &str, layer: Layer, known: Option<&Capture>) -> Result<Capture,
         let exact = exact.filter(|exact| is_same(exact, &buckets, whole.resolution()));
         let histogram = match exact {
             Some(exact) => exact.clone(),
-            None => estimated(whole.resolution(), buckets)?,
+            None => {
+                let estimated = Histogram::estimated(whole.resolution(), buckets);
+                estimated.map_err(|fault| fault.to_string())?
+            }
         };
         let done = whole.insert(&operation, histogram);
         done.map_err(|error| error.to_string())?;
@@ -194,18 +194,6 @@ fn is_same(exact: &Histogram, buckets: &[u64], resolution: Resolution) -> bool {
     let filled = buckets.iter().rposition(|calls| *calls > 0);
     let buckets = buckets.get(..filled.map_or(0, |last| last + 1));
     exact.resolution() == resolution && buckets == Some(exact.buckets())
-}
-
-fn estimated(resolution: Resolution, buckets: Vec<u64>) -> Result<Histogram, String> {
-    let view = View::new(&buckets, resolution);
-    let (operations, total) = (view.operations(), view.latency());
-    let counts = Counts {
-        entered: operations,
-        left: operations,
-        total: total.round() as u128,
-        ..Counts::default()
-    };
-    Histogram::from_parts(resolution, counts, buckets).map_err(|fault| fault.to_string())
 }
 
 /// Returns the slices, with those between them and behind them that are empty.

@@ -51,7 +51,8 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
     let names: Vec<&str> = wishes.layers.iter().map(|layer| layer.name()).collect();
     let state = State::new(watch.title(), args.interval, &names);
     let mut watching = Watching {
-        next: Instant::now() + args.interval,
+        begun: Instant::now(),
+        due: args.interval,
         left: args.count,
         has_ended: false,
         watch,
@@ -70,8 +71,9 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
 struct Watching {
     watch: Watch,
     state: State,
-    /// When the interval ends.
-    next: Instant,
+    begun: Instant,
+    /// Time from the beginning until the interval ends.
+    due: Duration,
     /// Intervals until the end, if it is near.
     left: Option<u64>,
     has_ended: bool,
@@ -80,12 +82,12 @@ struct Watching {
 impl Watching {
     /// Ends the interval if its time has come, or the subject has ended; returns whether it did.
     fn advance(&mut self) -> Result<bool, Failure> {
-        if Instant::now() < self.next && !self.has_ended {
+        if self.begun.elapsed() < self.due && !self.has_ended {
             return Ok(false);
         }
         let profiles = self.watch.interval().map_err(failed)?;
         self.state.push(profiles);
-        self.next += self.state.interval;
+        self.due = self.due.saturating_add(self.state.interval);
         self.left = self.left.map(|left| left.saturating_sub(1));
         Ok(true)
     }
@@ -95,7 +97,7 @@ impl Watching {
     }
 
     fn wait(&self) -> Duration {
-        LOOK_AGAIN.min(self.next.saturating_duration_since(Instant::now()))
+        LOOK_AGAIN.min(self.due.saturating_sub(self.begun.elapsed()))
     }
 
     /// Prints a table for each interval.

@@ -1,23 +1,30 @@
 //! Packs of keywords and attributes of a source's files ([`trawl_keywords`]), for `trawl find`.
 //!
-//! An update is that of the packs of n-grams: a walk that reads only files that are new or changed,
-//! under the same conditions ([`super::read`]), with packs behind the same guards. What differs is
-//! that every regular file is covered: files that are not text have no words.
+//! An update is that of the packs of n-grams: a walk, or the rows of a watched index, of which only
+//! files are read that are new or changed, under the same conditions ([`super::read`]), with packs
+//! behind the same guards. What differs:
+//!
+//! - Every regular file is covered: files that are not text have no words.
+//! - Documents come from the caller ([`Documents`]), which runs hooks in processes without rights.
+//! - No hook runs again for a file that was moved. Its ctime has changed, so its bytes are compared
+//!   by their hash.
 
 mod known;
 mod packs;
 
-use std::sync::Mutex;
+use std::fs::File;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use trawl_format::IndexDir;
+use trawl_keywords::{Document, Documents, content_hash, document_of};
 use trawl_model::sync::lock;
 use trawl_scan::{ScanError, ScanProgress, walk};
 use trawl_writer::{PackKind, TextStore};
 
 use super::sink::{Feed, Finder, Job};
-use super::{WAITING_MAX, read};
+use super::{Effort, WAITING_MAX, read, rows};
 use crate::error::{IndexerError, Result};
 use crate::options::Control;
 use crate::scan::Scanner;
@@ -37,20 +44,61 @@ pub enum KeywordsChoice {
     Wanted,
 }
 
+/// How an update is made.
+#[derive(Clone, Debug)]
+pub struct Making {
+    /// Whether there are packs.
+    pub choice: KeywordsChoice,
+    /// Where files are found, and how much the update takes.
+    pub effort: Effort,
+    /// Reads documents.
+    pub documents: Arc<dyn Documents>,
+}
+
+/// A file of which something is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileIssue {
+    /// Its path.
+    pub path: Vec<u8>,
+    /// The reason, in words.
+    pub reason: String,
+}
+
+/// Maximum number of issues that an update names.
+const ISSUES_MAX: usize = 1000;
+
 /// Result of an update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeywordsUpdated {
     /// Number of files that are covered.
     pub files: u64,
-    /// Number of files read, and their bytes.
+    /// Number of files from which documents were made, and their bytes.
     pub read: (u64, u64),
+    /// Number of files that were moved, or got other permissions, with their documents.
+    pub moved: u64,
     /// Number of files that had just been changed or were open for writing, could not be read, or
     /// lie where nothing can tell.
     pub unsettled: u64,
+    /// Number of covered files that could not be read as a whole.
+    pub incomplete: u64,
+    /// The issues of files that were read, at most 1,000.
+    pub issues: Vec<FileIssue>,
     /// Size of all packs in bytes.
     pub size_bytes: u64,
     /// Time from the first to the last system call.
     pub elapsed: Duration,
+}
+
+impl KeywordsUpdated {
+    /// Notes an issue, unless there are too many.
+    fn issue(&mut self, path: &[u8], reason: &str) {
+        if self.issues.len() < ISSUES_MAX {
+            self.issues.push(FileIssue {
+                path: path.to_vec(),
+                reason: reason.to_owned(),
+            });
+        }
+    }
 }
 
 /// Brings the packs of a source up to date. Returns `None` if it has none and none are wanted.
@@ -60,20 +108,26 @@ pub struct KeywordsUpdated {
 pub fn update(
     index: &IndexDir,
     root: &[u8],
-    (scanner, choice): (&Scanner<'_>, KeywordsChoice),
+    (scanner, making): (&Scanner<'_>, &Making),
     control: Control<'_>,
 ) -> Result<Option<KeywordsUpdated>> {
     let clock = Instant::now();
     let Some(source) = index.source(root)? else {
         return Ok(None);
     };
-    let store = match choice {
+    let store = match making.choice {
         KeywordsChoice::Nothing => {
             TextStore::remove(&source, PackKind::Keywords)?;
             None
         }
-        KeywordsChoice::Wanted => Some(TextStore::create(&source, PackKind::Keywords)?),
-        KeywordsChoice::AsBefore => TextStore::open(&source, PackKind::Keywords)?,
+        choice => {
+            let is_wanted = choice == KeywordsChoice::Wanted;
+            super::open(
+                &source,
+                (PackKind::Keywords, is_wanted, making.effort),
+                control,
+            )?
+        }
     };
     let Some(store) = store else {
         return Ok(None);
@@ -82,10 +136,16 @@ pub fn update(
         let root = root.to_vec();
         return Err(IndexerError::KeywordIds { root });
     }
-    let known = Known::read(&store)?;
-    let packs = Mutex::new(Packs::new(store, (control.clock)()));
+    let known = Known::read(&store, Arc::clone(&making.documents), making.effort)?;
+    let packs = Mutex::new(Packs::new(store, (control.clock)(), &making.documents));
     let mut finder = Finder::new(root, known, u64::MAX);
-    find(root, &mut finder, (scanner, control), &packs)?;
+    let from = From {
+        index,
+        root,
+        scanner,
+        making,
+    };
+    from.find(&mut finder, control, &packs)?;
     control.check()?;
     let packs = packs
         .into_inner()
@@ -95,48 +155,93 @@ pub fn update(
     Ok(Some(done))
 }
 
-/// Walks the source; threads read the files that are not covered.
-fn find(
-    root: &[u8],
-    finder: &mut Finder<Known>,
-    (scanner, control): (&Scanner<'_>, Control<'_>),
-    packs: &Mutex<Packs>,
-) -> Result<()> {
-    let options = scanner.walk_options_for(root)?;
-    let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
-    let receiver = Mutex::new(receiver);
-    let threads = match options.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        given => given,
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                let mut growing = Growing::new(packs);
-                let mut opener = read::Opener::new(control);
-                while let Ok(jobs) = { lock(&receiver).recv() } {
-                    for job in jobs.iter().filter(|_| control.check().is_ok()) {
-                        growing.put(job, document(job, &mut opener));
-                    }
-                }
-                growing.finish();
-            });
-        }
-        let path = trawl_model::path::display(root);
-        let mut sink = Feed { finder, sender };
-        let walked = walk(path, &options, &ScanProgress::default(), &mut sink);
-        drop(sink);
-        walked.map(drop).map_err(|error| match error {
-            ScanError::Cancelled => IndexerError::Interrupted,
-            ScanError::Sink(error) => IndexerError::Index(error),
-            other => IndexerError::Scan(other),
-        })
-    })
+/// Where files are found.
+struct From<'f> {
+    index: &'f IndexDir,
+    root: &'f [u8],
+    scanner: &'f Scanner<'f>,
+    making: &'f Making,
 }
 
-/// Reads the document of a file; `None` if the file is not settled, or cannot be read.
-fn document(job: &Job, opener: &mut read::Opener<'_>) -> Option<trawl_keywords::Document> {
-    let mut file = opener.open(job)?;
-    let document = trawl_keywords::document_of(&mut file).ok()?;
-    read::is_same(&file, job).then_some(document)
+impl From<'_> {
+    /// Finds the files of the source; threads read those that are not covered.
+    fn find(
+        &self,
+        finder: &mut Finder<Known>,
+        control: Control<'_>,
+        packs: &Mutex<Packs>,
+    ) -> Result<()> {
+        let mut options = self.scanner.walk_options_for(self.root)?;
+        options.cancel = control.cancel;
+        let threads = match (self.making.effort, options.threads) {
+            (Effort::Full, given) if given > 0 => given,
+            (effort, _) => effort.threads(),
+        };
+        let (sender, receiver) = sync_channel::<Vec<Job>>(WAITING_MAX);
+        let receiver = Mutex::new(receiver);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let mut growing = Growing::new(packs, self.making.effort.memory_bytes());
+                    let mut opener = read::Opener::new(control);
+                    while let Ok(jobs) = { lock(&receiver).recv() } {
+                        for job in jobs.iter().filter(|_| control.check().is_ok()) {
+                            growing.put(job, outcome(job, &mut opener, &*self.making.documents));
+                        }
+                    }
+                    growing.finish();
+                });
+            }
+            let mut sink = Feed { finder, sender };
+            if self.making.effort == Effort::Background {
+                return rows::feed((self.index, self.root), &options, &mut sink, control);
+            }
+            let path = trawl_model::path::display(self.root);
+            let walked = walk(path, &options, &ScanProgress::default(), &mut sink);
+            drop(sink);
+            walked.map(drop).map_err(|error| match error {
+                ScanError::Cancelled => IndexerError::Interrupted,
+                ScanError::Sink(error) => IndexerError::Index(error),
+                other => IndexerError::Scan(other),
+            })
+        })
+    }
+}
+
+/// What became of a file.
+enum Outcome {
+    /// Its document.
+    Read(Box<Document>),
+    /// It has the bytes of [`Job::before`].
+    Moved,
+    /// It is not settled, or cannot be opened.
+    Unsettled,
+    /// It cannot be read, for this reason.
+    Failed(String),
+}
+
+/// Reads the document of a file, unless the file was only moved.
+fn outcome(job: &Job, opener: &mut read::Opener<'_>, documents: &dyn Documents) -> Outcome {
+    let Some(mut file) = opener.open(job) else {
+        return Outcome::Unsettled;
+    };
+    let made = made(job, &mut file, documents);
+    match (made, read::is_same(&file, job)) {
+        (_, false) => Outcome::Unsettled,
+        (Ok(outcome), true) => outcome,
+        (Err(error), true) => Outcome::Failed(error.to_string()),
+    }
+}
+
+fn made(job: &Job, file: &mut File, documents: &dyn Documents) -> std::io::Result<Outcome> {
+    let content_hash = content_hash(file)?;
+    if job
+        .before
+        .is_some_and(|before| Some(before.content_hash) == content_hash)
+    {
+        return Ok(Outcome::Moved);
+    }
+    let mut document = document_of(documents, file, job.name())?;
+    document.content_hash = content_hash;
+    Ok(Outcome::Read(Box::new(document)))
 }

@@ -1,0 +1,37 @@
+//! Files that belong together, for the test `-group-of`.
+
+use std::collections::HashMap;
+
+/// The members of a group: paths of files, as stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members(HashMap<Vec<u8>, Vec<Vec<u8>>>);
+
+impl Members {
+    /// Adds a file, given by its directory as stored and its name.
+    pub fn add(&mut self, dir: &[u8], name: &[u8]) {
+        let dirs = self.0.entry(name.to_vec()).or_default();
+        dirs.push(dir.to_vec());
+    }
+
+    /// Returns the directories, as stored, that have a member of this name.
+    pub fn directories_with(&self, name: &[u8]) -> &[Vec<u8>] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// A source of groups.
+pub trait Grouping: Send + Sync + std::fmt::Debug {
+    /// Returns the members of the group of the file at `path`, as the asking user sees them. The
+    /// error says why there is no answer.
+    fn members_with(&self, path: &[u8]) -> Result<Members, String>;
+}
+
+/// No groups are known.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoGroups;
+
+impl Grouping for NoGroups {
+    fn members_with(&self, _: &[u8]) -> Result<Members, String> {
+        Err("groups are not known here; trawl find knows them".into())
+    }
+}

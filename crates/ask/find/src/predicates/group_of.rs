@@ -1,0 +1,79 @@
+//! `-group-of`: belongs to the same group of files as a named file.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use trawl_model::path::display;
+use trawl_model::rows::Row;
+use trawl_model::{Column, ColumnSet};
+
+use crate::context::Context;
+use crate::error::FindError;
+use crate::grouping::Members;
+use crate::leaf::Leaf;
+use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
+
+/// The `-group-of` predicate.
+pub(crate) static GROUP_OF: Predicate = Predicate {
+    name: "-group-of",
+    aliases: &[],
+    args: "FILE",
+    kind: Kind::Test,
+    help: "belongs to the same group as FILE: its package, project, album, event or directory",
+    cost: Cost::Path,
+    columns: ColumnSet::of(&[Column::Name]),
+    standard: Standard::Trawl,
+    parse: Parse::Leaf(|args| {
+        let file = args.value()?;
+        let members = args.env.grouping.members_with(file);
+        let members = members.map_err(|why| FindError::bad("-group-of", why))?;
+        Ok(Box::new(InGroup(members)))
+    }),
+};
+
+#[derive(Debug)]
+struct InGroup(Members);
+
+impl Leaf for InGroup {
+    fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
+        let dirs = self.0.directories_with(row.name());
+        if dirs.is_empty() {
+            return false;
+        }
+        if !row.dir.is_empty() {
+            return dirs.iter().any(|dir| dir == row.dir);
+        }
+        // The row is from the live file system, or lies in `/`.
+        let real = real_directory(cx.path(row));
+        real.is_some_and(|real| dirs.iter().any(|dir| display(dir) == real))
+    }
+}
+
+/// Returns the path of the directory that contains an entry, without links.
+fn real_directory(path: &[u8]) -> Option<Vec<u8>> {
+    let slash = path.iter().rposition(|byte| *byte == b'/');
+    let dir = match slash {
+        None => &b"."[..],
+        Some(0) => b"/",
+        Some(at) => &path[..at],
+    };
+    let real = Path::new(OsStr::from_bytes(dir)).canonicalize().ok()?;
+    Some(real.into_os_string().into_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{Spec, error_of, matches};
+
+    /// The group of `here` has `/w/top/name` and `/w/other`.
+    #[test]
+    fn names_and_directories_must_agree() {
+        for (name, expected) in [("name", true), ("other", false), ("else", false)] {
+            let spec = Spec::named(name);
+            assert_eq!(matches("-group-of here", &spec), expected, "{name}");
+            assert_eq!(matches("! -group-of here", &spec), !expected, "{name}");
+        }
+        assert_eq!(error_of("-group-of gone"), "there is no file gone");
+    }
+}
