@@ -73,6 +73,8 @@ pub enum AccessKind {
     Written,
     /// It was opened for writing at its end.
     Appended,
+    /// It was open for writing when the process began to run its program: redirected output.
+    Redirected,
     /// It got the content of this file, which was renamed or linked.
     Named(FileNumber),
 }

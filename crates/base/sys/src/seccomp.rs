@@ -49,6 +49,7 @@ pub mod number {
     pub const CHDIR: i64 = libc::SYS_chdir;
     pub const EXECVE: i64 = libc::SYS_execve;
     pub const EXECVEAT: i64 = libc::SYS_execveat;
+    pub const EXIT_GROUP: i64 = libc::SYS_exit_group;
     pub const GETXATTR: i64 = libc::SYS_getxattr;
     pub const LGETXATTR: i64 = libc::SYS_lgetxattr;
     pub const LISTXATTR: i64 = libc::SYS_listxattr;

@@ -232,13 +232,16 @@ impl AccessGraph {
         (weight / (count(a) * count(b)).sqrt()).min(1.0)
     }
 
-    /// Returns the edges between files by how much they belong together, with those of builds.
+    /// Returns the edges between files by how much they belong together, from 0 to 1. What was built
+    /// belongs to its sources entirely, however many other programs read these.
     #[must_use]
     pub fn likenesses(&self) -> Vec<(Node, Node, f64)> {
         let mut all: BTreeMap<(Node, Node), f64> = BTreeMap::new();
-        for ((a, b), weight) in self.together.iter().chain(&self.built) {
-            let pair = (*a.min(b), *a.max(b));
-            *all.entry(pair).or_default() += self.relative(*a, *b, *weight);
+        for ((a, b), weight) in &self.together {
+            all.insert((*a, *b), self.relative(*a, *b, *weight));
+        }
+        for (output, source) in self.built.keys() {
+            all.insert((*output.min(source), *output.max(source)), 1.0);
         }
         all.into_iter()
             .map(|((a, b), weight)| (a, b, weight))

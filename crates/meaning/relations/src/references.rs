@@ -271,7 +271,7 @@ pub fn resolve(file: &Path, kind: &Kind, target: &str) -> Option<PathBuf> {
 fn unescaped(target: &str) -> Option<PathBuf> {
     let target = target.strip_prefix("file://").unwrap_or(target);
     let end = target.find(['#', '?']).unwrap_or(target.len());
-    let target = target[..end].as_bytes();
+    let target = &target.as_bytes()[..end];
     if target.is_empty() {
         return None;
     }

@@ -36,8 +36,18 @@ pub struct Execution {
     /// nanoseconds.
     pub opened: Vec<(FileNumber, i64)>,
     read: Vec<(FileNumber, i64)>,
-    written: Vec<(FileNumber, i64)>,
+    written: Vec<Output>,
     mapped: HashSet<FileNumber>,
+}
+
+/// A file that an execution could write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Output {
+    file: FileNumber,
+    /// When it was opened, or when the execution began if it was open before.
+    at_ns: i64,
+    /// Whether it was open before. The execution need not have written it.
+    is_inherited: bool,
 }
 
 impl Execution {
@@ -60,7 +70,7 @@ pub fn executions(accesses: &Accesses) -> Vec<Execution> {
     let mut all: Vec<Execution> = Vec::new();
     let mut current: HashMap<u32, usize> = HashMap::new();
     // The executions that wrote a file, so that what was renamed has them, too.
-    let mut writers: HashMap<FileNumber, Vec<(usize, i64)>> = HashMap::new();
+    let mut writers: HashMap<FileNumber, Vec<(usize, Output)>> = HashMap::new();
     for event in &accesses.events {
         if event.kind == AccessKind::Executed {
             execute(&mut all, &mut current, event);
@@ -84,24 +94,31 @@ pub fn executions(accesses: &Accesses) -> Vec<Execution> {
                 continue;
             }
             AccessKind::Named(from) => {
-                for (writer, at_ns) in writers.get(&from).cloned().unwrap_or_default() {
-                    all[writer].written.push((event.file, at_ns));
-                    writers.entry(event.file).or_default().push((writer, at_ns));
+                for (writer, output) in writers.get(&from).cloned().unwrap_or_default() {
+                    let output = Output {
+                        file: event.file,
+                        ..output
+                    };
+                    all[writer].written.push(output);
                     all[writer].open(event.file, event.at_ns);
+                    let known = writers.entry(event.file).or_default();
+                    known.push((writer, output));
                 }
                 continue;
             }
             AccessKind::Read => one.read.push(access),
             AccessKind::Appended => {}
-            AccessKind::Updated | AccessKind::Written => {
+            AccessKind::Updated | AccessKind::Written | AccessKind::Redirected => {
                 if event.kind == AccessKind::Updated {
                     one.read.push(access);
                 }
-                one.written.push(access);
-                writers
-                    .entry(event.file)
-                    .or_default()
-                    .push((at, event.at_ns));
+                let output = Output {
+                    file: event.file,
+                    at_ns: event.at_ns,
+                    is_inherited: event.kind == AccessKind::Redirected,
+                };
+                one.written.push(output);
+                writers.entry(event.file).or_default().push((at, output));
             }
         }
         one.open(event.file, event.at_ns);
@@ -125,7 +142,12 @@ fn execute(all: &mut Vec<Execution>, current: &mut HashMap<u32, usize>, event: &
     };
     if let Some(before) = before {
         next.read.clone_from(&before.read);
-        next.written.clone_from(&before.written);
+        let inherited = before.written.iter().map(|output| Output {
+            at_ns: event.at_ns,
+            is_inherited: true,
+            ..*output
+        });
+        next.written.extend(inherited);
         next.mapped.clone_from(&before.mapped);
         next.mapped.extend(before.program);
         // What a shell redirected is opened by the program.
@@ -146,9 +168,9 @@ fn execute(all: &mut Vec<Execution>, current: &mut HashMap<u32, usize>, event: &
 pub fn built(accesses: &Accesses, executions: &[Execution]) -> Vec<(FileNumber, Vec<FileNumber>)> {
     let mut direct: HashMap<FileNumber, Vec<FileNumber>> = HashMap::new();
     for execution in executions {
-        for (output, opened_ns) in &execution.written {
-            let sources = sources(accesses, execution, *output, *opened_ns);
-            direct.entry(*output).or_default().extend(sources);
+        for output in &execution.written {
+            let sources = sources(accesses, execution, *output);
+            direct.entry(output.file).or_default().extend(sources);
         }
     }
     let is_there = |file: FileNumber| accesses.files[file as usize].at_end.is_some();
@@ -167,26 +189,32 @@ pub fn built(accesses: &Accesses, executions: &[Execution]) -> Vec<(FileNumber, 
 fn sources<'e>(
     accesses: &Accesses,
     execution: &'e Execution,
-    output: FileNumber,
-    opened_ns: i64,
+    output: Output,
 ) -> impl Iterator<Item = FileNumber> + use<'e> {
-    let at_end = accesses.files[output as usize].at_end;
+    let at_end = accesses.files[output.file as usize].at_end;
     // The file was written as long as anything could be read, if its time is not known any more.
-    let written_ns = at_end.map_or(i64::MAX, |found| found.modified_ns.max(opened_ns));
+    let written_ns = at_end.map_or(i64::MAX, |found| match output.is_inherited {
+        true => found.modified_ns,
+        false => found.modified_ns.max(output.at_ns),
+    });
+    let latest_ns = written_ns.saturating_add(TICK_NS);
+    let is_written = !output.is_inherited || latest_ns >= output.at_ns;
     let settings: HashSet<FileNumber> = execution
         .read
         .iter()
         .map(|(file, _)| *file)
         .filter(|file| is_setting(&accesses.files[*file as usize].path))
         .collect();
-    let own: HashMap<FileNumber, i64> = execution.written.iter().rev().copied().collect();
+    let own = execution.written.iter().rev();
+    let own: HashMap<FileNumber, i64> = own.map(|one| (one.file, one.at_ns)).collect();
     let read = execution.read.iter().filter(move |(file, at_ns)| {
         let is_own = own.get(file).is_some_and(|written_ns| written_ns < at_ns);
-        *file != output
+        *file != output.file
+            && is_written
             && !is_own
             && !execution.mapped.contains(file)
             && !settings.contains(file)
-            && *at_ns <= written_ns.saturating_add(TICK_NS)
+            && *at_ns <= latest_ns
     });
     read.map(|(file, _)| *file)
 }
@@ -296,7 +324,7 @@ mod tests {
         }
     }
 
-    use AccessKind::{Appended, Executed, Mapped, Read, Updated, Written};
+    use AccessKind::{Appended, Executed, Mapped, Read, Redirected, Updated, Written};
 
     #[test]
     fn a_file_is_built_from_what_was_read_before_its_last_write() {
@@ -370,5 +398,24 @@ mod tests {
         assert_eq!(names(&found[0]), [0, 1, 3]);
         assert_eq!(names(&found[2]), [3, 2, 4]);
         assert_eq!(found[1].program, Some(0));
+    }
+
+    /// dash opens the output itself and starts the program by vfork(2).
+    #[test]
+    fn what_a_parent_redirects_is_written_by_those_that_run_before_its_last_write() {
+        let story = Story::new()
+            .at(0, (1, 0), Executed, "sh")
+            .at(1, (1, 0), Written, "o")
+            .at(3, (2, 1), Executed, "sort")
+            .at(3, (2, 1), Redirected, "o")
+            .at(4, (2, 1), Read, "libc")
+            .at(5, (2, 1), Read, "a")
+            .at(6, (2, 1), Mapped, "libc")
+            // It runs when the last write is long ago.
+            .at(90, (3, 1), Executed, "grep")
+            .at(90, (3, 1), Redirected, "o")
+            .at(91, (3, 1), Read, "b")
+            .modified("o", 6);
+        assert_eq!(story.built(), ["o: a"]);
     }
 }

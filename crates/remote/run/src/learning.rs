@@ -5,10 +5,13 @@
 //! and no privileges are needed. Every call then goes on as it was: nothing is answered here.
 //!
 //! Invariants: what is recorded is bounded ([`FILES_MAX`], [`EVENTS_MAX`]), and what exceeds that is
-//! counted; a process whose memory cannot be read is not recorded and runs all the same.
+//! counted; a process whose memory cannot be read is not recorded and runs all the same. No call waits
+//! for another one: while a path is looked up in a file system that does not answer, such as one that
+//! the command itself serves, calls go on without being recorded, and are counted.
 
 mod calls;
 mod recorder;
+mod watch;
 
 use std::ffi::OsString;
 use std::io;
@@ -29,6 +32,7 @@ use crate::child::{exit, wait};
 use crate::error::RunError;
 use crate::notice::{Notice, Tell};
 use recorder::Recorder;
+use watch::Turns;
 
 /// Maximum number of files that are recorded.
 pub const FILES_MAX: usize = 1 << 18;
@@ -82,26 +86,35 @@ pub fn run(words: &[OsString], tell: &Tell) -> Result<(u8, Accesses), RunError> 
     Ok((exit(ended), seen.unwrap_or_default()))
 }
 
-/// The thread that sees the calls.
+/// The thread that sees the calls, and the one that lets calls go on while the first is held up.
 struct Observer {
     listener: Arc<Listener>,
     stop: Arc<Waker>,
     thread: JoinHandle<Accesses>,
+    watcher: JoinHandle<u64>,
+    stop_watcher: Arc<Waker>,
 }
 
 impl Observer {
     fn start(listener: std::os::fd::OwnedFd) -> io::Result<Observer> {
         let listener = Arc::new(Listener::from(listener));
         listener.take_turns();
-        let stop = Waker::new().map_err(|error| io::Error::from_raw_os_error(error.errno.0))?;
-        let stop = Arc::new(stop);
+        let waker = || Waker::new().map_err(|error| io::Error::from_raw_os_error(error.errno.0));
+        let (stop, stop_watcher) = (Arc::new(waker()?), Arc::new(waker()?));
+        let turns = Arc::new(Turns::default());
+        let (calls, own) = (Arc::clone(&listener), Arc::clone(&turns));
+        let end = Arc::clone(&stop_watcher);
+        let watcher = std::thread::Builder::new().name("watcher".into());
+        let watcher = watcher.spawn(move || own.watch(&calls, &end))?;
         let (calls, end) = (Arc::clone(&listener), Arc::clone(&stop));
         let thread = std::thread::Builder::new().name("calls".into());
-        let thread = thread.spawn(move || observe(&calls, &end))?;
+        let thread = thread.spawn(move || observe(&calls, &end, &turns))?;
         Ok(Observer {
             listener,
             stop,
             thread,
+            watcher,
+            stop_watcher,
         })
     }
 
@@ -118,12 +131,16 @@ impl Observer {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         self.stop.wake();
-        self.thread.join().unwrap_or_default()
+        let mut seen = self.thread.join().unwrap_or_default();
+        // The other thread may have needed it to the end.
+        self.stop_watcher.wake();
+        seen.lost += self.watcher.join().unwrap_or_default();
+        seen
     }
 }
 
 /// Lets every call go on, and records it.
-fn observe(listener: &Listener, stop: &Waker) -> Accesses {
+fn observe(listener: &Listener, stop: &Waker, turns: &Turns) -> Accesses {
     let mut recorder = Recorder::default();
     loop {
         match readable([listener.as_fd(), stop.as_fd()], None) {
@@ -131,12 +148,14 @@ fn observe(listener: &Listener, stop: &Waker) -> Accesses {
             Ok([false, false]) => continue,
             _ => return recorder.end(),
         }
-        let Ok(asked) = listener.next() else {
+        let Ok(asked) = turns.next(listener) else {
             return recorder.end();
         };
         if let Some(asked) = asked {
+            turns.begin();
             recorder.see(&asked, || listener.is_waiting(&asked));
             listener.answer(&asked, Verdict::Continue);
+            turns.end();
         }
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn run(args: &RunArgs) -> Exit {
     if accesses.lost > 0 {
         let lost = accesses.lost;
         say(format_args!(
-            "{lost} accesses beyond the limits were not recorded"
+            "{lost} accesses were not recorded: beyond the limits, or while a file system did not answer"
         ));
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

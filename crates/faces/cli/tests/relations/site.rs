@@ -41,6 +41,10 @@ impl Site {
         }
     }
 
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     pub(crate) fn tree(&self) -> PathBuf {
         self.scratch.join("tree")
     }

@@ -18,6 +18,8 @@ pub(super) enum Deed {
     Open(NamedPath, Way),
     /// The second name gets the first one's content.
     Name(NamedPath, NamedPath),
+    /// The process ends.
+    End,
 }
 
 /// How a file is opened.
@@ -49,6 +51,7 @@ enum Shape {
     Create(usize),
     /// Two paths, each with a directory.
     Name([(Option<usize>, usize); 2]),
+    End,
 }
 
 #[rustfmt::skip]
@@ -64,6 +67,7 @@ static SHAPES: &[(i64, Shape)] = &[
     (number::RENAMEAT2, Shape::Name([(Some(0), 1), (Some(2), 3)])),
     (number::LINK, Shape::Name([(None, 0), (None, 1)])),
     (number::LINKAT, Shape::Name([(Some(0), 1), (Some(2), 3)])),
+    (number::EXIT_GROUP, Shape::End),
 ];
 
 const AT_FDCWD: i32 = -100;
@@ -74,6 +78,8 @@ const O_CREAT: u64 = 0o100;
 const O_APPEND: u64 = 0o2000;
 /// The place is opened, not the file.
 const O_PATH: u64 = 0o10_000_000;
+/// The descriptor is closed when a program is executed.
+pub(super) const O_CLOEXEC: u64 = 0o2_000_000;
 /// A file without a name is made.
 const O_TMPFILE: u64 = 0o20_000_000;
 
@@ -106,10 +112,12 @@ pub(super) fn deed(asked: &InterceptedCall) -> Option<Deed> {
         }
         Shape::Create(at) => Deed::Open(path((None, at))?, way(O_CREAT | O_WRONLY)?),
         Shape::Name([old, new]) => Deed::Name(path(old)?, path(new)?),
+        Shape::End => Deed::End,
     })
 }
 
-fn way(flags: u64) -> Option<Way> {
+/// Returns how a file is opened with these flags; `None` if it is no open of an existing name.
+pub(super) fn way(flags: u64) -> Option<Way> {
     if flags & (O_PATH | O_TMPFILE) != 0 {
         return None;
     }

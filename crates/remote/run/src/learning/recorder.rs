@@ -2,6 +2,10 @@
 //!
 //! A call is seen before the kernel executes it, so a file that is about to be made is looked up
 //! again when all has ended: it may have been renamed or removed by then.
+//!
+//! Shells such as dash open redirected output before they start the program (by vfork(2)), so a
+//! program's standard descriptors are looked at when it begins. Which libraries such a program has
+//! mapped is looked up when it ends, or when it begins to run another one.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
@@ -16,11 +20,13 @@ use trawl_sys::file::found_at;
 use trawl_sys::seccomp::InterceptedCall;
 use trawl_sys::stat::{Stat, Time};
 
-use super::calls::{Deed, NamedPath, OpenMode, Way, deed};
+use super::calls::{Deed, NamedPath, O_CLOEXEC, OpenMode, Way, deed, way};
 use super::{EVENTS_MAX, FILES_MAX};
 
 /// File systems of the kernel's own, whose files are no data.
 const KERNEL: [&[u8]; 3] = [b"/proc/", b"/sys/", b"/dev/"];
+/// Standard input, output and error output.
+const STANDARD: [u32; 3] = [0, 1, 2];
 /// For so many files that a program opens for writing, its libraries are looked up before.
 const LOOKS_AT_CODE_MAX: u32 = 4;
 
@@ -53,12 +59,16 @@ pub(super) struct Recorder {
     processes_count: u32,
     /// What each process has done since it began to run its program.
     done: HashMap<u32, Done>,
+    /// The files that the command itself was given as standard descriptors. Programs that it starts
+    /// have them open, too, and need not use them.
+    given: HashSet<FileNumber>,
 }
 
 #[derive(Default)]
 struct Done {
     accesses: HashSet<(FileNumber, u8)>,
     looks_at_code: u32,
+    is_redirected: bool,
 }
 
 /// Returns the time in nanoseconds since the epoch.
@@ -100,10 +110,10 @@ impl Recorder {
             Deed::Execute(named) => {
                 let file = place(asked.thread, &named).and_then(|place| self.program(&place));
                 if let Some(file) = file {
-                    self.done.remove(&process.number);
-                    self.add(process, AccessKind::Executed, file);
+                    self.execute(process, asked.thread, file);
                 }
             }
+            Deed::End => self.leave(process),
             Deed::Open(named, way) => {
                 if let Some(place) = place(asked.thread, &named) {
                     self.open(process, &place, way);
@@ -116,6 +126,51 @@ impl Recorder {
                     self.add(process, AccessKind::Named(from), to);
                 }
             }
+        }
+    }
+
+    /// A process begins to run a program.
+    fn execute(&mut self, process: Process, thread: i32, program: FileNumber) {
+        self.leave(process);
+        self.done.remove(&process.number);
+        let is_first = self.accesses.events.is_empty();
+        self.add(process, AccessKind::Executed, program);
+        for descriptor in STANDARD {
+            let Some((file, kind)) = self.inherited(thread, descriptor) else {
+                continue;
+            };
+            if is_first {
+                self.given.insert(file);
+            } else if self.given.contains(&file) {
+                continue;
+            }
+            self.add(process, kind, file);
+            if kind == AccessKind::Redirected {
+                self.done.entry(process.number).or_default().is_redirected = true;
+            }
+        }
+    }
+
+    /// Returns the regular file that a program which is about to begin has as a descriptor, and what
+    /// for.
+    fn inherited(&mut self, thread: i32, descriptor: u32) -> Option<(FileNumber, AccessKind)> {
+        let flags = flags(thread, descriptor)?;
+        let way = way(flags).filter(|_| flags & O_CLOEXEC == 0)?;
+        let file = self.existing(format!("/proc/{thread}/fd/{descriptor}").as_bytes())?;
+        let kind = match way.mode {
+            OpenMode::Read => AccessKind::Read,
+            OpenMode::Update | OpenMode::Write => AccessKind::Redirected,
+            OpenMode::Append => AccessKind::Appended,
+        };
+        Some((file, kind))
+    }
+
+    /// A process ends its program. One with redirected output opened nothing at which its code would
+    /// have been looked up.
+    fn leave(&mut self, process: Process) {
+        let done = self.done.get(&process.number);
+        if done.is_some_and(|done| done.is_redirected) {
+            self.look_at_code(process);
         }
     }
 
@@ -135,7 +190,11 @@ impl Recorder {
             return;
         };
         if matches!(kind, AccessKind::Written | AccessKind::Updated) {
-            self.look_at_code(process);
+            let looks = &mut self.done.entry(process.number).or_default().looks_at_code;
+            *looks += 1;
+            if *looks <= LOOKS_AT_CODE_MAX {
+                self.look_at_code(process);
+            }
         }
         self.add(process, kind, file);
     }
@@ -148,7 +207,8 @@ impl Recorder {
             AccessKind::Updated => 3,
             AccessKind::Written => 4,
             AccessKind::Appended => 5,
-            AccessKind::Named(_) => 6,
+            AccessKind::Redirected => 6,
+            AccessKind::Named(_) => 7,
         };
         let done = self.done.entry(process.number).or_default();
         let is_name = matches!(kind, AccessKind::Named(_));
@@ -204,7 +264,8 @@ impl Recorder {
     /// Returns the number of the regular file at a place, if there is one.
     fn existing(&mut self, place: &[u8]) -> Option<FileNumber> {
         let (stat, path) = found_at(&CString::new(place).ok()?).ok()?;
-        let is_data = stat.is_file() && path.starts_with(b"/");
+        // A file without a name has a path that never was one.
+        let is_data = stat.is_file() && stat.nlink > 0 && path.starts_with(b"/");
         if !is_data || KERNEL.iter().any(|kernel| path.starts_with(kernel)) {
             return None;
         }
@@ -236,11 +297,6 @@ impl Recorder {
 
     /// Records the libraries that a process has mapped as code.
     fn look_at_code(&mut self, process: Process) {
-        let looks = &mut self.done.entry(process.number).or_default().looks_at_code;
-        *looks += 1;
-        if *looks > LOOKS_AT_CODE_MAX {
-            return;
-        }
         let Ok(maps) = fs::read(format!("/proc/{}/maps", process.id)) else {
             return;
         };
@@ -271,6 +327,15 @@ fn mapped_code(line: &[u8]) -> Option<&[u8]> {
     let permissions = line.split(|byte| *byte == b' ').nth(1)?;
     let path = line.iter().position(|byte| *byte == b'/')?;
     (permissions.get(2) == Some(&b'x')).then_some(&line[path..])
+}
+
+/// Returns the flags with which a descriptor of a thread was opened.
+///
+/// Source: <https://man7.org/linux/man-pages/man5/proc_pid_fdinfo.5.html>
+fn flags(thread: i32, descriptor: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{thread}/fdinfo/{descriptor}")).ok()?;
+    let octal = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    u64::from_str_radix(octal.trim(), 8).ok()
 }
 
 /// Returns the place that a path of a thread's call leads to, as this process can open it; `None`
