@@ -1023,6 +1023,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o perm -d 'has exactly 
 complete -c trawl -n '__fish_seen_subcommand_from find' -o phrase -d 'is a regular file whose text has these words one after the other'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o readable -d 'is readable by the current user; follows symbolic links'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o regex -d 'has a path that matches the regular expression PATTERN from start to end'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o related-to -d 'is related to FILE as `trawl related FILE` shows: built from, opened with, includes, …'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o samefile -d 'refers to the same inode as FILE'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o size -d 'has a size of N units, rounded up: b (512 bytes, the default), c (bytes), w (2 bytes), k, M, G'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o true -d 'is always true'

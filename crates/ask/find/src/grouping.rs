@@ -1,8 +1,8 @@
-//! Files that belong together, for the test `-group-of`.
+//! Files that belong together, for the tests `-group-of` and `-related-to`.
 
 use std::collections::HashMap;
 
-/// The members of a group: paths of files, as stored.
+/// The members of a group, or related files: paths of files, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members(HashMap<Vec<u8>, Vec<Vec<u8>>>);
 
@@ -19,19 +19,27 @@ impl Members {
     }
 }
 
-/// A source of groups.
+/// A source of groups and relations.
 pub trait Grouping: Send + Sync + std::fmt::Debug {
     /// Returns the members of the group of the file at `path`, as the asking user sees them. The
     /// error says why there is no answer.
     fn members_with(&self, path: &[u8]) -> Result<Members, String>;
+
+    /// Returns the files related to the file at `path`, as the asking user sees them. The error says
+    /// why there is no answer.
+    fn related_to(&self, path: &[u8]) -> Result<Members, String>;
 }
 
-/// No groups are known.
+/// No groups and no relations are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGroups;
 
 impl Grouping for NoGroups {
     fn members_with(&self, _: &[u8]) -> Result<Members, String> {
         Err("groups are not known here; trawl find knows them".into())
+    }
+
+    fn related_to(&self, _: &[u8]) -> Result<Members, String> {
+        Err("relations are not known here; trawl find knows them".into())
     }
 }

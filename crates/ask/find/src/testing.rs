@@ -201,7 +201,7 @@ fn content_of(name: &[u8]) -> std::fs::File {
     file
 }
 
-/// The group of the file `here`.
+/// The group of the file `here`, and the file related to it.
 #[derive(Debug)]
 struct OneGroup;
 
@@ -217,6 +217,13 @@ impl Grouping for OneGroup {
         members.add(b"/w/top", b"name");
         members.add(b"/w", b"other");
         Ok(members)
+    }
+
+    fn related_to(&self, path: &[u8]) -> Result<Members, String> {
+        self.members_with(path)?;
+        let mut related = Members::default();
+        related.add(b"/w/top", b"name");
+        Ok(related)
     }
 }
 

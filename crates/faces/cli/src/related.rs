@@ -1,21 +1,25 @@
 //! `trawl related`: the files that are related to a file ([`trawl_relations`]).
 
-use std::path::PathBuf;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use trawl_hooks::Hooks;
+use trawl_hooks::{Hooks, Limits};
+use trawl_keywords::Contents;
 use trawl_relations::candidates::{self, Candidates};
 use trawl_relations::content::SameContent;
 use trawl_relations::learnt::Learnt;
-use trawl_relations::references::{Live, Referring};
-use trawl_relations::related::{Related, Source, Wanted, related};
+use trawl_relations::references::{Known, Live, Referring};
+use trawl_relations::related::{Answer, Related, Source, Wanted, related};
 use trawl_relations::{AccessGraph, Direction, Kind, Place, RelationError};
 use trawl_report::{Field, Schema, schema};
 
 use crate::commands::{Class, IndexOption, Setting, Spec};
+use crate::documents;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Rows};
-use crate::hooks::Directories;
+use crate::hooks::{Directories, installed};
 use crate::output::say;
 use crate::rows;
 
@@ -127,50 +131,141 @@ impl RelatedArgs {
         }
     }
 
-    fn wants(&self, is_kind: impl Fn(&Kind) -> bool) -> bool {
-        self.kinds.is_empty() || self.kinds.iter().any(is_kind)
+    /// Returns the directories below which copies and references are looked for.
+    fn places(&self) -> Result<Vec<PathBuf>, Failure> {
+        if self.places.is_empty() {
+            return Ok(Vec::from_iter(
+                plain(&self.file)?.parent().map(PathBuf::from),
+            ));
+        }
+        self.places.iter().map(|path| plain(path)).collect()
     }
 
     /// Returns the files among which copies and references are looked for.
     fn candidates(&self) -> Result<Candidates, Failure> {
-        let is_searched = self.wants(|kind| *kind == Kind::SameContent)
-            || (self.direction != Directions::Forward && self.wants(Kind::is_reference));
-        if !is_searched {
-            return Ok(Candidates::default());
+        let wanted = self.wanted();
+        let is_searched = wants(&wanted, |kind| *kind == Kind::SameContent)
+            || (self.direction != Directions::Forward && wants(&wanted, Kind::is_reference));
+        match is_searched {
+            true => Ok(candidates::below(&self.places()?)),
+            false => Ok(Candidates::default()),
         }
-        let plain = |path: &PathBuf| {
-            path.canonicalize().map_err(|source| Failure::File {
-                action: "find",
-                path: path.clone(),
-                source,
-            })
-        };
-        if !self.places.is_empty() {
-            let places = self.places.iter().map(plain);
-            return Ok(candidates::below(&places.collect::<Result<Vec<_>, _>>()?));
+    }
+
+    /// Returns the references that indexes know. Their hooks are those installed.
+    fn known(&self) -> Result<Option<Indexed>, Failure> {
+        let is_used = self.hooks.are_installed_only() && wants(&self.wanted(), Kind::is_reference);
+        match is_used {
+            true => Ok(Some(Indexed::near(&self.places()?, None))),
+            false => Ok(None),
         }
-        let directory = plain(&self.file)?.parent().map(PathBuf::from);
-        Ok(candidates::below(&Vec::from_iter(directory)))
     }
 }
 
-fn run(args: &RelatedArgs) -> Result<Exit, Failure> {
-    let graph = match Place::of_process() {
-        _ if !args.wants(|kind| matches!(kind, Kind::OpenedWith | Kind::BuiltFrom)) => {
-            AccessGraph::default()
-        }
+/// Returns what this process's user has learnt, if it is asked for.
+fn graph(wanted: &Wanted) -> Result<AccessGraph, RelationError> {
+    if !wants(wanted, |kind| {
+        matches!(kind, Kind::OpenedWith | Kind::BuiltFrom)
+    }) {
+        return Ok(AccessGraph::default());
+    }
+    match Place::of_process() {
         // Who has no home has learnt nothing.
-        Err(RelationError::NoHome) => AccessGraph::default(),
-        place => place?.read()?,
+        Err(RelationError::NoHome) => Ok(AccessGraph::default()),
+        place => place?.read(),
+    }
+}
+
+fn wants(wanted: &Wanted, is_kind: impl Fn(&Kind) -> bool) -> bool {
+    wanted.kinds.is_empty() || wanted.kinds.iter().any(is_kind)
+}
+
+/// Returns the files related to a file.
+fn answer(
+    file: &Path,
+    wanted: &Wanted,
+    candidates: &Candidates,
+    hooks: &Hooks,
+    known: Option<&dyn Known>,
+) -> Result<Answer, RelationError> {
+    let graph = graph(wanted)?;
+    let mut learnt = Learnt::new(&graph);
+    let mut content = SameContent::new(candidates);
+    let live = Live::new(hooks, candidates).knowing(known);
+    let mut referring = Referring::new(live, wanted.direction);
+    let sources: &mut [&mut dyn Source] = &mut [&mut learnt, &mut content, &mut referring];
+    related(file, wanted, sources)
+}
+
+/// References in the keyword packs that this process may open.
+#[derive(Debug)]
+struct Indexed(Arc<Contents>);
+
+impl Indexed {
+    /// Uses the indexes with files at or below these directories.
+    fn near(places: &[PathBuf], index: Option<PathBuf>) -> Indexed {
+        let contents = documents::contents(index);
+        let places = places.iter().filter_map(|path| path.canonicalize().ok());
+        contents.limit_to(
+            places
+                .map(|path| path.into_os_string().into_vec())
+                .collect(),
+        );
+        Indexed(contents)
+    }
+}
+
+impl Known for Indexed {
+    fn references(&self, file: &Path) -> Option<Vec<(String, String)>> {
+        let found = file
+            .symlink_metadata()
+            .ok()
+            .filter(|found| found.is_file())?;
+        let name = file.file_name()?.as_bytes();
+        let id = self.0.id_of(&found, name);
+        // Of a damaged pack nothing is known.
+        let known = self.0.references(id).ok()??;
+        let is_all = known.len() < Limits::default().relations;
+        let pairs = known.into_iter().map(|one| (one.kind, one.target));
+        is_all.then(|| pairs.collect())
+    }
+}
+
+/// Returns the paths of all files related to a file, as `trawl related` shows them, and messages about
+/// what could not be looked at.
+pub(crate) fn all_of(
+    file: &Path,
+    index: Option<PathBuf>,
+) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
+    let places = Vec::from_iter(plain(file)?.parent().map(PathBuf::from));
+    let candidates = candidates::below(&places);
+    let wanted = Wanted {
+        kinds: Vec::new(),
+        direction: None,
+        depth: 1,
     };
+    let known = Indexed::near(&places, index);
+    let found = answer(file, &wanted, &candidates, &installed()?, Some(&known))?;
+    let paths = found.related.into_iter().map(|one| one.edge.path);
+    let issues = candidates.issues.into_iter().chain(found.issues);
+    Ok((paths.collect(), issues.collect()))
+}
+
+/// Returns a path without links.
+fn plain(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize().map_err(|source| Failure::File {
+        action: "find",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn run(args: &RelatedArgs) -> Result<Exit, Failure> {
     let hooks: Hooks = args.hooks.load()?;
     let candidates = args.candidates()?;
-    let wanted = args.wanted();
-    let mut learnt = Learnt::new(&graph);
-    let mut content = SameContent::new(&candidates);
-    let mut referring = Referring::new(Live::new(&hooks, &candidates), wanted.direction);
-    let sources: &mut [&mut dyn Source] = &mut [&mut learnt, &mut content, &mut referring];
-    let answer = related(&args.file, &wanted, sources)?;
+    let known = args.known()?;
+    let known = known.as_ref().map(|known| known as &dyn Known);
+    let answer = answer(&args.file, &args.wanted(), &candidates, &hooks, known)?;
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
     for one in &answer.related {

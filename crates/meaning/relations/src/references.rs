@@ -2,10 +2,10 @@
 //!
 //! A file's own references are found by running the hooks on it now, as the asking user. Files that
 //! refer to it are found among the candidates whose bytes contain its name, by running the hooks on
-//! those. Another [`ReferenceSource`] may know candidates from an index: what it says is checked by
-//! resolving each reference again.
+//! those. References that are [`Known`] from an index spare reading the file; each is resolved again.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -56,10 +56,18 @@ pub trait ReferenceSource {
     fn may_refer_to(&mut self, file: &Path) -> Referrers;
 }
 
-/// Reads files now.
+/// References that are known without reading files, such as those in an index.
+pub trait Known: fmt::Debug {
+    /// Returns all references in a file as it is now, each with its kind and its target, as hooks
+    /// would find them; `None` if they are not known to be all.
+    fn references(&self, file: &Path) -> Option<Vec<(String, String)>>;
+}
+
+/// Reads files now, as far as nothing is known of them.
 #[derive(Debug)]
 pub struct Live<'a> {
     hooks: &'a Hooks,
+    known: Option<&'a dyn Known>,
     limits: Limits,
     candidates: &'a Candidates,
     read: HashMap<PathBuf, References>,
@@ -72,11 +80,29 @@ impl<'a> Live<'a> {
     pub fn new(hooks: &'a Hooks, candidates: &'a Candidates) -> Live<'a> {
         Live {
             hooks,
+            known: None,
             limits: Limits::default(),
             candidates,
             read: HashMap::new(),
             searched_bytes: 0,
         }
+    }
+
+    /// Reads no file of which this knows the references.
+    #[must_use]
+    pub fn knowing(mut self, known: Option<&'a dyn Known>) -> Live<'a> {
+        self.known = known;
+        self
+    }
+
+    fn known(&self, path: &Path) -> Option<References> {
+        let known = self.known?.references(path)?.into_iter();
+        let targets =
+            known.filter_map(|(kind, target)| Some((Kind::from_name(&kind).ok()?, target)));
+        Some(References {
+            targets: targets.collect(),
+            issues: Vec::new(),
+        })
     }
 
     fn read(&self, path: &Path) -> References {
@@ -108,7 +134,7 @@ impl ReferenceSource for Live<'_> {
         if let Some(known) = self.read.get(file) {
             return known.clone();
         }
-        let found = self.read(file);
+        let found = self.known(file).unwrap_or_else(|| self.read(file));
         self.read.insert(file.to_owned(), found.clone());
         found
     }
@@ -117,7 +143,18 @@ impl ReferenceSource for Live<'_> {
         let mut found = Referrers::default();
         let name = plain_part(file.file_name().unwrap_or_default().as_bytes());
         for candidate in &self.candidates.files {
-            if candidate.size_bytes > FILE_BYTES_MAX || candidate.path == file {
+            if candidate.path == file {
+                continue;
+            }
+            if let Some(known) = self.known(&candidate.path) {
+                let mut targets = known.targets.iter();
+                if targets.any(|(_, target)| is_part(target.as_bytes(), name)) {
+                    found.files.push(candidate.path.clone());
+                }
+                self.read.insert(candidate.path.clone(), known);
+                continue;
+            }
+            if candidate.size_bytes > FILE_BYTES_MAX {
                 continue;
             }
             if self.searched_bytes > SEARCHED_BYTES_MAX {

@@ -1,25 +1,31 @@
-//! The groups that `trawl find -group-of` asks for.
+//! The groups that `trawl find -group-of` asks for, and the relations of `-related-to`.
 
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use trawl_find::grouping::{Grouping, Members};
 use trawl_groups::Question;
+use trawl_model::path::split;
+use trawl_model::sync::lock;
 
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::{Failure, quoted};
+use crate::related;
 use crate::scope::Session;
 
-/// The groups of files, computed from an index.
+/// The groups of files, computed from an index, and related files, which are looked at now.
 #[derive(Debug)]
 pub(crate) struct Together {
     /// The index, if one was named.
     pub(crate) index: Option<PathBuf>,
     /// Options of the question.
     pub(crate) manner: Manner,
+    /// What could not be looked at when related files were asked for.
+    pub(crate) issues: Mutex<Vec<String>>,
 }
 
 impl Together {
@@ -52,5 +58,19 @@ impl Grouping for Together {
             )),
             Err(failure) => Err(format!("-group-of: {failure}")),
         }
+    }
+
+    fn related_to(&self, path: &[u8]) -> Result<Members, String> {
+        let file = Path::new(OsStr::from_bytes(path));
+        let found = related::all_of(file, self.index.clone());
+        let (paths, issues) = found.map_err(|failure| format!("-related-to: {failure}"))?;
+        lock(&self.issues).extend(issues);
+        let mut members = Members::default();
+        for path in &paths {
+            if let Some((dir, name)) = split(path.as_os_str().as_bytes()) {
+                members.add(dir, name);
+            }
+        }
+        Ok(members)
     }
 }

@@ -95,6 +95,11 @@ pub(crate) fn installed() -> Result<Hooks, HookError> {
 }
 
 impl Directories {
+    /// Returns whether all hooks are built in or installed.
+    pub(crate) fn are_installed_only(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
     /// Returns all hooks.
     pub(crate) fn load(&self) -> Result<Hooks, Failure> {
         let mut hooks = installed()?;

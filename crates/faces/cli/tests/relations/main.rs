@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod find;
 mod isolation;
 mod learning;
 mod related;
