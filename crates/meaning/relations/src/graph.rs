@@ -219,8 +219,8 @@ impl AccessGraph {
         }
     }
 
-    /// Returns how much two files belong together, from 0 to 1: the weight of their edge in relation
-    /// to the geometric mean of the files' weights.
+    /// Returns how much two files belong together, from 0 to 1: the number of executions that opened
+    /// both together in relation to the number that opened either (Jaccard's coefficient).
     #[must_use]
     pub fn likeness(&self, a: Node, b: Node) -> f64 {
         let weight = self.together.get(&(a.min(b), a.max(b))).copied();
@@ -228,8 +228,10 @@ impl AccessGraph {
     }
 
     fn relative(&self, a: Node, b: Node, weight: f64) -> f64 {
-        let count = |node: Node| self.files[node as usize].executions.max(WEIGHT_MIN);
-        (weight / (count(a) * count(b)).sqrt()).min(1.0)
+        let count = |node: Node| self.files[node as usize].executions;
+        let either = count(a) + count(b) - weight;
+        // A pair may be opened together more often than its files are counted, by rounding.
+        (weight / either.max(weight).max(WEIGHT_MIN)).min(1.0)
     }
 
     /// Returns the edges between files by how much they belong together, from 0 to 1. What was built
@@ -393,8 +395,8 @@ mod tests {
         let runs: Vec<&[&str]> = runs.iter().map(Vec::as_slice).collect();
         graph.learn(&recording(&runs, 1), 1);
         let node = |name: &str| graph.find(name.as_bytes()).unwrap();
-        // 1 execution of both; 1 of the one and 100 of the other.
-        assert_eq!(graph.likeness(node("/libc"), node("/a7")), 0.1);
+        // 1 execution of both, of 100 that opened either.
+        assert_eq!(graph.likeness(node("/libc"), node("/a7")), 0.01);
         assert_eq!(graph.likeness(node("/p7"), node("/a7")), 1.0);
     }
 
