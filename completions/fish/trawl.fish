@@ -65,6 +65,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the s
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "growth" -d 'Show the size of a tree in each snapshot'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "groups" -d 'List, show, explain and edit groups of files that belong together'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "hooks" -d 'Show what hooks find in files: attributes, words, references'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "related" -d 'Show files related to a file: built from, opened with, includes'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "attr" -d 'Set attributes of files, which find -attr finds'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "profile" -d 'Record and compare latencies of system calls and other operations'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for trawl or one of its commands'
@@ -180,6 +181,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l key -d 'For tls: ser
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox -d 'Intercept the command\'s system calls instead of mounting'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l audit -d 'Answer the dynamic loader\'s search for libraries, too'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Let programs ask at their first look, not only after several'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l learn -d 'Record which files the command\'s programs open, read and write'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l no-preload -d 'With --remote, use only the mounts, without tables in programs'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server separately for each name and directory'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -849,6 +851,18 @@ complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subco
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -l hooks -d 'Use the hooks in DIR, too; may be repeated' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -l json -d 'Print one JSON object per line'
 complete -c trawl -n "__fish_trawl_using_subcommand hooks; and __fish_seen_subcommand_from run" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l kind -d 'Show relations of this kind; may be repeated [default: all]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l depth -d 'Follow relations of related files, too, up to N from FILE' -r
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l direction -d 'Show only relations that files have, or only those that others have to them' -r -f -a "forward\t''
+backward\t''
+both\t''"
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l in -d 'Look for copies and references below DIR; may be repeated [default: FILE\'s directory]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l hooks -d 'Use the hooks in DIR, too; may be repeated' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand related" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand related" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand attr; and not __fish_seen_subcommand_from set get list remove" -f -a "set" -d 'Set attributes of a file'
@@ -1009,6 +1023,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o perm -d 'has exactly 
 complete -c trawl -n '__fish_seen_subcommand_from find' -o phrase -d 'is a regular file whose text has these words one after the other'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o readable -d 'is readable by the current user; follows symbolic links'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o regex -d 'has a path that matches the regular expression PATTERN from start to end'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o related-to -d 'is related to FILE as `trawl related FILE` shows: built from, opened with, includes, …'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o samefile -d 'refers to the same inode as FILE'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o size -d 'has a size of N units, rounded up: b (512 bytes, the default), c (bytes), w (2 bytes), k, M, G'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o true -d 'is always true'

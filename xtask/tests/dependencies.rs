@@ -58,7 +58,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-fetch", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-open", "trawl-sets", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-mount", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-remote", "trawl-table-service"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
-    Rule { name: "trawl-run", may_use: &["trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-apply", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
+    Rule { name: "trawl-run", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-call", "trawl-open", "trawl-sets", "trawl-apply", "trawl-table-service", "trawl-table-index", "trawl-remote", "trawl-mount", "trawl-sandbox"], may_use_in_tests: &[] },
     Rule { name: "trawl-analysis", may_use: &["trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-pictures", may_use: &["trawl-text", "trawl-histogram", "trawl-analysis"], may_use_in_tests: &[] },
     Rule { name: "trawl-histogram", may_use: &[], may_use_in_tests: &[] },
@@ -80,9 +80,10 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-hooks", may_use: &["trawl-sys", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-direct", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
+    Rule { name: "trawl-relations", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-hooks"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-keywords", "trawl-attributes", "trawl-groups"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-relations", "trawl-keywords", "trawl-attributes", "trawl-groups"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {

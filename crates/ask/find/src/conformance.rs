@@ -181,6 +181,13 @@ pub static NOTES: &[Note] = &[
     both("-phrase", CONTENT),
     only_index("-readable", AS_SCANNED),
     both(
+        "-related-to",
+        Otherwise(
+            Own,
+            "GNU find has no such test; Trawl finds related files by looking at them now",
+        ),
+    ),
+    both(
         "-unique",
         Otherwise(
             Bfs,

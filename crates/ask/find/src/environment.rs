@@ -40,7 +40,7 @@ pub struct Environment {
     pub foresight: fn() -> Option<Box<dyn Foresight>>,
     /// What indexes know of files' contents.
     pub contents: Arc<Contents>,
-    /// Finds files that belong together (`-group-of FILE`).
+    /// Finds files that belong together (`-group-of FILE`, `-related-to FILE`).
     pub grouping: Arc<dyn Grouping>,
     /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,

@@ -1,8 +1,8 @@
-//! Files that belong together, for the tests `-group-of` and `-in-group`.
+//! Files that belong together, for the tests `-group-of`, `-in-group` and `-related-to`.
 
 use std::collections::HashMap;
 
-/// The members of a group: paths of files, as stored.
+/// The members of a group, or related files: paths of files, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members(HashMap<Vec<u8>, Vec<Vec<u8>>>);
 
@@ -28,7 +28,7 @@ pub struct Group {
     pub id: String,
 }
 
-/// A source of groups.
+/// A source of groups and relations.
 pub trait Grouping: Send + Sync + std::fmt::Debug {
     /// Returns the members of the group of the file at `path`, as the asking user sees them. The
     /// error says why there is no answer.
@@ -41,9 +41,13 @@ pub trait Grouping: Send + Sync + std::fmt::Debug {
     /// Returns the groups with members below these directories, in any order. The error says why
     /// there is no answer.
     fn groups_below(&self, dirs: &[Vec<u8>]) -> Result<Vec<Group>, String>;
+
+    /// Returns the files related to the file at `path`, as the asking user sees them. The error says
+    /// why there is no answer.
+    fn related_to(&self, path: &[u8]) -> Result<Members, String>;
 }
 
-/// No groups are known.
+/// No groups and no relations are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGroups;
 
@@ -60,5 +64,9 @@ impl Grouping for NoGroups {
 
     fn groups_below(&self, _: &[Vec<u8>]) -> Result<Vec<Group>, String> {
         Err(NOT_HERE.into())
+    }
+
+    fn related_to(&self, _: &[u8]) -> Result<Members, String> {
+        Err("relations are not known here; trawl find knows them".into())
     }
 }

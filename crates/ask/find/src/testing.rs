@@ -201,7 +201,7 @@ fn content_of(name: &[u8]) -> std::fs::File {
     file
 }
 
-/// The group `ours`, of the file `here`.
+/// The group `ours`, of the file `here`, and the file related to it.
 #[derive(Debug)]
 struct OneGroup;
 
@@ -231,6 +231,13 @@ impl Grouping for OneGroup {
 
     fn groups_below(&self, _: &[Vec<u8>]) -> Result<Vec<Group>, String> {
         Ok(Vec::new())
+    }
+
+    fn related_to(&self, path: &[u8]) -> Result<Members, String> {
+        self.members_with(path)?;
+        let mut related = Members::default();
+        related.add(b"/w/top", b"name");
+        Ok(related)
     }
 }
 

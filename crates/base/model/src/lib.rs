@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod accesses;
 pub mod acl;
 pub mod change;
 pub mod column;

@@ -201,7 +201,8 @@ pub struct Entrance {
 const STAT_BYTES: usize = size_of::<libc::statx>();
 const MESSAGE_BYTES: usize = STAT_BYTES + 4 * ATTRIBUTES_MAX;
 
-/// Makes `command` start in mounts of its own. If `directory` is given, the working directory is
+/// Makes `command` start in mounts of its own; without points it stays in the mount namespace of this
+/// process. If `directory` is given, the working directory is
 /// looked up again inside the namespace. Start the command on another thread than the one that
 /// waits for [`Entrance::devices`]: the command may need its mounts before it has started.
 ///
@@ -278,18 +279,9 @@ impl ChildPlan {
         let at = |step| move |source| (step, 0, source);
         // SAFETY: this closes the process's own copy of a descriptor that nothing in it uses.
         unsafe { libc::close(self.other_end) };
-        // SAFETY: unshare(2) takes a number; this process has one thread.
-        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-            // SAFETY: as above.
-            let code = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
-            done(code).map_err(at(Step::Unshare))?;
-            // If the file does not exist, it need not be written.
-            let _ = write_file(c"/proc/self/setgroups", b"deny");
-            write_file(c"/proc/self/uid_map", self.uid_map.as_bytes()).map_err(at(Step::Ids))?;
-            write_file(c"/proc/self/gid_map", self.gid_map.as_bytes()).map_err(at(Step::Ids))?;
+        if !self.points.is_empty() {
+            self.leave_namespace()?;
         }
-        mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_SLAVE, c"")
-            .map_err(at(Step::Propagation))?;
         for (number, point) in self.points.iter().enumerate() {
             let mounted = match point.content {
                 Content::Served => self.mount(number, SERVED),
@@ -316,6 +308,24 @@ impl ChildPlan {
             let code = unsafe { libc::chdir(directory.as_ptr()) };
             done(code).map_err(at(Step::Directory))?;
         }
+        Ok(())
+    }
+
+    /// Enters a mount namespace of its own, from which mounts do not spread.
+    fn leave_namespace(&self) -> Result<(), (Step, usize, io::Error)> {
+        let at = |step| move |source| (step, 0, source);
+        // SAFETY: unshare(2) takes a number; this process has one thread.
+        if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+            // SAFETY: as above.
+            let code = unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) };
+            done(code).map_err(at(Step::Unshare))?;
+            // If the file does not exist, it need not be written.
+            let _ = write_file(c"/proc/self/setgroups", b"deny");
+            write_file(c"/proc/self/uid_map", self.uid_map.as_bytes()).map_err(at(Step::Ids))?;
+            write_file(c"/proc/self/gid_map", self.gid_map.as_bytes()).map_err(at(Step::Ids))?;
+        }
+        mount(c"none", c"/", c"none", libc::MS_REC | libc::MS_SLAVE, c"")
+            .map_err(at(Step::Propagation))?;
         Ok(())
     }
 

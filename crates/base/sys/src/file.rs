@@ -1,11 +1,12 @@
 //! Operations for writers of files: durable writes, atomic renames, links.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, FromRawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags};
 
 use crate::error::{Named, Op, SysError};
+use crate::stat::{Stat, stat_fd};
 
 /// Writes a file's data and metadata to the device, or a directory's entries.
 ///
@@ -38,6 +39,22 @@ pub fn locate_without_links(path: &CStr) -> Result<std::os::fd::OwnedFd, SysErro
 pub fn locate(parent: impl AsFd, path: &CStr) -> Result<std::os::fd::OwnedFd, SysError> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     rustix::fs::openat(parent, path, flags, Mode::empty()).named(Op::Openat)
+}
+
+/// Returns the attributes of the file that a path leads to, and the file's path without links and
+/// dots as the kernel shows it. Neither its content nor a device is touched. A link at the end is
+/// followed.
+///
+/// Source: `O_PATH`, <https://man7.org/linux/man-pages/man2/open.2.html>
+///
+/// # Errors
+/// Returns the errors of open(2) and statx(2).
+pub fn found_at(path: &CStr) -> Result<(Stat, Vec<u8>), SysError> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty()).named(Op::Openat)?;
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let place = rustix::fs::readlink(link, Vec::new()).named(Op::Readlinkat)?;
+    Ok((stat_fd(&file)?, place.into_bytes()))
 }
 
 /// Creates an anonymous in-memory file, open for reading and writing; it disappears when it is

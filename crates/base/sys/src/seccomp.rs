@@ -49,6 +49,7 @@ pub mod number {
     pub const CHDIR: i64 = libc::SYS_chdir;
     pub const EXECVE: i64 = libc::SYS_execve;
     pub const EXECVEAT: i64 = libc::SYS_execveat;
+    pub const EXIT_GROUP: i64 = libc::SYS_exit_group;
     pub const GETXATTR: i64 = libc::SYS_getxattr;
     pub const LGETXATTR: i64 = libc::SYS_lgetxattr;
     pub const LISTXATTR: i64 = libc::SYS_listxattr;
@@ -59,6 +60,9 @@ pub mod number {
     pub const GETXATTRAT: i64 = 464;
     pub const LISTXATTRAT: i64 = 465;
     pub const STATFS: i64 = libc::SYS_statfs;
+    pub const RENAMEAT: i64 = libc::SYS_renameat;
+    pub const RENAMEAT2: i64 = libc::SYS_renameat2;
+    pub const LINKAT: i64 = libc::SYS_linkat;
     pub const INOTIFY_ADD_WATCH: i64 = libc::SYS_inotify_add_watch;
 
     #[cfg(target_arch = "x86_64")]
@@ -68,6 +72,9 @@ pub mod number {
         pub const LSTAT: i64 = libc::SYS_lstat;
         pub const ACCESS: i64 = libc::SYS_access;
         pub const READLINK: i64 = libc::SYS_readlink;
+        pub const CREAT: i64 = libc::SYS_creat;
+        pub const RENAME: i64 = libc::SYS_rename;
+        pub const LINK: i64 = libc::SYS_link;
     }
 
     #[cfg(not(target_arch = "x86_64"))]
@@ -77,9 +84,12 @@ pub mod number {
         pub const LSTAT: i64 = -1;
         pub const ACCESS: i64 = -1;
         pub const READLINK: i64 = -1;
+        pub const CREAT: i64 = -1;
+        pub const RENAME: i64 = -1;
+        pub const LINK: i64 = -1;
     }
 
-    pub use by_path::{ACCESS, LSTAT, OPEN, READLINK, STAT};
+    pub use by_path::{ACCESS, CREAT, LINK, LSTAT, OPEN, READLINK, RENAME, STAT};
 }
 
 /// The set of intercepted calls, as a program for the kernel's packet filter.

@@ -76,6 +76,9 @@ pub(crate) enum Failure {
     /// A view could not be defined, shown or mounted.
     #[error(transparent)]
     View(#[from] trawl_views::ViewError),
+    /// Relations could not be recorded or told.
+    #[error(transparent)]
+    Relations(#[from] trawl_relations::RelationError),
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,

@@ -217,14 +217,16 @@ pub(crate) fn run(
         );
         return Ok(Exit::Find(1));
     }
+    let together = Arc::new(Together {
+        indexes: Indexes::Of(ours.index.clone()),
+        manner: ours.manner,
+        issues: Mutex::default(),
+    });
     let env = Environment {
         started: foresight::of_arguments,
         foresight: foresight::of_turns,
         contents: documents::contents(ours.index.clone()),
-        grouping: Arc::new(Together {
-            indexes: Indexes::Of(ours.index.clone()),
-            manner: ours.manner,
-        }),
+        grouping: Arc::<Together>::clone(&together),
         ..Environment::of_process()
     };
     let program = match trawl_find::parse(&words, &env) {
@@ -246,7 +248,10 @@ pub(crate) fn run(
         // It changes something, or reads input that can be read only once.
         again::note_begun();
     }
+    let issues = std::mem::take(&mut *lock(&together.issues));
+    issues.iter().for_each(|issue| complain(issue));
     match search(ours, *program, &env) {
+        Ok(Exit::Find(0)) if !issues.is_empty() => Ok(Exit::Find(1)),
         Err(failure) if again::is_possible(&failure) => Err(failure),
         // The reader of the output has closed the pipe.
         Err(failure) if failure.is_closed_pipe() => Ok(Exit::Find(0)),

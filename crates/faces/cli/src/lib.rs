@@ -19,6 +19,7 @@
 //! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `hooks` | hooks that find attributes and words in files |
+//! | `related` | files related to a file |
 //! | `groups` | files that belong together |
 //! | `view` | questions that are directories |
 //! | `profile` | latency profiles: recorded, shown, compared |
@@ -65,6 +66,7 @@ mod members;
 mod output;
 mod own;
 mod profile;
+mod related;
 pub mod reports;
 mod rows;
 mod run;
@@ -124,6 +126,7 @@ commands::commands! {
     "growth" Growth growth::GrowthArgs;
     "groups" Groups groups::GroupsArgs;
     "hooks" Hooks hooks::HooksArgs;
+    "related" Related related::RelatedArgs;
     "attr" Attr attr::AttrArgs;
     "profile" Profile profile::ProfileArgs;
     "help" Help arguments::HelpArgs;

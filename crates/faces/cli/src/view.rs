@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use trawl_report::{Field, Row, Schema, schema};
 use trawl_text::locale::Locale;
@@ -305,6 +305,7 @@ fn answer_mount() -> Result<Exit, Failure> {
             Arc::new(Together {
                 indexes: Indexes::These(indexes.to_vec()),
                 manner: Manner::default(),
+                issues: Mutex::default(),
             })
         },
     };

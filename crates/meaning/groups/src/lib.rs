@@ -10,7 +10,8 @@
 //! - every file belongs to exactly one group; a directory belongs to none;
 //! - groups are computed from rows that the asking user can read, and from nothing else of the
 //!   tree: a user who cannot list a directory gets the groups of the tree without what is in it;
-//! - the same tree has the same groups with the same ids, whatever index answers;
+//! - the same tree has the same groups with the same ids, whatever index answers, apart from groups
+//!   that a source outside of this crate adds;
 //! - memory grows with the number of groups and with the largest directory, not with the number of
 //!   files;
 //! - a summary never excludes a group that has a matching file.

@@ -87,6 +87,8 @@ pub enum Why {
     Event,
     /// It accompanies other members in its directory.
     Beside,
+    /// Programs of the user opened it together with other members.
+    Learnt,
     /// It lies in the directory.
     Directory,
 }
@@ -116,6 +118,7 @@ impl fmt::Display for Why {
             Why::Album => f.write_str("it is a part of the directory's album"),
             Why::Event => f.write_str("it was made in the same event as others of the directory"),
             Why::Beside => f.write_str("it accompanies other members of its directory"),
+            Why::Learnt => f.write_str("your programs opened it together with other members"),
             Why::Directory => f.write_str("it lies in the directory"),
         }
     }

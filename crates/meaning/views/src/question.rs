@@ -215,6 +215,10 @@ impl Grouping for AskedLater {
     fn groups_below(&self, _: &[Vec<u8>]) -> Result<Vec<Group>, String> {
         Ok(Vec::new())
     }
+
+    fn related_to(&self, _: &[u8]) -> Result<Members, String> {
+        Err("a view cannot ask for related files: they are looked at one by one".into())
+    }
 }
 
 /// Parses a program, to learn what it would do.

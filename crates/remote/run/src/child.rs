@@ -70,7 +70,8 @@ pub(crate) fn run(
     Ok(exit(ended))
 }
 
-fn exit(status: ExitStatus) -> u8 {
+/// Returns the exit code that stands for how a process ended.
+pub(crate) fn exit(status: ExitStatus) -> u8 {
     let code = match status.signal() {
         Some(signal) => 128 + signal,
         None => status.code().unwrap_or(0),
@@ -208,7 +209,7 @@ fn refusal(refused: &Refused, shown: &[ShownTree]) -> MountError {
 }
 
 /// Waits for the end of the command, and passes signals on.
-fn wait(child: &mut Child, signals: &PassedOn) -> io::Result<ExitStatus> {
+pub(crate) fn wait(child: &mut Child, signals: &PassedOn) -> io::Result<ExitStatus> {
     let end = watch_end(child)?;
     loop {
         let ready = readable([end.as_fd(), signals.as_fd()], None);

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `program` | a command that sees trees, or is answered from tables, and how it ended |
 //! | `child` | starts the command in mounts of its own, passes signals on to it and waits for it |
+//! | [`learning`] | a command whose programs' files are recorded |
 //! | `preload` | bulk answers for the command's programs |
 //! | `trees` | trees of servers and where they are shown |
 //! | `place` | directories of servers, as users write them |
@@ -22,6 +23,7 @@
 mod answer;
 mod child;
 mod error;
+pub mod learning;
 pub mod mount;
 mod notice;
 mod place;

@@ -1,7 +1,7 @@
 //! What a search knows of files' contents: from the packs that this process may open, or from
 //! reading a file now.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -78,6 +78,11 @@ impl Contents {
         self.documents.id(identity, name)
     }
 
+    /// Returns the identity of the document of a file with these attributes.
+    pub fn id_of(&self, attributes: &Metadata, name: &[u8]) -> DocId {
+        self.id(&Identity::of(attributes), name)
+    }
+
     /// Reads the document of an open file now.
     ///
     /// # Errors
@@ -87,7 +92,7 @@ impl Contents {
     }
 
     /// Returns the references of a file to others; `None` if no pack that this process may open
-    /// has its content. Then [`Contents::document`] reads them.
+    /// has its whole content. Then [`Contents::document`] reads them.
     ///
     /// # Errors
     /// If a pack is damaged.

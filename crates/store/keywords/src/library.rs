@@ -130,14 +130,17 @@ impl Library {
         Some((*pack, *gaps))
     }
 
-    /// Returns the references of a document; `None` if no pack has the document.
+    /// Returns the references of a document; `None` if no pack has the document as a whole.
     ///
     /// # Errors
     /// If its pack is damaged.
     pub fn references(&self, id: DocId) -> Result<Option<Vec<Reference>>> {
-        let Some((pack, at, _)) = self.covered.get(&id) else {
+        let Some((pack, at, gaps)) = self.covered.get(&id) else {
             return Ok(None);
         };
+        if *gaps != Gaps::default() {
+            return Ok(None);
+        }
         let shelf = self.shelves.get(*pack as usize);
         shelf
             .map(|shelf| sidecar::references(&shelf.pack, *at))

@@ -28,7 +28,7 @@ pub(crate) static GROUP_OF: Predicate = Predicate {
         let file = args.value()?;
         let members = args.env.grouping.members_with(file);
         let members = members.map_err(|why| FindError::bad("-group-of", why))?;
-        Ok(Box::new(InGroup(members)))
+        Ok(Box::new(Among(members)))
     }),
 };
 
@@ -46,14 +46,15 @@ pub(crate) static IN_GROUP: Predicate = Predicate {
         let group = args.value()?;
         let members = args.env.grouping.members_of(group);
         let members = members.map_err(|why| FindError::bad("-in-group", why))?;
-        Ok(Box::new(InGroup(members)))
+        Ok(Box::new(Among(members)))
     }),
 };
 
+/// Is one of these files.
 #[derive(Debug)]
-struct InGroup(Members);
+pub(super) struct Among(pub(super) Members);
 
-impl Leaf for InGroup {
+impl Leaf for Among {
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
         let dirs = self.0.directories_with(row.name());
         if dirs.is_empty() {

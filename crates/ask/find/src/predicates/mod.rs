@@ -71,6 +71,7 @@ pub(crate) mod quit;
 pub(crate) mod readable;
 pub(crate) mod regex;
 pub(crate) mod regextype;
+pub(crate) mod related_to;
 pub(crate) mod samefile;
 pub(crate) mod size;
 pub(crate) mod snippets;
@@ -151,6 +152,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &phrase::PHRASE,
     &readable::READABLE,
     &regex::REGEX,
+    &related_to::RELATED_TO,
     &samefile::SAMEFILE,
     &size::SIZE,
     &constant::TRUE,

@@ -3,13 +3,14 @@
 
 mod edit;
 mod explain;
+mod learnt;
 mod list;
 mod show;
 mod together;
 
 use std::path::PathBuf;
 
-use trawl_groups::{EditsFile, Grouper, GroupsError, Places, Rules};
+use trawl_groups::{EditsFile, Grouper, Places, Rules};
 use trawl_report::{Field, Schema};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
@@ -36,7 +37,8 @@ Examples:
   trawl find / -in-group coreutils -size +1M
 
 Packages, projects, albums, events and directories are groups; trawl groups rules
-prints the rules. Every file belongs to one group, a directory to none.";
+prints the rules. Files that your programs opened together (trawl run --learn) and
+that no rule claims form groups, too. Every file belongs to one group, a directory to none.";
 
 // Options of `trawl groups`.
 #[derive(Debug, clap::Args)]
@@ -90,11 +92,13 @@ impl AskArgs {
     }
 }
 
-/// Returns the groups of the rules in effect, with the user's edits.
-fn grouper(rules: Option<PathBuf>) -> Result<Grouper, GroupsError> {
+/// Returns the groups of the rules in effect, with the user's edits and what the user's programs taught.
+fn grouper(rules: Option<PathBuf>) -> Result<Grouper, Failure> {
     let places = Places::of_process(rules);
     let rules = Rules::load(&places)?;
-    Grouper::new(&rules, EditsFile::read(&places)?)
+    let mut grouper = Grouper::new(&rules, EditsFile::read(&places)?)?;
+    learnt::add(&mut grouper)?;
+    Ok(grouper)
 }
 
 /// The text that a terminal can show, or the bytes themselves elsewhere.

@@ -1,17 +1,22 @@
-//! The groups that the tests `-group-of` and `-in-group` and the views of groups ask for.
+//! The groups that the tests `-group-of` and `-in-group` and the views of groups ask for, and the
+//! relations of `-related-to`.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use trawl_find::grouping::{Group, Grouping, Members};
 use trawl_groups::{Identity, Question, Wanted};
+use trawl_model::path::split;
+use trawl_model::sync::lock;
 use trawl_session::{Options, Session, silent};
 
 use crate::again;
 use crate::arguments::Manner;
 use crate::failure::{Failure, quoted};
+use crate::related;
 use crate::settings;
 
 /// The indexes whose rows make groups.
@@ -23,13 +28,16 @@ pub(crate) enum Indexes {
     These(Vec<PathBuf>),
 }
 
-/// The groups of files, computed from indexes when they are asked for.
+/// The groups of files, computed from indexes when they are asked for, and related files, which are
+/// looked at now.
 #[derive(Debug)]
 pub(crate) struct Together {
     /// The indexes.
     pub(crate) indexes: Indexes,
     /// Options of the question.
     pub(crate) manner: Manner,
+    /// What could not be looked at when related files were asked for.
+    pub(crate) issues: Mutex<Vec<String>>,
 }
 
 impl Together {
@@ -115,5 +123,23 @@ impl Grouping for Together {
             id: group.id.to_string(),
         });
         Ok(named.collect())
+    }
+
+    fn related_to(&self, path: &[u8]) -> Result<Members, String> {
+        let file = Path::new(OsStr::from_bytes(path));
+        let index = match &self.indexes {
+            Indexes::Of(index) => index.clone(),
+            Indexes::These(_) => None,
+        };
+        let found = related::all_of(file, index);
+        let (paths, issues) = found.map_err(|failure| format!("-related-to: {failure}"))?;
+        lock(&self.issues).extend(issues);
+        let mut members = Members::default();
+        for path in &paths {
+            if let Some((dir, name)) = split(path.as_os_str().as_bytes()) {
+                members.add(dir, name);
+            }
+        }
+        Ok(members)
     }
 }

@@ -68,7 +68,7 @@ struct RunArgs {
 
 // Where users' hooks are.
 #[derive(Debug, clap::Args)]
-struct Directories {
+pub(crate) struct Directories {
     /// Use the hooks in DIR, too; may be repeated
     #[arg(long, value_name = "DIR")]
     hooks: Vec<PathBuf>,
@@ -95,8 +95,13 @@ pub(crate) fn installed() -> Result<Hooks, HookError> {
 }
 
 impl Directories {
+    /// Returns whether all hooks are built in or installed.
+    pub(crate) fn are_installed_only(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
     /// Returns all hooks.
-    fn load(&self) -> Result<Hooks, Failure> {
+    pub(crate) fn load(&self) -> Result<Hooks, Failure> {
         let mut hooks = installed()?;
         for directory in &self.hooks {
             hooks.add_directory(directory)?;

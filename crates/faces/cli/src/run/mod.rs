@@ -5,6 +5,7 @@
 //! program ends as the command does, unless the server could not be asked and the command did not
 //! notice.
 
+mod learning;
 mod mount;
 
 use std::ffi::OsString;
@@ -41,6 +42,8 @@ Examples:
                                           trawld and ssh
   trawl run --remote unix:/run/trawl/search:/data=/mnt -- bash
                                           open a shell in which /mnt is /data
+  trawl run --learn -- make               record what is built from what, for
+                                          trawl related
 
 Exit codes: the command's own, 128 plus the number of the signal that ended it,
 127 if the command does not exist, 126 if it cannot be run, 125 if trawl itself
@@ -108,6 +111,16 @@ pub(crate) struct RunArgs {
         conflicts_with = "remote"
     )]
     served_by: ServedBy,
+    /// Record which files the command's programs open, read and write
+    ///
+    /// trawl related and learnt groups use the record. It is yours alone:
+    /// $XDG_STATE_HOME/trawl/accesses. Programs that gain rights when they are run (sudo) do not
+    /// gain them. Ends when all programs that the command started have ended.
+    #[arg(
+        long,
+        conflicts_with_all = ["remote", "cover", "audit", "eager", "fetch_ahead", "served_by"]
+    )]
+    learn: bool,
     /// With --remote, use only the mounts, without tables in programs
     #[arg(long, requires = "remote")]
     no_preload: bool,
@@ -124,7 +137,10 @@ impl Spec for RunArgs {
     const SEE_ALSO: &'static [&'static str] = &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        Ok(run(setting.index, self))
+        Ok(match self.learn {
+            true => learning::run(self),
+            false => run(setting.index, self),
+        })
     }
 }
 

@@ -1,0 +1,310 @@
+//! `trawl related`: the files that are related to a file ([`trawl_relations`]).
+
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trawl_hooks::{Hooks, Limits};
+use trawl_keywords::Contents;
+use trawl_relations::candidates::{self, Candidates};
+use trawl_relations::content::SameContent;
+use trawl_relations::learnt::Learnt;
+use trawl_relations::references::{Known, Live, Referring};
+use trawl_relations::related::{Answer, Related, Source, Wanted, related};
+use trawl_relations::{AccessGraph, Direction, Kind, Place, RelationError};
+use trawl_report::{Field, Schema, schema};
+
+use crate::commands::{Class, IndexOption, Setting, Spec};
+use crate::documents;
+use crate::exit::Exit;
+use crate::failure::{Failure, shown};
+use crate::forms::{FormArgs, Rows};
+use crate::hooks::{Directories, installed};
+use crate::output::say;
+use crate::rows;
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl run --learn -- make                   record what is built from what
+  trawl related prog                          show everything related to prog
+  trawl related main.c --kind includes --direction forward --depth 20
+                                              show all headers of main.c
+  trawl related paper.pdf --kind same-content --in ~
+                                              show its copies
+
+Kinds are opened-with, built-from, includes, links-to, same-content, derived, and
+those that your own hooks report. Only files that you can reach now are shown.
+
+Exit codes: 0 complete, 1 a file could not be read, 2 wrong usage or a fatal
+error.";
+
+const KIND: Field = Field::text("kind", "kind of the relation, such as `built-from`");
+const DIRECTION: Field = Field::text(
+    "direction",
+    "`forward` if the relation is that of `via` to `path`, else `backward`",
+);
+const PATH: Field = Field::bytes("path", "absolute path of the related file");
+const VIA: Field = Field::bytes("via", "absolute path of the file whose relation it is");
+const DEPTH: Field = Field::integer("depth", "number of relations from the file asked about");
+const STRENGTH: Field = Field::integer("strength", "strength of the relation, at most 1000");
+const REPLACED: Field = Field::flag(
+    "replaced",
+    "whether another file has taken the path since the relation was recorded",
+);
+
+/// Rows for programs.
+static SCHEMA: Schema = Schema {
+    row: "a related file",
+    fields: &[PATH, KIND, DIRECTION, DEPTH, VIA, STRENGTH, REPLACED],
+    forms: schema::ROWS,
+    samples: &[],
+};
+
+/// Maximum depth.
+const DEPTH_MAX: i64 = 100;
+
+// Options of `trawl related`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RelatedArgs {
+    /// Show the files related to FILE
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Show relations of this kind; may be repeated [default: all]
+    #[arg(long = "kind", value_name = "KIND", value_parser = kind)]
+    kinds: Vec<Kind>,
+    /// Follow relations of related files, too, up to N from FILE
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..=DEPTH_MAX)
+    )]
+    depth: u32,
+    /// Show only relations that files have, or only those that others have to them
+    #[arg(long, value_name = "DIRECTION", value_enum, default_value = "both")]
+    direction: Directions,
+    /// Look for copies and references below DIR; may be repeated [default: FILE's directory]
+    #[arg(long = "in", value_name = "DIR")]
+    places: Vec<PathBuf>,
+    #[command(flatten)]
+    hooks: Directories,
+    #[command(flatten)]
+    form: FormArgs<Rows>,
+}
+
+/// Which relations are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Directions {
+    Forward,
+    Backward,
+    Both,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    Kind::from_name(name).map_err(|error| error.to_string())
+}
+
+impl Spec for RelatedArgs {
+    const ABOUT: &'static str = "Show files related to a file: built from, opened with, includes";
+    const CLASS: Class = Class::Other;
+    const INDEX: IndexOption = IndexOption::None;
+    const SEE_ALSO: &'static [&'static str] =
+        &["trawl-run(1)", "trawl-hooks(1)", "trawl-duplicates(1)"];
+    const REPORTS: &'static [&'static Schema] = &[&SCHEMA];
+
+    fn run(&self, _: Setting<'_>) -> Result<Exit, Failure> {
+        run(self)
+    }
+}
+
+impl RelatedArgs {
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            kinds: self.kinds.clone(),
+            direction: match self.direction {
+                Directions::Forward => Some(Direction::Forward),
+                Directions::Backward => Some(Direction::Backward),
+                Directions::Both => None,
+            },
+            depth: self.depth,
+        }
+    }
+
+    /// Returns the directories below which copies and references are looked for.
+    fn places(&self) -> Result<Vec<PathBuf>, Failure> {
+        if self.places.is_empty() {
+            return Ok(Vec::from_iter(
+                plain(&self.file)?.parent().map(PathBuf::from),
+            ));
+        }
+        self.places.iter().map(|path| plain(path)).collect()
+    }
+
+    /// Returns the files among which copies and references are looked for.
+    fn candidates(&self) -> Result<Candidates, Failure> {
+        let wanted = self.wanted();
+        let is_searched = wants(&wanted, |kind| *kind == Kind::SameContent)
+            || (self.direction != Directions::Forward && wants(&wanted, Kind::is_reference));
+        match is_searched {
+            true => Ok(candidates::below(&self.places()?)),
+            false => Ok(Candidates::default()),
+        }
+    }
+
+    /// Returns the references that indexes know. Their hooks are those installed.
+    fn known(&self) -> Result<Option<Indexed>, Failure> {
+        let is_used = self.hooks.are_installed_only() && wants(&self.wanted(), Kind::is_reference);
+        match is_used {
+            true => Ok(Some(Indexed::near(&self.places()?, None))),
+            false => Ok(None),
+        }
+    }
+}
+
+/// Returns what this process's user has learnt, if it is asked for.
+fn graph(wanted: &Wanted) -> Result<AccessGraph, RelationError> {
+    if !wants(wanted, |kind| {
+        matches!(kind, Kind::OpenedWith | Kind::BuiltFrom)
+    }) {
+        return Ok(AccessGraph::default());
+    }
+    match Place::of_process() {
+        // Who has no home has learnt nothing.
+        Err(RelationError::NoHome) => Ok(AccessGraph::default()),
+        place => place?.read(),
+    }
+}
+
+fn wants(wanted: &Wanted, is_kind: impl Fn(&Kind) -> bool) -> bool {
+    wanted.kinds.is_empty() || wanted.kinds.iter().any(is_kind)
+}
+
+/// Returns the files related to a file.
+fn answer(
+    file: &Path,
+    wanted: &Wanted,
+    candidates: &Candidates,
+    hooks: &Hooks,
+    known: Option<&dyn Known>,
+) -> Result<Answer, RelationError> {
+    let graph = graph(wanted)?;
+    let mut learnt = Learnt::new(&graph);
+    let mut content = SameContent::new(candidates);
+    let live = Live::new(hooks, candidates).knowing(known);
+    let mut referring = Referring::new(live, wanted.direction);
+    let sources: &mut [&mut dyn Source] = &mut [&mut learnt, &mut content, &mut referring];
+    related(file, wanted, sources)
+}
+
+/// References in the keyword packs that this process may open.
+#[derive(Debug)]
+struct Indexed(Arc<Contents>);
+
+impl Indexed {
+    /// Uses the indexes with files at or below these directories.
+    fn near(places: &[PathBuf], index: Option<PathBuf>) -> Indexed {
+        let contents = documents::contents(index);
+        let places = places.iter().filter_map(|path| path.canonicalize().ok());
+        contents.limit_to(
+            places
+                .map(|path| path.into_os_string().into_vec())
+                .collect(),
+        );
+        Indexed(contents)
+    }
+}
+
+impl Known for Indexed {
+    fn references(&self, file: &Path) -> Option<Vec<(String, String)>> {
+        let found = file
+            .symlink_metadata()
+            .ok()
+            .filter(|found| found.is_file())?;
+        let name = file.file_name()?.as_bytes();
+        let id = self.0.id_of(&found, name);
+        // Of a damaged pack nothing is known.
+        let known = self.0.references(id).ok()??;
+        let is_all = known.len() < Limits::default().relations;
+        let pairs = known.into_iter().map(|one| (one.kind, one.target));
+        is_all.then(|| pairs.collect())
+    }
+}
+
+/// Returns the paths of all files related to a file, as `trawl related` shows them, and messages about
+/// what could not be looked at.
+pub(crate) fn all_of(
+    file: &Path,
+    index: Option<PathBuf>,
+) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
+    let places = Vec::from_iter(plain(file)?.parent().map(PathBuf::from));
+    let candidates = candidates::below(&places);
+    let wanted = Wanted {
+        kinds: Vec::new(),
+        direction: None,
+        depth: 1,
+    };
+    let known = Indexed::near(&places, index);
+    let found = answer(file, &wanted, &candidates, &installed()?, Some(&known))?;
+    let paths = found.related.into_iter().map(|one| one.edge.path);
+    let issues = candidates.issues.into_iter().chain(found.issues);
+    Ok((paths.collect(), issues.collect()))
+}
+
+/// Returns a path without links.
+fn plain(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize().map_err(|source| Failure::File {
+        action: "find",
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn run(args: &RelatedArgs) -> Result<Exit, Failure> {
+    let hooks: Hooks = args.hooks.load()?;
+    let candidates = args.candidates()?;
+    let known = args.known()?;
+    let known = known.as_ref().map(|known| known as &dyn Known);
+    let answer = answer(&args.file, &args.wanted(), &candidates, &hooks, known)?;
+    let mut report = rows::report(&SCHEMA, args.form.form());
+    report.begin()?;
+    for one in &answer.related {
+        report.line(
+            || text(one),
+            |row| {
+                row.put(&PATH, one.edge.path.as_os_str().as_encoded_bytes())
+                    .put(&KIND, one.edge.kind.name())
+                    .put(&DIRECTION, direction(one.edge.direction))
+                    .put(&DEPTH, u64::from(one.depth))
+                    .put(&VIA, one.via.as_os_str().as_encoded_bytes())
+                    .put(&STRENGTH, (one.edge.weight * 1000.0).round() as u64)
+                    .put(&REPLACED, one.is_replaced);
+            },
+        )?;
+    }
+    rows::finish(report)?;
+    let issues = candidates.issues.iter().chain(&answer.issues);
+    issues.clone().for_each(say);
+    Ok(Exit::from_issues(issues.count() as u64))
+}
+
+fn direction(of: Direction) -> &'static str {
+    match of {
+        Direction::Forward => "forward",
+        Direction::Backward => "backward",
+    }
+}
+
+fn text(one: &Related) -> String {
+    let name = |path: &PathBuf| shown(path.as_os_str().as_encoded_bytes());
+    let words = one.edge.kind.words(one.edge.direction);
+    let mut text = format!("{words} {}", name(&one.edge.path));
+    if one.depth > 1 {
+        text.push_str(&format!(" (depth {}, from {})", one.depth, name(&one.via)));
+    }
+    if one.is_replaced {
+        text.push_str(" (replaced since)");
+    }
+    text.push('\n');
+    text
+}

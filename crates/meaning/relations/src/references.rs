@@ -1,0 +1,386 @@
+//! References that hooks find: *includes*, *links to*, *derived*, and kinds of users' hooks.
+//!
+//! A file's own references are found by running the hooks on it now, as the asking user. Files that
+//! refer to it are found among the candidates whose bytes contain its name, by running the hooks on
+//! those. References that are [`Known`] from an index spare reading the file; each is resolved again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use trawl_hooks::{Hooks, Limits, extract};
+use trawl_text::words::cause;
+
+use crate::candidates::Candidates;
+use crate::kind::{Direction, Kind};
+use crate::related::{Edge, Found, Source, about};
+
+/// Largest file that is searched for the name of another, in bytes.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
+/// Maximum number of bytes that are searched for names.
+pub const SEARCHED_BYTES_MAX: u64 = 4 << 30;
+/// Where compilers look for headers besides.
+const SYSTEM: [&str; 2] = ["/usr/local/include", "/usr/include"];
+/// Name of directories with headers.
+const INCLUDE: &str = "include";
+
+/// References of a file as the file names them.
+#[derive(Clone, Debug, Default)]
+pub struct References {
+    /// Kinds and targets.
+    pub targets: Vec<(Kind, String)>,
+    /// What went wrong.
+    pub issues: Vec<String>,
+}
+
+/// Files that may refer to a file.
+#[derive(Clone, Debug, Default)]
+pub struct Referrers {
+    /// The files. Each is read before it is named.
+    pub files: Vec<PathBuf>,
+    /// What could not be looked at.
+    pub issues: Vec<String>,
+}
+
+/// Knows which references files have.
+pub trait ReferenceSource {
+    /// Returns the references in a file, as of now.
+    fn references_in(&mut self, file: &Path) -> References;
+
+    /// Returns all files that refer to a file, and perhaps others.
+    fn may_refer_to(&mut self, file: &Path) -> Referrers;
+}
+
+/// References that are known without reading files, such as those in an index.
+pub trait Known: fmt::Debug {
+    /// Returns all references in a file as it is now, each with its kind and its target, as hooks
+    /// would find them; `None` if they are not known to be all.
+    fn references(&self, file: &Path) -> Option<Vec<(String, String)>>;
+}
+
+/// Reads files now, as far as nothing is known of them.
+#[derive(Debug)]
+pub struct Live<'a> {
+    hooks: &'a Hooks,
+    known: Option<&'a dyn Known>,
+    limits: Limits,
+    candidates: &'a Candidates,
+    read: HashMap<PathBuf, References>,
+    searched_bytes: u64,
+}
+
+impl<'a> Live<'a> {
+    /// Runs these hooks, and looks for files that refer to others among candidates.
+    #[must_use]
+    pub fn new(hooks: &'a Hooks, candidates: &'a Candidates) -> Live<'a> {
+        Live {
+            hooks,
+            known: None,
+            limits: Limits::default(),
+            candidates,
+            read: HashMap::new(),
+            searched_bytes: 0,
+        }
+    }
+
+    /// Reads no file of which this knows the references.
+    #[must_use]
+    pub fn knowing(mut self, known: Option<&'a dyn Known>) -> Live<'a> {
+        self.known = known;
+        self
+    }
+
+    fn known(&self, path: &Path) -> Option<References> {
+        let known = self.known?.references(path)?.into_iter();
+        let targets =
+            known.filter_map(|(kind, target)| Some((Kind::from_name(&kind).ok()?, target)));
+        Some(References {
+            targets: targets.collect(),
+            issues: Vec::new(),
+        })
+    }
+
+    fn read(&self, path: &Path) -> References {
+        let mut found = References::default();
+        let file = match open(path) {
+            Ok(file) => file,
+            Err(error) => {
+                let why = format!("cannot read: {}", cause(&error));
+                found.issues.push(about(path, &why));
+                return found;
+            }
+        };
+        let name = path.file_name().unwrap_or_default();
+        let extracted = extract(&file, name.as_bytes(), self.hooks, &self.limits);
+        for relation in extracted.relations {
+            if let Ok(kind) = Kind::from_name(&relation.kind) {
+                found.targets.push((kind, relation.target));
+            }
+        }
+        let problems = extracted.problems.iter();
+        let problems = problems.map(|one| about(path, &format!("{}: {}", one.hook, one.message)));
+        found.issues.extend(problems);
+        found
+    }
+}
+
+impl ReferenceSource for Live<'_> {
+    fn references_in(&mut self, file: &Path) -> References {
+        if let Some(known) = self.read.get(file) {
+            return known.clone();
+        }
+        let found = self.known(file).unwrap_or_else(|| self.read(file));
+        self.read.insert(file.to_owned(), found.clone());
+        found
+    }
+
+    fn may_refer_to(&mut self, file: &Path) -> Referrers {
+        let mut found = Referrers::default();
+        let name = plain_part(file.file_name().unwrap_or_default().as_bytes());
+        for candidate in &self.candidates.files {
+            if candidate.path == file {
+                continue;
+            }
+            if let Some(known) = self.known(&candidate.path) {
+                let mut targets = known.targets.iter();
+                if targets.any(|(_, target)| is_part(target.as_bytes(), name)) {
+                    found.files.push(candidate.path.clone());
+                }
+                self.read.insert(candidate.path.clone(), known);
+                continue;
+            }
+            if candidate.size_bytes > FILE_BYTES_MAX {
+                continue;
+            }
+            if self.searched_bytes > SEARCHED_BYTES_MAX {
+                let why = "not all files were searched for references; use --in";
+                found.issues.push(why.to_owned());
+                break;
+            }
+            self.searched_bytes += candidate.size_bytes;
+            match contains(&candidate.path, name) {
+                Ok(true) => found.files.push(candidate.path.clone()),
+                Ok(false) => {}
+                Err(error) => {
+                    let why = format!("cannot read: {}", cause(&error));
+                    found.issues.push(about(&candidate.path, &why));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Opens a regular file for reading, without waiting for what is none.
+fn open(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Returns the longest part of a name that no format encodes in a special way.
+fn plain_part(name: &[u8]) -> &[u8] {
+    let is_special = |byte: &u8| !byte.is_ascii_alphanumeric() && !b"-._".contains(byte);
+    let parts = name.split(is_special);
+    parts.max_by_key(|part| part.len()).unwrap_or_default()
+}
+
+fn contains(path: &Path, name: &[u8]) -> std::io::Result<bool> {
+    let mut bytes = Vec::new();
+    open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(is_part(&bytes, name))
+}
+
+fn is_part(bytes: &[u8], name: &[u8]) -> bool {
+    let Some((first, rest)) = name.split_first() else {
+        return true;
+    };
+    let mut left = bytes;
+    while let Some(at) = left.iter().position(|byte| byte == first) {
+        left = &left[at + 1..];
+        if left.starts_with(rest) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Relations from a source of references.
+#[derive(Debug)]
+pub struct Referring<S> {
+    source: S,
+    /// The direction that is asked for; both if `None`.
+    direction: Option<Direction>,
+}
+
+impl<S: ReferenceSource> Referring<S> {
+    /// Uses a source; the direction saves looking for the others.
+    #[must_use]
+    pub fn new(source: S, direction: Option<Direction>) -> Referring<S> {
+        Referring { source, direction }
+    }
+
+    fn forward(&mut self, file: &Path, found: &mut Found) {
+        let references = self.source.references_in(file);
+        found.issues.extend(references.issues);
+        for (kind, target) in references.targets {
+            if let Some(path) = resolve(file, &kind, &target) {
+                found.edges.push(edge(kind, Direction::Forward, path));
+            }
+        }
+    }
+
+    fn backward(&mut self, file: &Path, found: &mut Found) {
+        let referrers = self.source.may_refer_to(file);
+        found.issues.extend(referrers.issues);
+        for other in referrers.files {
+            let references = self.source.references_in(&other);
+            found.issues.extend(references.issues);
+            for (kind, target) in references.targets {
+                if resolve(&other, &kind, &target).as_deref() == Some(file) {
+                    found
+                        .edges
+                        .push(edge(kind, Direction::Backward, other.clone()));
+                }
+            }
+        }
+    }
+}
+
+impl<S: ReferenceSource> Source for Referring<S> {
+    fn kinds(&self, kind: &Kind) -> bool {
+        kind.is_reference()
+    }
+
+    fn edges(&mut self, file: &Path) -> Found {
+        let mut found = Found::default();
+        if self.direction != Some(Direction::Backward) {
+            self.forward(file, &mut found);
+        }
+        if self.direction != Some(Direction::Forward) {
+            self.backward(file, &mut found);
+        }
+        found
+    }
+}
+
+fn edge(kind: Kind, direction: Direction, path: PathBuf) -> Edge {
+    Edge {
+        kind,
+        direction,
+        path,
+        weight: 1.0,
+        identity: None,
+    }
+}
+
+/// Returns the file that a reference leads to, without links; `None` if there is none here.
+///
+/// A path is relative to the file's directory. A header that is not there is searched for as
+/// compilers are usually told to: in `include` of each directory above and in these themselves, and
+/// where the system's headers are.
+#[must_use]
+pub fn resolve(file: &Path, kind: &Kind, target: &str) -> Option<PathBuf> {
+    let directory = file.parent()?;
+    let plain = |path: PathBuf| {
+        let path = fs::canonicalize(path).ok()?;
+        path.is_file().then_some(path)
+    };
+    if let Some(found) = plain(directory.join(target)) {
+        return Some(found);
+    }
+    if *kind == Kind::Includes {
+        let above = directory.ancestors();
+        let above = above.flat_map(|one| [one.join(INCLUDE), one.to_owned()]);
+        let places = above.chain(SYSTEM.map(PathBuf::from));
+        return places
+            .into_iter()
+            .find_map(|place| plain(place.join(target)));
+    }
+    plain(directory.join(unescaped(target)?))
+}
+
+/// Returns the path in a link to a file, such as `a%20b.md#part`.
+fn unescaped(target: &str) -> Option<PathBuf> {
+    let target = target.strip_prefix("file://").unwrap_or(target);
+    let end = target.find(['#', '?']).unwrap_or(target.len());
+    let target = &target.as_bytes()[..end];
+    if target.is_empty() {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(target.len());
+    let mut left = target;
+    while let Some((byte, rest)) = left.split_first() {
+        let digits = rest.get(..2).filter(|_| *byte == b'%');
+        let value = digits.and_then(|digits| {
+            let text = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(text, 16).ok()
+        });
+        match value {
+            Some(value) => {
+                bytes.push(value);
+                left = &rest[2..];
+            }
+            None => {
+                bytes.push(*byte);
+                left = rest;
+            }
+        }
+    }
+    Some(PathBuf::from(std::ffi::OsStr::from_bytes(&bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_resolved_as_browsers_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir(top.join("a")).unwrap();
+        for name in ["a b.md", "100%.md", "a/c.md"] {
+            fs::write(top.join(name), name).unwrap();
+        }
+        let page = top.join("a/c.md");
+        let led = |target: &str| resolve(&page, &Kind::LinksTo, target);
+        assert_eq!(led("../a%20b.md#part"), Some(top.join("a b.md")));
+        assert_eq!(led("../a b.md"), Some(top.join("a b.md")));
+        assert_eq!(led("../100%.md?x"), Some(top.join("100%.md")));
+        let absolute = format!("file://{}/a/c.md", top.display());
+        assert_eq!(led(&absolute), Some(page.clone()));
+        for elsewhere in [
+            "https://example.org/c.md",
+            "#part",
+            "gone.md",
+            "..",
+            "",
+            "%",
+        ] {
+            assert_eq!(led(elsewhere), None, "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn names_are_found_in_bytes() {
+        for (bytes, name, is) in [
+            ("xaab", "aab", true),
+            ("aaab", "aab", true),
+            ("aa", "aab", false),
+            ("", "a", false),
+            ("b", "", true),
+        ] {
+            assert_eq!(
+                is_part(bytes.as_bytes(), name.as_bytes()),
+                is,
+                "{bytes} {name}"
+            );
+        }
+        assert_eq!(plain_part("my long name.tar".as_bytes()), b"name.tar");
+        assert_eq!(plain_part("ü".as_bytes()), b"");
+    }
+}
