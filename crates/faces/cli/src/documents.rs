@@ -32,7 +32,11 @@ pub(crate) fn lazy() -> Arc<dyn Documents> {
 /// Returns what the indexes know of contents, which is asked for when a test of contents is
 /// evaluated.
 pub(crate) fn contents(index: Option<PathBuf>) -> Arc<Contents> {
-    let indexes = settings::indexes_to_ask(index).unwrap_or_default();
+    contents_of(settings::indexes_to_ask(index).unwrap_or_default())
+}
+
+/// As [`contents`], of these indexes.
+pub(crate) fn contents_of(indexes: Vec<PathBuf>) -> Arc<Contents> {
     Arc::new(Contents::of_indexes(
         lazy(),
         indexes,

@@ -10,7 +10,10 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use trawl_cli::sql::{Indexes, shown_index, why_none};
+use trawl_find::resolve::is_recorded;
 use trawl_format::{Snapshot, SnapshotId, SnapshotInfo, Source};
+use trawl_keywords::Contents;
+use trawl_model::escape::escape;
 use trawl_model::guard::Credentials;
 use trawl_model::sync::lock;
 use trawl_model::{Issue, Timestamp, path};
@@ -30,6 +33,8 @@ pub(crate) struct Catalog {
     all: OnceLock<Vec<Arc<Edition>>>,
     /// Snapshots that were read, and paths that the answer lacks.
     told: Mutex<Remarks>,
+    indexes: Indexes,
+    contents: OnceLock<Arc<Contents>>,
 }
 
 /// Remarks on an answer besides its rows.
@@ -39,6 +44,15 @@ pub(crate) struct Remarks {
     pub(crate) read: Vec<Read>,
     /// Paths that a query asks for and the index does not show, each with the reason.
     pub(crate) unseen: Vec<(Vec<u8>, String)>,
+    /// Paths of files whose content decides and is not known, each with the reason.
+    pub(crate) unread: Vec<(Vec<u8>, String)>,
+}
+
+impl Remarks {
+    /// Returns the number of paths that the answer lacks.
+    pub(crate) fn lacking(&self) -> u64 {
+        (self.unseen.len() + self.unread.len()) as u64
+    }
 }
 
 /// A snapshot that was read.
@@ -69,6 +83,36 @@ impl Catalog {
             chosen: OnceLock::new(),
             all: OnceLock::new(),
             told: Mutex::default(),
+            indexes: indexes.clone(),
+            contents: OnceLock::new(),
+        })
+    }
+
+    /// Returns what the index knows of the contents of files.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        self.contents.get_or_init(|| self.indexes.contents())
+    }
+
+    /// Returns whether a row is about the live file system: it is of the current snapshot of a source
+    /// that is no trace, and the question is not about the past. `source` and `snapshot` are the
+    /// columns of the row, `stored` is its path.
+    pub(crate) fn is_of_now(&self, source: &str, snapshot: &str, stored: &[u8]) -> Result<bool> {
+        if self.as_of.is_past() {
+            return Ok(false);
+        }
+        let is_its = |info: &SnapshotInfo| {
+            info.id.to_string() == snapshot && escape(path::display(&info.root)) == source
+        };
+        for edition in self.chosen()? {
+            if is_its(&edition.info) {
+                let view = self.view(edition)?;
+                return Ok(view.is_some_and(|view| !is_recorded(&view)));
+            }
+        }
+        // A source that is known only to users who know a path in it, or an older snapshot.
+        Ok(match self.index.locate(stored)? {
+            Located::Found(start) => is_its(start.view.info()) && !is_recorded(&start.view),
+            _ => false,
         })
     }
 
@@ -274,6 +318,11 @@ impl Catalog {
         told.unseen.push((path::display(wanted).to_vec(), why));
     }
 
+    /// Notes a file whose content decides and is not known.
+    pub(crate) fn unread(&self, stored: &[u8], why: String) {
+        lock(&self.told).unread.push((stored.to_vec(), why));
+    }
+
     /// Notes that a snapshot is part of an answer.
     pub(crate) fn note(&self, info: &SnapshotInfo) {
         let mut told = lock(&self.told);
@@ -289,8 +338,10 @@ impl Catalog {
     pub(crate) fn told(&self) -> Remarks {
         let mut told = lock(&self.told);
         let mut taken = std::mem::take(&mut *told);
-        taken.unseen.sort();
-        taken.unseen.dedup();
+        for paths in [&mut taken.unseen, &mut taken.unread] {
+            paths.sort();
+            paths.dedup();
+        }
         taken
     }
 }

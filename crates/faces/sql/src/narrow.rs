@@ -14,6 +14,7 @@ use trawl_text::glob::{Case, Glob};
 use trawl_text::locale::Locale;
 
 use crate::areas::{Area, Areas};
+use crate::contents::is_test;
 use crate::tables::Table;
 
 /// One second.
@@ -89,6 +90,7 @@ fn of(table: Table, predicate: &Expr) -> Narrowed {
         }
         Expr::InList(list) if !list.negated => in_list(table, list),
         Expr::Like(like) => pattern(table, like),
+        call if is_test(call) => of_type(table, "f"),
         Expr::ScalarFunction(call) => function(table, call),
         Expr::Alias(alias) => of(table, &alias.expr),
         _ => Narrowed::nothing(),

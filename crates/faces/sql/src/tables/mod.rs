@@ -270,6 +270,11 @@ impl Table {
         matches!(self, Table::EntriesHistory | Table::DirsHistory)
     }
 
+    /// Returns true if each of its rows is a name with what it leads to.
+    pub(crate) fn has_entries(self) -> bool {
+        matches!(self, Table::Entries | Table::EntriesHistory)
+    }
+
     /// Returns true if it describes sources and snapshots, not their content.
     pub(crate) fn is_about_places(self) -> bool {
         matches!(self, Table::Sources | Table::Snapshots)

@@ -7,6 +7,7 @@
 //! | `reading_only` | no statement writes, reads another file or uses the network |
 //! | `sets` | sets whose names hold SQL about directories and Parquet files |
 //! | `users` | other users are told what the kernel would show them |
+//! | `contents` | functions on contents agree with find, grep and a naive evaluation |
 //! | `cookbook` | every block of the cookbook runs; some are compared with oracles |
 //! | `exports` | other engines read exports and give the same answers |
 //! | `behaviour` | formats, files, limits, time-outs, interrupts |
@@ -17,6 +18,7 @@
 mod absent;
 mod answers;
 mod behaviour;
+mod contents;
 mod cookbook;
 mod documents;
 mod exports;
