@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use trawl_groups::{Grouper, GroupsError};
 use trawl_keywords::Contents;
 use trawl_model::guard::Credentials;
 use trawl_open::barrier::Daemons;
@@ -41,8 +42,8 @@ use crate::settings;
 pub const PROGRAM: &str = "trawl-sql";
 
 const SQL_HELP: &str = "\
-Tables: entries, dirs, xattrs, issues (as of now, or as of --at),
-entries_history and dirs_history (every snapshot that is kept), sources,
+Tables: entries, dirs, xattrs, attributes, file_groups, group_members, issues (as
+of now, or as of --at), entries_history and dirs_history (every snapshot that is kept), sources,
 snapshots. Words and attributes of contents are functions: keyword(), phrase(),
 attr(), attribute(). Queries only read: no statement writes a file, reads a file
 outside the index or reaches the network.
@@ -304,6 +305,14 @@ impl Order {
     fn fresh(&self) -> MutexGuard<'_, Freshness> {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the groups of the rules in effect, with the user's edits.
+///
+/// # Errors
+/// If rules, edits or lists of packages cannot be read.
+pub fn grouper() -> Result<Grouper, GroupsError> {
+    crate::groups::grouper(None)
 }
 
 /// Writes the recording of this process's operations, if `--profile` asked for one. To be called

@@ -24,7 +24,7 @@ use crate::error::{Result, SqlError};
 /// The index, for one statement.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    index: Index,
+    index: Arc<Index>,
     /// The time that answers are about.
     as_of: AsOf,
     /// One snapshot of each source that has one.
@@ -78,7 +78,7 @@ impl Catalog {
     /// Opens the index.
     pub(crate) fn open(indexes: &Indexes, as_of: AsOf) -> Result<Catalog> {
         Ok(Catalog {
-            index: indexes.open(as_of)?,
+            index: Arc::new(indexes.open(as_of)?),
             as_of,
             chosen: OnceLock::new(),
             all: OnceLock::new(),
@@ -88,16 +88,34 @@ impl Catalog {
         })
     }
 
+    /// The index, shared.
+    pub(crate) fn share_index(&self) -> Arc<Index> {
+        Arc::clone(&self.index)
+    }
+
+    /// Returns the snapshot that answers for a path by default; `None` if that is not known.
+    pub(crate) fn info_of(&self, stored: &[u8]) -> Option<&SnapshotInfo> {
+        let editions = self.chosen().ok()?.iter();
+        let around = editions.filter(|edition| path::is_within(stored, &edition.info.root));
+        let nearest = around.max_by_key(|edition| edition.info.root.len());
+        nearest.map(|edition| &edition.info)
+    }
+
     /// Returns what the index knows of the contents of files.
     pub(crate) fn contents(&self) -> &Arc<Contents> {
         self.contents.get_or_init(|| self.indexes.contents())
+    }
+
+    /// Returns whether answers are about a time in the past.
+    pub(crate) fn is_past(&self) -> bool {
+        self.as_of.is_past()
     }
 
     /// Returns whether a row is about the live file system: it is of the current snapshot of a source
     /// that is no trace, and the question is not about the past. `source` and `snapshot` are the
     /// columns of the row, `stored` is its path.
     pub(crate) fn is_of_now(&self, source: &str, snapshot: &str, stored: &[u8]) -> Result<bool> {
-        if self.as_of.is_past() {
+        if self.is_past() {
             return Ok(false);
         }
         let is_its = |info: &SnapshotInfo| {

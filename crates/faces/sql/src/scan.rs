@@ -7,6 +7,7 @@
 //! dropped.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -444,6 +445,7 @@ struct IndexScan {
     editions: Vec<Arc<Edition>>,
     editions_of: usize,
     filter: Filter,
+    attributes: Option<BTreeSet<String>>,
     areas: Areas,
     /// Conditions that the engine does not evaluate.
     sift: Option<Arc<Sift>>,
@@ -480,6 +482,7 @@ impl IndexScan {
             editions: chosen.kept,
             editions_of: chosen.of,
             filter: narrowed.filter,
+            attributes: narrowed.attributes,
             areas: narrowed.areas,
             sift,
             schema,
@@ -515,6 +518,10 @@ impl DisplayAs for IndexScan {
         }
         if !self.filter.need.is_nothing() {
             write!(f, ", names_with=[{}]", shown_need(&self.filter.need))?;
+        }
+        if let Some(names) = &self.attributes {
+            let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
+            write!(f, ", attributes=[{}]", names.join(", "))?;
         }
         if let Some(sift) = &self.sift {
             write!(f, ", contents=[{}]", sift.shown())?;
@@ -601,6 +608,7 @@ impl ExecutionPlan for IndexScan {
             targets: self.parts.targets.clone(),
             editions: self.editions.clone(),
             filter: self.filter.clone(),
+            attributes: self.attributes.clone(),
             sift: self.sift.clone(),
             threads: self.threads,
             cancel: Arc::clone(&cancel),
@@ -637,6 +645,7 @@ struct Work {
     targets: Vec<Target>,
     editions: Vec<Arc<Edition>>,
     filter: Filter,
+    attributes: Option<BTreeSet<String>>,
     sift: Option<Arc<Sift>>,
     threads: NonZeroUsize,
     cancel: Arc<AtomicBool>,
@@ -653,6 +662,7 @@ impl Work {
             targets: &self.targets,
             editions: &self.editions,
             filter: &self.filter,
+            attributes: self.attributes.as_ref(),
             threads: self.threads,
             cancel: &self.cancel,
         };

@@ -90,7 +90,7 @@ impl AskArgs {
 }
 
 /// Returns the groups of the rules in effect, with the user's edits.
-fn grouper(rules: Option<PathBuf>) -> Result<Grouper, GroupsError> {
+pub(crate) fn grouper(rules: Option<PathBuf>) -> Result<Grouper, GroupsError> {
     let places = Places::of_process(rules);
     let rules = Rules::load(&places)?;
     Grouper::new(&rules, EditsFile::read(&places)?)

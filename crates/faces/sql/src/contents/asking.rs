@@ -164,22 +164,20 @@ impl Ask {
 
     /// Reads the file of a row now.
     fn read(&self, rows: &Rows<'_>, at: usize, id: DocId) -> Result<Answer> {
-        let (contents, path) = (self.catalog.contents(), rows.path(at));
+        let path = rows.path(at);
         let (source, snapshot) = (rows.source.value(at), rows.snapshot.value(at));
         let is_of_now = self.catalog.is_of_now(source, snapshot, path);
         if !is_of_now.map_err(crate::scan::external)? {
-            self.catalog.unread(path, OF_THEN.into());
+            not_of_now(&self.catalog, path);
             return Ok(None);
         }
-        let document = open_now(path).and_then(|file| read(file, contents, name_of(path)));
-        let document = match document {
-            Ok(document) => document,
-            Err(cause) => {
-                self.catalog.unread(path, cause.0);
-                return Ok(None);
-            }
+        let Some(document) = document_now(&self.catalog, path) else {
+            return Ok(None);
         };
-        let look = self.asking.asked().judge(contents, id, &document);
+        let look = self
+            .asking
+            .asked()
+            .judge(self.catalog.contents(), id, &document);
         Ok(match &self.asking {
             Asking::Test(_) => self.told(look, Some(Value::Truth(false)), path),
             Asking::Values(name, _) => {
@@ -188,6 +186,18 @@ impl Ask {
             }
         })
     }
+}
+
+/// Reads the document of the file with this stored path now. If that is not possible, it is noted.
+pub(crate) fn document_now(catalog: &Catalog, path: &[u8]) -> Option<Document> {
+    let opened = open_now(path);
+    let document = opened.and_then(|file| read(file, catalog.contents(), name_of(path)));
+    document.map_err(|cause| catalog.unread(path, cause.0)).ok()
+}
+
+/// Notes that the content that a row is about is not there any more.
+pub(crate) fn not_of_now(catalog: &Catalog, path: &[u8]) {
+    catalog.unread(path, OF_THEN.into());
 }
 
 /// Returns the values of an attribute, with `, ` between them.

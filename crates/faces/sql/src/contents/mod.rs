@@ -14,7 +14,7 @@ mod asking;
 mod placing;
 mod sift;
 
-pub(crate) use asking::{is_about_contents, is_test};
+pub(crate) use asking::{document_now, is_about_contents, is_test, not_of_now};
 pub(crate) use placing::place;
 pub(crate) use sift::{Sift, Wanted};
 
@@ -56,6 +56,6 @@ impl Asking {
 }
 
 /// Returns the question whether an attribute exists.
-fn exists(name: &str) -> Question {
+pub(crate) fn exists(name: &str) -> Question {
     Question::Attribute(AttributeTest::exists(name))
 }

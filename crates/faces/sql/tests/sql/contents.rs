@@ -332,6 +332,59 @@ fn attributes_are_those_of_hooks_and_programs() {
     }
 }
 
+#[test]
+fn the_table_of_attributes_has_what_the_function_returns() {
+    let site = tree("sql-attributes-table");
+    if let Some(skip) = without_program("pushed attributes", "setfattr") {
+        return skip.say();
+    }
+    for (name, value) in [("f2.txt", "tBach"), ("f3.txt", "l5:tBach7:tHandel")] {
+        let number = &name[1..2];
+        let path = site.tree().join(format!("dir{number}/{name}"));
+        let mut command = oracle::command("setfattr");
+        command.args(["-n", "user.trawl.artist", "-v", value]);
+        if oracle::run(command.arg(path)).code != Some(0) {
+            return println!("skipped, because extended attributes cannot be set here");
+        }
+    }
+    site.index();
+    for is_packed in [false, true] {
+        if is_packed {
+            std::thread::sleep(SETTLED);
+            site.index_with(&["--keywords"]);
+        }
+        let artists = "SELECT name, kind, text FROM attributes WHERE attr = 'artist' ORDER BY 1, 3";
+        let expected = ["f2.txt,text,Bach", "f3.txt,text,Bach", "f3.txt,text,Handel"];
+        assert_eq!(site.rows(artists), expected);
+        // Of every text, `lines` is the number of lines, as the function says.
+        let table = "SELECT path, text, CAST(number AS BIGINT) FROM attributes \
+                     WHERE attr IN ('lines', 'absent') AND ext(name) = 'txt'";
+        let function = "SELECT path, attribute('lines'), CAST(attribute('lines') AS BIGINT) AS n \
+                        FROM entries WHERE ext(name) = 'txt' AND type = 'f'";
+        assert_eq!(sorted(site.rows(table)), sorted(site.rows(function)));
+        let joined = "SELECT sum(e.size) FROM attributes a JOIN entries e USING (path) \
+                      WHERE a.attr = 'artist' AND a.text = 'Bach'";
+        let sizes = site.find(&["-name", "f[23].txt", "-printf", "%s\\n"]);
+        let sum: u64 = sizes.iter().map(|size| size.parse::<u64>().unwrap()).sum();
+        assert_eq!(site.rows(joined), [sum.to_string()]);
+        let dir = site.tree().join("dir4");
+        let one = format!(
+            "SELECT count(DISTINCT path) FROM attributes WHERE dir = '{}'",
+            dir.display()
+        );
+        assert_eq!(
+            site.rows(&one),
+            [fs::read_dir(dir).unwrap().count().to_string()]
+        );
+    }
+    let ran = site.run(&[
+        "--format",
+        "tsv",
+        "EXPLAIN SELECT text FROM attributes WHERE attr = 'artist'",
+    ]);
+    assert!(ran.text().contains("attributes=[artist]"), "{ran}");
+}
+
 /// Makes files that some may not read; the unreadable ones have words of their own.
 fn guarded() -> Site {
     let site = Site::empty("sql-keywords-users");
@@ -413,6 +466,17 @@ fn nobody_learns_of_files_that_they_may_not_read() {
                 (0, Some(0), String::new())
             );
         }
+        // `lines` is an attribute of every text that can be read.
+        let all = oracle::gnu(
+            "find",
+            [&tree, "-type", "f", "-readable"],
+            Path::new("/"),
+            &who,
+        );
+        let all = sorted(all.text().lines().map(str::to_owned).collect());
+        let (rows, ran) = ask("SELECT path FROM attributes WHERE attr = 'lines'");
+        assert_eq!(rows, all, "{ran}");
+        check_remarks(&ran, &hidden);
         same_as_absent(&who, &ask);
     }
 }
@@ -427,6 +491,8 @@ fn same_as_absent(who: &Identity, ask: &dyn Fn(&str) -> (Vec<String>, Ran)) {
         "SELECT path, keyword('WORD') FROM entries ORDER BY path",
         "SELECT count(*) FROM entries WHERE keyword('WORD OR public')",
         "SELECT path, attribute('WORD') FROM entries ORDER BY path",
+        "SELECT path, text FROM attributes WHERE attr = 'WORD' OR text LIKE '%WORD%' ORDER BY path",
+        "SELECT count(*) FROM attributes WHERE attr = 'lines'",
         "EXPLAIN SELECT path FROM entries WHERE keyword('WORD')",
     ] {
         let told = |word: &str| {

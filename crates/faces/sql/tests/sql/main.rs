@@ -10,6 +10,7 @@
 //! | `contents` | functions on contents agree with find, grep and a naive evaluation |
 //! | `cookbook` | every block of the cookbook runs; some are compared with oracles |
 //! | `exports` | other engines read exports and give the same answers |
+//! | `groups` | groups and their members are those of `trawl groups` and of sums |
 //! | `behaviour` | formats, files, limits, time-outs, interrupts |
 //! | `shell` | the same on a terminal, typed |
 //! | `documents` | generated parts of the documentation are fresh |
@@ -22,6 +23,7 @@ mod contents;
 mod cookbook;
 mod documents;
 mod exports;
+mod groups;
 mod limits;
 mod plans;
 mod reading_only;
