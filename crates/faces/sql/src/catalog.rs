@@ -5,7 +5,7 @@
 //! newly indexed data. Files that the user may not open are not there; this module decides nothing
 //! about permissions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -35,7 +35,12 @@ pub(crate) struct Catalog {
     told: Mutex<Remarks>,
     indexes: Indexes,
     contents: OnceLock<Arc<Contents>>,
+    /// Directories that the index shows, as far as contents below them were read.
+    directories: Mutex<HashSet<Vec<u8>>>,
 }
+
+/// Number of directories that are remembered.
+const MOST_DIRECTORIES: usize = 1024;
 
 /// Remarks on an answer besides its rows.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +90,7 @@ impl Catalog {
             told: Mutex::default(),
             indexes: indexes.clone(),
             contents: OnceLock::new(),
+            directories: Mutex::default(),
         })
     }
 
@@ -101,6 +107,26 @@ impl Catalog {
         nearest.map(|edition| &edition.info)
     }
 
+    /// Returns whether the index shows the directory of a path.
+    fn shows_directory_of(&self, stored: &[u8]) -> Result<bool> {
+        let (dir, _) = path::split(stored).unwrap_or_default();
+        if lock(&self.directories).contains(dir) {
+            return Ok(true);
+        }
+        let is_shown = match self.index.locate(dir)? {
+            Located::Found(start) => start.is_dir && start.path == dir,
+            _ => false,
+        };
+        if is_shown {
+            let mut directories = lock(&self.directories);
+            if directories.len() >= MOST_DIRECTORIES {
+                directories.clear();
+            }
+            directories.insert(dir.to_vec());
+        }
+        Ok(is_shown)
+    }
+
     /// Returns what the index knows of the contents of files.
     pub(crate) fn contents(&self) -> &Arc<Contents> {
         self.contents.get_or_init(|| self.indexes.contents())
@@ -113,13 +139,16 @@ impl Catalog {
 
     /// Returns whether a row is about the live file system: it is of the current snapshot of a source
     /// that is no trace, and the question is not about the past. `source` and `snapshot` are the
-    /// columns of the row, `stored` is its path.
+    /// columns of the row, `stored` is its path. The engine may apply what is true of a row to rows
+    /// that are equal to it: a path is only believed if the index shows its directory.
     pub(crate) fn is_of_now(&self, source: &str, snapshot: &str, stored: &[u8]) -> Result<bool> {
-        if self.is_past() {
+        if self.is_past() || !self.shows_directory_of(stored)? {
             return Ok(false);
         }
         let is_its = |info: &SnapshotInfo| {
-            info.id.to_string() == snapshot && escape(path::display(&info.root)) == source
+            info.id.to_string() == snapshot
+                && escape(path::display(&info.root)) == source
+                && path::is_within(stored, &info.root)
         };
         for edition in self.chosen()? {
             if is_its(&edition.info) {

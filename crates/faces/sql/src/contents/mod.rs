@@ -6,8 +6,8 @@
 //! | `asking` | evaluates a call on rows: packs that the user may open, or the file as of now |
 //! | `sift` | the part of a scan that evaluates contents, last and only where they decide |
 //!
-//! Invariants: a call is only ever evaluated on rows of the index, so no statement can name a file to
-//! read; the evaluation is that of `trawl find` ([`trawl_find::questions`]); a file whose content
+//! Invariants: a call is planned on rows of the index, and a file is only read in a directory that the
+//! index shows, so no statement can name a file elsewhere to read; the evaluation is that of `trawl find` ([`trawl_find::questions`]); a file whose content
 //! decides and is not known is among the remarks on the answer, and the call is null.
 
 mod asking;

@@ -385,6 +385,53 @@ fn the_table_of_attributes_has_what_the_function_returns() {
     assert!(ran.text().contains("attributes=[artist]"), "{ran}");
 }
 
+/// Where two relations are joined by all columns that a call reads, the engine may ask about the rows
+/// of the other relation.
+#[test]
+fn an_equal_row_that_a_statement_makes_up_is_not_read() {
+    let site = tree("sql-keywords-made-up");
+    let outside = site.scratch.join("outside.txt");
+    fs::write(&outside, "ssd").unwrap();
+    std::os::unix::fs::symlink("..", site.tree().join("up")).unwrap();
+    site.index();
+    if let Some(skip) = without_program("a look for opened files", "strace") {
+        return skip.say();
+    }
+    let tree = site.tree().display().to_string();
+    for path in [
+        outside.display().to_string(),
+        format!("{tree}/../outside.txt"),
+        format!("{tree}/up/outside.txt"),
+    ] {
+        let ran = ask_about(&site, &path);
+        assert!(ran.text().contains("count(*)"), "{ran}");
+        assert!(!ran.errors().contains("outside.txt\", O_"), "{ran}");
+    }
+    let inside = ask_about(&site, &format!("{tree}/dir1/f1.txt"));
+    assert!(inside.errors().contains("f1.txt\", O_"), "{inside}");
+}
+
+/// Asks about rows like those of the index but with another path, and records which files are opened.
+fn ask_about(site: &Site, path: &str) -> Ran {
+    let others = [
+        "type", "dev", "ino", "size", "mtime", "ctime", "source", "snapshot",
+    ];
+    let equal = others
+        .map(|name| format!("e.{name} = f.{name}"))
+        .join(" AND ");
+    let query = format!(
+        "SELECT count(*) FROM (SELECT arrow_cast('{path}', 'Utf8View') AS path, \
+         arrow_cast('{path}', 'BinaryView') AS path_raw, {} FROM entries) f \
+         JOIN entries e ON e.path = f.path AND e.path_raw = f.path_raw AND {equal} \
+         WHERE keyword(e.path, 'ssd')",
+        others.join(", ")
+    );
+    let mut command = oracle::command("strace");
+    command.args(["-f", "-qq", "-s", "4096", "-e", "trace=openat"]);
+    command.args(["-e", "signal=none", env!("CARGO_BIN_EXE_trawl-sql"), &query]);
+    oracle::run(command.env("TRAWL_INDEX", site.index_dir()))
+}
+
 /// Makes files that some may not read; the unreadable ones have words of their own.
 fn guarded() -> Site {
     let site = Site::empty("sql-keywords-users");
