@@ -4,20 +4,26 @@
 //! the current user. So no answer rests on the age of an index of contents. A file that cannot be
 //! read is reported, and the exit code is 1.
 
+use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use trawl_grams::{DocId, Identity, Stamp};
-use trawl_keywords::{Asked, Document, Gap, Look, Query, Question};
+use trawl_keywords::{Asked, Contents, Document, Gap, Look, Query, Question};
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
-use trawl_model::{Column, ColumnSet, FileType, Timestamp};
+use trawl_model::{Column, ColumnSet, FileType, Timestamp, path};
+use trawl_sys::directory::Links;
+use trawl_sys::far::Far;
+use trawl_sys::file::open_content;
 use trawl_text::quote;
 
 use crate::compare::between;
 use crate::context::Context;
 use crate::leaf::Leaf;
+use crate::live;
 use crate::probe::Cause;
+use crate::reference::error_text;
 
 /// The columns that questions read.
 pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
@@ -151,12 +157,35 @@ fn complain(row: &Row<'_>, cx: &mut Context<'_>, cause: &Cause) {
 /// Reads the document of a row now. Reports it if that is not possible.
 pub(crate) fn document(row: &Row<'_>, cx: &mut Context<'_>) -> Option<Document> {
     let path = cx.path(row).to_vec();
-    let read = cx.probe.content(row, &path).and_then(|mut file| {
-        if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-            return Err(Cause("it is not a regular file any more".into()));
-        }
-        let document = cx.world.contents.document(&mut file, name(row));
-        document.map_err(|error| Cause(crate::reference::error_text(&error)))
-    });
+    let opened = cx.probe.content(row, &path);
+    let read = opened.and_then(|file| read(file, &cx.world.contents, name(row)));
     read.map_err(|cause| complain(row, cx, &cause)).ok()
 }
+
+/// Reads the document of a file that was opened for a row. `name` is the last component of its path.
+///
+/// # Errors
+/// If it is no regular file any more, or nothing is known of it.
+pub fn read(mut file: File, contents: &Contents, name: &[u8]) -> Result<Document, Cause> {
+    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+        return Err(Cause("it is not a regular file any more".into()));
+    }
+    let document = contents.document(&mut file, name);
+    document.map_err(|error| Cause(error_text(&error)))
+}
+
+/// Opens the file with this stored path, as the current user, to read its content as of now. Links
+/// are not followed.
+///
+/// # Errors
+/// If the kernel refuses it.
+pub fn open_now(stored: &[u8]) -> Result<File, Cause> {
+    let open = || {
+        let far = Far::at(path::display(stored))?;
+        open_content(far.dir(), far.name(), Links::Refused)
+    };
+    open().map_err(|error| live::probe::cause(&error))
+}
+
+/// Cause for a file of a past snapshot, or of a trace.
+pub const OF_THEN: &str = "its content at that time is not known";

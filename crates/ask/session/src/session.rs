@@ -112,12 +112,20 @@ impl<'a> Session<'a> {
     /// If the asker's groups cannot be read, or an index cannot be opened.
     pub fn open(indexes: &[PathBuf], options: Options<'a>) -> Result<Session<'a>, SessionError> {
         let as_of = options.when.at.unwrap_or_default();
-        let mut fresh = Freshness::ask(indexes, options.when);
+        let fresh = Freshness::ask(indexes, options.when);
         let who = settings::asker()?;
         let index = trawl_open::search::open(indexes, fresh.daemons(), who, as_of)?;
-        let index = Arc::new(index);
+        Ok(Session::of(Arc::new(index), fresh, options))
+    }
+
+    /// Returns a session over an index that is open. No daemon is asked.
+    pub fn over(index: Arc<Index>, options: Options<'a>) -> Session<'a> {
+        Session::of(index, Freshness::ask(&[], options.when), options)
+    }
+
+    fn of(index: Arc<Index>, mut fresh: Freshness, options: Options<'a>) -> Session<'a> {
         fresh.is_about(&index);
-        Ok(Session {
+        Session {
             known: Remembered::new(Arc::clone(&index), ColumnSet::all()),
             index,
             options,
@@ -131,7 +139,7 @@ impl<'a> Session<'a> {
             reach: Depth::All,
             lives: Vec::new(),
             fresh,
-        })
+        }
     }
 
     /// Returns the listener, for answers that have notices of their own.

@@ -32,9 +32,17 @@ pub(crate) fn lazy() -> Arc<dyn Documents> {
 /// Returns the contents that the indexes know. Indexes are looked up when a test of contents is
 /// evaluated.
 pub(crate) fn contents(index: Option<PathBuf>) -> Arc<Contents> {
+    contents_of(move || settings::indexes_to_ask(index.clone()).unwrap_or_default())
+}
+
+/// As [`contents`], of the indexes that the function returns.
+pub(crate) fn contents_of(
+    indexes: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static,
+) -> Arc<Contents> {
+    let (documents, indexes) = (lazy(), Box::new(indexes));
     Arc::new(Contents::of_indexes(
-        lazy(),
-        Box::new(move || settings::indexes_to_ask(index.clone()).unwrap_or_default()),
+        documents,
+        indexes,
         Box::new(|text| say(text)),
     ))
 }

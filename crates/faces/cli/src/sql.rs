@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
+use trawl_groups::Grouper;
+use trawl_keywords::Contents;
 use trawl_model::guard::Credentials;
 use trawl_open::barrier::Daemons;
 use trawl_query::{AsOf, Index, QueryError};
@@ -24,6 +26,7 @@ pub use crate::at::why_none;
 use crate::beside;
 use crate::commands::{Setting, Spec};
 pub use crate::csv::{Cells, protected};
+use crate::documents;
 use crate::exit::Exit;
 use crate::failure::Failure;
 pub use crate::failure::cause;
@@ -39,10 +42,11 @@ use crate::settings;
 pub const PROGRAM: &str = "trawl-sql";
 
 const SQL_HELP: &str = "\
-Tables: entries, dirs, xattrs, issues (as of now, or as of --at),
-entries_history and dirs_history (every snapshot that is kept), sources,
-snapshots. Queries only read: no statement writes a file, reads a file outside
-the index or reaches the network.
+Tables: entries, dirs, xattrs, attributes, file_groups, group_members, issues (as
+of now, or as of --at), entries_history and dirs_history (every snapshot that is kept), sources,
+snapshots. Words and attributes of contents are functions: keyword(), phrase(),
+attr(), attribute(). Queries only read: no statement writes a file, reads a file
+outside the index or reaches the network.
 
 Examples:
   trawl sql \"SELECT path, size FROM entries WHERE type = 'f' ORDER BY size DESC LIMIT 10\"
@@ -51,6 +55,7 @@ Examples:
   trawl sql -0 \"SELECT path FROM entries WHERE ext(name) = 'tmp'\" | xargs -0 ls -ld
   trawl sql --format parquet -o big.parquet 'SELECT * FROM entries WHERE size > 1e9'
   trawl sql --below /home \"SELECT path FROM entries WHERE size > 1e9 LIMIT 10\"
+  trawl sql \"SELECT path FROM entries WHERE keyword('ssd AND flash') AND size > 1000\"
   trawl sql --table t=jobs.parquet 'SELECT user, sum(hours) FROM t GROUP BY user'
   trawl sql                     open a shell; \\? lists its commands
 
@@ -266,6 +271,13 @@ impl Indexes {
     pub fn open(&self, as_of: AsOf) -> Result<Index, QueryError> {
         trawl_open::search::open(&self.dirs, self.daemons.clone(), self.who.clone(), as_of)
     }
+
+    /// Returns what the indexes know of contents, which is looked at when the first question is
+    /// asked.
+    pub fn contents(&self) -> Arc<Contents> {
+        let dirs = self.dirs.clone();
+        documents::contents_of(move || dirs.clone())
+    }
 }
 
 /// A task and the indexes that it concerns.
@@ -294,6 +306,15 @@ impl Order {
     fn fresh(&self) -> MutexGuard<'_, Freshness> {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the groups of the rules in effect, with the user's edits and what the user's programs
+/// taught.
+///
+/// # Errors
+/// With the reason, if rules, edits, lists of packages or what was learnt cannot be read.
+pub fn grouper() -> Result<Grouper, String> {
+    crate::groups::grouper(None).map_err(|failure| failure.to_string())
 }
 
 /// Writes the recording of this process's operations, if `--profile` asked for one. To be called

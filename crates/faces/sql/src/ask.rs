@@ -247,6 +247,10 @@ pub(crate) fn tell(told: &Remarks, status: Status) -> Exit {
     for (unseen, why) in &told.unseen {
         output::say(format_args!("cannot access '{}': {why}", escape(unseen)));
     }
+    for (unread, why) in &told.unread {
+        let path = escape(unread);
+        output::say(format_args!("cannot search the content of '{path}': {why}"));
+    }
     if status == Status::Told {
         for ReadSnapshot { info, by } in &told.read {
             let mut time = String::new();
@@ -258,5 +262,5 @@ pub(crate) fn tell(told: &Remarks, status: Status) -> Exit {
             ));
         }
     }
-    Exit::from_issues(told.unseen.len() as u64)
+    Exit::from_issues(told.lacking())
 }

@@ -5,12 +5,15 @@
 //! newly indexed data. Files that the user may not open are not there; this module decides nothing
 //! about permissions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use trawl_cli::sql::{Indexes, shown_index, why_none};
+use trawl_find::resolve::is_recorded;
 use trawl_format::{Snapshot, SnapshotId, SnapshotInfo, Source};
+use trawl_keywords::Contents;
+use trawl_model::escape::escape;
 use trawl_model::guard::Credentials;
 use trawl_model::sync::lock;
 use trawl_model::{Issue, Timestamp, path};
@@ -21,7 +24,7 @@ use crate::error::{Result, SqlError};
 /// The index, for one statement.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    index: Index,
+    index: Arc<Index>,
     /// The time that answers are about.
     as_of: AsOf,
     /// One snapshot of each source that has one.
@@ -30,7 +33,14 @@ pub(crate) struct Catalog {
     all: OnceLock<Vec<Arc<Edition>>>,
     /// Snapshots that were read, and paths that the answer lacks.
     told: Mutex<Remarks>,
+    indexes: Indexes,
+    contents: OnceLock<Arc<Contents>>,
+    /// Directories that the index shows, as far as contents below them were read.
+    directories: Mutex<HashSet<Vec<u8>>>,
 }
+
+/// Number of directories that are remembered.
+const MOST_DIRECTORIES: usize = 1024;
 
 /// Remarks on an answer besides its rows.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +49,15 @@ pub(crate) struct Remarks {
     pub(crate) read: Vec<Read>,
     /// Paths that a query asks for and the index does not show, each with the reason.
     pub(crate) unseen: Vec<(Vec<u8>, String)>,
+    /// Paths of files whose content decides and is not known, each with the reason.
+    pub(crate) unread: Vec<(Vec<u8>, String)>,
+}
+
+impl Remarks {
+    /// Returns the number of paths that the answer lacks.
+    pub(crate) fn lacking(&self) -> u64 {
+        (self.unseen.len() + self.unread.len()) as u64
+    }
 }
 
 /// A snapshot that was read.
@@ -64,11 +83,83 @@ impl Catalog {
     /// Opens the index.
     pub(crate) fn open(indexes: &Indexes, as_of: AsOf) -> Result<Catalog> {
         Ok(Catalog {
-            index: indexes.open(as_of)?,
+            index: Arc::new(indexes.open(as_of)?),
             as_of,
             chosen: OnceLock::new(),
             all: OnceLock::new(),
             told: Mutex::default(),
+            indexes: indexes.clone(),
+            contents: OnceLock::new(),
+            directories: Mutex::default(),
+        })
+    }
+
+    /// The index, shared.
+    pub(crate) fn share_index(&self) -> Arc<Index> {
+        Arc::clone(&self.index)
+    }
+
+    /// Returns the snapshot that answers for a path by default; `None` if that is not known.
+    pub(crate) fn info_of(&self, stored: &[u8]) -> Option<&SnapshotInfo> {
+        let editions = self.chosen().ok()?.iter();
+        let around = editions.filter(|edition| path::is_within(stored, &edition.info.root));
+        let nearest = around.max_by_key(|edition| edition.info.root.len());
+        nearest.map(|edition| &edition.info)
+    }
+
+    /// Returns whether the index shows the directory of a path.
+    fn shows_directory_of(&self, stored: &[u8]) -> Result<bool> {
+        let (dir, _) = path::split(stored).unwrap_or_default();
+        if lock(&self.directories).contains(dir) {
+            return Ok(true);
+        }
+        let is_shown = match self.index.locate(dir)? {
+            Located::Found(start) => start.is_dir && start.path == dir,
+            _ => false,
+        };
+        if is_shown {
+            let mut directories = lock(&self.directories);
+            if directories.len() >= MOST_DIRECTORIES {
+                directories.clear();
+            }
+            directories.insert(dir.to_vec());
+        }
+        Ok(is_shown)
+    }
+
+    /// Returns what the index knows of the contents of files.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        self.contents.get_or_init(|| self.indexes.contents())
+    }
+
+    /// Returns whether answers are about a time in the past.
+    pub(crate) fn is_past(&self) -> bool {
+        self.as_of.is_past()
+    }
+
+    /// Returns whether a row is about the live file system: it is of the current snapshot of a source
+    /// that is no trace, and the question is not about the past. `source` and `snapshot` are the
+    /// columns of the row, `stored` is its path. The engine may apply what is true of a row to rows
+    /// that are equal to it: a path is only believed if the index shows its directory.
+    pub(crate) fn is_of_now(&self, source: &str, snapshot: &str, stored: &[u8]) -> Result<bool> {
+        if self.is_past() || !self.shows_directory_of(stored)? {
+            return Ok(false);
+        }
+        let is_its = |info: &SnapshotInfo| {
+            info.id.to_string() == snapshot
+                && escape(path::display(&info.root)) == source
+                && path::is_within(stored, &info.root)
+        };
+        for edition in self.chosen()? {
+            if is_its(&edition.info) {
+                let view = self.view(edition)?;
+                return Ok(view.is_some_and(|view| !is_recorded(&view)));
+            }
+        }
+        // A source that is known only to users who know a path in it, or an older snapshot.
+        Ok(match self.index.locate(stored)? {
+            Located::Found(start) => is_its(start.view.info()) && !is_recorded(&start.view),
+            _ => false,
         })
     }
 
@@ -274,6 +365,11 @@ impl Catalog {
         told.unseen.push((path::display(wanted).to_vec(), why));
     }
 
+    /// Notes a file whose content decides and is not known.
+    pub(crate) fn unread(&self, stored: &[u8], why: String) {
+        lock(&self.told).unread.push((stored.to_vec(), why));
+    }
+
     /// Notes that a snapshot is part of an answer.
     pub(crate) fn note(&self, info: &SnapshotInfo) {
         let mut told = lock(&self.told);
@@ -289,8 +385,10 @@ impl Catalog {
     pub(crate) fn told(&self) -> Remarks {
         let mut told = lock(&self.told);
         let mut taken = std::mem::take(&mut *told);
-        taken.unseen.sort();
-        taken.unseen.dedup();
+        for paths in [&mut taken.unseen, &mut taken.unread] {
+            paths.sort();
+            paths.dedup();
+        }
         taken
     }
 }

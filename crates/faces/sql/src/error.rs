@@ -22,6 +22,12 @@ pub(crate) enum SqlError {
     /// The engine rejects a statement or cannot answer it.
     #[error("{}", plain(.0))]
     Engine(#[from] DataFusionError),
+    /// Groups of files could not be computed.
+    #[error(transparent)]
+    Groups(trawl_groups::GroupsError),
+    /// What makes groups of files cannot be read.
+    #[error("{0}")]
+    Grouping(String),
     /// The statement does more than read.
     #[error("{what} is not allowed: queries only read the index")]
     NotAllowed {
@@ -100,6 +106,15 @@ pub(crate) enum SqlError {
     /// A signal interrupted the statement.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<trawl_groups::GroupsError> for SqlError {
+    fn from(error: trawl_groups::GroupsError) -> SqlError {
+        match error {
+            trawl_groups::GroupsError::Query(error) => SqlError::Query(error),
+            error => SqlError::Groups(error),
+        }
+    }
 }
 
 impl SqlError {

@@ -187,6 +187,7 @@ impl Export<'_> {
             targets: self.targets,
             editions: &[],
             filter: &filter,
+            attributes: None,
             threads: self.threads,
             cancel: self.cancel,
         };

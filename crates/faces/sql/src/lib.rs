@@ -6,6 +6,7 @@
 //! | `tables` | the tables: their columns and how rows become columns |
 //! | `areas`, `narrow` | the part of the index that a predicate leaves |
 //! | `scan` | a table as a source of DataFusion's plans |
+//! | `contents` | conditions on the contents of files |
 //! | `files` | Parquet files of the command line as tables |
 //! | `functions` | SQL functions, one file per group, and their registry |
 //! | `session` | the configured engine; runs one statement from text to rows |
@@ -15,8 +16,8 @@
 //! | `export` | whole tables as files for other programs |
 //!
 //! Invariants: only data in files that the kernel lets this process open is shown (`trawl-query`
-//! reads the index; this crate has no path logic); only files that the command line names are
-//! read or written; names that are not text never make a query fail.
+//! reads the index; this crate has no path logic); only files that the command line names, and
+//! files of the index whose contents a statement asks about, are read, and only the former written; names that are not text never make a query fail.
 #![forbid(unsafe_code)]
 
 mod allowed;
@@ -24,6 +25,7 @@ mod areas;
 mod ask;
 mod catalog;
 mod complete;
+mod contents;
 mod error;
 mod export;
 mod files;

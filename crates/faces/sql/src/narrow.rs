@@ -4,6 +4,8 @@
 //! Everything found here is a necessary condition; the engine applies the whole predicate to the
 //! rows read. A predicate that is not understood narrows nothing.
 
+use std::collections::BTreeSet;
+
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
@@ -14,6 +16,7 @@ use trawl_text::glob::{Case, Glob};
 use trawl_text::locale::Locale;
 
 use crate::areas::{Area, Areas};
+use crate::contents::is_test;
 use crate::tables::Table;
 
 /// One second.
@@ -26,6 +29,8 @@ pub(crate) struct Narrowed {
     pub(crate) areas: Areas,
     /// Intervals of numbers, and literals in names.
     pub(crate) filter: Filter,
+    /// Names of attributes of contents; `None` if any will do.
+    pub(crate) attributes: Option<BTreeSet<String>>,
 }
 
 impl Narrowed {
@@ -33,20 +38,32 @@ impl Narrowed {
         Narrowed {
             areas: Areas::Everywhere,
             filter: Filter::default(),
+            attributes: None,
         }
     }
 
     fn in_area(area: Option<Area>) -> Narrowed {
         Narrowed {
             areas: area.map_or(Areas::Everywhere, Areas::one),
-            filter: Filter::default(),
+            ..Narrowed::nothing()
+        }
+    }
+
+    fn to_filter(filter: Filter) -> Narrowed {
+        Narrowed {
+            filter,
+            ..Narrowed::nothing()
         }
     }
 
     fn to_names(need: Need) -> Narrowed {
+        Narrowed::to_filter(Filter::of_need(need))
+    }
+
+    fn to_attribute(name: &str) -> Narrowed {
         Narrowed {
-            areas: Areas::Everywhere,
-            filter: Filter::of_need(need),
+            attributes: Some(BTreeSet::from([name.to_owned()])),
+            ..Narrowed::nothing()
         }
     }
 
@@ -54,6 +71,10 @@ impl Narrowed {
         Narrowed {
             areas: self.areas.and(other.areas),
             filter: self.filter.and(&other.filter),
+            attributes: match (self.attributes, other.attributes) {
+                (Some(one), Some(other)) => Some(&one & &other),
+                (one, other) => one.or(other),
+            },
         }
     }
 
@@ -61,6 +82,10 @@ impl Narrowed {
         Narrowed {
             areas: self.areas.or(other.areas),
             filter: self.filter.or(&other.filter),
+            attributes: match (self.attributes, other.attributes) {
+                (Some(one), Some(other)) => Some(&one | &other),
+                _ => None,
+            },
         }
     }
 }
@@ -89,6 +114,7 @@ fn of(table: Table, predicate: &Expr) -> Narrowed {
         }
         Expr::InList(list) if !list.negated => in_list(table, list),
         Expr::Like(like) => pattern(table, like),
+        call if is_test(call) => of_type(table, "f"),
         Expr::ScalarFunction(call) => function(table, call),
         Expr::Alias(alias) => of(table, &alias.expr),
         _ => Narrowed::nothing(),
@@ -128,10 +154,7 @@ fn comparison(table: Table, left: &Expr, op: Operator, right: &Expr) -> Narrowed
         low,
         high,
     });
-    Narrowed {
-        areas: Areas::Everywhere,
-        filter,
-    }
+    Narrowed::to_filter(filter)
 }
 
 /// Narrows by `column = 'text'`.
@@ -145,6 +168,7 @@ fn equals(table: Table, name: &str, text: &str) -> Narrowed {
             Narrowed::in_area(Some(Area::Children(path())))
         }
         _ if name == "type" => of_type(table, text),
+        _ if (table, name) == (Table::Attributes, "attr") => Narrowed::to_attribute(text),
         _ => match holds_text(table, name) {
             Some(within) => Narrowed::to_names(needed(text, within, At::Whole)),
             None => Narrowed::nothing(),
@@ -230,10 +254,7 @@ fn of_type(table: Table, letter: &str) -> Narrowed {
         low: kind,
         high: kind | 0o7777,
     });
-    Narrowed {
-        areas: Areas::Everywhere,
-        filter,
-    }
+    Narrowed::to_filter(filter)
 }
 
 /// Narrows by `column LIKE 'pattern'`.
@@ -315,7 +336,7 @@ impl PathColumn {
             (Table::Sources | Table::Snapshots, _) => None,
             (_, "path") => Some(PathColumn::Path),
             // In the `dirs` table not every child of the parent has a row.
-            (Table::Entries | Table::EntriesHistory | Table::Xattrs, "dir") => {
+            (Table::Entries | Table::EntriesHistory | Table::Xattrs | Table::Attributes, "dir") => {
                 Some(PathColumn::Dir)
             }
             _ => None,

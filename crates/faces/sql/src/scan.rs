@@ -7,6 +7,7 @@
 //! dropped.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -37,6 +38,7 @@ use trawl_model::path;
 
 use crate::areas::{Area, Areas};
 use crate::catalog::{Catalog, Edition};
+use crate::contents::{Sift, Wanted, is_about_contents};
 use crate::error::SqlError;
 use crate::narrow::{Narrowed, narrow};
 use crate::tables::{EDITION_COLUMNS, Job, Reach, Table, Target, Values, nanoseconds};
@@ -384,8 +386,13 @@ impl TableProvider for IndexTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // The engine filters the rows read.
-        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+        // The engine filters the rows read, unless all other conditions have to be evaluated before
+        // one about contents.
+        let pushed = match filters.iter().any(|one| is_about_contents(one)) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Inexact,
+        };
+        Ok(vec![pushed; filters.len()])
     }
 
     async fn scan(
@@ -393,7 +400,7 @@ impl TableProvider for IndexTable {
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
-        _limit: Option<usize>,
+        limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let mut narrowed = narrow(self.table, filters);
         narrowed.areas = self.scope.clone().and(narrowed.areas);
@@ -410,10 +417,20 @@ impl TableProvider for IndexTable {
         };
         self.note_absent(state, filters, &narrowed.areas)?;
         let all = || (0..self.schema.fields().len()).collect();
-        let columns: Vec<usize> = projection.cloned().unwrap_or_else(all);
-        Ok(Arc::new(IndexScan::new(
-            self, columns, chosen, parts, narrowed,
-        )?))
+        let mut columns: Vec<usize> = projection.cloned().unwrap_or_else(all);
+        let mut sift = None;
+        if filters.iter().any(is_about_contents) {
+            let wanted = Wanted {
+                columns: &columns,
+                filters,
+                limit,
+            };
+            let (new, read) = Sift::new(state, &self.schema, &wanted)?;
+            sift = Some(Arc::new(new));
+            columns = read;
+        }
+        let scan = IndexScan::new(self, (columns, sift), chosen, parts, narrowed)?;
+        Ok(Arc::new(scan))
     }
 }
 
@@ -428,7 +445,10 @@ struct IndexScan {
     editions: Vec<Arc<Edition>>,
     editions_of: usize,
     filter: Filter,
+    attributes: Option<BTreeSet<String>>,
     areas: Areas,
+    /// Conditions that the engine does not evaluate.
+    sift: Option<Arc<Sift>>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -437,12 +457,16 @@ struct IndexScan {
 impl IndexScan {
     fn new(
         table: &IndexTable,
-        columns: Vec<usize>,
+        (columns, sift): (Vec<usize>, Option<Arc<Sift>>),
         chosen: Chosen,
         parts: Parts,
         narrowed: Narrowed,
     ) -> Result<IndexScan> {
-        let schema = Arc::new(table.schema.project(&columns)?);
+        let read = Arc::new(table.schema.project(&columns)?);
+        let schema = match &sift {
+            Some(sift) => sift.schema(&read)?,
+            None => read,
+        };
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&schema)),
             Partitioning::UnknownPartitioning(1),
@@ -458,7 +482,9 @@ impl IndexScan {
             editions: chosen.kept,
             editions_of: chosen.of,
             filter: narrowed.filter,
+            attributes: narrowed.attributes,
             areas: narrowed.areas,
+            sift,
             schema,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
@@ -492,6 +518,13 @@ impl DisplayAs for IndexScan {
         }
         if !self.filter.need.is_nothing() {
             write!(f, ", names_with=[{}]", shown_need(&self.filter.need))?;
+        }
+        if let Some(names) = &self.attributes {
+            let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
+            write!(f, ", attributes=[{}]", names.join(", "))?;
+        }
+        if let Some(sift) = &self.sift {
+            write!(f, ", contents=[{}]", sift.shown())?;
         }
         let columns: Vec<&str> = self.schema.fields().iter().map(|f| &f.name()[..]).collect();
         write!(f, ", columns=[{}]", columns.join(", "))
@@ -575,6 +608,8 @@ impl ExecutionPlan for IndexScan {
             targets: self.parts.targets.clone(),
             editions: self.editions.clone(),
             filter: self.filter.clone(),
+            attributes: self.attributes.clone(),
+            sift: self.sift.clone(),
             threads: self.threads,
             cancel: Arc::clone(&cancel),
         };
@@ -610,6 +645,8 @@ struct Work {
     targets: Vec<Target>,
     editions: Vec<Arc<Edition>>,
     filter: Filter,
+    attributes: Option<BTreeSet<String>>,
+    sift: Option<Arc<Sift>>,
     threads: NonZeroUsize,
     cancel: Arc<AtomicBool>,
 }
@@ -625,15 +662,49 @@ impl Work {
             targets: &self.targets,
             editions: &self.editions,
             filter: &self.filter,
+            attributes: self.attributes.as_ref(),
             threads: self.threads,
             cancel: &self.cancel,
         };
-        let mut take = |batch| match send.blocking_send(Ok(Some(batch))) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(()),
+        let mut sent_rows = 0;
+        let mut failed = Ok(());
+        let mut take = |batch| {
+            let flow = self.give(batch, send, &mut sent_rows);
+            flow.unwrap_or_else(|error| {
+                failed = Err(error);
+                ControlFlow::Break(())
+            })
         };
-        let done = self.table.produce(&job, &mut take);
+        let done = self.table.produce(&job, &mut take).and(failed);
         let _ = send.blocking_send(done.map(|()| None));
+    }
+
+    /// Sends the rows of a batch that are wanted.
+    fn give(
+        &self,
+        batch: RecordBatch,
+        send: &mpsc::Sender<Sent>,
+        sent_rows: &mut usize,
+    ) -> std::result::Result<ControlFlow<()>, SqlError> {
+        let send = |batch| send.blocking_send(Ok(Some(batch)));
+        let Some(sift) = &self.sift else {
+            return Ok(match send(batch) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            });
+        };
+        for part in Sift::parts(&batch) {
+            let is_done = sift.limit().is_some_and(|limit| *sent_rows >= limit);
+            if is_done || self.cancel.load(Ordering::Relaxed) {
+                return Ok(ControlFlow::Break(()));
+            }
+            let left = sift.sift(&part)?;
+            *sent_rows += left.num_rows();
+            if left.num_rows() > 0 && send(left).is_err() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 
@@ -698,5 +769,11 @@ impl Drop for ScanStream {
 
 /// Returns true if a provider is a table of the index.
 pub(crate) fn is_ours(provider: &dyn TableProvider) -> bool {
-    (provider as &dyn Any).is::<IndexTable>()
+    table_of(provider).is_some()
+}
+
+/// Returns the table of the index that a provider is.
+pub(crate) fn table_of(provider: &dyn TableProvider) -> Option<Table> {
+    let ours: Option<&IndexTable> = (provider as &dyn Any).downcast_ref();
+    ours.map(|ours| ours.table)
 }

@@ -38,6 +38,7 @@ use url::Url;
 
 use crate::allowed::{check_plan, check_statement};
 use crate::catalog::{Catalog, Remarks};
+use crate::contents;
 use crate::error::{Result, SqlError};
 use crate::files::FileTable;
 use crate::functions;
@@ -136,7 +137,11 @@ impl Engine {
     /// Opens the index as it is now.
     pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
         let Settings { indexes, as_of, .. } = &self.settings;
-        Ok(Arc::new(Catalog::open(indexes, *as_of)?))
+        let catalog = Catalog::open(indexes, *as_of)?;
+        if let Some(top) = &self.settings.below {
+            catalog.contents().limit_to(vec![top.clone()]);
+        }
+        Ok(Arc::new(catalog))
     }
 
     /// Splits a text into statements.
@@ -157,10 +162,12 @@ impl Engine {
             .map(|most| (Instant::now() + most, most));
         let catalog = self.catalog()?;
         let context = SessionContext::new_with_state(self.state(&catalog)?);
+        let (known, threads) = (Arc::clone(&catalog), self.settings.threads);
         // Expressions that do not depend on rows are evaluated here.
         let planned = self.runtime.spawn(async move {
             check_statement(&statement)?;
             let plan = context.state().statement_to_plan(statement).await?;
+            let plan = contents::place(plan, &known, threads)?;
             check_plan(&plan)?;
             let rows = context.execute_logical_plan(plan).await?;
             Ok::<_, SqlError>(rows.execute_stream().await?)

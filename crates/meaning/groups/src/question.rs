@@ -159,6 +159,28 @@ impl<'q, 's> Question<'q, 's> {
         })
     }
 
+    /// Passes every file below these paths to `visit`, in path order, until the visitor ends the
+    /// answer; without paths, every file.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn every_member(
+        &mut self,
+        below: &[OsString],
+        visit: &mut dyn FnMut(&Member<'_>) -> ControlFlow<()>,
+    ) -> Result<(), GroupsError> {
+        let places = self.places(below)?;
+        self.each_directory(&places, &mut |dir, claims| {
+            files(dir, claims).try_for_each(|(entry, claim)| {
+                visit(&Member {
+                    dir: dir.path,
+                    entry,
+                    claim,
+                })
+            })
+        })
+    }
+
     /// Returns the group of a file, and why it belongs to it. `None` if there is no such path,
     /// which the session reports.
     ///

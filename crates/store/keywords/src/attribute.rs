@@ -100,6 +100,11 @@ impl AttributeTest {
         }
     }
 
+    /// Returns the condition that the attribute exists.
+    pub fn exists(name: &str) -> AttributeTest {
+        AttributeTest::new(name, Relation::Exists, "")
+    }
+
     /// Returns whether a document matches.
     pub fn matches(&self, document: &Document) -> bool {
         let terms = terms_of(document);
@@ -123,6 +128,11 @@ impl AttributeTest {
     pub(crate) fn is_monotone(&self) -> bool {
         self.unwanted.is_empty()
     }
+}
+
+/// Returns whether two names are those of the same attribute.
+pub fn is_same_name(one: &str, other: &str) -> bool {
+    folded(one.trim()) == folded(other.trim())
 }
 
 /// Returns the terms of a document's attributes, without order.

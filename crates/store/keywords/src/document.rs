@@ -1,5 +1,9 @@
 //! The text and the named attributes of a file.
 
+use std::fmt;
+
+use trawl_attributes::Value as Pushed;
+
 /// Longest text of an attribute in bytes. The rest does not count.
 const TEXT_MAX: usize = 1024;
 /// Longest name of an attribute in bytes. The rest does not count.
@@ -20,6 +24,25 @@ pub enum Value {
     Time(i64),
     /// Several values.
     List(Vec<Value>),
+}
+
+impl Value {
+    fn pushed(&self) -> Pushed {
+        match self {
+            Value::Text(text) => Pushed::Text(text.clone()),
+            Value::Integer(number) => Pushed::Integer(*number),
+            Value::Real(number) => Pushed::Real(*number),
+            Value::Time(time_ns) => Pushed::Time(*time_ns),
+            Value::List(values) => Pushed::List(values.iter().map(Value::pushed).collect()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// Writes the value as `trawl attr` does; those of a list with `, ` between them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.pushed().fmt(f)
+    }
 }
 
 /// The content of a file, as far as it could be read.
@@ -150,6 +173,21 @@ pub(crate) enum Single<'v> {
 }
 
 impl Document {
+    /// Returns the names and values that count, in their order, lists taken apart.
+    pub fn values(&self) -> Vec<(String, Value)> {
+        let mut values = Vec::new();
+        self.each_value(&mut |name, value| {
+            let value = match value {
+                Single::Text(text) => Value::Text(text.to_owned()),
+                Single::Integer(number) => Value::Integer(number),
+                Single::Real(number) => Value::Real(number),
+                Single::Time(time) => Value::Time(time),
+            };
+            values.push((name.to_owned(), value));
+        });
+        values
+    }
+
     /// Calls `visit` with each name and value, lists taken apart.
     pub(crate) fn each_value(&self, visit: &mut dyn FnMut(&str, Single<'_>)) {
         let mut left = VALUES_MAX;

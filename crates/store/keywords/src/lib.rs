@@ -35,7 +35,7 @@ mod schema;
 mod sidecar;
 mod words;
 
-pub use attribute::AttributeTest;
+pub use attribute::{AttributeTest, is_same_name};
 pub use builder::{Builder, DOCS_MAX, merge, merge_as};
 pub use contents::{Asked, Contents, Look, Question};
 pub use document::{Document, Gap, Gaps, Reference, Value};

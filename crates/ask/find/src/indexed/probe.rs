@@ -7,8 +7,6 @@ use std::sync::Arc;
 use trawl_model::rows::Row;
 use trawl_model::{Dev, FileType, path};
 use trawl_query::{Asker, Index, Located, View, asker};
-use trawl_sys::directory::Links;
-use trawl_sys::file::open_content;
 use trawl_sys::{Errno, far};
 
 use super::access::Mounts;
@@ -19,6 +17,7 @@ use crate::left_out::told_apart;
 use crate::live;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, NameInDirectory, Probe, Target};
+use crate::questions::{OF_THEN, open_now};
 use crate::resolve::{self, Resolved, is_recorded, resolve};
 use crate::traversal::Follow;
 
@@ -70,11 +69,7 @@ impl<'p> IndexProbe<'p> {
         if is_recorded(&self.view) {
             return Err(Cause(OF_THEN.into()));
         }
-        let open = || {
-            let far = far::Far::at(path::display(stored))?;
-            open_content(far.dir(), far.name(), Links::Refused)
-        };
-        open().map_err(|error| live::probe::cause(&error))
+        open_now(stored)
     }
 
     /// Returns whether the current user has the access to an entry with this
@@ -91,8 +86,6 @@ impl<'p> IndexProbe<'p> {
     }
 }
 
-/// Cause for a file of a past snapshot, or of a trace.
-const OF_THEN: &str = "its content at that time is not known";
 /// Cause for a directory of which some entries were left out.
 const UNKNOWN: &str = "not known to be empty, since entries were excluded from the index";
 

@@ -93,7 +93,7 @@ impl AskArgs {
 }
 
 /// Returns the groups of the rules in effect, with the user's edits and what the user's programs taught.
-fn grouper(rules: Option<PathBuf>) -> Result<Grouper, Failure> {
+pub(crate) fn grouper(rules: Option<PathBuf>) -> Result<Grouper, Failure> {
     let places = Places::of_process(rules);
     let rules = Rules::load(&places)?;
     let mut grouper = Grouper::new(&rules, EditsFile::read(&places)?)?;

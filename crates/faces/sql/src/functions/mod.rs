@@ -4,6 +4,7 @@
 //! help, completion and documentation come from the row.
 
 mod bounded;
+mod contents;
 mod owners;
 mod paths;
 mod sizes;
@@ -76,6 +77,7 @@ static GROUPS: &[&[FunctionInfo]] = &[
     owners::FUNCTIONS,
     sizes::FUNCTIONS,
     times::FUNCTIONS,
+    contents::FUNCTIONS,
 ];
 
 /// Returns every function.

@@ -171,7 +171,7 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
 }
 
 /// Returns the rows of a listing, without those of directories that another source answers for.
-fn without_skipped(target: &Target, listing: &Listing<'_>) -> Vec<Range<usize>> {
+pub(super) fn without_skipped(target: &Target, listing: &Listing<'_>) -> Vec<Range<usize>> {
     let mut left = listing.range.clone();
     let mut pieces = Vec::new();
     let here = |root: &&Vec<u8>| path::split(root).is_some_and(|(dir, _)| dir == listing.dir.path);
@@ -198,7 +198,8 @@ fn name_of(wanted: &[u8]) -> &[u8] {
     path::split(wanted).map_or(&b""[..], |(_, name)| name)
 }
 
-fn give(rows: Rows, take: Take<'_>) -> Result<ControlFlow<()>> {
+/// Passes rows on.
+pub(super) fn give(rows: Rows, take: Take<'_>) -> Result<ControlFlow<()>> {
     for batch in rows.finish_all() {
         if take(batch?).is_break() {
             return Ok(ControlFlow::Break(()));
@@ -290,7 +291,7 @@ fn add_stored(
             }
         }
         Values::Time(times) => add_times(times, column, batch, range),
-        Values::I64(_) | Values::U64(..) | Values::U32(_) | Values::I32(_) => {
+        Values::I64(_) | Values::U64(..) | Values::U32(_) | Values::I32(_) | Values::F64(_) => {
             add_numbers(values, batch.values(column), range);
         }
     }

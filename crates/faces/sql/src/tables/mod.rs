@@ -4,13 +4,16 @@
 //! from the model's own table of columns.
 
 mod acl;
+mod attributes;
 mod dirs;
 mod entries;
+mod groups;
 mod issues;
 mod places;
 mod values;
 mod xattrs;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -40,6 +43,12 @@ pub(crate) enum Table {
     Dirs,
     /// Extended attributes.
     Xattrs,
+    /// Named attributes of contents.
+    Attributes,
+    /// Groups of files.
+    FileGroups,
+    /// Files with their groups.
+    GroupMembers,
     /// Paths that could not be read.
     Issues,
     /// Entries of every snapshot.
@@ -78,6 +87,21 @@ pub(crate) static TABLES: &[TableInfo] = &[
         table: Table::Xattrs,
         name: "xattrs",
         doc: "Every extended attribute that the user may know of, with its value if readable",
+    },
+    TableInfo {
+        table: Table::Attributes,
+        name: "attributes",
+        doc: "Every value of every named attribute that hooks find in regular files or programs set; files are read for it, so name attributes (`attr = 'artist'`) or a part of the tree",
+    },
+    TableInfo {
+        table: Table::FileGroups,
+        name: "file_groups",
+        doc: "Every group of files that belong together (packages, projects, albums, events, directories), with a summary of the members that this user may see",
+    },
+    TableInfo {
+        table: Table::GroupMembers,
+        name: "group_members",
+        doc: "Every file with the group that it belongs to, and why",
     },
     TableInfo {
         table: Table::Issues,
@@ -224,6 +248,8 @@ pub(crate) struct Job<'a> {
     pub(crate) editions: &'a [Arc<Edition>],
     /// Necessary conditions on rows.
     pub(crate) filter: &'a Filter,
+    /// Attributes of which each row has one; `None` if conditions name none.
+    pub(crate) attributes: Option<&'a BTreeSet<String>>,
     /// Number of threads.
     pub(crate) threads: NonZeroUsize,
     /// Ends the work soon after it is set.
@@ -252,6 +278,9 @@ impl Table {
             Table::Entries | Table::EntriesHistory => entries::columns(),
             Table::Dirs | Table::DirsHistory => dirs::columns(),
             Table::Xattrs => xattrs::columns(),
+            Table::Attributes => attributes::columns(),
+            Table::FileGroups => groups::group_columns(),
+            Table::GroupMembers => groups::member_columns(),
             Table::Issues => issues::columns(),
             Table::Sources => places::source_columns(),
             Table::Snapshots => places::snapshot_columns(),
@@ -268,6 +297,11 @@ impl Table {
     /// Returns true if it has rows of all snapshots.
     pub(crate) fn is_history(self) -> bool {
         matches!(self, Table::EntriesHistory | Table::DirsHistory)
+    }
+
+    /// Returns true if each of its rows is a name with what it leads to.
+    pub(crate) fn has_entries(self) -> bool {
+        matches!(self, Table::Entries | Table::EntriesHistory)
     }
 
     /// Returns true if it describes sources and snapshots, not their content.
@@ -289,6 +323,9 @@ impl Table {
             Table::Entries | Table::EntriesHistory => entries::produce(job, take),
             Table::Dirs | Table::DirsHistory => dirs::produce(job, take),
             Table::Xattrs => xattrs::produce(job, take),
+            Table::Attributes => attributes::produce(job, take),
+            Table::FileGroups => groups::groups(job, take),
+            Table::GroupMembers => groups::members(job, take),
             Table::Issues => issues::produce(job, take),
             Table::Sources => places::sources(job, take),
             Table::Snapshots => places::snapshots(job, take),
@@ -414,7 +451,8 @@ mod tests {
                     one.name
                 );
             }
-            if !info.table.is_about_places() {
+            // A group can have members in several sources.
+            if !info.table.is_about_places() && info.table != Table::FileGroups {
                 let last: Vec<_> = columns.iter().rev().take(3).map(|one| one.name).collect();
                 assert_eq!(last, ["as_of", "snapshot", "source"], "{}", info.name);
             }

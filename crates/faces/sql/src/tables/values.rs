@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryViewArray, Int32Array, Int64Array, ListArray, StringViewArray,
+    ArrayRef, BinaryViewArray, Float64Array, Int32Array, Int64Array, ListArray, StringViewArray,
     TimestampNanosecondArray, UInt32Array, UInt64Array, make_view,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     U32,
     /// Unsigned 64-bit numbers.
     U64,
+    /// Real numbers.
+    F64,
     /// Nanoseconds since 1970, UTC.
     Time,
     /// Lists of texts.
@@ -50,6 +52,7 @@ impl Kind {
             Kind::I64 => DataType::Int64,
             Kind::U32 => DataType::UInt32,
             Kind::U64 => DataType::UInt64,
+            Kind::F64 => DataType::Float64,
             Kind::Time => DataType::Timestamp(TimeUnit::Nanosecond, Some(ZONE.into())),
             Kind::Texts => DataType::List(Arc::new(item())),
         }
@@ -60,7 +63,7 @@ impl Kind {
         match self {
             Kind::Text => "text",
             Kind::Bytes => "bytes",
-            Kind::I32 | Kind::I64 | Kind::U32 | Kind::U64 => "number",
+            Kind::I32 | Kind::I64 | Kind::U32 | Kind::U64 | Kind::F64 => "number",
             Kind::Time => "timestamp",
             Kind::Texts => "list of text",
         }
@@ -86,6 +89,8 @@ pub(crate) enum Values {
     U32(Vec<Option<u32>>),
     /// See [`Kind`]. The second is the number that stands for null, if the column has nulls.
     U64(Vec<u64>, Option<u64>),
+    /// See [`Kind`].
+    F64(Vec<Option<f64>>),
     /// See [`Kind`].
     Time(Vec<Option<i64>>),
     /// See [`Kind`].
@@ -120,6 +125,7 @@ impl Values {
             Kind::I64 => Values::I64(Vec::new()),
             Kind::U32 => Values::U32(Vec::new()),
             Kind::U64 => Values::U64(Vec::new(), None),
+            Kind::F64 => Values::F64(Vec::new()),
             Kind::Time => Values::Time(Vec::new()),
             Kind::Texts => Values::Texts(Lists::default()),
         }
@@ -134,6 +140,7 @@ impl Values {
             Values::I64(_) => Kind::I64,
             Values::U32(_) => Kind::U32,
             Values::U64(..) => Kind::U64,
+            Values::F64(_) => Kind::F64,
             Values::Time(_) => Kind::Time,
             Values::Texts(_) => Kind::Texts,
         })
@@ -158,6 +165,7 @@ impl Values {
                 let known = numbers.into_iter().map(|n| (n != null).then_some(n));
                 Arc::new(known.collect::<UInt64Array>())
             }
+            Values::F64(numbers) => Arc::new(Float64Array::from(numbers)),
             Values::Time(times) => {
                 Arc::new(TimestampNanosecondArray::from(times).with_timezone(ZONE))
             }

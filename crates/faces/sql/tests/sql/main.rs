@@ -7,8 +7,10 @@
 //! | `reading_only` | no statement writes, reads another file or uses the network |
 //! | `sets` | sets whose names hold SQL about directories and Parquet files |
 //! | `users` | other users are told what the kernel would show them |
+//! | `contents` | functions on contents agree with find, grep and a naive evaluation |
 //! | `cookbook` | every block of the cookbook runs; some are compared with oracles |
 //! | `exports` | other engines read exports and give the same answers |
+//! | `groups` | groups and their members are those of `trawl groups` and of sums |
 //! | `behaviour` | formats, files, limits, time-outs, interrupts |
 //! | `shell` | the same on a terminal, typed |
 //! | `documents` | generated parts of the documentation are fresh |
@@ -17,9 +19,11 @@
 mod absent;
 mod answers;
 mod behaviour;
+mod contents;
 mod cookbook;
 mod documents;
 mod exports;
+mod groups;
 mod limits;
 mod plans;
 mod reading_only;

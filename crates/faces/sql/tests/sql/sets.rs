@@ -34,7 +34,7 @@ fn stands_for_trawl() {
 }
 
 /// Puts the stand-in, and `trawl-sql` beside it, where every user may run them.
-fn install(site: &Site) -> PathBuf {
+pub(crate) fn install(site: &Site) -> PathBuf {
     site.scratch
         .install(Path::new(env!("CARGO_BIN_EXE_trawl-sql")));
     let own = std::env::current_exe().expect("it runs");
@@ -42,7 +42,7 @@ fn install(site: &Site) -> PathBuf {
 }
 
 /// Returns what `trawl` answers to this user.
-fn trawl(program: &Path, site: &Site, who: &Identity, words: &[&str]) -> Ran {
+pub(crate) fn trawl(program: &Path, site: &Site, who: &Identity, words: &[&str]) -> Ran {
     let mut command = who.command(program);
     command.args([
         "--exact",
