@@ -1002,6 +1002,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o gid -d 'has numeric g
 complete -c trawl -n '__fish_seen_subcommand_from find' -o group -d 'belongs to group NAME (a numeric group ID is allowed)'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o group-of -d 'belongs to the same group as FILE: its package, project, album, event or directory'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o ilname -d 'matches as -lname does, ignoring case'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o in-group -d 'belongs to the group with this id or name, as trawl groups lists it'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o iname -d 'matches as -name does, ignoring case'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o inum -d 'has inode number N'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o ipath -d 'matches as -path does, ignoring case'
