@@ -43,10 +43,10 @@ pub const PROGRAM: &str = "trawl-sql";
 
 const SQL_HELP: &str = "\
 Tables: entries, dirs, xattrs, attributes, file_groups, group_members, issues (as
-of now, or as of --at), entries_history and dirs_history (every snapshot that is kept), sources,
-snapshots. Words and attributes of contents are functions: keyword(), phrase(),
-attr(), attribute(). Queries only read: no statement writes a file, reads a file
-outside the index or reaches the network.
+of now, or as of --at), entries_history and dirs_history (every snapshot that is
+kept), sources, snapshots. Functions ask about the words and attributes of
+contents: keyword(), phrase(), attr(), attribute(). Queries only read: no
+statement writes a file, reads a file outside the index or reaches the network.
 
 Examples:
   trawl sql \"SELECT path, size FROM entries WHERE type = 'f' ORDER BY size DESC LIMIT 10\"

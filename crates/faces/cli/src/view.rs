@@ -33,6 +33,7 @@ Examples:
   trawl mount --views ~/views             mount them
   ls ~/views/logs                         ask the question
   ls ~/views/'?in:%2Fsrv&ext:o'           ask one that was not defined
+  ls ~/views/by-group/linux               list the files of a group (trawl groups)
 
 A view is a question with the words of find(1): where to look, and tests. Users who
 list it ask as themselves.";
