@@ -39,7 +39,7 @@ class Setting:
     created: int
     words: tuple[str, ...]
     parts: tuple[str, ...]
-    #: What was answered wrongly.
+    #: Questions with wrong answers.
     failures: list[str] = field(default_factory=list)
 
     def index(self, name: str = "propeller-index") -> Path:

@@ -97,7 +97,8 @@ fn name<'r>(row: &'r Row<'_>) -> &'r [u8] {
     name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
 }
 
-fn identity(row: &Row<'_>) -> Identity {
+/// Returns what identifies the content of a row's file.
+pub fn identity(row: &Row<'_>) -> Identity {
     let stamp = |time: Timestamp| Stamp {
         secs: time.secs,
         nanos: time.nanos,

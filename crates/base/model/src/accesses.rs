@@ -8,7 +8,7 @@ pub type FileNumber = u32;
 pub struct Accesses {
     /// The files, as they were when the command had ended.
     pub files: Vec<AccessedFile>,
-    /// What was done, by time.
+    /// The accesses, in the order of their times.
     pub events: Vec<Access>,
     /// Number of accesses that were seen and not recorded.
     pub lost: u64,
@@ -54,11 +54,11 @@ pub struct Access {
     pub parent: u32,
     /// The file.
     pub file: FileNumber,
-    /// What was done.
+    /// The kind of access.
     pub kind: AccessKind,
 }
 
-/// What was done to a file.
+/// A kind of access to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// The process began to run it.

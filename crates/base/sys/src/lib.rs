@@ -52,6 +52,7 @@
 //! | [`inherited`] | descriptors that the process was started with |
 //! | [`message`] | datagrams with descriptors |
 //! | [`pattern`] | fnmatch |
+//! | [`replaced`] | files that are replaced as a whole, by one writer at a time |
 //! | [`restricted`] | processes that gave up their rights |
 //! | [`regex`] | regular expressions with back-references |
 //! | [`lock`] | locks on open files |
@@ -97,6 +98,7 @@ pub mod priority;
 pub mod process;
 pub mod project;
 pub mod regex;
+pub mod replaced;
 pub mod restricted;
 pub mod ring;
 pub mod seccomp;

@@ -170,7 +170,7 @@ fn graph(wanted: &Wanted) -> Result<AccessGraph, RelationError> {
         return Ok(AccessGraph::default());
     }
     match Place::of_process() {
-        // Who has no home has learnt nothing.
+        // A user without a home directory has learnt nothing.
         Err(RelationError::NoHome) => Ok(AccessGraph::default()),
         place => place?.read(),
     }

@@ -5,13 +5,10 @@
 //! that of a directory: it stands for all files below. The nearest path counts.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
+use trawl_sys::replaced::Replacing;
 
 use crate::config::{self, Places};
 use crate::error::GroupsError;
@@ -196,42 +193,18 @@ impl EditsFile {
         let (Some(directory), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return Err(failed(io::ErrorKind::InvalidInput.into()));
         };
-        let mut made = fs::DirBuilder::new();
-        made.recursive(true).mode(0o700);
-        made.create(directory).map_err(failed)?;
-        let lock = File::open(directory).map_err(failed)?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(e.into()))?;
+        let replacing = Replacing::begin(directory, 0o700).map_err(failed)?;
         let mut edits = self.load()?;
         with(&mut edits)?;
-        let new = directory.join(std::ffi::OsStr::from_bytes(
-            &[&b"."[..], name.as_bytes(), b".new"].concat(),
-        ));
-        let written = write(&new, &edits.bytes()).and_then(|()| fs::rename(&new, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        written.and_then(|()| lock.sync_all()).map_err(failed)
+        replacing
+            .replace(name, 0o600, &edits.bytes())
+            .map_err(failed)
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Left behind by a writer that was killed; the lock is ours.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;

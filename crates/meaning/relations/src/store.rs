@@ -5,20 +5,20 @@
 //! others could read or write is refused. It is replaced as a whole, so a reader sees the old graph or
 //! the new one, and writers wait for each other.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 use trawl_sys::identity::effective_uid;
+use trawl_sys::replaced::Replacing;
 
 use crate::encoding::{self, BYTES_MAX};
 use crate::error::RelationError;
 use crate::graph::AccessGraph;
 
 const NAME: &str = "accesses";
-const NEW: &str = ".accesses.new";
 /// Permissions of anybody but the owner.
 const OTHERS: u32 = 0o077;
 
@@ -95,41 +95,21 @@ impl Place {
     pub fn change(&self, with: impl FnOnce(&mut AccessGraph)) -> Result<(), RelationError> {
         let path = self.path();
         let failed = |source| RelationError::file("write", &path, source);
-        let mut made = DirBuilder::new();
-        made.recursive(true).mode(0o700);
-        made.create(&self.0).map_err(failed)?;
-        let directory = File::open(&self.0).map_err(failed)?;
-        flock(&directory, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+        let replacing = Replacing::begin(&self.0, 0o700).map_err(failed)?;
         let mut graph = self.read()?;
         with(&mut graph);
-        let new = self.0.join(NEW);
-        let written = write(&new, &encoding::encode(&graph)).and_then(|()| fs::rename(&new, &path));
-        if written.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        written.and_then(|()| directory.sync_all()).map_err(failed)
+        let bytes = encoding::encode(&graph);
+        replacing
+            .replace(NAME.as_ref(), 0o600, &bytes)
+            .map_err(failed)
     }
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Left behind by a writer that was killed; the lock is ours.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
     use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     use super::*;
 

@@ -5,13 +5,13 @@
 //! that others could have written are refused all the same. Files are replaced as a whole: a reader
 //! sees the old ones or the new ones.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::FlockOperation;
 use trawl_sys::identity::effective_uid;
+use trawl_sys::replaced::Replacing;
 
 use crate::definition::{View, check_name};
 use crate::error::ViewError;
@@ -260,11 +260,7 @@ fn change(
         Scope::Own => (0o700, 0o600),
         Scope::System => (0o755, 0o644),
     };
-    let mut made = fs::DirBuilder::new();
-    made.recursive(true).mode(directory_mode);
-    made.create(directory).map_err(failed)?;
-    let lock = File::open(directory).map_err(failed)?;
-    rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(e.into()))?;
+    let replacing = Replacing::begin(directory, directory_mode).map_err(failed)?;
     let mut lines: Vec<String> = read(path)?.lines().map(Into::into).collect();
     if !with(&mut lines) {
         return Ok(());
@@ -272,25 +268,10 @@ fn change(
     if lines.is_empty() {
         return fs::remove_file(path).map_err(failed);
     }
-    let new = directory.join(format!(".{}.new", name.to_string_lossy()));
-    let written = write(&new, file_mode, &lines).and_then(|()| fs::rename(&new, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    written.and_then(|()| lock.sync_all()).map_err(failed)
-}
-
-fn write(path: &Path, mode: u32, lines: &[String]) -> io::Result<()> {
-    // Left behind by a writer that was killed; the lock is ours.
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
     let text = lines.join("\n") + "\n";
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    replacing
+        .replace(name, file_mode, text.as_bytes())
+        .map_err(failed)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ struct Learnt {
 /// Adds the groups that this process's user has learnt, if there are any.
 pub(super) fn add(grouper: &mut Grouper) -> Result<(), RelationError> {
     let place = match Place::of_process() {
-        // Who has no home has learnt nothing.
+        // A user without a home directory has learnt nothing.
         Err(RelationError::NoHome) => return Ok(()),
         place => place?,
     };

@@ -100,7 +100,7 @@ enum Value {
     Text(String),
 }
 
-/// What is known about a row without reading its file.
+/// The answer about a row, or the document that must be read for it.
 enum Known {
     Answer(Answer),
     /// The document with this identity must be read.

@@ -6,13 +6,14 @@
 
 use std::ops::ControlFlow;
 
+use trawl_find::questions::identity;
 use trawl_find::resolve::is_recorded;
-use trawl_grams::{DocId, Identity, Stamp};
+use trawl_grams::DocId;
 use trawl_keywords::{Asked, Document, Look, Value};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::escape::escape;
 use trawl_model::rows::Row;
-use trawl_model::{FileType, Timestamp, path};
+use trawl_model::{FileType, path};
 use trawl_query::{Listing, Request, SnapshotInfo};
 
 use super::entries::without_skipped;
@@ -207,20 +208,6 @@ fn give(rows: Option<Rows>, take: Take<'_>) -> Result<ControlFlow<()>> {
     match rows {
         Some(rows) => super::entries::give(rows, take),
         None => Ok(ControlFlow::Continue(())),
-    }
-}
-
-fn identity(row: &Row<'_>) -> Identity {
-    let stamp = |time: Timestamp| Stamp {
-        secs: time.secs,
-        nanos: time.nanos,
-    };
-    Identity {
-        dev: row.dev().as_u64(),
-        ino: row.ino(),
-        size_bytes: row.size(),
-        mtime: stamp(row.mtime()),
-        ctime: stamp(row.ctime()),
     }
 }
 
