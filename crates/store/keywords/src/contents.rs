@@ -14,7 +14,7 @@ use trawl_model::sync::lock;
 use crate::attribute::AttributeTest;
 use crate::document::{Document, Gap, Gaps, Reference};
 use crate::error::KeywordsError;
-use crate::library::{Answer, ById, Library};
+use crate::library::{Answer, ById, Library, Shelf};
 use crate::matching::Occurrences;
 use crate::pack::Pack;
 use crate::query::Query;
@@ -102,16 +102,50 @@ impl Contents {
 
     fn library(&self) -> &Library {
         self.library.get_or_init(|| {
-            let mut library = Library::default();
+            let mut files = Vec::new();
             for index in (self.indexes)() {
                 if let Ok(index) = IndexDir::open(&index)
-                    && let Err(error) = self.add(&index, &mut library)
+                    && let Err(error) = self.packs(&index, &mut files)
                 {
                     (self.warn)(&format!("{error}: reading files instead"));
                 }
             }
-            library
+            self.open(files)
         })
+    }
+
+    /// Opens packs, some at the same time.
+    fn open(&self, files: Vec<(PathBuf, File)>) -> Library {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = threads.min(files.len());
+        let files = Mutex::new(files);
+        let shelves = Mutex::new(Vec::new());
+        let open = || {
+            // The lock is held only while a file is taken.
+            while let Some((path, file)) = { lock(&files).pop() } {
+                let shelf = Pack::open(file)
+                    .and_then(|pack| self.is_ours(pack))
+                    .and_then(Shelf::open);
+                match shelf {
+                    Ok(shelf) => lock(&shelves).push((path, shelf)),
+                    Err(error) => (self.warn)(&format!("{}: {error}{REMEDY}", path.display())),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(open);
+            }
+            open();
+        });
+        let mut library = Library::default();
+        let mut shelves = std::mem::take(&mut *lock(&shelves));
+        // Always the same order, since scores are sums.
+        shelves.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        for (_, shelf) in shelves {
+            library.put(shelf);
+        }
+        library
     }
 
     /// Refuses a pack whose documents were made with other hooks than those at hand.
@@ -122,7 +156,8 @@ impl Contents {
         }
     }
 
-    fn add(&self, index: &IndexDir, library: &mut Library) -> Result<(), IndexError> {
+    /// Adds the packs of an index that this process may open, and their paths.
+    fn packs(&self, index: &IndexDir, files: &mut Vec<(PathBuf, File)>) -> Result<(), IndexError> {
         let starts = lock(&self.starts).clone();
         for source in index.sources()? {
             let root = source.root();
@@ -143,13 +178,8 @@ impl Contents {
                         continue;
                     }
                     // If the pack was replaced meanwhile, its files are read.
-                    if let Some(file) = if_there(dir.open_file(&name))?
-                        && let Err(error) = Pack::open(file)
-                            .and_then(|pack| self.is_ours(pack))
-                            .and_then(|pack| library.add(pack))
-                    {
-                        let path = dir.join(&name);
-                        (self.warn)(&format!("{}: {error}{REMEDY}", path.display()));
+                    if let Some(file) = if_there(dir.open_file(&name))? {
+                        files.push((dir.join(&name), file));
                     }
                 }
                 Ok(())

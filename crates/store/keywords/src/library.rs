@@ -1,9 +1,11 @@
 //! The packs that this process may open, as one collection.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::ops::Range;
 
+use hashbrown::HashTable;
 use tantivy::query::{
     Bm25StatisticsProvider, EnableScoring, PhraseQuery, Query as TantivyQuery, TermQuery,
 };
@@ -16,7 +18,7 @@ use crate::builder::{guarded, open};
 use crate::document::{Gaps, Reference};
 use crate::error::{KeywordsError, Result, cannot};
 use crate::matching::term;
-use crate::pack::Pack;
+use crate::pack::{Listed, Pack};
 use crate::query::{Expression, Query};
 use crate::schema;
 use crate::sidecar;
@@ -45,9 +47,32 @@ impl Hasher for AsIs {
 pub(crate) type ById<T> = HashMap<DocId, T, BuildHasherDefault<AsIs>>;
 
 /// A pack whose postings are open.
-struct Shelf {
+pub(crate) struct Shelf {
     pack: Pack,
     searcher: Searcher,
+}
+
+impl Shelf {
+    /// Opens the postings of a pack.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub(crate) fn open(pack: Pack) -> Result<Shelf> {
+        let searcher = guarded(|| {
+            let reader = open(&pack)?
+                .reader_builder()
+                .reload_policy(ReloadPolicy::Manual)
+                .try_into();
+            let reader: tantivy::IndexReader = reader.map_err(cannot("open"))?;
+            Ok(reader.searcher())
+        })?;
+        match searcher.segment_readers() {
+            [only] if only.max_doc() as usize == pack.docs().len() => Ok(Shelf { pack, searcher }),
+            _ => Err(KeywordsError::Damaged(
+                "its postings are of other documents",
+            )),
+        }
+    }
 }
 
 /// Function that adds the numbers and scores of a pack's documents that match.
@@ -57,14 +82,25 @@ type Ask<'a> = &'a mut dyn FnMut(&Shelf, &mut Vec<(u32, f32)>) -> Result<()>;
 #[derive(Default)]
 pub struct Library {
     shelves: Vec<Shelf>,
-    /// The pack of each document, its number there, and what is missing of it.
-    covered: ById<(u32, u32, Gaps)>,
+    /// The numbers of a pack and of a document in it, by the document's identity. The identity
+    /// itself is in the pack: a table with copies would be four times as large, and new memory is
+    /// what opening packs spends most of its time on.
+    covered: HashTable<(u32, u32)>,
 }
 
 impl std::fmt::Debug for Library {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Library({} packs)", self.shelves.len())
     }
+}
+
+fn listed(shelves: &[Shelf], pack: u32, at: u32) -> Option<Listed> {
+    let docs = shelves.get(pack as usize)?.pack.docs();
+    docs.get(at as usize).copied()
+}
+
+fn hash_of(id: DocId) -> u64 {
+    BuildHasherDefault::<AsIs>::default().hash_one(id)
 }
 
 /// The documents of a library that match.
@@ -94,29 +130,32 @@ impl Library {
     /// # Errors
     /// If its postings cannot be opened.
     pub fn add(&mut self, pack: Pack) -> Result<()> {
-        let searcher = guarded(|| {
-            let reader = open(&pack)?
-                .reader_builder()
-                .reload_policy(ReloadPolicy::Manual)
-                .try_into();
-            let reader: tantivy::IndexReader = reader.map_err(cannot("open"))?;
-            Ok(reader.searcher())
-        })?;
-        match searcher.segment_readers() {
-            [only] if only.max_doc() as usize == pack.docs().len() => {}
-            _ => {
-                return Err(KeywordsError::Damaged(
-                    "its postings are of other documents",
-                ));
-            }
-        }
-        let number = self.shelves.len() as u32;
-        self.covered.reserve(pack.docs().len());
-        for (doc, at) in pack.docs().iter().zip(0u32..) {
-            self.covered.entry(doc.id).or_insert((number, at, doc.gaps));
-        }
-        self.shelves.push(Shelf { pack, searcher });
+        self.put(Shelf::open(pack)?);
         Ok(())
+    }
+
+    /// Adds an open pack. Documents that an earlier pack has remain that pack's.
+    pub(crate) fn put(&mut self, shelf: Shelf) {
+        let number = self.shelves.len() as u32;
+        self.shelves.push(shelf);
+        let shelves = &self.shelves;
+        let id = |&(pack, at): &(u32, u32)| listed(shelves, pack, at).map(|doc| doc.id);
+        let hash = |place: &(u32, u32)| id(place).map_or(0, hash_of);
+        let docs = shelves.last().map_or(&[][..], |shelf| shelf.pack.docs());
+        self.covered.reserve(docs.len(), hash);
+        for (doc, at) in docs.iter().zip(0u32..) {
+            self.covered
+                .entry(hash_of(doc.id), |place| id(place) == Some(doc.id), hash)
+                .or_insert((number, at));
+        }
+    }
+
+    /// Returns the numbers of the pack and of the document in it with this identity.
+    fn find(&self, id: DocId) -> Option<(u32, u32, Gaps)> {
+        let listed = |&(pack, at): &(u32, u32)| listed(&self.shelves, pack, at);
+        let is_it = |place: &(u32, u32)| listed(place).is_some_and(|doc| doc.id == id);
+        let place = self.covered.find(hash_of(id), is_it)?;
+        Some((place.0, place.1, listed(place)?.gaps))
     }
 
     /// Returns whether there is no document.
@@ -126,8 +165,8 @@ impl Library {
 
     /// Returns the number of the pack that has a document, and what is missing of the document.
     pub(crate) fn place(&self, id: DocId) -> Option<(u32, Gaps)> {
-        let (pack, _, gaps) = self.covered.get(&id)?;
-        Some((*pack, *gaps))
+        let (pack, _, gaps) = self.find(id)?;
+        Some((pack, gaps))
     }
 
     /// Returns the references of a document; `None` if no pack has the document as a whole.
@@ -135,25 +174,26 @@ impl Library {
     /// # Errors
     /// If its pack is damaged.
     pub fn references(&self, id: DocId) -> Result<Option<Vec<Reference>>> {
-        let Some((pack, at, gaps)) = self.covered.get(&id) else {
+        let Some((pack, at, gaps)) = self.find(id) else {
             return Ok(None);
         };
-        if *gaps != Gaps::default() {
+        if gaps != Gaps::default() {
             return Ok(None);
         }
-        let shelf = self.shelves.get(*pack as usize);
+        let shelf = self.shelves.get(pack as usize);
         shelf
-            .map(|shelf| sidecar::references(&shelf.pack, *at))
+            .map(|shelf| sidecar::references(&shelf.pack, at))
             .transpose()
     }
 
     /// Returns the documents that match a query, with scores. Documents of packs that turn out to be
     /// damaged are not among them.
     pub fn query(&self, query: &Query) -> Answer {
+        let statistics = Statistics::of(self);
         self.ask(&mut |shelf, found| {
             for reader in shelf.searcher.segment_readers() {
                 let scoring =
-                    EnableScoring::enabled_from_statistics_provider(self, &shelf.searcher);
+                    EnableScoring::enabled_from_statistics_provider(&statistics, &shelf.searcher);
                 let scores = evaluate(query.expression(), scoring, reader)?;
                 let scores = scores.into_iter().zip(0..);
                 found.extend(scores.filter_map(|(score, doc)| Some((doc, score?))));
@@ -221,6 +261,47 @@ impl Bm25StatisticsProvider for Library {
             sum += shelf.searcher.doc_freq(term).unwrap_or_default().min(most);
         }
         Ok(sum)
+    }
+}
+
+/// Statistics of a library, each computed once: Tantivy asks for them again in each pack.
+struct Statistics<'l> {
+    library: &'l Library,
+    tokens: RefCell<HashMap<Field, u64>>,
+    freqs: RefCell<HashMap<Term, u64>>,
+}
+
+impl Statistics<'_> {
+    fn of(library: &Library) -> Statistics<'_> {
+        Statistics {
+            library,
+            tokens: RefCell::default(),
+            freqs: RefCell::default(),
+        }
+    }
+}
+
+impl Bm25StatisticsProvider for Statistics<'_> {
+    fn total_num_tokens(&self, field: Field) -> tantivy::Result<u64> {
+        if let Some(known) = self.tokens.borrow().get(&field) {
+            return Ok(*known);
+        }
+        let tokens = self.library.total_num_tokens(field)?;
+        self.tokens.borrow_mut().insert(field, tokens);
+        Ok(tokens)
+    }
+
+    fn total_num_docs(&self) -> tantivy::Result<u64> {
+        self.library.total_num_docs()
+    }
+
+    fn doc_freq(&self, term: &Term) -> tantivy::Result<u64> {
+        if let Some(known) = self.freqs.borrow().get(term) {
+            return Ok(*known);
+        }
+        let freq = self.library.doc_freq(term)?;
+        self.freqs.borrow_mut().insert(term.clone(), freq);
+        Ok(freq)
     }
 }
 
