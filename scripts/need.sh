@@ -24,6 +24,8 @@ test|setpriv|util-linux
 test|strace|strace
 test|chirp|coop-computing-tools
 test|mount|mount
+test|ncgen|netcdf-bin
+test|h5copy|hdf5-tools
 test|qemu-system-x86_64|qemu-system-x86
 test|python3|python3-venv
 bench|python3|python3

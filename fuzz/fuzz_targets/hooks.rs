@@ -20,16 +20,13 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let row = &FORMATS[usize::from(*choice) % FORMATS.len()];
-    let Some(hook) = row.hook else {
-        return;
-    };
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("space");
     file.rewind().expect("a file");
     let mut limits = Limits::default();
     limits.text_bytes = 1 << 16;
     limits.input_bytes = 1 << 20;
-    let parse = || trawl_parsers::parse(hook, row.format, file, bytes.len() as u64, &limits);
+    let parse = || trawl_parsers::parse(row.hook, row.format, file, bytes.len() as u64, &limits);
     if let Ok(found) = catch_unwind(AssertUnwindSafe(parse)) {
         assert!(found.text.len() <= limits.text_bytes);
         assert!(found.attributes.len() <= limits.attributes);

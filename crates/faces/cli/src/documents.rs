@@ -20,8 +20,8 @@ use crate::settings;
 /// Longest end of a name that says something about the format, in bytes.
 const EXTENSION_MAX: usize = 16;
 
-/// Raised when the same findings become other documents.
-const VERSION: u64 = 1;
+/// Raised when the same file becomes another document.
+const VERSION: u64 = 2;
 
 /// Returns the source of documents, which loads the installed hooks when it is first asked. If they
 /// are invalid, no file can be read.

@@ -39,8 +39,10 @@ pub enum Format {
     Zstandard,
     Fits,
     Parquet,
-    /// A format without a hook, which only a user's hook can read.
-    Other,
+    Hdf5,
+    /// NetCDF's own formats; NetCDF-4 is HDF5.
+    #[serde(rename = "netcdf")]
+    NetCdf,
 }
 
 /// Bytes at the beginning of a file: all of these parts, each at its position.
@@ -58,7 +60,7 @@ pub struct Row {
     /// First bytes, of which one must match; none for text that only its name distinguishes.
     magic: &'static [Magic],
     /// The hook.
-    pub hook: Option<Builtin>,
+    pub hook: Builtin,
 }
 
 const fn binary(
@@ -66,7 +68,7 @@ const fn binary(
     mime: &'static str,
     extensions: &'static [&'static str],
     magic: &'static [Magic],
-    hook: Option<Builtin>,
+    hook: Builtin,
 ) -> Row {
     Row {
         format,
@@ -83,16 +85,16 @@ const fn text(
     extensions: &'static [&'static str],
     hook: Builtin,
 ) -> Row {
-    binary(format, mime, extensions, &[], Some(hook))
+    binary(format, mime, extensions, &[], hook)
 }
 
 const ZIP: &[Magic] = &[&[(0, b"PK\x03\x04")], &[(0, b"PK\x05\x06")]];
 const MP4: &[Magic] = &[&[(4, b"ftyp")]];
-const DOCUMENT: Option<Builtin> = Some(Builtin::Document);
-const PICTURE: Option<Builtin> = Some(Builtin::Picture);
-const AUDIO: Option<Builtin> = Some(Builtin::Audio);
-const ARCHIVE: Option<Builtin> = Some(Builtin::Archive);
-const DATA: Option<Builtin> = Some(Builtin::Data);
+const DOCUMENT: Builtin = Builtin::Document;
+const PICTURE: Builtin = Builtin::Picture;
+const AUDIO: Builtin = Builtin::Audio;
+const ARCHIVE: Builtin = Builtin::Archive;
+const DATA: Builtin = Builtin::Data;
 
 /// The formats. Of rows whose first bytes match, the first whose extension matches counts; otherwise
 /// the first of them.
@@ -127,8 +129,8 @@ pub static FORMATS: &[Row] = &[
     binary(Format::Audio, "video/mp4", &["mp4", "m4v", "mov"], MP4, AUDIO),
     binary(Format::Fits, "image/fits", &["fits", "fit", "fts"], &[&[(0, b"SIMPLE  =")]], DATA),
     binary(Format::Parquet, "application/vnd.apache.parquet", &["parquet"], &[&[(0, b"PAR1")]], DATA),
-    binary(Format::Other, "application/x-hdf5", &["h5", "hdf5", "nc4"], &[&[(0, b"\x89HDF\r\n\x1a\n")]], None),
-    binary(Format::Other, "application/x-netcdf", &["nc", "cdf"], &[&[(0, b"CDF\x01")], &[(0, b"CDF\x02")], &[(0, b"CDF\x05")]], None),
+    binary(Format::Hdf5, "application/x-hdf5", &["h5", "hdf5", "nc4"], &[&[(0, b"\x89HDF\r\n\x1a\n")]], DATA),
+    binary(Format::NetCdf, "application/x-netcdf", &["nc", "cdf"], &[&[(0, b"CDF\x01")], &[(0, b"CDF\x02")], &[(0, b"CDF\x05")]], DATA),
     text(Format::C, "text/x-c", &["c", "h"], Builtin::Source),
     text(Format::Cpp, "text/x-c++", &["cc", "cpp", "cxx", "hh", "hpp", "hxx"], Builtin::Source),
     text(Format::Rust, "text/rust", &["rs"], Builtin::Source),
@@ -159,7 +161,7 @@ impl Row {
     fn recognised(&self) -> Recognised {
         Recognised {
             mime: self.mime,
-            read_by: self.hook.map(|hook| (self.format, hook)),
+            read_by: Some((self.format, self.hook)),
         }
     }
 

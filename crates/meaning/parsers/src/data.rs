@@ -1,5 +1,6 @@
 //! Tables and measurements.
 
+pub(crate) mod arrays;
 pub(crate) mod fits;
 
 use std::io::{Read, Seek, SeekFrom};

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use trawl_hooks::Limits;
 use trawl_hooks::found::{Fault, Findings};
@@ -10,7 +11,7 @@ use trawl_hooks::found::{Fault, Findings};
 /// A file.
 #[derive(Debug)]
 pub(crate) struct Input {
-    file: File,
+    file: Arc<File>,
     size_bytes: u64,
     pub(crate) limits: Limits,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn new(file: File, size_bytes: u64, limits: Limits) -> Input {
         Input {
-            file,
+            file: Arc::new(file),
             size_bytes,
             limits,
         }
@@ -27,6 +28,11 @@ impl Input {
     /// Returns a reader of the whole file, which seeks and does not share its position.
     pub(crate) fn reader(&self) -> BufReader<Cursor<'_>> {
         BufReader::with_capacity(64 << 10, Cursor { input: self, at: 0 })
+    }
+
+    /// Returns the file, for a library that keeps it.
+    pub(crate) fn shared(&self) -> Arc<File> {
+        Arc::clone(&self.file)
     }
 
     /// Returns the file's size when it was looked at.

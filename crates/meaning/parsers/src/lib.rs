@@ -11,7 +11,7 @@
 //! | `picture` | `picture` | kamadak-exif, imagesize |
 //! | `audio` | `audio` | lofty |
 //! | `archive` | `archive` | zip, tar, flate2, zstd |
-//! | `data` | `data` | parquet; FITS is read here |
+//! | `data` | `data` | parquet, hdf5-reader, netcdf-reader; FITS is read here |
 //!
 //! Invariants: only a worker links this crate, never a daemon (`xtask/tests/dependencies.rs`); a
 //! parser reads through [`Input`], which bounds it, and reports through
@@ -84,6 +84,7 @@ fn run(format: Format, input: &Input, findings: &mut Findings) {
         Format::Zstandard => archive::zstandard(input, findings),
         Format::Fits => data::fits::run(input, findings),
         Format::Parquet => data::parquet(input, findings),
-        Format::Other => {}
+        Format::Hdf5 => data::arrays::hdf5(input, findings),
+        Format::NetCdf => data::arrays::netcdf(input, findings),
     }
 }

@@ -73,7 +73,7 @@ fn answer_all(socket: &mut File) -> std::io::Result<()> {
 
 fn read(request: &Request, file: File) -> Extracted {
     let row = FORMATS.iter().find(|row| row.format == request.format);
-    let hook = row.and_then(|row| row.hook).unwrap_or(Builtin::Text);
+    let hook = row.map_or(Builtin::Text, |row| row.hook);
     let parse = || {
         parse(
             hook,

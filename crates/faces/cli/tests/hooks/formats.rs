@@ -459,6 +459,104 @@ fn parquet_files_give_their_columns() {
     assert_eq!(texts(&found, "column"), ["station", "wave"]);
 }
 
+/// A measurement in the language of the NetCDF library's own programs.
+const CDL: &str = r#"netcdf a {
+dimensions: time = UNLIMITED; station = 2;
+variables:
+  double temperature(time, station);
+    temperature:units = "kelvin";
+    temperature:long_name = "air temperature";
+    temperature:valid_range = 100., 400.;
+  int station(station);
+  float depth(station);
+// global attributes:
+  :title = "Weather of the valley";
+  :Conventions = "CF-1.8";
+  :time_coverage_start = "2024-01-02T03:04:05Z";
+  :revision = 3;
+  :resolution = 0.25;
+  :levels = 1s, 2s, 3s;
+data:
+  temperature = 280.5, 281; station = 7, 8; depth = 1, 2;
+}"#;
+
+/// "exposing the semantic information in files" of the kinds that laboratories write: the formats of
+/// NetCDF and HDF5 (NetCDF User's Guide, appendix B), made by the libraries that define them.
+#[test]
+fn all_formats_of_netcdf_give_the_same() {
+    if let Some(skip) = without_program("NetCDF", "ncgen") {
+        return skip.say();
+    }
+    let site = Site::new();
+    site.write("a.cdl", CDL);
+    for kind in ["classic", "64-bit-offset", "64-bit-data", "netCDF-4"] {
+        site.tool(&format!("ncgen -k {kind} -o {kind}.nc a.cdl"));
+        let found = site.well_found(&site.path(&format!("{kind}.nc")));
+        let mut variables = texts(&found, "variable");
+        variables.sort();
+        assert_eq!(variables, ["depth", "station", "temperature"], "{kind}");
+        expect_text(&found, "netcdf.title", "Weather of the valley");
+        expect_text(&found, "netcdf.conventions", "CF-1.8");
+        expect_number(&found, "netcdf.revision", 3);
+        assert_eq!(attribute(&found, "netcdf.resolution"), &Value::Real(0.25));
+        assert_eq!(
+            attribute(&found, "netcdf.levels"),
+            &Value::List([1, 2, 3].map(Value::Integer).to_vec())
+        );
+        assert_eq!(
+            attribute(&found, "netcdf.time_coverage_start"),
+            &Value::Time(1_704_164_645_000_000_000)
+        );
+        expect_words(&found, &["valley", "kelvin", "temperature"]);
+        let mut names: Vec<&str> = found
+            .attributes
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(
+            names,
+            [
+                "netcdf.conventions",
+                "netcdf.levels",
+                "netcdf.resolution",
+                "netcdf.revision",
+                "netcdf.time_coverage_start",
+                "netcdf.title",
+                "variable"
+            ],
+            "{kind}"
+        );
+    }
+}
+
+/// Datasets in groups, and a file that is larger than what is read of it.
+#[test]
+fn hdf5_files_give_their_datasets() {
+    for program in ["h5import", "h5copy"] {
+        if let Some(skip) = without_program("HDF5", program) {
+            return skip.say();
+        }
+    }
+    let mut site = Site::new();
+    site.tool(
+        "seq 1000000 > numbers; echo PATH run1/detector/counts > how; \
+         printf 'INPUT-CLASS TEXTIN\nRANK 1\nDIMENSION-SIZES 1000000\n' >> how; \
+         h5import numbers -c how -o a.h5; \
+         h5copy -p -i a.h5 -o a.h5 -s run1/detector/counts -d run2/background",
+    );
+    let size = std::fs::metadata(site.path("a.h5")).expect("a file").len();
+    site.limits.input_bytes = 1 << 20;
+    assert!(size > 2 * site.limits.input_bytes);
+    let found = site.well_found(&site.path("a.h5"));
+    let mut variables = texts(&found, "variable");
+    variables.sort();
+    assert_eq!(variables, ["run1/detector/counts", "run2/background"]);
+    let mut lines: Vec<&str> = found.text.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, variables);
+}
+
 /// Plain text in UTF-8 is read by the caller; the oracle is what a worker does.
 #[test]
 fn plain_text_is_read_alike_with_and_without_a_worker() {

@@ -101,6 +101,42 @@ fn truncated_and_damaged_files_are_problems_of_theirs() {
     next_file_is_read(&site);
 }
 
+/// Beginnings of a file, and files with one byte changed: what is missing is a problem.
+#[test]
+fn damaged_measurements_end_no_worker() {
+    if let Some(skip) = trawl_testkit::skip::without_program("damaged NetCDF", "ncgen") {
+        return skip.say();
+    }
+    let site = Site::new();
+    site.write(
+        "a.cdl",
+        "netcdf a { dimensions: x = 3; variables: int v(x); v:units = \"m\"; :title = \"t\"; data: v = 1, 2, 3; }",
+    );
+    for kind in ["classic", "netCDF-4"] {
+        site.tool(&format!("ncgen -k {kind} -o a.nc a.cdl"));
+        let text = site.well_found(&site.path("a.nc")).text;
+        let whole = std::fs::read(site.path("a.nc")).expect("a file");
+        let step = whole.len() / 100 + 1;
+        for at in (0..whole.len()).step_by(step) {
+            let path = site.write("cut.nc", &whole[..at]);
+            let found = site.found(&path);
+            let is_known = at < 8 || !found.problems.is_empty() || found.text == text;
+            assert!(is_known, "{kind}, {at} bytes: {found:?}");
+            for value in [0, 0x7f, 0xff] {
+                let mut changed = whole.clone();
+                changed[at] = value;
+                let found = site.found(&site.write("b.nc", changed));
+                assert!(
+                    !faults(&found).contains(&Fault::Timeout),
+                    "{kind}, byte {at}: {:?}",
+                    found.problems
+                );
+            }
+        }
+    }
+    next_file_is_read(&site);
+}
+
 #[test]
 fn deep_nesting_ends_no_more_than_a_worker() {
     let site = Site::new();
