@@ -79,11 +79,12 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule { name: "trawl-hooks", may_use: &["trawl-sys", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-direct", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
+    Rule { name: "trawl-modules", may_use: &["trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
     Rule { name: "trawl-relations", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-hooks"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-views", "trawl-relations", "trawl-keywords", "trawl-attributes", "trawl-groups"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-modules", "trawl-views", "trawl-relations", "trawl-keywords", "trawl-attributes", "trawl-groups"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {
@@ -146,8 +147,8 @@ const SETS: &[&str] = &[
     "trawl-fetch",
 ];
 
-/// Parsers of hostile files, which only workers without rights may contain.
-const PARSERS: &[&str] = &["trawl-parsers"];
+/// Parsers of hostile files and compilers of modules, which only workers without rights may contain.
+const PARSERS: &[&str] = &["trawl-modules", "trawl-parsers"];
 
 /// The chores may use everything, and nothing uses them.
 const FREE: &str = "xtask";

@@ -18,7 +18,7 @@ use crate::program;
 use crate::wire::Request;
 use crate::worker::Pool;
 
-/// Name of the program that runs built-in hooks, which is installed beside `trawl`.
+/// Name of the program that runs built-in hooks and modules, which is installed beside `trawl`.
 pub const PROGRAM: &str = "trawl-hook";
 
 /// In problems that are no hook's.
@@ -169,7 +169,7 @@ fn read(
         if hook.accepts(recognised.mime, name, size_bytes) {
             add(
                 &mut all,
-                program::run(hook, file, limits),
+                program::run(hook, &hooks.program, file, limits),
                 &hook.name,
                 limits,
             );

@@ -1,4 +1,4 @@
-//! Users' hooks: a directory with a manifest for each (`NAME.toml`), and the programs.
+//! Users' hooks: a directory with a manifest for each (`NAME.toml`), and the programs and modules.
 //!
 //! The programs run with the rights of nobody in a daemon of the superuser, and in a sandbox. Still,
 //! a directory, manifest or program that other users can change is refused.
@@ -28,8 +28,10 @@ pub struct UserHook {
     pub name: String,
     /// What it finds, in words; empty if the manifest does not say.
     pub about: String,
-    /// The program.
+    /// The program or module.
     pub program: PathBuf,
+    /// Whether it is a WebAssembly module.
+    pub is_module: bool,
     /// The program's arguments.
     pub arguments: Vec<String>,
     /// Names of files that it accepts, as in the manifest.
@@ -50,7 +52,8 @@ struct Manifest {
     name: String,
     #[serde(default)]
     about: String,
-    program: PathBuf,
+    program: Option<PathBuf>,
+    module: Option<PathBuf>,
     #[serde(default)]
     arguments: Vec<String>,
     #[serde(default)]
@@ -170,8 +173,19 @@ fn load_one(path: &Path) -> Result<UserHook, HookError> {
             "globs or mime_types must name the files that it accepts",
         ));
     }
+    let (program, is_module) = match (manifest.program, manifest.module) {
+        (Some(program), None) => (program, false),
+        (None, Some(module)) => (module, true),
+        _ => return Err(invalid(path, "it must have either a program or a module")),
+    };
+    if is_module && !manifest.reads.is_empty() {
+        return Err(invalid(
+            path,
+            "a module reads no files besides its standard input",
+        ));
+    }
     let folder = path.parent().unwrap_or(Path::new("/"));
-    let program = folder.join(&manifest.program);
+    let program = folder.join(program);
     check_owner(&program)?;
     let glob = |text: &String| Glob::new(text.as_bytes(), Case::Sensitive, Locale::Utf8);
     Ok(UserHook {
@@ -179,6 +193,7 @@ fn load_one(path: &Path) -> Result<UserHook, HookError> {
         name: manifest.name,
         about: manifest.about,
         program,
+        is_module,
         arguments: manifest.arguments,
         globs: manifest.globs,
         mime_types: manifest.mime_types,

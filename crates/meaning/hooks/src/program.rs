@@ -1,4 +1,5 @@
-//! Runs a user's hook on a file: one process, with the file as standard input, in a sandbox.
+//! Runs a user's hook on a file: one process, with the file as standard input, in a sandbox. A
+//! WebAssembly module is run by [`crate::PROGRAM`], which restricts itself when it has compiled it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use trawl_sys::restricted::{Bounds, Lifetime, Restriction, Role};
+use trawl_sys::restricted::{Bounds, Lifetime, Restriction, Role, keep_only_standard_streams};
 use trawl_sys::wait::readable;
 use trawl_text::words::cause;
 
@@ -64,11 +65,15 @@ enum End {
     TooMuch,
 }
 
-/// Runs a hook.
-pub(crate) fn run(hook: &UserHook, file: &File, general: &Limits) -> Extracted {
+/// Runs a hook; a module by `runner`.
+pub(crate) fn run(hook: &UserHook, runner: &Path, file: &File, general: &Limits) -> Extracted {
     let limits = hook.limits(general);
     let mut findings = Findings::new(&hook.name, &limits);
-    match start(hook, file, &limits).and_then(|child| attend(child, &limits)) {
+    let started = match hook.is_module {
+        true => start_module(hook, runner, file, &limits),
+        false => start(hook, file, &limits),
+    };
+    match started.and_then(|child| attend(child, &limits)) {
         Ok(ran) => {
             let complaint = complaint(&ran, &limits);
             let end = ran.output.iter().rposition(|byte| *byte == b'\n');
@@ -94,8 +99,7 @@ fn output_bytes_max(limits: &Limits) -> usize {
     limits.answer_bytes().min(OUTPUT_BYTES_MAX)
 }
 
-fn start(hook: &UserHook, mut file: &File, limits: &Limits) -> io::Result<Child> {
-    file.rewind()?;
+fn start(hook: &UserHook, file: &File, limits: &Limits) -> io::Result<Child> {
     let mut readable: Vec<&Path> = SYSTEM.iter().map(Path::new).collect();
     readable.push(&hook.program);
     readable.extend(hook.reads.iter().map(|path| path.as_path()));
@@ -107,15 +111,31 @@ fn start(hook: &UserHook, mut file: &File, limits: &Limits) -> io::Result<Child>
     // This thread waits for the program, so that it ends with the thread.
     let restriction = Restriction::new(Role::Program, &readable, bounds, Lifetime::OfParent)?;
     let mut command = Command::new(&hook.program);
+    command.args(&hook.arguments);
+    restriction.apply_to(&mut command);
+    spawn(command, file)
+}
+
+fn start_module(hook: &UserHook, runner: &Path, file: &File, limits: &Limits) -> io::Result<Child> {
+    let numbers = [limits.cpu_secs, limits.memory_bytes].map(|number| number.to_string());
+    let mut command = Command::new(runner);
     command
-        .args(&hook.arguments)
+        .arg(&hook.program)
+        .args(numbers)
+        .args(&hook.arguments);
+    keep_only_standard_streams(&mut command);
+    spawn(command, file)
+}
+
+fn spawn(mut command: Command, mut file: &File) -> io::Result<Child> {
+    file.rewind()?;
+    command
         .env_clear()
         .envs(ENVIRONMENT.iter().copied())
         .current_dir("/")
         .stdin(file.try_clone()?)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    restriction.apply_to(&mut command);
     command.spawn()
 }
 

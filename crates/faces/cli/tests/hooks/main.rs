@@ -6,5 +6,6 @@
 mod face;
 mod formats;
 mod hostile;
+mod modules;
 mod site;
 mod users;

@@ -50,14 +50,18 @@ impl Site {
         run(shell.arg("-ec").arg(line).current_dir(self.folder.path())).expect_code(0)
     }
 
-    /// Writes a hook, and loads it with its limits.
+    /// Writes a hook that is a program, and loads it with its limits.
     pub(crate) fn user_hook(&mut self, program: &str, limits: &str) {
+        let lines = format!("program = \"hook\"\n[limits]\n{limits}");
+        self.hook_with(program.as_bytes(), &lines);
+    }
+
+    /// Writes a hook with these further lines of its manifest, and loads it.
+    pub(crate) fn hook_with(&mut self, program: &[u8], lines: &str) {
         let folder = self.path("hooks");
         fs::create_dir_all(&folder).expect("a folder");
         fs::write(folder.join("hook"), program).expect("a program");
-        let manifest = format!(
-            "name = \"mine\"\nprogram = \"hook\"\nglobs = [\"*.dat\"]\n[limits]\n{limits}\n"
-        );
+        let manifest = format!("name = \"mine\"\nglobs = [\"*.dat\"]\n{lines}\n");
         fs::write(folder.join("mine.toml"), manifest).expect("a manifest");
         for path in [&folder, &folder.join("hook"), &folder.join("mine.toml")] {
             allow(path);
