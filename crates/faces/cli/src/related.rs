@@ -18,7 +18,7 @@ use trawl_report::{Field, Schema, schema};
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::documents;
 use crate::exit::Exit;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, cause, shown};
 use crate::forms::{FormArgs, Rows};
 use crate::hooks::{Directories, installed};
 use crate::output::say;
@@ -229,6 +229,54 @@ impl Known for Indexed {
         let is_all = known.len() < Limits::default().relations;
         let pairs = known.into_iter().map(|one| (one.kind, one.target));
         is_all.then(|| pairs.collect())
+    }
+}
+
+/// The relations that files have, for a statement: the installed hooks, what this process's user has
+/// learnt, and what indexes know. Copies, and relations that others have to a file, are not looked for.
+#[derive(Debug)]
+pub struct Relater {
+    hooks: Hooks,
+    graph: AccessGraph,
+    known: Indexed,
+    wanted: Wanted,
+}
+
+impl Relater {
+    /// Looks at relations of these kinds; at all if there are none.
+    ///
+    /// # Errors
+    /// With the reason, if hooks or what was learnt cannot be read.
+    pub fn new(contents: Arc<Contents>, kinds: Vec<Kind>) -> Result<Relater, String> {
+        let wanted = Wanted {
+            kinds,
+            direction: Some(Direction::Forward),
+            depth: 1,
+        };
+        Ok(Relater {
+            hooks: installed().map_err(|error| error.to_string())?,
+            graph: graph(&wanted).map_err(|error| error.to_string())?,
+            known: Indexed(contents),
+            wanted,
+        })
+    }
+
+    /// Returns the relations of the file that is at a path without links now. Both files are looked
+    /// at as this process's user.
+    ///
+    /// # Errors
+    /// With the reason, if the file is not there or cannot be reached.
+    pub fn of(&self, file: &Path) -> Result<Answer, String> {
+        let nowhere = Candidates::default();
+        let mut learnt = Learnt::new(&self.graph);
+        let live = Live::new(&self.hooks, &nowhere).knowing(Some(&self.known));
+        let mut referring = Referring::new(live, self.wanted.direction);
+        let real = file.canonicalize().map_err(|error| cause(&error))?;
+        if real != file {
+            return Err("a directory on its path is a link now".into());
+        }
+        let sources: &mut [&mut dyn Source] = &mut [&mut learnt, &mut referring];
+        related(file, &self.wanted, sources).map_err(|error| error.to_string())
     }
 }
 

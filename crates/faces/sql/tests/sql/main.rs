@@ -11,6 +11,7 @@
 //! | `cookbook` | every block of the cookbook runs; some are compared with oracles |
 //! | `exports` | other engines read exports and give the same answers |
 //! | `groups` | groups and their members are those of `trawl groups` and of sums |
+//! | `relations` | relations are those written into files, guarded at both ends |
 //! | `behaviour` | formats, files, limits, time-outs, interrupts |
 //! | `shell` | the same on a terminal, typed |
 //! | `documents` | generated parts of the documentation are fresh |
@@ -27,6 +28,7 @@ mod groups;
 mod limits;
 mod plans;
 mod reading_only;
+mod relations;
 mod sets;
 mod shell;
 mod site;
