@@ -214,7 +214,7 @@ fn both_ends_are_guarded() {
             "SELECT a.path FROM relations a JOIN relations b ON a.other = b.path WHERE b.path = 'TREE/own/uses-open.ref'",
         ] {
             let (rows, _) = ask(NOBODY, query);
-            assert_eq!(rows, [String::new(); 0], "{query}");
+            assert_eq!(rows, Vec::<String>::new(), "{query}");
             let (_, found) = ask(NOBODY, query);
             let (_, absent) = ask(
                 NOBODY,
