@@ -639,9 +639,13 @@ complete -c trawl -n "__fish_trawl_using_subcommand export" -l profile -d 'Recor
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l parquet -d 'Write Parquet files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l csv -d 'Write CSV files below this new directory' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l json -d 'Write files of JSON lines below this new directory' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand export" -l tables -d 'Export only these tables' -r -f -a "entries\t'Every entry'
+complete -c trawl -n "__fish_trawl_using_subcommand export" -l tables -d 'Export these tables [default: entries, dirs, xattrs, issues]' -r -f -a "entries\t'Every entry'
 dirs\t'Directories with the sums of what is below them'
 xattrs\t'Extended attributes'
+attributes\t'Named attributes of contents; every file is read'
+file-groups\t'Groups of files that belong together'
+group-members\t'Files with their groups'
+relations\t'Relations of files; every file is read'
 issues\t'Paths that could not be read'"
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l part-rows -d 'Write at most N rows to each part' -r
 complete -c trawl -n "__fish_trawl_using_subcommand export" -l threads -d 'Use N threads [default: one per processor]' -r
@@ -983,6 +987,7 @@ complete -c trawl -n '__fish_seen_subcommand_from find' -o mount -d 'do not desc
 complete -c trawl -n '__fish_seen_subcommand_from find' -o daystart -d 'measure times in later tests from the beginning of today, not from 24 hours ago'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o follow -d 'follow symbolic links, as -L does'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o regextype -d 'set the syntax of later regular expressions to TYPE: emacs (the default), egrep, posix-basic, …'
+complete -c trawl -n '__fish_seen_subcommand_from find' -o relations -d 'let later -related-to follow only these relations, named by options of trawl related: kind=KIND (may be repeated), direction=forward|backward, depth=N'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o warn -d 'turn warnings on for the words that follow'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o nowarn -d 'turn warnings off for the words that follow'
 complete -c trawl -n '__fish_seen_subcommand_from find' -o acl -d 'has an access control list beyond its mode bits, or a default one'

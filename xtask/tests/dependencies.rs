@@ -89,7 +89,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         name: "trawl-sql",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-report", "trawl-session", "trawl-find", "trawl-grams", "trawl-keywords", "trawl-groups", "trawl-cli"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-report", "trawl-session", "trawl-find", "trawl-grams", "trawl-keywords", "trawl-groups", "trawl-relations", "trawl-cli"],
         may_use_in_tests: &[],
     },
     Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },

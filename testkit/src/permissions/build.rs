@@ -69,6 +69,11 @@ impl Site {
         self.scratch.join("index")
     }
 
+    /// Returns the directory of the hooks that read the tree's files.
+    pub fn hooks_dir(&self) -> PathBuf {
+        self.scratch.join("hooks")
+    }
+
     /// Returns the absolute path of `relative` below the root.
     pub fn absolute(&self, relative: &[u8]) -> PathBuf {
         if relative.is_empty() {

@@ -45,11 +45,18 @@ pub enum Check {
     Views,
     /// find -keyword and -attr: the files that GNU grep names, among those that the user may read.
     Words,
+    /// Groups, and the views of groups: the files that find prints, each in one group.
+    Groups,
+    /// related and find -related-to: the files that the shell's `test` finds.
+    Related,
+    /// Tables of SQL: the paths that find prints and the files that GNU grep names. The program is
+    /// `trawl-sql`.
+    Sql,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 12] = [
+    pub const ALL: [Check; 15] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -62,6 +69,9 @@ impl Check {
         Check::Lines,
         Check::Views,
         Check::Words,
+        Check::Groups,
+        Check::Related,
+        Check::Sql,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -79,6 +89,9 @@ impl Check {
             Check::Lines => "grep",
             Check::Views => "views",
             Check::Words => "keyword",
+            Check::Groups => "groups",
+            Check::Related => "related",
+            Check::Sql => "sql",
         }
     }
 }
@@ -181,6 +194,9 @@ impl<'a> Questions<'a> {
             Check::Lines => self.lines(),
             Check::Views => self.views(),
             Check::Words => self.words(),
+            Check::Groups => self.groups(),
+            Check::Related => self.related(),
+            Check::Sql => self.sql(),
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());

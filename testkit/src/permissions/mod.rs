@@ -6,7 +6,7 @@
 //! - [`build`]: the tree on disk, and its index.
 //! - [`compare`]: the tools as a user on the source against the program as the same user on the
 //!   index; [`members`]: the same for sets and grep.
-//! - [`views`]: the same for mounted views.
+//! - [`views`]: the same for mounted views; [`together`]: for groups, relations and SQL.
 //! - [`shrink`]: a smaller tree that still fails.
 //! - [`stage`]: one tree with secrets, for attackers.
 //! - [`view`]: everything that a user can see of an index from outside.
@@ -22,6 +22,7 @@ pub mod people;
 pub mod plan;
 pub mod shrink;
 pub mod stage;
+pub mod together;
 pub mod view;
 pub mod views;
 

@@ -62,6 +62,13 @@ impl Mount {
     }
 }
 
+impl Mount {
+    /// Returns the directory of the views.
+    pub(super) fn point(&self) -> &Path {
+        &self.point
+    }
+}
+
 impl Drop for Mount {
     fn drop(&mut self) {
         let _ = run(command("kill").arg(self.child.id().to_string()));

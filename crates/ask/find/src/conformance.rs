@@ -188,6 +188,13 @@ pub static NOTES: &[Note] = &[
         ),
     ),
     both(
+        "-relations",
+        Otherwise(
+            Own,
+            "GNU find has no such option; it chooses what `-related-to` looks at",
+        ),
+    ),
+    both(
         "-unique",
         Otherwise(
             Bfs,

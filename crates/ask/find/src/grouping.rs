@@ -28,6 +28,42 @@ pub struct Group {
     pub id: String,
 }
 
+/// Maximum depth of relations.
+pub const DEPTH_MAX: u32 = 100;
+
+/// Which related files `-related-to` asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relations {
+    /// Names of kinds; all kinds if there are none.
+    pub kinds: Vec<String>,
+    /// The direction.
+    pub direction: Direction,
+    /// The number of relations from the file to the last one that matches, from 1 to [`DEPTH_MAX`].
+    pub depth: u32,
+}
+
+/// Which relations count: those that a file has, or those that others have to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// Those that the file has.
+    Forward,
+    /// Those that others have to the file.
+    Backward,
+    /// All of them.
+    #[default]
+    Both,
+}
+
+impl Default for Relations {
+    fn default() -> Relations {
+        Relations {
+            kinds: Vec::new(),
+            direction: Direction::Both,
+            depth: 1,
+        }
+    }
+}
+
 /// A source of groups and relations.
 pub trait Grouping: Send + Sync + std::fmt::Debug {
     /// Returns the members of the group of the file at `path`, as the asking user sees them. The
@@ -42,9 +78,9 @@ pub trait Grouping: Send + Sync + std::fmt::Debug {
     /// there is no answer.
     fn groups_below(&self, dirs: &[Vec<u8>]) -> Result<Vec<Group>, String>;
 
-    /// Returns the files related to the file at `path`, as the asking user sees them. The error says
-    /// why there is no answer.
-    fn related_to(&self, path: &[u8]) -> Result<Members, String>;
+    /// Returns the wanted files related to the file at `path`, as the asking user sees them. The error
+    /// says why there is no answer.
+    fn related_to(&self, path: &[u8], wanted: &Relations) -> Result<Members, String>;
 }
 
 /// No groups and no relations are known.
@@ -66,7 +102,7 @@ impl Grouping for NoGroups {
         Err(NOT_HERE.into())
     }
 
-    fn related_to(&self, _: &[u8]) -> Result<Members, String> {
+    fn related_to(&self, _: &[u8], _: &Relations) -> Result<Members, String> {
         Err("relations are not known here; trawl find knows them".into())
     }
 }

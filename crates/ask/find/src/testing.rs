@@ -18,7 +18,7 @@ use crate::context::{Context, StartPoint, World};
 use crate::environment::{Environment, Warnings};
 use crate::error::FindError;
 use crate::expr::Expr;
-use crate::grouping::{Group, Grouping, Members};
+use crate::grouping::{Group, Grouping, Members, Relations};
 use crate::leaf::Effect;
 use crate::lookups::{AttributeTest, Emptiness, Lookups};
 use crate::parser::{Parsed, Program, parse};
@@ -233,10 +233,13 @@ impl Grouping for OneGroup {
         Ok(Vec::new())
     }
 
-    fn related_to(&self, path: &[u8]) -> Result<Members, String> {
+    fn related_to(&self, path: &[u8], wanted: &Relations) -> Result<Members, String> {
         self.members_with(path)?;
         let mut related = Members::default();
         related.add(b"/w/top", b"name");
+        if wanted.depth > 1 {
+            related.add(b"/w/top", b"far");
+        }
         Ok(related)
     }
 }

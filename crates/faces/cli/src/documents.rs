@@ -6,10 +6,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use trawl_hooks::format::FORMATS;
-use trawl_hooks::{Extracted, Fault, HookError, Hooks, Limits, Problem, Value, extract};
+use trawl_hooks::{Extracted, Fault, HookError, Hooks, Limits, Problem, Value, extract_unless};
 use trawl_keywords::{BYTES_MAX, Contents, Document, Documents, Gap, Gaps, Reference, hash_of};
 
 use crate::failure::Failure;
@@ -138,10 +139,19 @@ impl Documents for ByHooks {
     }
 
     fn document(&self, file: &mut File, name: &[u8]) -> io::Result<Document> {
+        self.document_unless(&AtomicBool::new(false), file, name)
+    }
+
+    fn document_unless(
+        &self,
+        cancel: &AtomicBool,
+        file: &mut File,
+        name: &[u8],
+    ) -> io::Result<Document> {
         let loaded = self
             .loaded()
             .map_err(|error| io::Error::other(error.to_string()))?;
-        let found = extract(file, name, &loaded.hooks, &loaded.limits);
+        let found = extract_unless(cancel, file, name, &loaded.hooks, &loaded.limits);
         let is_unknown = |one: &&Problem| one.fault == Fault::Unavailable;
         match found.problems.iter().find(is_unknown) {
             Some(problem) => Err(io::Error::other(problem.message.clone())),

@@ -4,6 +4,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trawl_find::grouping::{self, DEPTH_MAX, Relations};
 use trawl_hooks::{Hooks, Limits};
 use trawl_keywords::Contents;
 use trawl_relations::candidates::{self, Candidates};
@@ -17,7 +18,7 @@ use trawl_report::{Field, Schema, schema};
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::documents;
 use crate::exit::Exit;
-use crate::failure::{Failure, shown};
+use crate::failure::{Failure, cause, shown};
 use crate::forms::{FormArgs, Rows};
 use crate::hooks::{Directories, installed};
 use crate::output::say;
@@ -60,9 +61,6 @@ static SCHEMA: Schema = Schema {
     samples: &[],
 };
 
-/// Maximum depth.
-const DEPTH_MAX: i64 = 100;
-
 // Options of `trawl related`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -78,7 +76,7 @@ pub(crate) struct RelatedArgs {
         long,
         value_name = "N",
         default_value = "1",
-        value_parser = clap::value_parser!(u32).range(1..=DEPTH_MAX)
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(DEPTH_MAX))
     )]
     depth: u32,
     /// Show only relations that files have, or only those that others have to them
@@ -143,10 +141,7 @@ impl RelatedArgs {
 
     /// Returns the files among which copies and references are looked for.
     fn candidates(&self) -> Result<Candidates, Failure> {
-        let wanted = self.wanted();
-        let is_searched = wants(&wanted, |kind| *kind == Kind::SameContent)
-            || (self.direction != Directions::Forward && wants(&wanted, Kind::is_reference));
-        match is_searched {
+        match is_searched(&self.wanted()) {
             true => Ok(candidates::below(&self.places()?)),
             false => Ok(Candidates::default()),
         }
@@ -174,6 +169,12 @@ fn graph(wanted: &Wanted) -> Result<AccessGraph, RelationError> {
         Err(RelationError::NoHome) => Ok(AccessGraph::default()),
         place => place?.read(),
     }
+}
+
+/// Returns whether copies and files that refer to the file are asked for.
+fn is_searched(wanted: &Wanted) -> bool {
+    wants(wanted, |kind| *kind == Kind::SameContent)
+        || (wanted.direction != Some(Direction::Forward) && wants(wanted, Kind::is_reference))
 }
 
 fn wants(wanted: &Wanted, is_kind: impl Fn(&Kind) -> bool) -> bool {
@@ -231,24 +232,94 @@ impl Known for Indexed {
     }
 }
 
-/// Returns the paths of all files related to a file, as `trawl related` shows them, and messages about
-/// what could not be looked at.
+/// The relations that files have, for a statement: the installed hooks, what this process's user has
+/// learnt, and what indexes know. Copies, and relations that others have to a file, are not looked for.
+#[derive(Debug)]
+pub struct Relater {
+    hooks: Hooks,
+    graph: AccessGraph,
+    known: Indexed,
+    wanted: Wanted,
+}
+
+impl Relater {
+    /// Looks at relations of these kinds; at all if there are none.
+    ///
+    /// # Errors
+    /// With the reason, if hooks or what was learnt cannot be read.
+    pub fn new(contents: Arc<Contents>, kinds: Vec<Kind>) -> Result<Relater, String> {
+        let wanted = Wanted {
+            kinds,
+            direction: Some(Direction::Forward),
+            depth: 1,
+        };
+        Ok(Relater {
+            hooks: installed().map_err(|error| error.to_string())?,
+            graph: graph(&wanted).map_err(|error| error.to_string())?,
+            known: Indexed(contents),
+            wanted,
+        })
+    }
+
+    /// Returns the relations of the file that is at a path without links now. Both files are looked
+    /// at as this process's user.
+    ///
+    /// # Errors
+    /// With the reason, if the file is not there or cannot be reached.
+    pub fn of(&self, file: &Path) -> Result<Answer, String> {
+        let nowhere = Candidates::default();
+        let mut learnt = Learnt::new(&self.graph);
+        let live = Live::new(&self.hooks, &nowhere).knowing(Some(&self.known));
+        let mut referring = Referring::new(live, self.wanted.direction);
+        let real = file.canonicalize().map_err(|error| cause(&error))?;
+        if real != file {
+            return Err("a directory on its path is a link now".into());
+        }
+        let sources: &mut [&mut dyn Source] = &mut [&mut learnt, &mut referring];
+        related(file, &self.wanted, sources).map_err(|error| error.to_string())
+    }
+}
+
+/// Returns what `-relations` asks for.
+fn wanted(relations: &Relations) -> Result<Wanted, RelationError> {
+    let kinds = relations.kinds.iter().map(|name| Kind::from_name(name));
+    Ok(Wanted {
+        kinds: kinds.collect::<Result<_, _>>()?,
+        direction: match relations.direction {
+            grouping::Direction::Forward => Some(Direction::Forward),
+            grouping::Direction::Backward => Some(Direction::Backward),
+            grouping::Direction::Both => None,
+        },
+        depth: relations.depth,
+    })
+}
+
+/// Returns the paths of the wanted files related to a file, as `trawl related` shows them, and messages
+/// about what could not be looked at.
 pub(crate) fn all_of(
     file: &Path,
     index: Option<PathBuf>,
+    relations: &Relations,
 ) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
+    let wanted = wanted(relations)?;
+    let answer = asked(file, index, &wanted)?;
+    let paths = answer.related.into_iter().map(|one| one.edge.path);
+    Ok((paths.collect(), answer.issues))
+}
+
+/// Returns the files related to a file, with the installed hooks. Copies and references are looked
+/// for below its directory.
+fn asked(file: &Path, index: Option<PathBuf>, wanted: &Wanted) -> Result<Answer, Failure> {
     let places = Vec::from_iter(plain(file)?.parent().map(PathBuf::from));
-    let candidates = candidates::below(&places);
-    let wanted = Wanted {
-        kinds: Vec::new(),
-        direction: None,
-        depth: 1,
+    let candidates = match is_searched(wanted) {
+        true => candidates::below(&places),
+        false => Candidates::default(),
     };
-    let known = Indexed::near(&places, index);
-    let found = answer(file, &wanted, &candidates, &installed()?, Some(&known))?;
-    let paths = found.related.into_iter().map(|one| one.edge.path);
-    let issues = candidates.issues.into_iter().chain(found.issues);
-    Ok((paths.collect(), issues.collect()))
+    let known = wants(wanted, Kind::is_reference).then(|| Indexed::near(&places, index));
+    let known = known.as_ref().map(|known| known as &dyn Known);
+    let mut found = answer(file, wanted, &candidates, &installed()?, known)?;
+    found.issues.splice(..0, candidates.issues);
+    Ok(found)
 }
 
 /// Returns a path without links.

@@ -34,6 +34,7 @@ use crate::forms::{FormArgs, Offer};
 use crate::fresh::Freshness;
 use crate::output::{print_about_words, say};
 use crate::own;
+pub use crate::related::Relater;
 pub use crate::rows::Form;
 use crate::scope::say_notice;
 use crate::settings;
@@ -42,11 +43,12 @@ use crate::settings;
 pub const PROGRAM: &str = "trawl-sql";
 
 const SQL_HELP: &str = "\
-Tables: entries, dirs, xattrs, attributes, file_groups, group_members, issues (as
-of now, or as of --at), entries_history and dirs_history (every snapshot that is
-kept), sources, snapshots. Functions ask about the words and attributes of
-contents: keyword(), phrase(), attr(), attribute(). Queries only read: no
-statement writes a file, reads a file outside the index or reaches the network.
+Tables: entries, dirs, xattrs, attributes, file_groups, group_members, relations,
+issues (as of now, or as of --at), entries_history and dirs_history (every
+snapshot that is kept), sources, snapshots. Functions ask about the words and
+attributes of contents: keyword(), phrase(), attr(), attribute(), score().
+Queries only read: no statement writes a file, reads a file outside the index or
+reaches the network.
 
 Examples:
   trawl sql \"SELECT path, size FROM entries WHERE type = 'f' ORDER BY size DESC LIMIT 10\"
@@ -64,7 +66,8 @@ docs/sql-cookbook.md has queries for common questions of administrators.";
 const EXPORT_HELP: &str = "\
 Writes the tables, limited to what this user may see, to DIR/entries, DIR/dirs,
 DIR/xattrs and DIR/issues, each in parts of bounded size. DIR must not exist,
-unless --force replaces it.
+unless --force replaces it. --tables chooses others, too: attributes, file-groups,
+group-members and relations, for which files are read.
 
 Examples:
   trawl export --parquet /tmp/index             export everything
@@ -207,7 +210,7 @@ pub struct ExportArgs {
     /// Export these paths [default: everything that is indexed]
     #[arg(value_name = "PATH")]
     pub paths: Vec<OsString>,
-    /// Export only these tables
+    /// Export these tables [default: entries, dirs, xattrs, issues]
     #[arg(long, value_name = "TABLE", value_delimiter = ',', value_enum)]
     pub tables: Vec<ExportTable>,
     /// Replace the files of an earlier export in the directory
@@ -241,6 +244,14 @@ pub enum ExportTable {
     Dirs,
     /// Extended attributes.
     Xattrs,
+    /// Named attributes of contents; every file is read.
+    Attributes,
+    /// Groups of files that belong together.
+    FileGroups,
+    /// Files with their groups.
+    GroupMembers,
+    /// Relations of files; every file is read.
+    Relations,
     /// Paths that could not be read.
     Issues,
 }

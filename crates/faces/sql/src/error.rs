@@ -28,6 +28,9 @@ pub(crate) enum SqlError {
     /// What makes groups of files cannot be read.
     #[error("{0}")]
     Grouping(String),
+    /// What relates files cannot be read.
+    #[error("{0}")]
+    Relating(String),
     /// The statement does more than read.
     #[error("{what} is not allowed: queries only read the index")]
     NotAllowed {

@@ -75,16 +75,25 @@ fn wanted(args: &ExportArgs) -> Result<(Format, &Path)> {
     })
 }
 
+/// The tables, in the order in which they are written.
+const EXPORTED: [(ExportTable, Table); 8] = [
+    (ExportTable::Entries, Table::Entries),
+    (ExportTable::Dirs, Table::Dirs),
+    (ExportTable::Xattrs, Table::Xattrs),
+    (ExportTable::Attributes, Table::Attributes),
+    (ExportTable::FileGroups, Table::FileGroups),
+    (ExportTable::GroupMembers, Table::GroupMembers),
+    (ExportTable::Relations, Table::Relations),
+    (ExportTable::Issues, Table::Issues),
+];
+
 fn tables(args: &ExportArgs) -> Vec<Table> {
-    let all = [
-        (ExportTable::Entries, Table::Entries),
-        (ExportTable::Dirs, Table::Dirs),
-        (ExportTable::Xattrs, Table::Xattrs),
-        (ExportTable::Issues, Table::Issues),
-    ];
-    let is_wanted =
-        |(name, _): &&(ExportTable, Table)| args.tables.is_empty() || args.tables.contains(name);
-    all.iter()
+    let is_wanted = |(name, table): &&(ExportTable, Table)| match args.tables.is_empty() {
+        true => !table.is_computed(),
+        false => args.tables.contains(name),
+    };
+    EXPORTED
+        .iter()
         .filter(is_wanted)
         .map(|(_, table)| *table)
         .collect()
@@ -187,7 +196,7 @@ impl Export<'_> {
             targets: self.targets,
             editions: &[],
             filter: &filter,
-            attributes: None,
+            names: None,
             threads: self.threads,
             cancel: self.cancel,
         };
@@ -291,6 +300,9 @@ fn write_about(
     }
     for (path, why) in &told.unseen {
         catalog.unseen(path, why.clone());
+    }
+    for (path, why) in &told.unread {
+        catalog.unread(path, why.clone());
     }
     let sources = told.read.iter().map(|Read { info, .. }| {
         json!({

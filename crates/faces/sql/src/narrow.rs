@@ -29,8 +29,8 @@ pub(crate) struct Narrowed {
     pub(crate) areas: Areas,
     /// Intervals of numbers, and literals in names.
     pub(crate) filter: Filter,
-    /// Names of attributes of contents; `None` if any will do.
-    pub(crate) attributes: Option<BTreeSet<String>>,
+    /// Names of attributes of contents, or of kinds of relations; `None` if any will do.
+    pub(crate) names: Option<BTreeSet<String>>,
 }
 
 impl Narrowed {
@@ -38,7 +38,7 @@ impl Narrowed {
         Narrowed {
             areas: Areas::Everywhere,
             filter: Filter::default(),
-            attributes: None,
+            names: None,
         }
     }
 
@@ -60,9 +60,9 @@ impl Narrowed {
         Narrowed::to_filter(Filter::of_need(need))
     }
 
-    fn to_attribute(name: &str) -> Narrowed {
+    fn to_name(name: &str) -> Narrowed {
         Narrowed {
-            attributes: Some(BTreeSet::from([name.to_owned()])),
+            names: Some(BTreeSet::from([name.to_owned()])),
             ..Narrowed::nothing()
         }
     }
@@ -71,7 +71,7 @@ impl Narrowed {
         Narrowed {
             areas: self.areas.and(other.areas),
             filter: self.filter.and(&other.filter),
-            attributes: match (self.attributes, other.attributes) {
+            names: match (self.names, other.names) {
                 (Some(one), Some(other)) => Some(&one & &other),
                 (one, other) => one.or(other),
             },
@@ -82,7 +82,7 @@ impl Narrowed {
         Narrowed {
             areas: self.areas.or(other.areas),
             filter: self.filter.or(&other.filter),
-            attributes: match (self.attributes, other.attributes) {
+            names: match (self.names, other.names) {
                 (Some(one), Some(other)) => Some(&one | &other),
                 _ => None,
             },
@@ -168,7 +168,7 @@ fn equals(table: Table, name: &str, text: &str) -> Narrowed {
             Narrowed::in_area(Some(Area::Children(path())))
         }
         _ if name == "type" => of_type(table, text),
-        _ if (table, name) == (Table::Attributes, "attr") => Narrowed::to_attribute(text),
+        _ if table.name_column() == Some(name) => Narrowed::to_name(text),
         _ => match holds_text(table, name) {
             Some(within) => Narrowed::to_names(needed(text, within, At::Whole)),
             None => Narrowed::nothing(),
@@ -336,9 +336,14 @@ impl PathColumn {
             (Table::Sources | Table::Snapshots, _) => None,
             (_, "path") => Some(PathColumn::Path),
             // In the `dirs` table not every child of the parent has a row.
-            (Table::Entries | Table::EntriesHistory | Table::Xattrs | Table::Attributes, "dir") => {
-                Some(PathColumn::Dir)
-            }
+            (
+                Table::Entries
+                | Table::EntriesHistory
+                | Table::Xattrs
+                | Table::Attributes
+                | Table::Relations,
+                "dir",
+            ) => Some(PathColumn::Dir),
             _ => None,
         }
     }

@@ -445,7 +445,7 @@ struct IndexScan {
     editions: Vec<Arc<Edition>>,
     editions_of: usize,
     filter: Filter,
-    attributes: Option<BTreeSet<String>>,
+    names: Option<BTreeSet<String>>,
     areas: Areas,
     /// Conditions that the engine does not evaluate.
     sift: Option<Arc<Sift>>,
@@ -482,7 +482,7 @@ impl IndexScan {
             editions: chosen.kept,
             editions_of: chosen.of,
             filter: narrowed.filter,
-            attributes: narrowed.attributes,
+            names: narrowed.names,
             areas: narrowed.areas,
             sift,
             schema,
@@ -519,9 +519,13 @@ impl DisplayAs for IndexScan {
         if !self.filter.need.is_nothing() {
             write!(f, ", names_with=[{}]", shown_need(&self.filter.need))?;
         }
-        if let Some(names) = &self.attributes {
+        if let Some(names) = &self.names {
             let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
-            write!(f, ", attributes=[{}]", names.join(", "))?;
+            let what = match self.table {
+                Table::Relations => "kinds",
+                _ => "attributes",
+            };
+            write!(f, ", {what}=[{}]", names.join(", "))?;
         }
         if let Some(sift) = &self.sift {
             write!(f, ", contents=[{}]", sift.shown())?;
@@ -608,7 +612,7 @@ impl ExecutionPlan for IndexScan {
             targets: self.parts.targets.clone(),
             editions: self.editions.clone(),
             filter: self.filter.clone(),
-            attributes: self.attributes.clone(),
+            names: self.names.clone(),
             sift: self.sift.clone(),
             threads: self.threads,
             cancel: Arc::clone(&cancel),
@@ -645,7 +649,7 @@ struct Work {
     targets: Vec<Target>,
     editions: Vec<Arc<Edition>>,
     filter: Filter,
-    attributes: Option<BTreeSet<String>>,
+    names: Option<BTreeSet<String>>,
     sift: Option<Arc<Sift>>,
     threads: NonZeroUsize,
     cancel: Arc<AtomicBool>,
@@ -662,7 +666,7 @@ impl Work {
             targets: &self.targets,
             editions: &self.editions,
             filter: &self.filter,
-            attributes: self.attributes.as_ref(),
+            names: self.names.as_ref(),
             threads: self.threads,
             cancel: &self.cancel,
         };

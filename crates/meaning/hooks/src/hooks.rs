@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use trawl_sys::restricted::is_read_only;
 use trawl_text::words::cause;
@@ -87,10 +88,30 @@ impl Hooks {
 /// Nothing fails: what goes wrong is in [`Extracted::problems`].
 #[must_use]
 pub fn extract(file: &File, name: &[u8], hooks: &Hooks, limits: &Limits) -> Extracted {
+    extract_unless(&NEVER, file, name, hooks, limits)
+}
+
+/// As [`extract`], but ends the hook that is running soon after the flag is set. Then a problem says
+/// that the hook was ended ([`Fault::Unavailable`]).
+#[must_use]
+pub fn extract_unless(
+    cancel: &AtomicBool,
+    file: &File,
+    name: &[u8],
+    hooks: &Hooks,
+    limits: &Limits,
+) -> Extracted {
     let mut all = Findings::new(NO_HOOK, limits);
     match look(file, name) {
         Ok((recognised, size_bytes)) => {
-            return read(file, name, hooks, limits, recognised, size_bytes);
+            let task = Task {
+                file,
+                name,
+                size_bytes,
+                limits,
+                cancel,
+            };
+            return task.read(hooks, recognised);
         }
         Err((fault, why)) => all.problem(fault, &why),
     }
@@ -124,58 +145,69 @@ fn look(file: &File, name: &[u8]) -> Result<(Recognised, u64), (Fault, String)> 
     Ok((recognise(&head, name), found.len()))
 }
 
-fn read(
-    file: &File,
-    name: &[u8],
-    hooks: &Hooks,
-    limits: &Limits,
-    recognised: Recognised,
+/// A flag that is never set.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// A file that hooks read.
+struct Task<'t> {
+    file: &'t File,
+    name: &'t [u8],
     size_bytes: u64,
-) -> Extracted {
-    let mut all = Extracted::default();
-    let plain = match recognised.read_by {
-        Some((Format::Text, hook)) => plain::read(file, hook.name(), limits),
-        _ => None,
-    };
-    if let Some(found) = plain {
-        all = found;
-    } else if let Some((format, hook)) = recognised.read_by.filter(|_| size_bytes > 0) {
+    limits: &'t Limits,
+    cancel: &'t AtomicBool,
+}
+
+impl Task<'_> {
+    fn read(&self, hooks: &Hooks, recognised: Recognised) -> Extracted {
+        let mut all = Extracted::default();
+        let plain = match recognised.read_by {
+            Some((Format::Text, hook)) => plain::read(self.file, hook.name(), self.limits),
+            _ => None,
+        };
+        if let Some(found) = plain {
+            all = found;
+        } else if let Some((format, hook)) = recognised.read_by.filter(|_| self.size_bytes > 0) {
+            all = self.built_in(hooks, format, hook);
+        }
+        for hook in &hooks.users {
+            if hook.accepts(recognised.mime, self.name, self.size_bytes) {
+                let found = program::run(hook, &hooks.program, self.file, self.limits, self.cancel);
+                add(&mut all, found, &hook.name, self.limits);
+            }
+        }
+        all
+    }
+
+    /// Returns what a built-in hook finds.
+    fn built_in(&self, hooks: &Hooks, format: Format, hook: Builtin) -> Extracted {
         let request = Request {
             format,
-            size_bytes,
-            limits: *limits,
+            size_bytes: self.size_bytes,
+            limits: *self.limits,
+        };
+        let ask = |request: &Request| {
+            let program = &hooks.program;
+            hooks.pool.ask(program, self.file, request, self.cancel)
         };
         // A worker may have been taken over by the file, so its answer is held to the limits here.
-        let mut findings = Findings::new(hook.name(), limits);
-        match hooks.pool.ask(&hooks.program, file, &request) {
+        let mut findings = Findings::new(hook.name(), self.limits);
+        match ask(&request) {
             Ok(found) => findings.absorb(found),
             Err((fault, message)) => {
                 // The words of a text do not depend on a parser of its language.
                 if fault != Fault::Unavailable && [Builtin::Source, Builtin::Markup].contains(&hook)
                 {
-                    let request = Request {
+                    let text = ask(&Request {
                         format: Format::Text,
                         ..request
-                    };
-                    let text = hooks.pool.ask(&hooks.program, file, &request);
+                    });
                     findings.absorb(text.unwrap_or_default());
                 }
                 findings.problem(fault, &message);
             }
         }
-        all = findings.finish();
+        findings.finish()
     }
-    for hook in &hooks.users {
-        if hook.accepts(recognised.mime, name, size_bytes) {
-            add(
-                &mut all,
-                program::run(hook, &hooks.program, file, limits),
-                &hook.name,
-                limits,
-            );
-        }
-    }
-    all
 }
 
 /// Adds what a hook found to what others found, within the limits of all together.

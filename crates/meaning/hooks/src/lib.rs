@@ -14,6 +14,7 @@
 //! | [`wire`] | requests to workers and their answers |
 //! | [`lines`] | output of users' hooks |
 //! | `worker`, `program` | running built-in hooks and users' |
+//! | `until` | waiting for them, until a deadline or until this process is told to end |
 //! | `plain` | text in UTF-8, which needs no parser |
 //!
 //! Invariants: nothing that a hook does is worse than a [`Problem`] of the file at hand; whatever a
@@ -32,11 +33,12 @@ pub mod lines;
 pub mod manifest;
 mod plain;
 mod program;
+mod until;
 pub mod wire;
 mod worker;
 
 pub use error::HookError;
 pub use found::{Extracted, Fault, Problem, Relation, Value};
-pub use hooks::{Hooks, PROGRAM, extract, mime_type};
+pub use hooks::{Hooks, PROGRAM, extract, extract_unless, mime_type};
 pub use limits::Limits;
 pub use program::SYSTEM;

@@ -7,7 +7,8 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use trawl_sys::restricted::{Bounds, Lifetime, Restriction, Role, keep_only_standard_streams};
 use trawl_sys::wait::readable;
@@ -17,6 +18,7 @@ use crate::found::{Extracted, Fault, Findings};
 use crate::limits::Limits;
 use crate::lines;
 use crate::manifest::UserHook;
+use crate::until::Until;
 
 /// Where programs and libraries are, which every hook may read and execute.
 pub const SYSTEM: &[&str] = &[
@@ -52,6 +54,9 @@ const OUTPUT_BYTES_MAX: usize = 32 << 20;
 /// Time between two looks at a program that has closed its output, but not ended.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
+/// Why a hook did not answer that was ended because this process ends.
+pub(crate) const ENDED: &str = "it was ended, because trawl was told to end";
+
 /// What a program wrote, and how it ended.
 struct Ran {
     output: Vec<u8>,
@@ -63,17 +68,24 @@ enum End {
     Exited(ExitStatus),
     TooLong,
     TooMuch,
+    Told,
 }
 
 /// Runs a hook; a module by `runner`.
-pub(crate) fn run(hook: &UserHook, runner: &Path, file: &File, general: &Limits) -> Extracted {
+pub(crate) fn run(
+    hook: &UserHook,
+    runner: &Path,
+    file: &File,
+    general: &Limits,
+    cancel: &AtomicBool,
+) -> Extracted {
     let limits = hook.limits(general);
     let mut findings = Findings::new(&hook.name, &limits);
     let started = match hook.is_module {
         true => start_module(hook, runner, file, &limits),
         false => start(hook, file, &limits),
     };
-    match started.and_then(|child| attend(child, &limits)) {
+    match started.and_then(|child| attend(child, &limits, cancel)) {
         Ok(ran) => {
             let complaint = complaint(&ran, &limits);
             let end = ran.output.iter().rposition(|byte| *byte == b'\n');
@@ -140,16 +152,16 @@ fn spawn(mut command: Command, mut file: &File) -> io::Result<Child> {
 }
 
 /// Reads what a program writes until it ends, or exceeds a limit and is killed.
-fn attend(mut child: Child, limits: &Limits) -> io::Result<Ran> {
-    let deadline = Instant::now() + limits.wall();
+fn attend(mut child: Child, limits: &Limits, cancel: &AtomicBool) -> io::Result<Ran> {
+    let until = Until::new(limits.wall(), cancel);
     let mut ran = Ran {
         output: Vec::new(),
         errors: Vec::new(),
         end: End::TooLong,
     };
-    let listened = listen(&mut child, &mut ran, deadline, output_bytes_max(limits));
+    let listened = listen(&mut child, &mut ran, until, output_bytes_max(limits));
     let status = match (listened, &ran.end) {
-        (Ok(true), _) => wait_until(&mut child, deadline),
+        (Ok(true), _) => wait_until(&mut child, until),
         (Ok(false), _) => Ok(None),
         (Err(error), _) => Err(error),
     };
@@ -158,8 +170,10 @@ fn attend(mut child: Child, limits: &Limits) -> io::Result<Ran> {
         let _ = child.kill();
         let _ = child.wait();
     }
-    if let Some(status) = status? {
-        ran.end = End::Exited(status);
+    match status? {
+        Some(status) => ran.end = End::Exited(status),
+        None if until.is_cancelled() => ran.end = End::Told,
+        None => {}
     }
     Ok(ran)
 }
@@ -168,7 +182,7 @@ fn attend(mut child: Child, limits: &Limits) -> io::Result<Ran> {
 fn listen(
     child: &mut Child,
     ran: &mut Ran,
-    deadline: Instant,
+    until: Until<'_>,
     output_bytes_max: usize,
 ) -> io::Result<bool> {
     let (Some(mut output), Some(mut errors)) = (child.stdout.take(), child.stderr.take()) else {
@@ -177,7 +191,7 @@ fn listen(
     let mut is_open = [true, true];
     let mut piece = vec![0; 64 << 10];
     while is_open != [false, false] {
-        let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+        let Some(left) = until.left() else {
             ran.end = End::TooLong;
             return Ok(false);
         };
@@ -208,11 +222,11 @@ fn listen(
 }
 
 /// Waits for the end of a program that has closed its output.
-fn wait_until(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+fn wait_until(child: &mut Child, until: Until<'_>) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
             Some(status) => return Ok(Some(status)),
-            None if Instant::now() >= deadline => return Ok(None),
+            None if until.left().is_none() => return Ok(None),
             None => std::thread::sleep(LOOK_EVERY),
         }
     }
@@ -230,6 +244,7 @@ fn complaint(ran: &Ran, limits: &Limits) -> Option<(Fault, String)> {
                 format!("it had not ended after {secs} s and was killed"),
             ))
         }
+        End::Told => Some((Fault::Unavailable, ENDED.to_owned())),
         End::TooMuch => {
             let message = format!(
                 "it wrote more than {} bytes and was killed",

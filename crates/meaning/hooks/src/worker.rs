@@ -9,15 +9,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use trawl_sys::message::send;
 use trawl_sys::restricted::keep_only_standard_streams;
 use trawl_text::words::cause;
 
 use crate::found::{Extracted, Fault};
-use crate::program::ended;
+use crate::program::{ENDED, ended};
+use crate::until::Until;
 use crate::wire::{MEMORY, READY, Request};
 
 /// Number of files that a worker serves; a parser that loses memory loses it only so long.
@@ -52,19 +54,24 @@ impl Pool {
         program: &Path,
         file: &File,
         request: &Request,
+        cancel: &AtomicBool,
     ) -> Result<Extracted, Failed> {
         let memory = request.limits.memory_bytes;
         let idle = self.take(memory);
         let mut worker = match idle {
             Some(worker) => worker,
-            None => Worker::start(program, memory).map_err(|why| (Fault::Unavailable, why))?,
+            None => {
+                Worker::start(program, memory, cancel).map_err(|why| (Fault::Unavailable, why))?
+            }
         };
-        match worker.ask(file, request) {
+        let until = Until::new(request.limits.wall(), cancel);
+        match worker.ask(file, request, until) {
             Ok(found) => {
                 worker.served += 1;
                 self.put(worker);
                 Ok(found)
             }
+            Err(_) if until.is_cancelled() => Err((Fault::Unavailable, ENDED.to_owned())),
             Err(error) => Err(worker.failed(&error, request)),
         }
     }
@@ -86,7 +93,7 @@ impl Pool {
 }
 
 impl Worker {
-    fn start(program: &Path, memory_bytes: u64) -> Result<Worker, String> {
+    fn start(program: &Path, memory_bytes: u64, cancel: &AtomicBool) -> Result<Worker, String> {
         let failed =
             |error: &io::Error| format!("cannot run {}: {}", program.display(), cause(error));
         let (ours, theirs) = UnixStream::pair().map_err(|error| failed(&error))?;
@@ -107,7 +114,7 @@ impl Worker {
             memory_bytes,
             served: 0,
         };
-        match worker.greeting() {
+        match worker.greeting(Until::new(START, cancel)) {
             Ok(greeting) if greeting == READY => Ok(worker),
             Ok(why) if why.is_empty() => Err(format!("{} ended at once", program.display())),
             Ok(why) => Err(String::from_utf8_lossy(&why).trim_end().to_owned()),
@@ -116,11 +123,10 @@ impl Worker {
     }
 
     /// Reads the first line.
-    fn greeting(&mut self) -> io::Result<Vec<u8>> {
-        let deadline = Instant::now() + START;
+    fn greeting(&mut self, until: Until<'_>) -> io::Result<Vec<u8>> {
         let (mut line, mut byte) = (Vec::new(), [0]);
         while line.len() < WHY_BYTES_MAX && line.last() != Some(&b'\n') {
-            if self.read_some(&mut byte, deadline)? == 0 {
+            if self.read_some(&mut byte, until)? == 0 {
                 break;
             }
             line.push(byte[0]);
@@ -128,26 +134,25 @@ impl Worker {
         Ok(line)
     }
 
-    fn ask(&mut self, file: &File, request: &Request) -> io::Result<Extracted> {
-        let deadline = Instant::now() + request.limits.wall();
+    fn ask(&mut self, file: &File, request: &Request, until: Until<'_>) -> io::Result<Extracted> {
         let bytes = request.to_bytes()?;
         send(&self.socket, &bytes, Some(file.as_fd()))?;
         let mut length = [0; 4];
-        self.read(&mut length, deadline)?;
+        self.read(&mut length, until)?;
         let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
         if length > request.limits.answer_bytes() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let mut answer = vec![0; length];
-        self.read(&mut answer, deadline)?;
+        self.read(&mut answer, until)?;
         serde_json::from_slice(&answer).map_err(io::Error::from)
     }
 
     /// Fills a buffer, or fails with `TimedOut` or `UnexpectedEof`.
-    fn read(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<()> {
+    fn read(&mut self, into: &mut [u8], until: Until<'_>) -> io::Result<()> {
         let mut filled = 0;
         while filled < into.len() {
-            match self.read_some(&mut into[filled..], deadline)? {
+            match self.read_some(&mut into[filled..], until)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => filled += read,
             }
@@ -155,13 +160,9 @@ impl Worker {
         Ok(())
     }
 
-    fn read_some(&mut self, into: &mut [u8], deadline: Instant) -> io::Result<usize> {
+    fn read_some(&mut self, into: &mut [u8], until: Until<'_>) -> io::Result<usize> {
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            self.socket.set_read_timeout(Some(left))?;
+            self.socket.set_read_timeout(Some(until.left_or_over()?))?;
             match self.socket.read(into) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

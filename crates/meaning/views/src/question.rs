@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trawl_find::environment::Warnings;
 use trawl_find::expr::Expr;
-use trawl_find::grouping::{Group, Grouping, Members};
+use trawl_find::grouping::{Group, Grouping, Members, Relations};
 use trawl_find::leaf::Effect;
 use trawl_find::traversal::Follow;
 use trawl_find::{Environment, Parsed, Program};
@@ -216,7 +216,7 @@ impl Grouping for AskedLater {
         Ok(Vec::new())
     }
 
-    fn related_to(&self, _: &[u8]) -> Result<Members, String> {
+    fn related_to(&self, _: &[u8], _: &Relations) -> Result<Members, String> {
         Err("a view cannot ask for related files: they are looked at one by one".into())
     }
 }

@@ -295,6 +295,15 @@ impl Asked {
         }
     }
 
+    /// Returns the score of a file that was read and matches, whatever is not known of it.
+    pub fn score_read(&self, id: DocId) -> Option<f32> {
+        let is_sure = match &self.question {
+            Question::Words(query) => query.is_monotone(),
+            Question::Attribute(_) => false,
+        };
+        is_sure.then(|| lock(&self.read).get(&id).copied())?
+    }
+
     /// Returns the score of a file that matches; 0 if it does not, or was neither packed nor read.
     pub fn score(&self, contents: &Contents, id: DocId) -> f32 {
         let read = lock(&self.read).get(&id).copied();

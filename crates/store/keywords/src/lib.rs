@@ -46,5 +46,7 @@ pub use pack::{Listed, Pack};
 pub use passages::{Passage, passages};
 pub use plain::plain;
 pub use query::{Expression, Query};
-pub use read::{BYTES_MAX, Documents, PlainText, content_hash, document_of, hash_of};
+pub use read::{
+    BYTES_MAX, Documents, PlainText, content_hash, document_of, document_unless, hash_of,
+};
 pub use sidecar::{Origin, origins, references};

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use hashbrown::HashTable;
+use tantivy::postings::Postings;
 use tantivy::query::{
     Bm25StatisticsProvider, EnableScoring, PhraseQuery, Query as TantivyQuery, TermQuery,
 };
@@ -234,6 +235,53 @@ impl Library {
         }
         answer
     }
+}
+
+/// Reads all lists of postings of a pack.
+///
+/// # Errors
+/// If one cannot be read, or has a document that the pack does not have.
+pub(crate) fn check(pack: &Pack) -> Result<()> {
+    let shelf = Shelf::open(pack.clone())?;
+    guarded(|| {
+        shelf
+            .searcher
+            .segment_readers()
+            .iter()
+            .try_for_each(|reader| {
+                check_lists(
+                    reader,
+                    schema::text(),
+                    IndexRecordOption::WithFreqsAndPositions,
+                )?;
+                check_lists(reader, schema::attributes(), IndexRecordOption::Basic)
+            })
+    })
+}
+
+fn check_lists(reader: &SegmentReader, field: Field, parts: IndexRecordOption) -> Result<()> {
+    const DAMAGED: KeywordsError = KeywordsError::Damaged("a list of postings makes no sense");
+    let postings = reader.inverted_index(field).map_err(cannot("check"))?;
+    let mut terms = postings.terms().stream()?;
+    let mut positions = Vec::new();
+    while let Some((_, info)) = terms.next() {
+        let mut docs = postings.read_postings_from_terminfo(info, parts)?;
+        let (mut doc, mut found) = (docs.doc(), 0);
+        while doc != TERMINATED {
+            if doc >= reader.max_doc() {
+                return Err(DAMAGED);
+            }
+            if parts.has_positions() {
+                docs.positions(&mut positions);
+            }
+            found += 1;
+            doc = docs.advance();
+        }
+        if found != info.doc_freq {
+            return Err(DAMAGED);
+        }
+    }
+    Ok(())
 }
 
 /// Statistics of all packs of the library: nobody's scores depend on a pack that they may not open.

@@ -18,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::document::Gaps;
 use crate::error::{KeywordsError, Result};
+use crate::sidecar;
 
 const MAGIC: &[u8; 8] = b"trawlkwd";
 /// Version of the bytes, of the words of a text and of the terms of attributes.
@@ -167,6 +168,30 @@ impl Pack {
     /// Returns the fingerprint of the source of the documents ([`crate::Documents`]).
     pub fn fingerprint(&self) -> u64 {
         self.0.fingerprint
+    }
+
+    /// Reads the whole pack: every block, every list of postings, and what is beside them.
+    ///
+    /// # Errors
+    /// If a block has another hash, a list has a document that the pack does not have, or something
+    /// cannot be read.
+    pub fn check(&self) -> Result<()> {
+        let inner = &self.0;
+        let blocks = inner.hashes.len() as u64;
+        let mut at = 0;
+        while at < blocks {
+            let end = (at + KEPT_BLOCKS as u64).min(blocks);
+            inner.blocks(at..end)?;
+            at = end;
+        }
+        crate::library::check(self)?;
+        if sidecar::origins(self)?.len() != self.docs().len() {
+            return Err(KeywordsError::Damaged("its origins are of other documents"));
+        }
+        for (_, number) in self.docs().iter().zip(0u32..) {
+            sidecar::references(self, number)?;
+        }
+        Ok(())
     }
 
     /// Returns Tantivy's file of this name.

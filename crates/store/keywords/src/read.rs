@@ -6,6 +6,7 @@ use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicBool;
 
 use trawl_grams::{DocId, Identity, Stamp};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -38,6 +39,19 @@ pub trait Documents: Debug + Send + Sync {
     /// # Errors
     /// If nothing is known of the file: it cannot be read, or what reads it cannot be run.
     fn document(&self, file: &mut File, name: &[u8]) -> io::Result<Document>;
+
+    /// As [`Documents::document`], but ends soon after the flag is set, with an error.
+    ///
+    /// # Errors
+    /// As [`Documents::document`], or if the flag is set.
+    fn document_unless(
+        &self,
+        _cancel: &AtomicBool,
+        file: &mut File,
+        name: &[u8],
+    ) -> io::Result<Document> {
+        self.document(file, name)
+    }
 
     /// Returns the identity of a file's document.
     fn id(&self, identity: &Identity, name: &[u8]) -> DocId {
@@ -93,7 +107,20 @@ pub fn document_of(
     file: &mut File,
     name: &[u8],
 ) -> io::Result<Document> {
-    let mut document = documents.document(file, name)?;
+    document_unless(&AtomicBool::new(false), documents, file, name)
+}
+
+/// As [`document_of`], but ends soon after the flag is set, with an error.
+///
+/// # Errors
+/// As [`document_of`], or if the flag is set.
+pub fn document_unless(
+    cancel: &AtomicBool,
+    documents: &dyn Documents,
+    file: &mut File,
+    name: &[u8],
+) -> io::Result<Document> {
+    let mut document = documents.document_unless(cancel, file, name)?;
     // First, since only so many values count. They are never cut.
     document.attributes.splice(0..0, pushed(file)?);
     Ok(document)

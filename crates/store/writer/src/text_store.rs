@@ -9,13 +9,15 @@
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::File;
+use std::path::PathBuf;
 use trawl_format::error::{IndexError, Result};
 use trawl_format::guard_walk;
 use trawl_format::index::temporary_name;
 use trawl_format::layout;
 use trawl_format::source::Source;
-use trawl_format::store::{Dir, if_there, sync_file};
+use trawl_format::store::{Dir, Readers, if_there, sync_file};
 use trawl_model::guard::Element;
+use trawl_model::index_access::{Refused, index_access};
 
 use crate::guard_dirs::GuardDirs;
 
@@ -29,10 +31,11 @@ pub enum PackKind {
 }
 
 impl PackKind {
-    const ALL: [PackKind; 2] = [PackKind::Grams, PackKind::Keywords];
+    /// Both kinds.
+    pub const ALL: [PackKind; 2] = [PackKind::Grams, PackKind::Keywords];
 
     /// Name of the directory in that of the source.
-    fn directory(self) -> &'static str {
+    pub fn directory(self) -> &'static str {
         match self {
             PackKind::Grams => layout::TEXT,
             PackKind::Keywords => layout::KEYWORDS,
@@ -40,7 +43,7 @@ impl PackKind {
     }
 
     /// Suffix of the packs' names.
-    fn ending(self) -> &'static str {
+    pub fn ending(self) -> &'static str {
         match self {
             PackKind::Grams => layout::GRAMS_ENDING,
             PackKind::Keywords => layout::KEYWORDS_ENDING,
@@ -133,6 +136,32 @@ impl TextStore {
             }
         }
         kept
+    }
+
+    /// Returns the directories of a guard below `top` whose permissions are others than the guard's:
+    /// whoever passes them is not who may read the files.
+    ///
+    /// # Errors
+    /// If one cannot be read.
+    pub fn wrong_access(top: &Dir, guard: &[Element]) -> Result<Vec<PathBuf>> {
+        let mut wrong = Vec::new();
+        if top.readers() == Readers::Owner {
+            return Ok(wrong);
+        }
+        for (at, element) in guard.iter().enumerate() {
+            let Element::Predicate(who) = element else {
+                continue;
+            };
+            let mut names = layout::data_components(&guard[..at]);
+            names.push(layout::predicate_dir(who));
+            let Some(dir) = if_there(top.open_below(&names))? else {
+                continue;
+            };
+            if dir.access()? != index_access(who, Refused::Entry) {
+                wrong.push(dir.path().to_owned());
+            }
+        }
+        Ok(wrong)
     }
 
     /// Returns where all packs lie, and removes what a killed writer left.

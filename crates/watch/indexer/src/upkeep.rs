@@ -150,7 +150,7 @@ pub fn verify(index: &IndexDir) -> Result<Verified> {
         }
     }
     for source in index.sources()? {
-        crate::text::check(&source, &mut done)?;
+        crate::text::check(index, &source, &mut done)?;
     }
     Ok(done)
 }

@@ -12,6 +12,7 @@ use crate::error::{FindError, Refusal};
 use crate::expr::{Expr, Node};
 use crate::expr_order::Level;
 use crate::files::OutputFile;
+use crate::grouping::Relations;
 use crate::leaf::Effect;
 use crate::likelihood::guess;
 use crate::predicate::{Kind, Parse, Predicate};
@@ -133,6 +134,7 @@ fn read(
                 ..Traversal::default()
             },
             dialect: Dialect::Emacs,
+            relations: Relations::default(),
             warnings: env.warnings,
             day_start: None,
             races: Races::Told,

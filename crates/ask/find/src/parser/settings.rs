@@ -6,6 +6,7 @@ use crate::context::Races;
 use crate::environment::Warnings;
 use crate::expr_order::Level;
 use crate::files::OutputFile;
+use crate::grouping::Relations;
 use crate::order::Order;
 use crate::questions::Questions;
 use crate::regex::Dialect;
@@ -18,6 +19,8 @@ pub struct Settings {
     pub traversal: Traversal,
     /// The dialect of `-regex` and `-iregex` from here on.
     pub dialect: Dialect,
+    /// The relations that `-related-to` follows from here on.
+    pub relations: Relations,
     /// Whether to warn of doubtful words from here on.
     pub warnings: Warnings,
     /// The beginning of today, once `-daystart` was seen.

@@ -112,6 +112,7 @@ pub(crate) static EVERY: &[&Predicate] = &[
     &daystart::DAYSTART,
     &follow::FOLLOW,
     &regextype::REGEXTYPE,
+    &related_to::RELATIONS,
     &warn::WARN,
     &warn::NOWARN,
     // Tests.

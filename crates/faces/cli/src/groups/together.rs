@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use trawl_find::grouping::{Group, Grouping, Members};
+use trawl_find::grouping::{Group, Grouping, Members, Relations};
 use trawl_groups::{Identity, Question, Wanted};
 use trawl_model::path::split;
 use trawl_model::sync::lock;
@@ -125,13 +125,13 @@ impl Grouping for Together {
         Ok(named.collect())
     }
 
-    fn related_to(&self, path: &[u8]) -> Result<Members, String> {
+    fn related_to(&self, path: &[u8], wanted: &Relations) -> Result<Members, String> {
         let file = Path::new(OsStr::from_bytes(path));
         let index = match &self.indexes {
             Indexes::Of(index) => index.clone(),
             Indexes::These(_) => None,
         };
-        let found = related::all_of(file, index);
+        let found = related::all_of(file, index, wanted);
         let (paths, issues) = found.map_err(|failure| format!("-related-to: {failure}"))?;
         lock(&self.issues).extend(issues);
         let mut members = Members::default();

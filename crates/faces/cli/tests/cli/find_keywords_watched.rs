@@ -255,3 +255,39 @@ fn what_cannot_be_read_is_an_issue_of_its_file() {
     assert_ne!(pack.docs()[at].gaps, Document::default().gaps);
     check(&ask());
 }
+
+/// Returns true if a process runs this program.
+fn is_running(program: &Path) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|one| fs::read(one.path().join("cmdline")).ok());
+    let name = program.to_str().unwrap();
+    lines.any(|line| String::from_utf8_lossy(&line).contains(name))
+}
+
+/// A daemon that is told to end does not wait for a hook.
+#[test]
+fn a_running_hook_ends_with_the_daemon() {
+    let Some(mut watched) = watched() else {
+        return;
+    };
+    watched.end("-TERM");
+    let hooks = watched.root().join("../slow-hooks");
+    fs::create_dir(&hooks).unwrap();
+    let hooks = hooks.canonicalize().unwrap();
+    let manifest = "name = \"slow\"\nprogram = \"slow\"\nglobs = [\"*.slow\"]\n";
+    fs::write(hooks.join("slow.toml"), manifest).unwrap();
+    let program = hooks.join("slow");
+    fs::write(&program, "#!/bin/sh\nsleep 25\n").unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    fs::write(watched.root().join("d/a.slow"), "text\n").unwrap();
+    std::thread::sleep(SETTLED);
+    watched.start(|command| {
+        command.env("TRAWL_HOOKS", &hooks);
+    });
+    until("the hook runs", || is_running(&program));
+    let begun = Instant::now();
+    assert_eq!(watched.end("-TERM"), Some(0));
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(!is_running(&program));
+}

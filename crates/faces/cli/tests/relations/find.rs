@@ -137,6 +137,58 @@ fn find_matches_what_related_shows() {
     assert!(ran.errors().contains("-related-to"), "{ran}");
 }
 
+/// `-relations` is what the options of `trawl related` are. The expected files follow from what was
+/// written: `a.c` includes `b.h`, which includes `c.h`; `copy.h` is a copy of `b.h`.
+#[test]
+fn relations_are_chosen_by_kind_direction_and_depth() {
+    let site = Site::new("related-find-chosen");
+    site.write("a.c", "#include \"b.h\"\n");
+    site.write("b.h", "#include \"c.h\"\n");
+    site.write("c.h", "/* c */\n");
+    site.write("copy.h", "#include \"c.h\"\n");
+    let tree = site.tree().display().to_string();
+    for (relations, file, wanted) in [
+        ("kind=includes", "b.h", &["a.c", "c.h"][..]),
+        ("kind=includes,direction=forward", "b.h", &["c.h"]),
+        ("direction=backward,kind=includes", "b.h", &["a.c"]),
+        ("kind=same-content", "b.h", &["copy.h"]),
+        (
+            "kind=same-content,kind=includes",
+            "b.h",
+            &["a.c", "c.h", "copy.h"],
+        ),
+        ("kind=includes,direction=forward", "a.c", &["b.h"]),
+        (
+            "kind=includes,direction=forward,depth=2",
+            "a.c",
+            &["b.h", "c.h"],
+        ),
+        (
+            "kind=includes,direction=backward,depth=2",
+            "c.h",
+            &["a.c", "b.h", "copy.h"],
+        ),
+        ("kind=made-by", "b.h", &[]),
+    ] {
+        let words = [&tree, "-relations", relations, "-related-to", file];
+        let ran = find(&site, &words).expect_code(0);
+        assert_eq!(paths(&ran), site.paths(wanted), "{relations} {file}");
+    }
+    // The last one before the test counts.
+    let words = "-relations depth=2 -relations kind=includes,direction=forward -related-to a.c";
+    let words: Vec<&str> = [tree.as_str()]
+        .into_iter()
+        .chain(words.split(' '))
+        .collect();
+    let ran = find(&site, &words).expect_code(0);
+    assert_eq!(paths(&ran), site.paths(&["b.h"]));
+    let ran = find(
+        &site,
+        &[&tree, "-relations", "kind=No Kind", "-related-to", "a.c"],
+    );
+    assert!(ran.expect_code(1).errors().contains("No Kind"));
+}
+
 /// A hook finds references that the bytes of its files do not have, as those of compressed documents
 /// are. Backward, only an index can know them.
 #[test]

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, PrimitiveArray, StringViewArray,
+    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, Float64Array, PrimitiveArray,
+    StringViewArray,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, TimeUnit, TimestampNanosecondType, UInt64Type};
@@ -98,6 +99,7 @@ type Answer = Option<Value>;
 enum Value {
     Truth(bool),
     Text(String),
+    Score(f32),
 }
 
 /// The answer about a row, or the document that must be read for it.
@@ -133,6 +135,7 @@ impl Ask {
         let no = match self.asking {
             Asking::Test(_) => Some(Value::Truth(false)),
             Asking::Values(..) => None,
+            Asking::Score(_) => Some(Value::Score(0.0)),
         };
         if rows.kind.is_null(at) {
             return Known::Answer(None);
@@ -144,7 +147,15 @@ impl Ask {
         let id = contents.id(&rows.identity(at), name_of(rows.path(at)));
         let look = self.asking.asked().look(contents, id);
         match (look, &self.asking) {
+            // A test beside this call may have read the file.
+            (Look::Unread, Asking::Score(asked)) => match asked.score_read(id) {
+                Some(score) => Known::Answer(Some(Value::Score(score))),
+                None => Known::Unread(id),
+            },
             (Look::Unread, _) | (Look::Matches, Asking::Values(..)) => Known::Unread(id),
+            (Look::Matches, Asking::Score(asked)) => {
+                Known::Answer(Some(Value::Score(asked.score(contents, id))))
+            }
             (look, _) => Known::Answer(self.told(look, no, rows.path(at))),
         }
     }
@@ -184,6 +195,10 @@ impl Ask {
                 let told = self.told(look, None, path);
                 told.map(|_| Value::Text(values_of(name, &document)))
             }
+            Asking::Score(asked) => match look {
+                Look::Matches => Some(Value::Score(asked.score(self.catalog.contents(), id))),
+                look => self.told(look, Some(Value::Score(0.0)), path),
+            },
         })
     }
 }
@@ -349,6 +364,7 @@ impl ScalarUDFImpl for Ask {
         Ok(match self.asking {
             Asking::Test(_) => DataType::Boolean,
             Asking::Values(..) => DataType::Utf8View,
+            Asking::Score(_) => DataType::Float64,
         })
     }
 
@@ -377,6 +393,13 @@ impl ScalarUDFImpl for Ask {
                     _ => None,
                 });
                 Arc::new(texts.collect::<StringViewArray>())
+            }
+            Asking::Score(_) => {
+                let scores = answers.map(|answer| match answer {
+                    Some(Value::Score(score)) => Some(f64::from(score)),
+                    _ => None,
+                });
+                Arc::new(scores.collect::<Float64Array>())
             }
         }))
     }

@@ -1,4 +1,4 @@
-//! Conditions on the contents of files: `keyword('ssd')` and its kin.
+//! Questions about the contents of files: `keyword('ssd')` and its kin.
 //!
 //! | module | content |
 //! |---|---|
@@ -18,6 +18,8 @@ pub(crate) use asking::{document_now, is_about_contents, is_test, not_of_now};
 pub(crate) use placing::place;
 pub(crate) use sift::{Sift, Wanted};
 
+use std::sync::Arc;
+
 use trawl_keywords::{Asked, AttributeTest, KeywordsError, Query, Question};
 
 /// The columns of `entries` that a call reads, in the order of its arguments.
@@ -29,20 +31,26 @@ const COLUMNS: [&str; 10] = [
 #[derive(Debug)]
 enum Asking {
     /// Whether a condition is true.
-    Test(Asked),
+    Test(Arc<Asked>),
     /// The values of the attribute of this name. The condition is that it exists.
-    Values(String, Asked),
+    Values(String, Arc<Asked>),
+    /// How well a query for words matches.
+    Score(Arc<Asked>),
 }
 
 impl Asking {
     /// Returns what a function of this name asks; `None` if it is not about contents.
     fn of(function: &str, text: &str) -> Option<Result<Asking, KeywordsError>> {
-        let test = |question| Asking::Test(Asked::new(question));
+        let asked = |question| Arc::new(Asked::new(question));
+        let words = |query| asked(Question::Words(query));
         Some(match function {
-            "keyword" => Query::parse(text).map(|query| test(Question::Words(query))),
-            "phrase" => Query::phrase(text).map(|query| test(Question::Words(query))),
-            "attr" => AttributeTest::parse(text).map(|one| test(Question::Attribute(one))),
-            "attribute" => Ok(Asking::Values(text.to_owned(), Asked::new(exists(text)))),
+            "keyword" => Query::parse(text).map(|query| Asking::Test(words(query))),
+            "phrase" => Query::phrase(text).map(|query| Asking::Test(words(query))),
+            "attr" => {
+                AttributeTest::parse(text).map(|one| Asking::Test(asked(Question::Attribute(one))))
+            }
+            "attribute" => Ok(Asking::Values(text.to_owned(), asked(exists(text)))),
+            "score" => Query::parse(text).map(|query| Asking::Score(words(query))),
             _ => return None,
         })
     }
@@ -50,7 +58,7 @@ impl Asking {
     /// Returns the condition without which the answer is false or null.
     fn asked(&self) -> &Asked {
         match self {
-            Asking::Test(asked) | Asking::Values(_, asked) => asked,
+            Asking::Test(asked) | Asking::Values(_, asked) | Asking::Score(asked) => asked,
         }
     }
 }

@@ -5,6 +5,8 @@
 //! call whose arguments are columns of these rows. Only columns that come from a scan of the index
 //! itself will do: other rows could name any file.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DataFusionError, ScalarValue, TableReference};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::{Expr, LogicalPlan, ScalarUDF, TableScan};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, ScalarUDF, Sort, TableScan};
+use trawl_keywords::Asked;
 
 use super::asking::Ask;
 use super::{Asking, COLUMNS};
@@ -25,6 +28,8 @@ use crate::scan::{external, table_of};
 struct Placing<'p> {
     catalog: &'p Arc<Catalog>,
     threads: NonZeroUsize,
+    /// What was asked about words: `keyword('ssd')` and `score('ssd')` read a file once.
+    words: RefCell<HashMap<String, Arc<Asked>>>,
 }
 
 /// Replaces every call about contents by one about rows of `entries`.
@@ -36,10 +41,17 @@ pub(crate) fn place(
     catalog: &Arc<Catalog>,
     threads: NonZeroUsize,
 ) -> Result<LogicalPlan> {
-    let placing = Placing { catalog, threads };
+    let placing = Placing {
+        catalog,
+        threads,
+        words: RefCell::default(),
+    };
     let placed = plan.transform_up_with_subqueries(|node| placing.node(node))?;
     Ok(placed.data)
 }
+
+/// Prefix of the names of columns that only sort.
+const ORDER: &str = "__order_";
 
 type Placed<T> = std::result::Result<T, DataFusionError>;
 
@@ -53,6 +65,11 @@ impl Placing<'_> {
         if !is_concerned {
             return Ok(Transformed::no(node));
         }
+        if let LogicalPlan::Sort(sort) = &node
+            && let LogicalPlan::Projection(selected) = &*sort.input
+        {
+            return self.sorted(sort, selected).map(Transformed::yes);
+        }
         let tables = tables_in_scope(&node)?;
         let names = NamePreserver::new(&node);
         let placed = node.map_expressions(|expr| {
@@ -61,6 +78,54 @@ impl Placing<'_> {
             Ok(placed.update_data(|expr| name.restore(expr)))
         })?;
         placed.map_data(LogicalPlan::recompute_schema)
+    }
+
+    /// Places the calls of `SELECT path FROM entries ORDER BY score('ssd')`: they are about the rows
+    /// from which the sorted ones are selected, so they are selected, too, and dropped afterwards.
+    fn sorted(&self, sort: &Sort, selected: &Projection) -> Placed<LogicalPlan> {
+        let mut all = selected.expr.clone();
+        let mut order = sort.expr.clone();
+        for key in &mut order {
+            let expr = std::mem::take(&mut key.expr);
+            let seen = expr.transform_up(|inner| {
+                if call_of(&inner).is_none() {
+                    return Ok(Transformed::no(inner));
+                }
+                let name = format!("{ORDER}{}", all.len());
+                all.push(inner.alias(&name));
+                Ok(Transformed::yes(Expr::Column(Column::new_unqualified(
+                    name,
+                ))))
+            })?;
+            key.expr = seen.data;
+        }
+        let wider = Projection::try_new(all, Arc::clone(&selected.input))?;
+        let wider = self.node(LogicalPlan::Projection(wider))?.data;
+        let sorted = LogicalPlan::Sort(Sort {
+            expr: order,
+            input: Arc::new(wider),
+            fetch: sort.fetch,
+        });
+        let columns = selected.schema.columns().into_iter().map(Expr::Column);
+        let narrower = Projection::try_new(columns.collect(), Arc::new(sorted))?;
+        Ok(LogicalPlan::Projection(narrower))
+    }
+
+    /// Shares what calls with the same query ask.
+    fn shared(&self, function: &str, text: &str, asking: Asking) -> Asking {
+        let of = |asked| {
+            Arc::clone(
+                self.words
+                    .borrow_mut()
+                    .entry(text.to_owned())
+                    .or_insert(asked),
+            )
+        };
+        match asking {
+            Asking::Test(asked) if function == "keyword" => Asking::Test(of(asked)),
+            Asking::Score(asked) => Asking::Score(of(asked)),
+            other => other,
+        }
     }
 
     fn expression(&self, expr: Expr, tables: &[TableReference]) -> Placed<Transformed<Expr>> {
@@ -75,6 +140,7 @@ impl Placing<'_> {
             Some(asking) => asking.map_err(|why| external(refused(why)))?,
             None => return Ok(Transformed::no(expr)),
         };
+        let asking = self.shared(function, text, asking);
         let name = format!("{function}('{}')", text.replace('\'', "''"));
         let ask = Ask::new(name, asking, self.catalog, self.threads);
         let column = |name: &str| Expr::Column(Column::new(Some(table.clone()), name));
@@ -133,10 +199,10 @@ fn chosen<'t>(
         usage(format!(
             "{function}() is about rows of entries, and there are none here: write it into the \
              SELECT that reads entries itself, as in SELECT path FROM entries WHERE {}",
-            if function == "attribute" {
-                format!("{call} IS NOT NULL")
-            } else {
-                call
+            match function {
+                "attribute" => format!("{call} IS NOT NULL"),
+                "score" => format!("keyword({example}) ORDER BY {call} DESC"),
+                _ => call,
             }
         ))
     };
@@ -162,7 +228,7 @@ fn chosen<'t>(
 
 fn example(function: &str) -> &'static str {
     match function {
-        "keyword" => "'ssd AND flash'",
+        "keyword" | "score" => "'ssd AND flash'",
         "phrase" => "'solid state'",
         "attr" => "'artist=Bach'",
         _ => "'artist'",

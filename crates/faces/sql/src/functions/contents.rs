@@ -45,6 +45,14 @@ pub(super) static FUNCTIONS: &[FunctionInfo] = &[
         result: Type::Text,
         call: misplaced,
     },
+    FunctionInfo {
+        name: "score",
+        usage: "score('ssd AND (flash OR nvme)')",
+        doc: "How well a regular file's text matches the query, as in find -sort score (BM25): greater is better, 0 if it does not match; null if the file cannot be read",
+        arguments: ARGUMENTS,
+        result: Type::Real,
+        call: misplaced,
+    },
 ];
 
 fn misplaced(_: &[ArrayRef], _: &Moment) -> Result<ArrayRef> {

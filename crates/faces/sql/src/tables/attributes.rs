@@ -72,7 +72,7 @@ pub(super) fn columns() -> Vec<TableColumn> {
 /// Produces the rows.
 pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
     let asked: Option<Vec<Asked>> = job
-        .attributes
+        .names
         .map(|names| names.iter().map(|name| Asked::new(exists(name))).collect());
     let reader = Reader {
         job,

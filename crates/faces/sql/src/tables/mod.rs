@@ -10,6 +10,7 @@ mod entries;
 mod groups;
 mod issues;
 mod places;
+mod relations;
 mod values;
 mod xattrs;
 
@@ -49,6 +50,8 @@ pub(crate) enum Table {
     FileGroups,
     /// Files with their groups.
     GroupMembers,
+    /// Relations that files have to others.
+    Relations,
     /// Paths that could not be read.
     Issues,
     /// Entries of every snapshot.
@@ -102,6 +105,11 @@ pub(crate) static TABLES: &[TableInfo] = &[
         table: Table::GroupMembers,
         name: "group_members",
         doc: "Every file with the group that it belongs to, and why",
+    },
+    TableInfo {
+        table: Table::Relations,
+        name: "relations",
+        doc: "Every relation that a regular file has to another, as this user sees both now; files are read for it, so name a part of the tree, or kinds that programs taught (`kind = 'built-from'`)",
     },
     TableInfo {
         table: Table::Issues,
@@ -248,8 +256,8 @@ pub(crate) struct Job<'a> {
     pub(crate) editions: &'a [Arc<Edition>],
     /// Necessary conditions on rows.
     pub(crate) filter: &'a Filter,
-    /// Attributes of which each row has one; `None` if conditions name none.
-    pub(crate) attributes: Option<&'a BTreeSet<String>>,
+    /// Attributes, or kinds of relations, of which each row has one; `None` if conditions name none.
+    pub(crate) names: Option<&'a BTreeSet<String>>,
     /// Number of threads.
     pub(crate) threads: NonZeroUsize,
     /// Ends the work soon after it is set.
@@ -281,6 +289,7 @@ impl Table {
             Table::Attributes => attributes::columns(),
             Table::FileGroups => groups::group_columns(),
             Table::GroupMembers => groups::member_columns(),
+            Table::Relations => relations::columns(),
             Table::Issues => issues::columns(),
             Table::Sources => places::source_columns(),
             Table::Snapshots => places::snapshot_columns(),
@@ -302,6 +311,23 @@ impl Table {
     /// Returns true if each of its rows is a name with what it leads to.
     pub(crate) fn has_entries(self) -> bool {
         matches!(self, Table::Entries | Table::EntriesHistory)
+    }
+
+    /// Returns true if its rows are computed when they are asked for, from contents or from all rows.
+    pub(crate) fn is_computed(self) -> bool {
+        matches!(
+            self,
+            Table::Attributes | Table::FileGroups | Table::GroupMembers | Table::Relations
+        )
+    }
+
+    /// Returns the column by whose value rows are left out before files are read.
+    pub(crate) fn name_column(self) -> Option<&'static str> {
+        match self {
+            Table::Attributes => Some("attr"),
+            Table::Relations => Some("kind"),
+            _ => None,
+        }
     }
 
     /// Returns true if it describes sources and snapshots, not their content.
@@ -326,6 +352,7 @@ impl Table {
             Table::Attributes => attributes::produce(job, take),
             Table::FileGroups => groups::groups(job, take),
             Table::GroupMembers => groups::members(job, take),
+            Table::Relations => relations::produce(job, take),
             Table::Issues => issues::produce(job, take),
             Table::Sources => places::sources(job, take),
             Table::Snapshots => places::snapshots(job, take),

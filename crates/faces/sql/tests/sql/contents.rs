@@ -432,6 +432,63 @@ fn ask_about(site: &Site, path: &str) -> Ran {
     oracle::run(command.env("TRAWL_INDEX", site.index_dir()))
 }
 
+/// "`-sort score`: best matches of -keyword first". The order is that of `trawl find`, and of how often a
+/// word occurs in texts of one length.
+#[test]
+fn scores_are_those_of_find() {
+    let site = Site::empty("sql-scores");
+    for (name, text) in [
+        ("once", "ssd a a a a a"),
+        ("twice", "ssd ssd a a a a"),
+        ("four", "ssd ssd ssd ssd a a"),
+        ("flash", "flash a a a a a"),
+        ("none", "a a a a a a"),
+    ] {
+        fs::write(site.tree().join(name), text).unwrap();
+    }
+    let program = install(&site);
+    let top = site.tree().display().to_string();
+    site.index();
+    for is_packed in [false, true] {
+        if is_packed {
+            std::thread::sleep(SETTLED);
+            site.index_with(&["--keywords"]);
+        }
+        for query in ["ssd", "ssd OR flash", "ssd AND a", "flash", "\"ssd a\""] {
+            let words = [
+                "find", &top, "-keyword", query, "-sort", "score", "-printf", "%f\\n",
+            ];
+            let found = trawl(&program, &site, &Identity::Ourselves, &words);
+            let found: Vec<String> = found.text().lines().map(str::to_owned).collect();
+            for sql in [
+                "SELECT name FROM entries WHERE keyword('Q') ORDER BY score('Q') DESC, path",
+                "SELECT name FROM (SELECT name, path, score('Q') AS s FROM entries) WHERE s > 0 ORDER BY s DESC, path",
+                "SELECT name FROM entries e WHERE keyword(e.path, 'Q') ORDER BY score(e.path, 'Q') DESC, path LIMIT 9",
+            ] {
+                assert_eq!(site.rows(&sql.replace('Q', query)), found, "{sql} {query}");
+            }
+        }
+        let ordered = site.rows(
+            "SELECT name, score('ssd') FROM entries WHERE type = 'f' ORDER BY score('ssd') DESC, name",
+        );
+        let names: Vec<&str> = ordered
+            .iter()
+            .map(|row| row.split(',').next().unwrap())
+            .collect();
+        assert_eq!(names, ["four", "twice", "once", "flash", "none"]);
+        assert!(ordered[4].ends_with(",0.0"), "{ordered:?}");
+        let none = site.rows("SELECT score('ssd') FROM entries WHERE type = 'd'");
+        assert_eq!(none, ["0.0"]);
+    }
+    let ran = site.run(&["SELECT score('ssd') FROM dirs"]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(
+        ran.errors()
+            .contains("ORDER BY score('ssd AND flash') DESC"),
+        "{ran}"
+    );
+}
+
 /// Makes files that some may not read; the unreadable ones have words of their own.
 fn guarded() -> Site {
     let site = Site::empty("sql-keywords-users");
@@ -538,6 +595,8 @@ fn same_as_absent(who: &Identity, ask: &dyn Fn(&str) -> (Vec<String>, Ran)) {
         "SELECT path, keyword('WORD') FROM entries ORDER BY path",
         "SELECT count(*) FROM entries WHERE keyword('WORD OR public')",
         "SELECT path, attribute('WORD') FROM entries ORDER BY path",
+        "SELECT path, score('WORD OR public') FROM entries ORDER BY path",
+        "SELECT path FROM entries WHERE keyword('ssd') ORDER BY score('ssd OR WORD') DESC, path",
         "SELECT path, text FROM attributes WHERE attr = 'WORD' OR text LIKE '%WORD%' ORDER BY path",
         "SELECT count(*) FROM attributes WHERE attr = 'lines'",
         "EXPLAIN SELECT path FROM entries WHERE keyword('WORD')",

@@ -264,3 +264,59 @@ fn parquet_files_of_every_compression_are_read() {
         assert_eq!(row, Some("5000,12497500,name0,name999"), "{file}: {ran}");
     }
 }
+
+/// The tables that are computed are exported if they are named, as queries show them; what they lack is
+/// said.
+#[test]
+fn computed_tables_are_exported_by_name() {
+    let site = Site::empty("sql-export-computed");
+    let hooks = site.scratch.join("hooks");
+    std::fs::create_dir(&hooks).unwrap();
+    let manifest = "name = \"refs\"\nprogram = \"refs\"\nglobs = [\"*.ref\"]\n";
+    let hook = "#!/bin/sh\necho '{\"relation\": \"includes\", \"target\": \"b.txt\"}'\n";
+    for (path, text) in [
+        (site.tree().join("a.ref"), "text\n"),
+        (site.tree().join("b.txt"), "text\n"),
+        (hooks.join("refs.toml"), manifest),
+        (hooks.join("refs"), hook),
+    ] {
+        std::fs::write(path, text).unwrap();
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(hooks.join("refs"), mode).unwrap();
+    site.index();
+    let names = ["attributes", "file_groups", "group_members", "relations"];
+    let options = "attributes,file-groups,group-members,relations";
+    let out = site.scratch.join("export");
+    let export = |force: &[&str]| {
+        let mut command = site.command(&Identity::Ourselves);
+        command
+            .env("TRAWL_HOOKS", &hooks)
+            .args(["export", "--tables", options, "--csv"])
+            .arg(&out);
+        oracle::run(command.args(force))
+    };
+    let ran = export(&[]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    for name in names {
+        let text = std::fs::read_to_string(out.join(name).join("part-00001.csv")).unwrap();
+        let mut lines = text.lines().map(str::to_owned);
+        let head = lines.next().unwrap();
+        let mut command = site.command(&Identity::Ourselves);
+        command.env("TRAWL_HOOKS", &hooks);
+        let ran = oracle::run(command.args(["--csv", &format!("SELECT {head} FROM {name}")]));
+        let rows: Vec<String> = ran.text().lines().skip(1).map(str::to_owned).collect();
+        assert!(!rows.is_empty(), "{name}");
+        assert_eq!(sorted(lines.collect()), sorted(rows), "{name}");
+    }
+    assert!(!out.join("entries").exists());
+    let about = std::fs::read_to_string(out.join("export.json")).unwrap();
+    assert!(
+        about.contains(r#"{"parts":1,"rows":1,"table":"relations"}"#),
+        "{about}"
+    );
+    std::fs::remove_file(site.tree().join("a.ref")).unwrap();
+    let ran = export(&["--force"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.errors().contains("a.ref'"), "{ran}");
+}

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray};
@@ -43,7 +44,11 @@ pub(crate) fn install(site: &Site) -> PathBuf {
 
 /// Returns what `trawl` answers to this user.
 pub(crate) fn trawl(program: &Path, site: &Site, who: &Identity, words: &[&str]) -> Ran {
-    let mut command = who.command(program);
+    ask(who.command(program), site, words)
+}
+
+/// Returns what `trawl` answers in this environment.
+pub(crate) fn ask(mut command: Command, site: &Site, words: &[&str]) -> Ran {
     command.args([
         "--exact",
         "sets::stands_for_trawl",

@@ -13,11 +13,12 @@ mod known;
 mod packs;
 
 use std::fs::File;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use trawl_format::IndexDir;
-use trawl_keywords::{Document, Documents, content_hash, document_of};
+use trawl_keywords::{Document, Documents, content_hash, document_unless};
 use trawl_writer::{PackKind, TextStore};
 
 use super::sink::{Finder, Job};
@@ -146,7 +147,12 @@ pub fn update(
         let mut growing = Growing::new(&packs, making.effort.memory_bytes());
         let mut opener = read::Opener::new(control);
         for job in jobs {
-            let outcome = outcome(&job, &mut opener, &*making.documents);
+            let source = (&*making.documents, control.cancel);
+            let outcome = outcome(&job, &mut opener, source);
+            if control.check().is_err() {
+                // What was read is not written.
+                return;
+            }
             growing.put(&job, outcome);
         }
         growing.finish();
@@ -173,11 +179,15 @@ enum Outcome {
 }
 
 /// Reads the document of a file, unless the file was only moved.
-fn outcome(job: &Job, opener: &mut read::Opener<'_>, documents: &dyn Documents) -> Outcome {
+fn outcome(
+    job: &Job,
+    opener: &mut read::Opener<'_>,
+    source: (&dyn Documents, &AtomicBool),
+) -> Outcome {
     let Some(mut file) = opener.open(job) else {
         return Outcome::Unsettled;
     };
-    let made = made(job, &mut file, documents);
+    let made = made(job, &mut file, source);
     match (made, read::is_same(&file, job)) {
         (_, false) => Outcome::Unsettled,
         (Ok(outcome), true) => outcome,
@@ -185,7 +195,11 @@ fn outcome(job: &Job, opener: &mut read::Opener<'_>, documents: &dyn Documents) 
     }
 }
 
-fn made(job: &Job, file: &mut File, documents: &dyn Documents) -> std::io::Result<Outcome> {
+fn made(
+    job: &Job,
+    file: &mut File,
+    (documents, cancel): (&dyn Documents, &AtomicBool),
+) -> std::io::Result<Outcome> {
     let content_hash = content_hash(file)?;
     if job
         .before
@@ -193,7 +207,7 @@ fn made(job: &Job, file: &mut File, documents: &dyn Documents) -> std::io::Resul
     {
         return Ok(Outcome::Moved);
     }
-    let mut document = document_of(documents, file, job.name())?;
+    let mut document = document_unless(cancel, documents, file, job.name())?;
     document.content_hash = content_hash;
     Ok(Outcome::Read(Box::new(document)))
 }
