@@ -20,7 +20,7 @@ pub(crate) static RELATED_TO: Predicate = Predicate {
         let file = args.value()?;
         let related = args.env.grouping.related_to(file);
         let related = related.map_err(|why| FindError::bad("-related-to", why))?;
-        Ok(Box::new(Among(related)))
+        Ok(Box::new(Among::new(related)))
     }),
 };
 

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use trawl_groups::source::{Claim, Claims, Source, Why, claim_each};
-use trawl_groups::{Directory, Extent, Grouper, Identity};
-use trawl_model::path::split;
+use trawl_groups::{Directory, Extent, Grouper, Hints, Identity, Sought};
+use trawl_model::path::{join, split};
 use trawl_relations::{LearntGroup, Place, RelationError, learnt_groups};
 
 /// Name of the rule of learnt groups.
@@ -54,6 +54,17 @@ impl Learnt {
 }
 
 impl Source for Learnt {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        for (dir, names) in &self.members {
+            for (name, group) in names {
+                if sought.admits(group) {
+                    hints.file(&join(dir, name));
+                    hints.found();
+                }
+            }
+        }
+    }
+
     fn claim(&mut self, dir: &Directory<'_>, claims: &mut Claims) {
         let Some(names) = self.members.get(dir.path) else {
             return;

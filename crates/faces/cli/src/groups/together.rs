@@ -108,8 +108,12 @@ impl Grouping for Together {
 
     fn members_of(&self, group: &[u8]) -> Result<Members, String> {
         let found = self.ask(|question| {
-            let group = question.find(group)?;
-            members(question, &group)
+            let mut members = Members::default();
+            question.members_of(group, &mut |member| {
+                members.add(member.dir, &member.entry.name);
+                ControlFlow::Continue(())
+            })?;
+            Ok(members)
         });
         found.map_err(|failure| why("-in-group", &failure))
     }
