@@ -62,6 +62,12 @@ impl<'q, 's> Question<'q, 's> {
         Question { session, grouper }
     }
 
+    /// Ends the questions, and returns the groups for further ones.
+    #[must_use]
+    pub fn into_grouper(self) -> Grouper {
+        self.grouper
+    }
+
     /// Returns the groups with members below the paths, each with a summary of these members;
     /// without paths, all groups. Only groups are returned whose summary admits a file that is
     /// wanted. The order means nothing.
@@ -94,6 +100,24 @@ impl<'q, 's> Question<'q, 's> {
         Ok(all
             .filter(|(_, summary)| summary.may_hold(wanted))
             .collect())
+    }
+
+    /// Returns the groups with members below the paths; without paths, all groups. The order means
+    /// nothing.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn identities(&mut self, below: &[OsString]) -> Result<Vec<Arc<Identity>>, GroupsError> {
+        let mut all: HashMap<GroupId, Arc<Identity>> = HashMap::new();
+        let places = self.places(below)?;
+        self.each_directory(&places, Sight::names(None), &mut |dir, claims| {
+            for (_, claim) in files(dir, claims) {
+                let group = &claim.group;
+                all.entry(group.id).or_insert_with(|| Arc::clone(group));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(all.into_values().collect())
     }
 
     /// Returns the group of this id or name.

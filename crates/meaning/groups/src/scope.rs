@@ -266,9 +266,10 @@ impl Place {
         names: &HashSet<Vec<u8>>,
         regions: &mut Regions,
     ) -> Result<(), GroupsError> {
-        let own = path::split(&self.start.path).map(|(_, name)| name);
-        if own.is_some_and(|name| names.contains(name)) {
-            regions.add_below(&self.start.path);
+        for dir in self.with_those_above() {
+            if path::split(dir).is_some_and(|(_, name)| names.contains(name)) {
+                regions.add_below(dir);
+            }
         }
         for name in names {
             let literal = Literal {
@@ -298,12 +299,21 @@ impl Place {
         Ok(())
     }
 
-    /// Passes the path of every directory to `visit`.
+    /// Returns the place's directory and those above it: an album begins above the directory of its
+    /// disc, which may be all that is indexed.
+    fn with_those_above(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::successors(Some(&self.start.path[..]), |dir| {
+            path::split(dir).map(|(above, _)| above)
+        })
+    }
+
+    /// Passes the path of every directory to `visit`, and of those above the place.
     pub(crate) fn each_path(
         &self,
         session: &Session<'_>,
         visit: &mut dyn FnMut(&[u8]),
     ) -> Result<(), GroupsError> {
+        self.with_those_above().for_each(&mut *visit);
         let request = DirRequest {
             cancel: session.cancel(),
             ..DirRequest::default()

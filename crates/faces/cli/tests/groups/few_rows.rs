@@ -189,6 +189,20 @@ fn few_rows_give_the_answers_of_all_rows() {
 }
 
 #[test]
+fn an_album_may_begin_above_what_is_indexed() {
+    let site = Site::new("groups-above");
+    let track = site.write("Blue/CD1/one.mp3");
+    site.index_of(&site.tree().join("Blue/CD1"));
+    let listed = site.groups(&Identity::Ourselves, &[]);
+    let album = listed.values().next().unwrap();
+    assert_eq!((listed.len(), &album.name[..]), (1, "Blue"));
+    for word in [&album.id, &album.name] {
+        let shown = site.members(&Identity::Ourselves, word);
+        assert_eq!(shown, [bytes(&track)], "{word}");
+    }
+}
+
+#[test]
 fn groups_are_joined_and_narrowed() {
     let site = Site::new("groups-joined");
     for file in [

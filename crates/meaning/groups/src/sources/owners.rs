@@ -22,28 +22,33 @@ pub(crate) struct Owner {
 pub(crate) struct Owners {
     /// The paths, one after the other.
     bytes: Vec<u8>,
-    by_hash: HashMap<u64, (Range<usize>, Owner), BuildHasherDefault<Hashed>>,
+    by_hash: HashMap<u64, (Range<usize>, Owner), ByPath>,
     collided: HashMap<Vec<u8>, Owner>,
 }
 
-/// The hash of something that is one already.
+/// Hashes paths. Lists of packages are the administrator's, so nobody chooses paths that collide.
 #[derive(Debug, Default)]
-struct Hashed(u64);
+pub(crate) struct PathHasher(u64);
 
-impl Hasher for Hashed {
+/// Makes [`PathHasher`]s.
+pub(crate) type ByPath = BuildHasherDefault<PathHasher>;
+
+impl Hasher for PathHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
+        self.0 = self.0.rotate_left(1) ^ xxh3_64(bytes);
     }
 
+    /// Takes a number that is a hash already.
     fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+        self.0 = self.0.rotate_left(1) ^ hash;
     }
+
+    /// Lengths come before bytes, which differ where they matter.
+    fn write_usize(&mut self, _: usize) {}
 }
 
 impl Owners {

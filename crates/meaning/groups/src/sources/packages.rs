@@ -16,7 +16,7 @@ use std::sync::Arc;
 use trawl_model::path::{append, normalize, split};
 use trawl_text::glob::Case;
 
-use super::owners::{Owner, Owners};
+use super::owners::{ByPath, Owner, Owners};
 use crate::directory::{Directory, Trail};
 use crate::error::GroupsError;
 use crate::hints::{Hints, Sought};
@@ -204,13 +204,13 @@ fn lists(info: &Path) -> Result<Vec<(Vec<u8>, std::path::PathBuf)>, GroupsError>
 #[derive(Debug)]
 struct Aliases {
     root: Vec<u8>,
-    links: HashMap<Vec<u8>, Vec<u8>>,
+    links: HashMap<Vec<u8>, Vec<u8>, ByPath>,
 }
 
 impl Aliases {
     fn of(root: &Path) -> Aliases {
         let stored = normalize(root.as_os_str().as_bytes()).unwrap_or_default();
-        let mut links = HashMap::new();
+        let mut links = HashMap::default();
         // A tree that the user may not list, or that is elsewhere, has no links for them.
         let entries = fs::read_dir(root).into_iter().flatten();
         for entry in entries.flatten() {
@@ -252,7 +252,7 @@ impl Aliases {
 
 /// Files that a package or the administrator has put elsewhere (dpkg-divert(1)).
 #[derive(Debug, Default)]
-struct Diversions(HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>);
+struct Diversions(HashMap<Vec<u8>, (Vec<u8>, Vec<u8>), ByPath>);
 
 impl Diversions {
     fn read(path: &Path) -> Result<Diversions, GroupsError> {
@@ -263,7 +263,7 @@ impl Diversions {
             other => other.map_err(|error| GroupsError::file("read", path, error))?,
         };
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-        let mut all = HashMap::new();
+        let mut all = HashMap::default();
         for three in lines.chunks_exact(3) {
             if let (Some(from), Some(to)) = (normalize(three[0]), normalize(three[1])) {
                 all.insert(from, (to, three[2].to_vec()));
