@@ -20,18 +20,24 @@ struct Learnt {
     members: HashMap<Vec<u8>, HashMap<Vec<u8>, Arc<Identity>>>,
 }
 
-/// Adds the groups that this process's user has learnt, if there are any.
-pub(super) fn add(grouper: &mut Grouper) -> Result<(), RelationError> {
+/// Adds the groups that this process's user has learnt, if there are any. Returns why they are left
+/// out if the record is another user's: it says nothing about this one.
+pub(super) fn add(grouper: &mut Grouper) -> Result<Option<String>, RelationError> {
     let place = match Place::of_process() {
         // A user without a home directory has learnt nothing.
-        Err(RelationError::NoHome) => return Ok(()),
+        Err(RelationError::NoHome) => return Ok(None),
         place => place?,
     };
-    let groups = learnt_groups(&place)?;
+    let groups = match learnt_groups(&place) {
+        Err(error) if error.is_anothers() => {
+            return Ok(Some(format!("learnt groups are left out: {error}")));
+        }
+        groups => groups?,
+    };
     if !groups.is_empty() {
         grouper.add(Box::new(Learnt::new(groups)));
     }
-    Ok(())
+    Ok(None)
 }
 
 impl Learnt {
