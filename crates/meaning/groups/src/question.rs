@@ -232,7 +232,11 @@ impl Question<'_, '_> {
                 let regions = self.regions(&Sought::of_id(group.id), &places)?;
                 (places, regions)
             }
-            Extent::Below(dir) => (self.places_at(dir, Reach::Below)?, None),
+            Extent::Below(dir) => match self.places_at(dir, Reach::Below)? {
+                // The place lies above what is indexed.
+                none if none.is_empty() => (self.places(&[])?, None),
+                places => (places, None),
+            },
             Extent::In(dir) => (self.places_at(dir, Reach::Itself)?, None),
         };
         let sight = Sight {
