@@ -182,6 +182,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand run" -l sandbox -d 'Intercep
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l audit -d 'Answer the dynamic loader\'s search for libraries, too'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l eager -d 'Let programs ask at their first look, not only after several'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l learn -d 'Record which files the command\'s programs open, read and write'
+complete -c trawl -n "__fish_trawl_using_subcommand run" -l fetch-groups -d 'Fetch the rest of a file\'s group once a program opens the file'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l no-preload -d 'With --remote, use only the mounts, without tables in programs'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -l call-by-call -d 'Ask the server separately for each name and directory'
 complete -c trawl -n "__fish_trawl_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -69,7 +69,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-profile-preload", may_use: &["trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &[] },
     Rule { name: "trawl-user-profile", may_use: &["trawl-sys", "trawl-profile-mapping", "trawl-histogram"], may_use_in_tests: &["trawl-profile-preload"] },
     Rule { name: "trawl-views", may_use: &["trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-find", "trawl-session", "trawl-answers"], may_use_in_tests: &[] },
-    Rule { name: "trawl-groups", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-query", "trawl-session"], may_use_in_tests: &[] },
+    Rule { name: "trawl-groups", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-query", "trawl-session"], may_use_in_tests: &[] },
     Rule { name: "trawl-report", may_use: &["trawl-model", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },

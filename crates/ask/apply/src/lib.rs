@@ -21,7 +21,7 @@ mod error;
 mod output;
 pub mod pool;
 
-pub use ahead::{Ahead, OneByOne};
+pub use ahead::{Ahead, GROUP_BYTES_MAX, GROUP_FILES_MAX, OneByOne, fetch_group};
 pub use command::Command;
 pub use error::ApplyError;
 pub use pool::{Applied, Counts, Feeding, Listener, Options, Signals, apply};

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use trawl_model::Regions;
+
 /// The members of a group, or related files: paths of files, as stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members(HashMap<Vec<u8>, Vec<Vec<u8>>>);
@@ -16,6 +18,15 @@ impl Members {
     /// Returns the directories, as stored, that have a member of this name.
     pub fn directories_with(&self, name: &[u8]) -> &[Vec<u8>] {
         self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the directories, as stored, that have a member.
+    pub fn directories(&self) -> Regions {
+        let mut regions = Regions::default();
+        for dir in self.0.values().flatten() {
+            regions.add(dir);
+        }
+        regions
     }
 }
 

@@ -4,8 +4,11 @@
 //! every matching row fulfils, so that a reader may skip pages and rows that
 //! cannot match. Rows that pass still have to be tested by the query itself.
 
+use std::sync::Arc;
+
 use crate::column::Column;
 use crate::need::Need;
+use crate::regions::Regions;
 
 /// A condition on one column: a closed interval that contains the value of
 /// every matching row.
@@ -38,13 +41,15 @@ impl Clause {
     }
 }
 
-/// A conjunction of clauses and a need. Without either, every row may match.
+/// A conjunction of clauses, a need and directories. Without any, every row may match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Clauses that must all hold. No column occurs twice.
     pub clauses: Vec<Clause>,
     /// Literals that the path must contain.
     pub need: Need,
+    /// Directories, as stored, that contain every matching row; `None` if nothing is known.
+    pub dirs: Option<Arc<Regions>>,
 }
 
 impl Filter {
@@ -74,6 +79,8 @@ impl Filter {
             self.add(*clause);
         }
         self.need = self.need.and(other.need.clone());
+        // Either says enough.
+        self.dirs = self.dirs.or_else(|| other.dirs.clone());
         self
     }
 
@@ -93,6 +100,15 @@ impl Filter {
         Filter {
             clauses: widened.collect(),
             need: self.need.clone().or(other.need.clone()),
+            dirs: self
+                .dirs
+                .as_ref()
+                .zip(other.dirs.as_ref())
+                .map(|(one, two)| {
+                    let mut both = Regions::clone(one);
+                    both.add_all(two);
+                    Arc::new(both)
+                }),
         }
     }
 }

@@ -159,9 +159,7 @@ impl RelatedArgs {
 
 /// Returns what this process's user has learnt, if it is asked for.
 fn graph(wanted: &Wanted) -> Result<AccessGraph, RelationError> {
-    if !wants(wanted, |kind| {
-        matches!(kind, Kind::OpenedWith | Kind::BuiltFrom)
-    }) {
+    if !wants(wanted, is_learnt) {
         return Ok(AccessGraph::default());
     }
     match Place::of_process() {
@@ -177,6 +175,10 @@ fn is_searched(wanted: &Wanted) -> bool {
         || (wanted.direction != Some(Direction::Forward) && wants(wanted, Kind::is_reference))
 }
 
+fn is_learnt(kind: &Kind) -> bool {
+    matches!(kind, Kind::OpenedWith | Kind::BuiltFrom)
+}
+
 fn wants(wanted: &Wanted, is_kind: impl Fn(&Kind) -> bool) -> bool {
     wanted.kinds.is_empty() || wanted.kinds.iter().any(is_kind)
 }
@@ -189,13 +191,22 @@ fn answer(
     hooks: &Hooks,
     known: Option<&dyn Known>,
 ) -> Result<Answer, RelationError> {
-    let graph = graph(wanted)?;
+    let (graph, left_out) = match graph(wanted) {
+        // Where nothing else is asked for, there is no answer.
+        Err(error) if error.is_anothers() && wants(wanted, |kind| !is_learnt(kind)) => {
+            let why = format!("what programs opened is left out: {error}");
+            (AccessGraph::default(), Some(why))
+        }
+        graph => (graph?, None),
+    };
     let mut learnt = Learnt::new(&graph);
     let mut content = SameContent::new(candidates);
     let live = Live::new(hooks, candidates).knowing(known);
     let mut referring = Referring::new(live, wanted.direction);
     let sources: &mut [&mut dyn Source] = &mut [&mut learnt, &mut content, &mut referring];
-    related(file, wanted, sources)
+    let mut answer = related(file, wanted, sources)?;
+    answer.issues.extend(left_out);
+    Ok(answer)
 }
 
 /// References in the keyword packs that this process may open.

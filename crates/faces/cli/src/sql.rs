@@ -325,7 +325,11 @@ impl Order {
 /// # Errors
 /// With the reason, if rules, edits, lists of packages or what was learnt cannot be read.
 pub fn grouper() -> Result<Grouper, String> {
-    crate::groups::grouper(None).map_err(|failure| failure.to_string())
+    let found = crate::groups::grouper(None).map_err(|failure| failure.to_string())?;
+    match found {
+        (grouper, None) => Ok(grouper),
+        (_, Some(why)) => Err(why),
+    }
 }
 
 /// Writes the recording of this process's operations, if `--profile` asked for one. To be called

@@ -3,6 +3,7 @@
 use crate::directory::Directory;
 use crate::edits::Edits;
 use crate::error::GroupsError;
+use crate::hints::{Hints, Sought};
 use crate::rules::{Rule, Rules};
 use crate::source::{Claim, Look, Source};
 use crate::sources::{Albums, Directories, Events, Moved, Packages, Projects};
@@ -47,6 +48,16 @@ impl Grouper {
     pub fn add(&mut self, source: Box<dyn Source>) {
         self.sources.insert(self.specific, source);
         self.specific += 1;
+    }
+
+    /// Returns where the members of a group that is sought can lie.
+    pub(crate) fn hints(&self, sought: &Sought<'_>) -> Hints {
+        let mut hints = Hints::default();
+        for source in &self.sources {
+            source.hint(sought, &mut hints);
+        }
+        self.rest.hint(sought, &mut hints);
+        hints
     }
 
     /// Begins at the top of a tree: the directories above it are entered next, then the tree.

@@ -6,15 +6,16 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use trawl_model::path;
+use trawl_model::{Regions, path};
 use trawl_query::{Located, Start};
 use trawl_session::{Follow, Session};
 
 use crate::directory::{Directory, Entry};
 use crate::error::GroupsError;
 use crate::grouper::Grouper;
+use crate::hints::{OtherPlaces, Sought, Whereabouts};
 use crate::identity::{Extent, GroupId, Identity};
-use crate::scope::{IndexLook, Place, Reach, places, roots};
+use crate::scope::{IndexLook, Place, Reach, Sight, places, roots};
 use crate::source::Claim;
 use crate::summary::{Collect, Growing, Summary, Wanted};
 
@@ -61,6 +62,12 @@ impl<'q, 's> Question<'q, 's> {
         Question { session, grouper }
     }
 
+    /// Ends the questions, and returns the groups for further ones.
+    #[must_use]
+    pub fn into_grouper(self) -> Grouper {
+        self.grouper
+    }
+
     /// Returns the groups with members below the paths, each with a summary of these members;
     /// without paths, all groups. Only groups are returned whose summary admits a file that is
     /// wanted. The order means nothing.
@@ -79,7 +86,7 @@ impl<'q, 's> Question<'q, 's> {
         let mut all: HashMap<GroupId, (Arc<Identity>, Growing)> = HashMap::new();
         let mut number = 0;
         let places = self.places(below)?;
-        self.each_directory(&places, &mut |dir, claims| {
+        self.each_directory(&places, Sight::ALL, &mut |dir, claims| {
             number += 1;
             for (entry, claim) in files(dir, claims) {
                 let new = || (Arc::clone(&claim.group), Growing::default());
@@ -95,42 +102,120 @@ impl<'q, 's> Question<'q, 's> {
             .collect())
     }
 
+    /// Returns the groups with members below the paths; without paths, all groups. The order means
+    /// nothing.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn identities(&mut self, below: &[OsString]) -> Result<Vec<Arc<Identity>>, GroupsError> {
+        let mut all: HashMap<GroupId, Arc<Identity>> = HashMap::new();
+        let places = self.places(below)?;
+        self.each_directory(&places, Sight::names(None), &mut |dir, claims| {
+            for (_, claim) in files(dir, claims) {
+                let group = &claim.group;
+                all.entry(group.id).or_insert_with(|| Arc::clone(group));
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(all.into_values().collect())
+    }
+
     /// Returns the group of this id or name.
     ///
     /// # Errors
     /// If there is none, if several have the name, or if the index cannot be read.
     pub fn find(&mut self, word: &[u8]) -> Result<Arc<Identity>, GroupsError> {
-        let id = std::str::from_utf8(word).ok();
-        let id: Option<GroupId> = id.and_then(|text| text.parse().ok());
-        let mut found: HashMap<GroupId, Arc<Identity>> = HashMap::new();
-        let places = self.places(&[])?;
-        self.each_directory(&places, &mut |dir, claims| {
-            for (_, claim) in files(dir, claims) {
-                let group = &claim.group;
-                if id.map_or(group.name == word, |id| group.id == id) {
-                    found.entry(group.id).or_insert_with(|| Arc::clone(group));
-                }
-            }
-            match id.is_some() && !found.is_empty() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
-        let mut found: Vec<Arc<Identity>> = found.into_values().collect();
-        found.sort_by_key(|group| group.id);
-        match &found[..] {
-            [] => Err(GroupsError::Unknown { name: word.into() }),
-            [only] => Ok(Arc::clone(only)),
-            several => {
-                let ids = several.iter().take(IDS_SHOWN).map(|one| one.id.to_string());
-                Err(GroupsError::Ambiguous {
-                    name: word.into(),
-                    ids: ids.collect::<Vec<String>>().join(", "),
-                })
-            }
-        }
+        let is_id = Sought::new(word).id().is_some();
+        self.members_of(word, &mut |_| match is_id {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })
     }
 
+    /// Passes the members of the group of this id or name to `visit`, until the visitor ends the
+    /// answer, and returns the group. The entries have names only. Reads only directories that the
+    /// members can be in.
+    ///
+    /// # Errors
+    /// If there is none, if several have the name, or if the index cannot be read. Members that were
+    /// passed before mean nothing then.
+    pub fn members_of(
+        &mut self,
+        word: &[u8],
+        visit: &mut dyn FnMut(&Member<'_>) -> ControlFlow<()>,
+    ) -> Result<Arc<Identity>, GroupsError> {
+        let sought = Sought::new(word);
+        let mut found: HashMap<GroupId, Arc<Identity>> = HashMap::new();
+        let places = self.places(&[])?;
+        let regions = self.regions(&sought, &places)?;
+        let sight = Sight::names(regions.as_ref());
+        self.each_directory(&places, sight, &mut |dir, claims| {
+            let mut members = files(dir, claims).filter(|(_, claim)| sought.admits(&claim.group));
+            members.try_for_each(|(entry, claim)| {
+                let group = &claim.group;
+                found.entry(group.id).or_insert_with(|| Arc::clone(group));
+                visit(&Member {
+                    dir: dir.path,
+                    entry,
+                    claim,
+                })
+            })
+        })?;
+        only(word, found)
+    }
+
+    /// Returns the directories that members of the group can be in, and those above them; `None` if
+    /// they can be anywhere.
+    fn regions(
+        &self,
+        sought: &Sought<'_>,
+        places: &[Place],
+    ) -> Result<Option<Regions>, GroupsError> {
+        let hints = self.grouper.hints(sought);
+        let mut regions = match hints.whereabouts(sought) {
+            Whereabouts::Anywhere => return Ok(None),
+            Whereabouts::In(mut regions, names) => {
+                for place in places {
+                    place.directories_named(self.session, &names, &mut regions)?;
+                }
+                regions
+            }
+            Whereabouts::Of(directories, others) => {
+                let mut regions = Regions::default();
+                for place in places {
+                    place.each_path(self.session, &mut |dir| {
+                        directories.look_at(dir, &mut regions);
+                    })?;
+                }
+                if regions.is_empty() && others == OtherPlaces::Anywhere {
+                    return Ok(None);
+                }
+                regions
+            }
+        };
+        regions.add_those_above();
+        Ok(Some(regions))
+    }
+}
+
+/// Returns the only group that was found for the word.
+fn only(word: &[u8], found: HashMap<GroupId, Arc<Identity>>) -> Result<Arc<Identity>, GroupsError> {
+    let mut found: Vec<Arc<Identity>> = found.into_values().collect();
+    found.sort_by_key(|group| group.id);
+    match &found[..] {
+        [] => Err(GroupsError::Unknown { name: word.into() }),
+        [only] => Ok(Arc::clone(only)),
+        several => {
+            let ids = several.iter().take(IDS_SHOWN).map(|one| one.id.to_string());
+            Err(GroupsError::Ambiguous {
+                name: word.into(),
+                ids: ids.collect::<Vec<String>>().join(", "),
+            })
+        }
+    }
+}
+
+impl Question<'_, '_> {
     /// Passes the members of a group to `visit`, in path order, until the visitor ends the answer.
     /// Reads only the part of the index that the members can be in.
     ///
@@ -141,12 +226,24 @@ impl<'q, 's> Question<'q, 's> {
         group: &Identity,
         visit: &mut dyn FnMut(&Member<'_>) -> ControlFlow<()>,
     ) -> Result<(), GroupsError> {
-        let places = match &group.extent {
-            Extent::Everywhere => self.places(&[])?,
-            Extent::Below(dir) => self.places_at(dir, Reach::Below)?,
-            Extent::In(dir) => self.places_at(dir, Reach::Itself)?,
+        let (places, regions) = match &group.extent {
+            Extent::Everywhere => {
+                let places = self.places(&[])?;
+                let regions = self.regions(&Sought::of_id(group.id), &places)?;
+                (places, regions)
+            }
+            Extent::Below(dir) => match self.places_at(dir, Reach::Below)? {
+                // The place lies above what is indexed.
+                none if none.is_empty() => (self.places(&[])?, None),
+                places => (places, None),
+            },
+            Extent::In(dir) => (self.places_at(dir, Reach::Itself)?, None),
         };
-        self.each_directory(&places, &mut |dir, claims| {
+        let sight = Sight {
+            regions: regions.as_ref(),
+            ..Sight::ALL
+        };
+        self.each_directory(&places, sight, &mut |dir, claims| {
             files(dir, claims)
                 .filter(|(_, claim)| claim.group.id == group.id)
                 .try_for_each(|(entry, claim)| {
@@ -170,7 +267,7 @@ impl<'q, 's> Question<'q, 's> {
         visit: &mut dyn FnMut(&Member<'_>) -> ControlFlow<()>,
     ) -> Result<(), GroupsError> {
         let places = self.places(below)?;
-        self.each_directory(&places, &mut |dir, claims| {
+        self.each_directory(&places, Sight::ALL, &mut |dir, claims| {
             files(dir, claims).try_for_each(|(entry, claim)| {
                 visit(&Member {
                     dir: dir.path,
@@ -197,7 +294,7 @@ impl<'q, 's> Question<'q, 's> {
         };
         let mut found = None;
         let places = self.places_at(dir, Reach::Itself)?;
-        self.each_directory(&places, &mut |dir, claims| {
+        self.each_directory(&places, Sight::names(None), &mut |dir, claims| {
             found = files(dir, claims)
                 .find(|(entry, _)| entry.name == name)
                 .map(|(_, claim)| claim.clone());
@@ -241,15 +338,20 @@ impl<'q, 's> Question<'q, 's> {
     }
 
     /// Visits the directories of the places, each with the claims for its entries.
-    fn each_directory(&mut self, places: &[Place], visit: Visit<'_>) -> Result<(), GroupsError> {
+    fn each_directory(
+        &mut self,
+        places: &[Place],
+        sight: Sight<'_>,
+        visit: Visit<'_>,
+    ) -> Result<(), GroupsError> {
         let Question { session, grouper } = self;
         let session: &Session<'_> = session;
-        let look = IndexLook(session.index());
+        let index = IndexLook(session.index());
         for place in places {
             grouper.begin();
-            place.visit_above(session, &mut |dir| grouper.enter(dir, &look))?;
-            let flow = place.visit(session, &mut |dir| {
-                grouper.enter(dir, &look)?;
+            place.visit_above(session, &mut |dir| grouper.enter(dir, &index))?;
+            let flow = place.visit(session, sight, &mut |dir| {
+                grouper.enter(dir, &index)?;
                 Ok(visit(dir, grouper.claims(dir)))
             })?;
             if flow.is_break() {

@@ -4,11 +4,10 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use trawl_text::glob::{Case, Glob};
-use trawl_text::locale::Locale;
 
 use crate::config::Places;
 use crate::error::GroupsError;
+pub(crate) use crate::patterns::Names;
 
 /// The rules that are shipped.
 const DEFAULT: &str = include_str!("default.toml");
@@ -226,21 +225,6 @@ fn mistake_in(rules: &[Rule]) -> Option<String> {
         }
     }
     None
-}
-
-/// Patterns of names.
-#[derive(Debug)]
-pub(crate) struct Names(Vec<Glob>);
-
-impl Names {
-    pub(crate) fn new(patterns: &[String], case: Case) -> Names {
-        let glob = |text: &String| Glob::new(text.as_bytes(), case, Locale::Utf8);
-        Names(patterns.iter().map(glob).collect())
-    }
-
-    pub(crate) fn matches(&self, name: &[u8]) -> bool {
-        self.0.iter().any(|glob| glob.matches(name))
-    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,17 @@
 //! The directories that a question is about: sources of the index, or given directories, each with
 //! the directories above it, whose entries may mark it as part of a project.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::need::{At, Letters, Literal, Need, Within};
 use trawl_model::rows::Row;
-use trawl_model::{FileType, Subtrees, path};
-use trawl_query::{Index, Listing, Located, Request, Start};
+use trawl_model::{FileType, Regions, Subtrees, path};
+use trawl_names::Matcher;
+use trawl_query::{DirRequest, Event, Index, Listing, Located, NameRequest, Request, Start};
 use trawl_session::{Depth, Part, Session};
 
 use crate::directory::{Directory, Entry};
@@ -28,6 +31,34 @@ const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Ctime,
     Column::CtimeNs,
 ]);
+
+/// Columns that groups are computed from.
+const NAMES: ColumnSet =
+    ColumnSet::of(&[Column::Name, Column::Mode, Column::Mtime, Column::MtimeNs]);
+
+/// What to read of a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight<'r> {
+    pub(crate) columns: ColumnSet,
+    /// Other directories are left out; each has those above it in the set.
+    pub(crate) regions: Option<&'r Regions>,
+}
+
+impl<'r> Sight<'r> {
+    /// All directories, with all that summaries need.
+    pub(crate) const ALL: Sight<'static> = Sight {
+        columns: COLUMNS,
+        regions: None,
+    };
+
+    /// These directories, with what groups are computed from; sizes and other times are zero.
+    pub(crate) fn names(regions: Option<&'r Regions>) -> Sight<'r> {
+        Sight {
+            columns: NAMES,
+            regions,
+        }
+    }
+}
 
 /// How far below a directory a question reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +145,15 @@ fn without_repeats(mut starts: Vec<Start>, reach: Reach) -> Vec<Place> {
     places.collect()
 }
 
+/// Matches one name.
+struct Whole<'n>(&'n [u8]);
+
+impl Matcher for Whole<'_> {
+    fn is_match(&self, name: &[u8]) -> bool {
+        name == self.0
+    }
+}
+
 /// A directory whose entries are owned.
 #[derive(Debug)]
 struct Listed {
@@ -187,10 +227,12 @@ impl Place {
     pub(crate) fn visit(
         &self,
         session: &Session<'_>,
+        sight: Sight<'_>,
         visit: &mut dyn FnMut(&Directory<'_>) -> Result<ControlFlow<()>, GroupsError>,
     ) -> Result<ControlFlow<()>, GroupsError> {
         let request = Request {
-            columns: COLUMNS,
+            columns: sight.columns,
+            only: sight.regions,
             max_depth: (self.reach == Reach::Itself).then_some(1),
             skip: self.skip.clone(),
             threads: (self.reach == Reach::Itself).then_some(NonZeroUsize::MIN),
@@ -217,6 +259,73 @@ impl Place {
         }
     }
 
+    /// Adds what lies below directories of these names to the regions.
+    pub(crate) fn directories_named(
+        &self,
+        session: &Session<'_>,
+        names: &HashSet<Vec<u8>>,
+        regions: &mut Regions,
+    ) -> Result<(), GroupsError> {
+        for dir in self.with_those_above() {
+            if path::split(dir).is_some_and(|(_, name)| names.contains(name)) {
+                regions.add_below(dir);
+            }
+        }
+        for name in names {
+            let literal = Literal {
+                bytes: name.clone(),
+                within: Within::Name,
+                at: At::Whole,
+                letters: Letters::Exact,
+            };
+            let request = NameRequest {
+                within: Within::Name,
+                need: &Need::Has(literal.clone()),
+                test: &Whole(name),
+                literal: Some(&literal),
+                keep: None,
+                skip: &self.skip,
+                threads: None,
+                cancel: session.cancel(),
+            };
+            let index = session.index();
+            index.search_names(&self.start, &request, &mut |event| {
+                if let Event::Hit(hit) = event {
+                    regions.add_below(&path::join(hit.dir, hit.name));
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Returns the place's directory and those above it: an album begins above the directory of its
+    /// disc, which may be all that is indexed.
+    fn with_those_above(&self) -> impl Iterator<Item = &[u8]> {
+        std::iter::successors(Some(&self.start.path[..]), |dir| {
+            path::split(dir).map(|(above, _)| above)
+        })
+    }
+
+    /// Passes the path of every directory to `visit`, and of those above the place.
+    pub(crate) fn each_path(
+        &self,
+        session: &Session<'_>,
+        visit: &mut dyn FnMut(&[u8]),
+    ) -> Result<(), GroupsError> {
+        self.with_those_above().for_each(&mut *visit);
+        let request = DirRequest {
+            cancel: session.cancel(),
+            ..DirRequest::default()
+        };
+        let index = session.index();
+        index.directories(&self.start, &request, |dir| {
+            visit(&dir.path);
+            ControlFlow::Continue(())
+        })?;
+        Ok(())
+    }
+
     /// Visits the directories above, from the top, as far as the user can list them.
     pub(crate) fn visit_above(
         &self,
@@ -236,7 +345,7 @@ impl Place {
                     reach: Reach::Itself,
                     skip: Subtrees::new(),
                 };
-                let _ = place.visit(session, &mut |dir| {
+                let _ = place.visit(session, Sight::names(None), &mut |dir| {
                     visit(dir).map(|()| ControlFlow::Continue(()))
                 })?;
             }

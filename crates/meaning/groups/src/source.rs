@@ -13,6 +13,7 @@ use trawl_text::words::shown;
 
 use crate::directory::Directory;
 use crate::error::GroupsError;
+use crate::hints::{Hints, Sought};
 use crate::identity::Identity;
 
 /// Answers questions about entries elsewhere in the tree, as the asking user.
@@ -37,6 +38,13 @@ pub trait Source: fmt::Debug + Send {
     fn enter(&mut self, dir: &Directory<'_>, look: &dyn Look) -> Result<(), GroupsError> {
         let _ = (dir, look);
         Ok(())
+    }
+
+    /// Says where the files can lie that it claims for a group that is sought. Without a hint, all
+    /// directories are looked at.
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        let _ = sought;
+        hints.anywhere();
     }
 
     /// Claims files of the directory that was entered last. `claims` has a place for each entry;

@@ -30,6 +30,12 @@ pub enum RelationError {
         /// What is wrong.
         why: &'static str,
     },
+    /// The file of the access graph is another user's, as when sudo(8) keeps HOME.
+    #[error("{}: others may use it, because it belongs to another user", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
     /// Others could have read or written the file of the access graph.
     #[error("{}: others may use it; give it to yourself and chmod 600", path.display())]
     Untrusted {
@@ -45,6 +51,19 @@ pub enum RelationError {
 }
 
 impl RelationError {
+    /// Returns whether the access graph is another user's, so that it says nothing about the asking
+    /// one.
+    #[must_use]
+    pub fn is_anothers(&self) -> bool {
+        match self {
+            RelationError::Foreign { .. } => true,
+            RelationError::File { action, source, .. } => {
+                *action == "read" && source.kind() == io::ErrorKind::PermissionDenied
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn file(
         action: &'static str,
         path: impl Into<PathBuf>,

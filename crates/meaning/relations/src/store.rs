@@ -79,7 +79,10 @@ impl Place {
         if !found.is_file() || found.len() > BYTES_MAX as u64 {
             return Err(damaged("it is larger than an access graph can be"));
         }
-        if found.uid() != effective_uid() || found.mode() & OTHERS != 0 {
+        if found.uid() != effective_uid() {
+            return Err(RelationError::Foreign { path });
+        }
+        if found.mode() & OTHERS != 0 {
             return Err(RelationError::Untrusted { path });
         }
         let mut bytes = Vec::new();

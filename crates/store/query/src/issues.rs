@@ -13,14 +13,13 @@ use crate::selection::without;
 use crate::totals::known_sums;
 use crate::walk::{Listing, Order, Request};
 use std::cmp::Ordering;
-use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_format::schema::{DirColumn, IssueColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::{ByteColumn, Row};
-use trawl_model::{Errno, FileType, Issue, Op, Subtrees, path};
+use trawl_model::{Errno, FileType, Issue, Op, Regions, Subtrees, path};
 
 /// "Permission denied", errno(3); the same number on every Linux.
 const EACCES: Errno = Errno(13);
@@ -214,14 +213,14 @@ fn may_share_directories(view: &View, spans: &[Span]) -> bool {
 
 /// The directories below `start`, itself included, that hold more of them
 /// than were listed: whatever may not be listed lies in these.
-fn with_unlisted(start: &Start) -> Result<HashSet<Vec<u8>>> {
+fn with_unlisted(start: &Start) -> Result<Regions> {
     let view: &View = &start.view;
     let spans = scope(view, &start.path, Reach::Subtree, &mut Scratch::default())?;
     let mut merge = Merge::new(view, spans, &[DirColumn::Dirs], Order::Forward)?;
-    let (mut found, mut around) = (HashSet::new(), Vec::<Around>::new());
-    let leave = |around: &mut Vec<Around>, found: &mut HashSet<Vec<u8>>| {
+    let (mut found, mut around) = (Regions::default(), Vec::<Around>::new());
+    let leave = |around: &mut Vec<Around>, found: &mut Regions| {
         if let Some(left) = around.pop().filter(|dir| dir.listed < dir.dirs) {
-            found.insert(left.path);
+            found.add(&left.path);
         }
     };
     while let Some(run) = merge.next_run()? {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trawl_format::schema::{DirColumn, PAGE_ROWS, Table};
 use trawl_model::column::Column;
 use trawl_model::filter::Clause;
-use trawl_model::{Subtrees, path};
+use trawl_model::{Regions, Subtrees, path};
 
 /// Rows of a morsel, about; also the most that a listing has.
 pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
@@ -409,7 +409,7 @@ struct Selection<'a> {
     start_depth: usize,
     depths: Range<usize>,
     skip: &'a Subtrees,
-    only: Option<&'a HashSet<Vec<u8>>>,
+    only: Option<&'a Regions>,
     selected: Option<&'a RowSelection>,
     bounds: Vec<Bounds>,
 }

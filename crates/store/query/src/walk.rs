@@ -14,16 +14,16 @@ use crate::plan::{Morsel, Plan};
 use crate::search::rows_with;
 use crate::segment::Scratch;
 use crate::selection::RowSelection;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
-use trawl_model::Subtrees;
 use trawl_model::column::ColumnSet;
 use trawl_model::filter::Filter;
 use trawl_model::rows::RowBatch;
 use trawl_model::sync::{lock, wait_while};
+use trawl_model::{Regions, Subtrees};
 
 /// Morsels that may be decoded ahead of the one that is due, per thread.
 const AHEAD: usize = 2;
@@ -55,7 +55,7 @@ pub struct Request<'a> {
     /// Directories that are not entered. Their own rows are given.
     pub skip: Subtrees,
     /// Rows of other directories than these are left out.
-    pub only: Option<&'a HashSet<Vec<u8>>>,
+    pub only: Option<&'a Regions>,
     /// Other rows than these are left out, and their pages are not read.
     pub rows: Option<&'a RowSelection>,
     /// In which order.

@@ -135,6 +135,8 @@ pub(crate) enum Follows {
     Process(Process),
     /// How many of the files have had their turn, the one whose turn it is included.
     Turns(Arc<AtomicUsize>),
+    /// Nothing: the files that the first window has room for are fetched, and no others.
+    Nobody,
 }
 
 /// Lets names through as far as the program's progress allows.
@@ -174,6 +176,7 @@ impl Gate {
                 let last = begun.load(Ordering::Relaxed).checked_sub(1);
                 return Some(last.is_some_and(|last| self.progress().has_come_to(last)));
             }
+            Follows::Nobody => return self.progress().has_room(&self.bounds).then_some(false),
         };
         let mut is_further = false;
         for file in process.open_files()? {

@@ -1,7 +1,8 @@
 //! Fetches the files ahead that a running program was started with, as in `grep foo *.c`, in the
 //! order of its arguments.
 //!
-//! [`OneByOne`] does this for commands that are run on one file after the other.
+//! [`OneByOne`] does this for commands that are run on one file after the other, [`fetch_group`] for
+//! files that belong together.
 //!
 //! Everything happens in this process: the program's arguments are read from `/proc`, the files are
 //! opened here, and the kernel is asked to read their first bytes into its cache. How far the program
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trawl_sets::{Options, Set};
 
-use gate::{Bounds, Files, Follows, Gate, Gated};
+use gate::{Bounds, Files, Follows, Gate, Gated, Window};
 pub use one_by_one::OneByOne;
 use process::Process;
 
@@ -88,6 +89,28 @@ fn fetch_for(process: i32, is_over: &Arc<AtomicBool>) {
     let names = arguments::files(&arguments, &directory);
     let gate = Gate::new(Follows::Process(process), &names, Bounds::default());
     fetch(gate, names, is_over);
+}
+
+/// Maximum number of files of a group that are fetched at once.
+pub const GROUP_FILES_MAX: usize = 512;
+/// No more files of a group are begun once this many bytes of it were fetched.
+pub const GROUP_BYTES_MAX: u64 = 32 << 20;
+
+/// Fetches files of a group, one of which was opened, from the first on, and returns when the kernel
+/// was asked to read them: at most [`GROUP_FILES_MAX`] files, up to 1 MiB of each, and
+/// [`GROUP_BYTES_MAX`] bytes with what is in flight then.
+pub fn fetch_group(names: Vec<Vec<u8>>) {
+    let window = Window {
+        files: GROUP_FILES_MAX,
+        bytes: GROUP_BYTES_MAX,
+    };
+    let bounds = Bounds {
+        first: window,
+        then: window,
+        ..Bounds::default()
+    };
+    let gate = Gate::new(Follows::Nobody, &names, bounds);
+    fetch(gate, names, &Arc::default());
 }
 
 /// Fetches files as far as the gate lets them through.

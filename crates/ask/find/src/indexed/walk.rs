@@ -351,8 +351,10 @@ impl<'w, 's> Walk<'w, 's> {
         let Some(filter) = program.expr.filter_for(&visible) else {
             return Ok(());
         };
+        let dirs = filter.dirs.clone();
         let mut request = self.request(self.columns(Pass::Print), filter);
         request.skip = skip;
+        request.only = dirs.as_deref();
         let (scope, printer) = (self.scope(), &self.search.printer);
         let memory = Mutex::new(Vec::new());
         let work = |batch: &mut Batch<'_>, found: &mut Found| {

@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::Arc;
 
+use trawl_model::filter::Filter;
 use trawl_model::path::display;
 use trawl_model::rows::Row;
-use trawl_model::{Column, ColumnSet};
+use trawl_model::{Column, ColumnSet, Regions};
 
 use crate::context::Context;
 use crate::error::FindError;
@@ -28,7 +30,7 @@ pub(crate) static GROUP_OF: Predicate = Predicate {
         let file = args.value()?;
         let members = args.env.grouping.members_with(file);
         let members = members.map_err(|why| FindError::bad("-group-of", why))?;
-        Ok(Box::new(Among(members)))
+        Ok(Box::new(Among::new(members)))
     }),
 };
 
@@ -46,17 +48,37 @@ pub(crate) static IN_GROUP: Predicate = Predicate {
         let group = args.value()?;
         let members = args.env.grouping.members_of(group);
         let members = members.map_err(|why| FindError::bad("-in-group", why))?;
-        Ok(Box::new(Among(members)))
+        Ok(Box::new(Among::new(members)))
     }),
 };
 
 /// Is one of these files.
 #[derive(Debug)]
-pub(super) struct Among(pub(super) Members);
+pub(super) struct Among {
+    members: Members,
+    /// The directories that they are in.
+    dirs: Arc<Regions>,
+}
+
+impl Among {
+    pub(super) fn new(members: Members) -> Among {
+        Among {
+            dirs: Arc::new(members.directories()),
+            members,
+        }
+    }
+}
 
 impl Leaf for Among {
+    fn filter(&self) -> Filter {
+        Filter {
+            dirs: Some(Arc::clone(&self.dirs)),
+            ..Filter::default()
+        }
+    }
+
     fn eval(&self, row: &Row<'_>, cx: &mut Context<'_>) -> bool {
-        let dirs = self.0.directories_with(row.name());
+        let dirs = self.members.directories_with(row.name());
         if dirs.is_empty() {
             return false;
         }

@@ -22,7 +22,7 @@ pub(crate) static RELATED_TO: Predicate = Predicate {
         let wanted = &args.settings.relations;
         let related = args.env.grouping.related_to(file, wanted);
         let related = related.map_err(|why| FindError::bad("-related-to", why))?;
-        Ok(Box::new(Among(related)))
+        Ok(Box::new(Among::new(related)))
     }),
 };
 

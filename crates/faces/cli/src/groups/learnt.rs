@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
 use trawl_groups::source::{Claim, Claims, Source, Why, claim_each};
-use trawl_groups::{Directory, Extent, Grouper, Identity};
-use trawl_model::path::split;
+use trawl_groups::{Directory, Extent, Grouper, Hints, Identity, Sought};
+use trawl_model::path::{join, split};
 use trawl_relations::{LearntGroup, Place, RelationError, learnt_groups};
 
 /// Name of the rule of learnt groups.
@@ -20,18 +20,24 @@ struct Learnt {
     members: HashMap<Vec<u8>, HashMap<Vec<u8>, Arc<Identity>>>,
 }
 
-/// Adds the groups that this process's user has learnt, if there are any.
-pub(super) fn add(grouper: &mut Grouper) -> Result<(), RelationError> {
+/// Adds the groups that this process's user has learnt, if there are any. Returns why they are left
+/// out if the record is another user's: it says nothing about this one.
+pub(super) fn add(grouper: &mut Grouper) -> Result<Option<String>, RelationError> {
     let place = match Place::of_process() {
         // A user without a home directory has learnt nothing.
-        Err(RelationError::NoHome) => return Ok(()),
+        Err(RelationError::NoHome) => return Ok(None),
         place => place?,
     };
-    let groups = learnt_groups(&place)?;
+    let groups = match learnt_groups(&place) {
+        Err(error) if error.is_anothers() => {
+            return Ok(Some(format!("learnt groups are left out: {error}")));
+        }
+        groups => groups?,
+    };
     if !groups.is_empty() {
         grouper.add(Box::new(Learnt::new(groups)));
     }
-    Ok(())
+    Ok(None)
 }
 
 impl Learnt {
@@ -54,6 +60,17 @@ impl Learnt {
 }
 
 impl Source for Learnt {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        for (dir, names) in &self.members {
+            for (name, group) in names {
+                if sought.admits(group) {
+                    hints.file(&join(dir, name));
+                    hints.found();
+                }
+            }
+        }
+    }
+
     fn claim(&mut self, dir: &Directory<'_>, claims: &mut Claims) {
         let Some(names) = self.members.get(dir.path) else {
             return;

@@ -19,7 +19,7 @@ use crate::arguments::Manner;
 use crate::commands::{IndexOption, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::{Device, Output};
+use crate::output::{Device, Output, say};
 use crate::scope::Session;
 
 pub(crate) use together::{Indexes, Together};
@@ -85,20 +85,26 @@ struct RulesArgs {
 impl AskArgs {
     /// Opens the index, and reads rules and edits.
     fn open(&self, setting: Setting<'_>) -> Result<(Session, Grouper), Failure> {
-        let grouper = grouper(self.rules.rules.clone())?;
+        let (grouper, left_out) = grouper(self.rules.rules.clone())?;
         let index = self.index.clone().or(setting.index);
         let manner = setting.manner.then(self.manner);
-        Ok((Session::open(index, manner, Exit::Fatal)?, grouper))
+        let mut session = Session::open(index, manner, Exit::Fatal)?;
+        if let Some(why) = left_out {
+            say(why);
+            session.worsen(Exit::from_issues(1));
+        }
+        Ok((session, grouper))
     }
 }
 
-/// Returns the groups of the rules in effect, with the user's edits and what the user's programs taught.
-pub(crate) fn grouper(rules: Option<PathBuf>) -> Result<Grouper, Failure> {
+/// Returns the groups of the rules in effect, with the user's edits and what the user's programs
+/// taught, and why learnt groups are left out, if they are.
+pub(crate) fn grouper(rules: Option<PathBuf>) -> Result<(Grouper, Option<String>), Failure> {
     let places = Places::of_process(rules);
     let rules = Rules::load(&places)?;
     let mut grouper = Grouper::new(&rules, EditsFile::read(&places)?)?;
-    learnt::add(&mut grouper)?;
-    Ok(grouper)
+    let left_out = learnt::add(&mut grouper)?;
+    Ok((grouper, left_out))
 }
 
 /// The text that a terminal can show, or the bytes themselves elsewhere.

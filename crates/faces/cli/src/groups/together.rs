@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use trawl_find::grouping::{Group, Grouping, Members, Relations};
-use trawl_groups::{Identity, Question, Wanted};
+use trawl_groups::{Identity, Question};
 use trawl_model::path::split;
 use trawl_model::sync::lock;
 use trawl_session::{Options, Session, silent};
@@ -36,7 +36,7 @@ pub(crate) struct Together {
     pub(crate) indexes: Indexes,
     /// Options of the question.
     pub(crate) manner: Manner,
-    /// What could not be looked at when related files were asked for.
+    /// What was left out of groups, or could not be looked at when related files were asked for.
     pub(crate) issues: Mutex<Vec<String>>,
 }
 
@@ -63,7 +63,13 @@ impl Together {
             Indexes::These(indexes) => indexes.clone(),
         };
         again::ask(|| {
-            let grouper = super::grouper(None)?;
+            let (grouper, left_out) = super::grouper(None)?;
+            if let Some(why) = left_out {
+                let mut issues = lock(&self.issues);
+                if !issues.contains(&why) {
+                    issues.push(why);
+                }
+            }
             let mut session = Session::open(&indexes, self.options())?;
             question(&mut Question::new(&mut session, grouper))
         })
@@ -108,17 +114,21 @@ impl Grouping for Together {
 
     fn members_of(&self, group: &[u8]) -> Result<Members, String> {
         let found = self.ask(|question| {
-            let group = question.find(group)?;
-            members(question, &group)
+            let mut members = Members::default();
+            question.members_of(group, &mut |member| {
+                members.add(member.dir, &member.entry.name);
+                ControlFlow::Continue(())
+            })?;
+            Ok(members)
         });
         found.map_err(|failure| why("-in-group", &failure))
     }
 
     fn groups_below(&self, dirs: &[Vec<u8>]) -> Result<Vec<Group>, String> {
         let dirs: Vec<OsString> = dirs.iter().cloned().map(OsString::from_vec).collect();
-        let found = self.ask(|question| Ok(question.list(&dirs, &Wanted::default())?));
+        let found = self.ask(|question| Ok(question.identities(&dirs)?));
         let found = found.map_err(|failure| why("groups", &failure))?;
-        let named = found.into_iter().map(|(group, _)| Group {
+        let named = found.into_iter().map(|group| Group {
             name: group.name.to_vec(),
             id: group.id.to_string(),
         });

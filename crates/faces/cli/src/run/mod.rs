@@ -5,6 +5,7 @@
 //! program ends as the command does, unless the server could not be asked and the command did not
 //! notice.
 
+mod groups;
 mod learning;
 mod mount;
 
@@ -44,6 +45,8 @@ Examples:
                                           open a shell in which /mnt is /data
   trawl run --learn -- make               record what is built from what, for
                                           trawl related
+  trawl run --fetch-groups -- ./report    fetch whole projects and albums once
+                                          one of their files is opened
 
 Exit codes: the command's own, 128 plus the number of the signal that ended it,
 127 if the command does not exist, 126 if it cannot be run, 125 if trawl itself
@@ -121,6 +124,16 @@ pub(crate) struct RunArgs {
         conflicts_with_all = ["remote", "cover", "audit", "eager", "fetch_ahead", "served_by"]
     )]
     learn: bool,
+    /// Fetch the rest of a file's group once a program opens the file
+    ///
+    /// The files of the same package, project, album, event or directory (trawl groups) are read
+    /// into the kernel's cache, the next ones first: at most 512 files, up to 1 MiB of each, and 32
+    /// MiB. Groups of more than 4,096 files are left alone. Groups are those of the index.
+    #[arg(
+        long,
+        conflicts_with_all = ["remote", "cover", "audit", "eager", "fetch_ahead", "served_by", "learn"]
+    )]
+    fetch_groups: bool,
     /// With --remote, use only the mounts, without tables in programs
     #[arg(long, requires = "remote")]
     no_preload: bool,
@@ -137,9 +150,10 @@ impl Spec for RunArgs {
     const SEE_ALSO: &'static [&'static str] = &["trawl-mount(1)", "trawl-serve(1)", "ld.so(8)"];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        Ok(match self.learn {
-            true => learning::run(self),
-            false => run(setting.index, self),
+        Ok(match (self.learn, self.fetch_groups) {
+            (true, _) => learning::run(self),
+            (false, true) => groups::run(setting.index, self),
+            (false, false) => run(setting.index, self),
         })
     }
 }

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod commands;
+mod fetching;
+mod few_rows;
 mod naive;
 mod packages;
 mod projects;

@@ -8,6 +8,7 @@ use trawl_text::glob::Case;
 
 use super::{below_directory, last_name};
 use crate::directory::Directory;
+use crate::hints::{Hints, Sought};
 use crate::rules::{AlbumsRule, Names};
 use crate::source::{Claim, Claims, Source, Why, claim_each};
 
@@ -40,6 +41,10 @@ impl Albums {
 }
 
 impl Source for Albums {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        hints.below_directories(sought, &self.rule);
+    }
+
     fn claim(&mut self, dir: &Directory<'_>, claims: &mut Claims) {
         let place = self.place(dir.path);
         let mut group = None;

@@ -7,6 +7,7 @@ use trawl_text::glob::Case;
 
 use super::in_directory;
 use crate::directory::Directory;
+use crate::hints::{Hints, Sought};
 use crate::rules::{DirectoriesRule, Names, REST};
 use crate::source::{Claim, Claims, Source, Why, claim_each};
 
@@ -39,6 +40,10 @@ impl Directories {
 }
 
 impl Source for Directories {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        hints.in_directories(sought, &self.rule);
+    }
+
     fn claim(&mut self, dir: &Directory<'_>, claims: &mut Claims) {
         let mut group = None;
         claim_each(dir, claims, |at| {

@@ -11,6 +11,7 @@ use trawl_text::glob::Case;
 
 use super::last_name;
 use crate::directory::{Directory, Entry};
+use crate::hints::{Hints, Sought};
 use crate::identity::{Extent, Identity};
 use crate::rules::{EventsRule, Names};
 use crate::source::{Claim, Claims, Source, Why, claim_each};
@@ -88,6 +89,20 @@ fn stem(name: &[u8]) -> &[u8] {
 }
 
 impl Source for Events {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        match sought.name() {
+            Some(name) => {
+                hints.below_directories_named(name);
+                // A date follows the directory's name.
+                if let Some(at) = name.iter().rposition(|byte| *byte == b' ') {
+                    hints.below_directories_named(&name[..at]);
+                }
+            }
+            // The key has a time, so the directory does not say it.
+            None => hints.anywhere_unless_found(),
+        }
+    }
+
     fn claim(&mut self, dir: &Directory<'_>, claims: &mut Claims) {
         let events = self.claim_files(dir, claims);
         if events.is_empty() {

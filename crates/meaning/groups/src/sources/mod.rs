@@ -4,6 +4,7 @@ mod albums;
 mod directories;
 mod events;
 mod moved;
+mod owners;
 mod packages;
 mod projects;
 

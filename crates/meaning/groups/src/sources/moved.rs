@@ -7,6 +7,7 @@ use trawl_model::path;
 
 use crate::directory::Directory;
 use crate::edits::Edits;
+use crate::hints::{Hints, Sought};
 use crate::identity::{Extent, Identity};
 use crate::rules::MOVED;
 use crate::source::{Claim, Claims, Source, Why, claim_each};
@@ -42,6 +43,16 @@ impl Moved {
 }
 
 impl Source for Moved {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        for (path, name) in self.edits.iter() {
+            let group = self.groups.get(name);
+            if group.is_some_and(|group| sought.admits(group)) {
+                hints.entry(path);
+                hints.found();
+            }
+        }
+    }
+
     fn claim(&mut self, dir: &Directory<'_>, claims: &mut Claims) {
         if self.edits.is_empty() {
             return;

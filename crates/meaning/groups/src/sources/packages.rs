@@ -5,6 +5,7 @@
 //! file that no package lists belongs to the package of the nearest directory above that is listed,
 //! if one package alone lists that directory: caches, logs and data are such files.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -15,8 +16,10 @@ use std::sync::Arc;
 use trawl_model::path::{append, normalize, split};
 use trawl_text::glob::Case;
 
+use super::owners::{ByPath, Owner, Owners};
 use crate::directory::{Directory, Trail};
 use crate::error::GroupsError;
+use crate::hints::{Hints, Sought};
 use crate::identity::{Extent, Identity};
 use crate::rules::{Names, PackagesRule};
 use crate::source::{Claim, Claims, Look, Source, Why, claim_each};
@@ -25,7 +28,7 @@ use crate::source::{Claim, Claims, Look, Source, Why, claim_each};
 #[derive(Debug)]
 pub(crate) struct Packages {
     packages: Vec<Package>,
-    owners: HashMap<Box<[u8]>, Owner>,
+    owners: Owners,
     except: Names,
     /// Whether the directories are left to later rules.
     above: Trail<bool>,
@@ -38,14 +41,6 @@ struct Package {
     is_skeleton: bool,
 }
 
-/// Packages that list a path.
-#[derive(Clone, Copy, Debug)]
-struct Owner {
-    /// Position of the first.
-    first: u32,
-    is_shared: bool,
-}
-
 impl Packages {
     /// Reads the lists.
     ///
@@ -54,7 +49,7 @@ impl Packages {
     pub(crate) fn new(rule: &PackagesRule) -> Result<Packages, GroupsError> {
         let mut all = Packages {
             packages: Vec::new(),
-            owners: HashMap::new(),
+            owners: Owners::default(),
             except: Names::new(&rule.except, Case::Sensitive),
             above: Trail::default(),
         };
@@ -68,25 +63,16 @@ impl Packages {
                 is_skeleton: rule.skeletons.iter().any(|one| one.as_bytes() == plain),
                 group: Identity::new(&name, &[&package], package.clone(), Extent::Everywhere),
             });
+            all.owners.reserve(bytes.len());
+            let package = u32::try_from(all.packages.len() - 1).unwrap_or(u32::MAX);
             for line in bytes.split(|byte| *byte == b'\n') {
-                if let Some(path) = normalize(line) {
+                if let Some(path) = normalized(line) {
                     let path = diversions.path(&path, plain).unwrap_or(&path);
-                    all.add(places.resolve(path));
+                    all.owners.add(&places.resolve(path), package);
                 }
             }
         }
         Ok(all)
-    }
-
-    /// Adds a path of the last package.
-    fn add(&mut self, path: Vec<u8>) {
-        let package = u32::try_from(self.packages.len() - 1).unwrap_or(u32::MAX);
-        let new = Owner {
-            first: package,
-            is_shared: false,
-        };
-        let owner = self.owners.entry(path.into()).or_insert(new);
-        owner.is_shared |= owner.first != package;
     }
 
     fn package(&self, owner: Owner) -> Option<&Package> {
@@ -98,7 +84,7 @@ impl Packages {
         let mut path = dir;
         let owner = loop {
             match self.owners.get(path) {
-                Some(owner) => break *owner,
+                Some(owner) => break owner,
                 None => path = split(path)?.0,
             }
         };
@@ -112,6 +98,30 @@ impl Packages {
 }
 
 impl Source for Packages {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        let is_sought = |package: &Package| sought.admits(&package.group);
+        let sought: Vec<bool> = self.packages.iter().map(is_sought).collect();
+        if !sought.contains(&true) {
+            return;
+        }
+        let mut is_listed = false;
+        for (path, owner) in self.owners.iter() {
+            let at = owner.first as usize;
+            if !sought.get(at).is_some_and(|is_sought| *is_sought) {
+                continue;
+            }
+            is_listed = true;
+            let has_own = !owner.is_shared && !self.packages[at].is_skeleton;
+            match has_own {
+                true => hints.entry(path),
+                false => hints.file(path),
+            }
+        }
+        if is_listed {
+            hints.found();
+        }
+    }
+
     fn begin(&mut self) {
         self.above.clear();
     }
@@ -139,7 +149,7 @@ impl Source for Packages {
             path.truncate(dir.path.len() + 1);
             path.extend_from_slice(&dir.entries[at].name);
             let listed = self.owners.get(&path[..]);
-            match listed.and_then(|owner| self.package(*owner)) {
+            match listed.and_then(|owner| self.package(owner)) {
                 Some(package) => Some(Claim {
                     group: Arc::clone(&package.group),
                     why: Why::Listed,
@@ -147,6 +157,17 @@ impl Source for Packages {
                 None => own.clone(),
             }
         });
+    }
+}
+
+/// Returns the path of a line as it is stored; `None` if it is none.
+fn normalized(line: &[u8]) -> Option<Cow<'_, [u8]>> {
+    // Most lines are stored paths already.
+    let is_odd = |two: &[u8]| matches!(two, b"//" | b"/.") || two.contains(&0);
+    let is_stored = line.len() > 1 && line.starts_with(b"/") && !line.ends_with(b"/");
+    match is_stored && !line.windows(2).any(is_odd) {
+        true => Some(Cow::Borrowed(line)),
+        false => normalize(line).map(Cow::Owned),
     }
 }
 
@@ -183,13 +204,13 @@ fn lists(info: &Path) -> Result<Vec<(Vec<u8>, std::path::PathBuf)>, GroupsError>
 #[derive(Debug)]
 struct Aliases {
     root: Vec<u8>,
-    links: HashMap<Vec<u8>, Vec<u8>>,
+    links: HashMap<Vec<u8>, Vec<u8>, ByPath>,
 }
 
 impl Aliases {
     fn of(root: &Path) -> Aliases {
         let stored = normalize(root.as_os_str().as_bytes()).unwrap_or_default();
-        let mut links = HashMap::new();
+        let mut links = HashMap::default();
         // A tree that the user may not list, or that is elsewhere, has no links for them.
         let entries = fs::read_dir(root).into_iter().flatten();
         for entry in entries.flatten() {
@@ -209,26 +230,29 @@ impl Aliases {
     }
 
     /// Returns where the tree has the path of a list.
-    fn resolve(&self, path: &[u8]) -> Vec<u8> {
+    fn resolve<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         let below = path.strip_prefix(b"/").unwrap_or(path);
         let end = below.iter().position(|byte| *byte == b'/');
         let (first, rest) = below.split_at(end.unwrap_or(below.len()));
         // The entry of that name is the link itself.
         let target = self.links.get(first).filter(|_| !rest.is_empty());
+        if target.is_none() && self.root.is_empty() {
+            return Cow::Borrowed(path);
+        }
         let resolved = match target {
             Some(target) => [target, rest].concat(),
             None => path.to_vec(),
         };
-        match resolved.strip_prefix(b"/") {
+        Cow::Owned(match resolved.strip_prefix(b"/") {
             Some(below) => append(&self.root, below),
             None => self.root.clone(),
-        }
+        })
     }
 }
 
 /// Files that a package or the administrator has put elsewhere (dpkg-divert(1)).
 #[derive(Debug, Default)]
-struct Diversions(HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>);
+struct Diversions(HashMap<Vec<u8>, (Vec<u8>, Vec<u8>), ByPath>);
 
 impl Diversions {
     fn read(path: &Path) -> Result<Diversions, GroupsError> {
@@ -239,7 +263,7 @@ impl Diversions {
             other => other.map_err(|error| GroupsError::file("read", path, error))?,
         };
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-        let mut all = HashMap::new();
+        let mut all = HashMap::default();
         for three in lines.chunks_exact(3) {
             if let (Some(from), Some(to)) = (normalize(three[0]), normalize(three[1])) {
                 all.insert(from, (to, three[2].to_vec()));

@@ -13,6 +13,7 @@ use trawl_text::glob::Case;
 use super::{below_directory, last_name};
 use crate::directory::{Directory, Trail};
 use crate::error::GroupsError;
+use crate::hints::{Hints, Sought};
 use crate::rules::{Names, ProjectsRule};
 use crate::source::{Claim, Claims, Look, Source, Why, claim_each};
 
@@ -115,6 +116,10 @@ fn parts(path: &str) -> Vec<Names> {
 }
 
 impl Source for Projects {
+    fn hint(&self, sought: &Sought<'_>, hints: &mut Hints) {
+        hints.below_directories(sought, &self.rule);
+    }
+
     fn begin(&mut self) {
         self.above.clear();
     }

@@ -90,6 +90,16 @@ pub(super) fn filter() -> Filter {
     Filter::new(&calls)
 }
 
+/// Returns the filter that intercepts the calls that open files.
+pub(super) fn filter_of_opens() -> Filter {
+    let is_open = |shape: &Shape| matches!(shape, Shape::Open(..) | Shape::OpenHow(..));
+    let calls = SHAPES
+        .iter()
+        .filter(|(call, shape)| *call >= 0 && is_open(shape));
+    let calls: Vec<i64> = calls.map(|(call, _)| *call).collect();
+    Filter::new(&calls)
+}
+
 /// Returns what a call is about to do; `None` if it does nothing that is recorded, or its memory
 /// cannot be read.
 pub(super) fn deed(asked: &InterceptedCall) -> Option<Deed> {

@@ -21,10 +21,10 @@ use trawl_sys::seccomp::InterceptedCall;
 use trawl_sys::stat::{Stat, Time};
 
 use super::calls::{Deed, NamedPath, O_CLOEXEC, OpenMode, Way, deed, way};
-use super::{EVENTS_MAX, FILES_MAX};
+use super::{EVENTS_MAX, FILES_MAX, Watch};
 
 /// File systems of the kernel's own, whose files are no data.
-const KERNEL: [&[u8]; 3] = [b"/proc/", b"/sys/", b"/dev/"];
+pub(super) const KERNEL: [&[u8]; 3] = [b"/proc/", b"/sys/", b"/dev/"];
 /// Standard input, output and error output.
 const STANDARD: [u32; 3] = [0, 1, 2];
 /// For so many files that a program opens for writing, its libraries are looked up before.
@@ -94,9 +94,29 @@ fn at_end(stat: &Stat) -> Option<FileAtEnd> {
     })
 }
 
+impl Watch for Recorder {
+    type Seen = Accesses;
+
+    fn see(&mut self, asked: &InterceptedCall, is_waiting: &dyn Fn() -> bool) {
+        self.record(asked, is_waiting);
+    }
+
+    /// Looks at all files as they are now, and returns what was done.
+    fn end(mut self) -> Accesses {
+        for file in &mut self.accesses.files {
+            let found = CString::new(&*file.path).ok();
+            let found = found.and_then(|path| found_at(&path).ok());
+            // Another root directory or mount may have had the path.
+            let found = found.filter(|(_, path)| *path == file.path);
+            file.at_end = found.and_then(|(stat, _)| at_end(&stat));
+        }
+        self.accesses
+    }
+}
+
 impl Recorder {
-    /// Records a call. `is_waiting` tells whether what was read from its memory is its own.
-    pub(super) fn see(&mut self, asked: &InterceptedCall, is_waiting: impl Fn() -> bool) {
+    /// Records a call.
+    fn record(&mut self, asked: &InterceptedCall, is_waiting: &dyn Fn() -> bool) {
         let Some(deed) = deed(asked) else {
             return;
         };
@@ -306,18 +326,6 @@ impl Recorder {
             }
         }
     }
-
-    /// Looks at all files as they are now, and returns what was done.
-    pub(super) fn end(mut self) -> Accesses {
-        for file in &mut self.accesses.files {
-            let found = CString::new(&*file.path).ok();
-            let found = found.and_then(|path| found_at(&path).ok());
-            // Another root directory or mount may have had the path.
-            let found = found.filter(|(_, path)| *path == file.path);
-            file.at_end = found.and_then(|(stat, _)| at_end(&stat));
-        }
-        self.accesses
-    }
 }
 
 /// Returns the path of a line of `/proc/PID/maps` that maps a file as code.
@@ -340,7 +348,7 @@ fn flags(thread: i32, descriptor: u32) -> Option<u64> {
 
 /// Returns the place that a path of a thread's call leads to, as this process can open it; `None`
 /// if the path is one of the kernel's, or the directory's descriptor itself is meant.
-fn place(thread: i32, named: &NamedPath) -> Option<Vec<u8>> {
+pub(super) fn place(thread: i32, named: &NamedPath) -> Option<Vec<u8>> {
     if named.text.is_empty() || KERNEL.iter().any(|kernel| named.text.starts_with(kernel)) {
         return None;
     }
