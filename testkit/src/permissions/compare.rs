@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::build::Site;
+use super::build::{NAMED_INDEX, Site};
 use super::people::Person;
 use crate::lines::{Ending, Order, difference, split};
 use crate::oracle::{Ran, command, run};
@@ -45,11 +45,13 @@ pub enum Check {
     Views,
     /// find -keyword and -attr: the files that GNU grep names, among those that the user may read.
     Words,
+    /// index show: the paths that find prints, by the named index of [`Site::define`].
+    Named,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 12] = [
+    pub const ALL: [Check; 13] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -62,6 +64,7 @@ impl Check {
         Check::Lines,
         Check::Views,
         Check::Words,
+        Check::Named,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -79,6 +82,7 @@ impl Check {
             Check::Lines => "grep",
             Check::Views => "views",
             Check::Words => "keyword",
+            Check::Named => "named",
         }
     }
 }
@@ -181,6 +185,10 @@ impl<'a> Questions<'a> {
             Check::Lines => self.lines(),
             Check::Views => self.views(),
             Check::Words => self.words(),
+            Check::Named => {
+                let words = ["index", "show", NAMED_INDEX, "-0", "-n", "1000000", "--in"];
+                self.paths(&words, &[])
+            }
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());

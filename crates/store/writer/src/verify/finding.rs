@@ -35,6 +35,8 @@ pub enum Problem {
     Sidecar(Box<Problem>),
     /// A pack of n-grams is unusable; searches read the files that it covers.
     Text(String),
+    /// The file of a named index is unusable; questions read the rows.
+    NamedIndex(String),
     /// Its permissions differ from those of its guard.
     Permissions,
     /// No snapshot needs it; gc removes it.
@@ -97,6 +99,7 @@ impl Problem {
                 | Problem::Foreign
                 | Problem::Sidecar(_)
                 | Problem::Text(_)
+                | Problem::NamedIndex(_)
         )
     }
 }
@@ -126,6 +129,10 @@ impl fmt::Display for Problem {
             Problem::Text(why) => write!(
                 f,
                 "{why} (trawl grep reads the files that it covers; trawl index PATH makes it again)"
+            ),
+            Problem::NamedIndex(why) => write!(
+                f,
+                "{why} (questions read the rows instead; trawl index PATH makes it again)"
             ),
             Problem::Permissions => f.write_str(
                 "its permissions differ from its guard's: index again, or remove everything below it",
