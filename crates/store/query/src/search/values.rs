@@ -15,8 +15,11 @@ use crate::walk::{Request, check_cancelled_by};
 use std::ops::Range;
 use trawl_indices::{Bounds, Definition, IndexFile};
 
-/// A selection is worth using only if at most one row in this many remains.
-const WORTH: u64 = 8;
+/// A selection is worth using only if at most one row in this many remains: of more, nearly every
+/// page has one.
+const WORTH: u64 = 1024;
+/// Number of rows that is always worth it.
+const FEW_ROWS: u64 = 64;
 /// Minimum number of rows of a segment with named indices: reading the columns of fewer is as fast.
 pub(crate) const INDEX_ROWS_LEAST: u64 = 1000;
 
@@ -79,7 +82,7 @@ fn choose(
         let rows = pieces::rows(view, span, scratch)?;
         all += rows.end.saturating_sub(rows.start);
     }
-    let (mut rows_max, mut best) = (all / WORTH, None);
+    let (mut rows_max, mut best) = ((all / WORTH).max(FEW_ROWS), None);
     for (definition, bounds) in asked {
         // What a damaged file would rule out is read from the tables.
         let found = open(view, segment, definition)
