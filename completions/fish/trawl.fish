@@ -72,47 +72,81 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "help" -d 'Show help for
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "completions" -d 'Print shell completions'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "man" -d 'Show a manual page'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "find" -d 'Find entries with GNU find\'s language'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l exclude -d 'Leave out names or paths that match GLOB' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l threads -d 'Read with N threads [default: one per core, at most 8]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l id-map -d 'Map user and group ids of a foreign file system' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l text-max-size -d 'Leave larger files out of the text index [default: 33554432]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l from-trace -d 'Read a GUFI trace instead of a tree (-: standard input)' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l root -d 'Set the traced tree\'s mount point [default: / and FILE\'s stem]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep -d 'Keep these snapshots of each source [default: 2]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keep-for -d 'Keep snapshots younger than AGE, too, such as 12h, 30d or 8w' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l issues -d 'List these issues, the paths that could not be read' -r -f -a "first\t'The first 20'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l exclude -d 'Leave out names or paths that match GLOB' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l threads -d 'Read with N threads [default: one per core, at most 8]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l id-map -d 'Map user and group ids of a foreign file system' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l text-max-size -d 'Leave larger files out of the text index [default: 33554432]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l from-trace -d 'Read a GUFI trace instead of a tree (-: standard input)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l root -d 'Set the traced tree\'s mount point [default: / and FILE\'s stem]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l keep -d 'Keep these snapshots of each source [default: 2]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l keep-for -d 'Keep snapshots younger than AGE, too, such as 12h, 30d or 8w' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l issues -d 'List these issues, the paths that could not be read' -r -f -a "first\t'The first 20'
 all\t'All, as they are found'
 none\t'None; issues are still counted and kept in the index'"
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l progress -d 'Report the progress in this way' -r -f -a "auto\t'A line that is rewritten on a terminal, plain lines otherwise'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l progress -d 'Report the progress in this way' -r -f -a "auto\t'A line that is rewritten on a terminal, plain lines otherwise'
 json\t'One JSON object per line'
 plain\t'A line every few seconds'
 none\t'Nothing'"
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l refresh -d 'Bring a directory and everything below it up to date' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l user -d 'Check for USER [default: directory owners, some accounts, nobody]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l sample -d 'Look at N directories of each tree [default: 1000]' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l seed -d 'Choose the same directories as a run that reported this seed' -r
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l one-file-system -d 'Do not enter other file systems (the default)'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l cross-file-systems -d 'Enter other file systems that are mounted below'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-exclude -d 'Leave nothing out, regardless of earlier scans'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-xattr -d 'Do not read extended attributes'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l full -d 'Write everything anew, even if unchanged since the last scan'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l trust-ctime -d 'Trust unchanged ctimes, to skip reading attributes and ACLs'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l private -d 'Create a new index that only its owner may read'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l text -d 'Also index the contents of text files, so that trawl grep reads only candidates'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-text -d 'Remove the text index'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l keywords -d 'Also index the words and attributes of files, for trawl find -keyword, -phrase and -attr'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l no-keywords -d 'Remove the index of words and attributes'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -s q -l quiet -d 'Show nothing but errors and issues'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l verify -d 'Check every byte of the index, after the scan if any'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l gc -d 'Remove data that no snapshot needs, after the scan if any'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l rebuild-names -d 'Rebuild missing or damaged name sidecars, after the scan if any'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l dry-run -d 'With --gc, only show which snapshots would stay or go, and why'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l check-permissions -d 'Compare what the index shows users with what the file system shows'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l all -d 'Look at all directories'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -l json -d 'Print the summary as one JSON object per line'
-complete -c trawl -n "__fish_trawl_using_subcommand index" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l refresh -d 'Bring a directory and everything below it up to date' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l user -d 'Check for USER [default: directory owners, some accounts, nobody]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l sample -d 'Look at N directories of each tree [default: 1000]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l seed -d 'Choose the same directories as a run that reported this seed' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l one-file-system -d 'Do not enter other file systems (the default)'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l cross-file-systems -d 'Enter other file systems that are mounted below'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l no-exclude -d 'Leave nothing out, regardless of earlier scans'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l no-xattr -d 'Do not read extended attributes'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l full -d 'Write everything anew, even if unchanged since the last scan'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l trust-ctime -d 'Trust unchanged ctimes, to skip reading attributes and ACLs'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l private -d 'Create a new index that only its owner may read'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l text -d 'Also index the contents of text files, so that trawl grep reads only candidates'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l no-text -d 'Remove the text index'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l keywords -d 'Also index the words and attributes of files, for trawl find -keyword, -phrase and -attr'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l no-keywords -d 'Remove the index of words and attributes'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -s q -l quiet -d 'Show nothing but errors and issues'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l verify -d 'Check every byte of the index, after the scan if any'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l gc -d 'Remove data that no snapshot needs, after the scan if any'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l rebuild-names -d 'Rebuild missing or damaged name sidecars, after the scan if any'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l dry-run -d 'With --gc, only show which snapshots would stay or go, and why'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l check-permissions -d 'Compare what the index shows users with what the file system shows'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l all -d 'Look at all directories'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l json -d 'Print the summary as one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "define" -d 'Declare a named index over attributes, and make it'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "list" -d 'List the named indices, and what they cover'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "show" -d 'Show the entries of a named index, in the order of their values'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "drop" -d 'Remove a named index'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -l kind -d 'Arrange the values in this way' -r -f -a "ordered\t'By value: answers ranges and single values'
+hashed\t'By the value\'s hash: answers single values of all attributes'"
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -l on -d 'Index these attributes, the first in order first' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s q -l quiet -d 'Show nothing but errors'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l in -d 'Show entries below DIR' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s n -l limit -d 'Show N entries' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s 0 -l null -d 'Print only paths, each terminated by a NUL byte'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from drop" -s i -l index -d 'Use the index in DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from drop" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sources; and not __fish_seen_subcommand_from remove" -l json -d 'Print one JSON object per line'

@@ -100,6 +100,15 @@ impl Site {
         self.index_with(&["--text", "--keywords"])
     }
 
+    /// Declares a named index over the sizes of all entries, as root.
+    pub fn define(&self) -> Ran {
+        let mut line = command(&self.trawl);
+        line.arg("-i").arg(self.index_dir());
+        let words = ["index", "define", NAMED_INDEX, "--quiet"];
+        line.args(words).args(["--kind", "ordered", "--on", "size"]);
+        run(line.arg(self.root()))
+    }
+
     fn index_with(&self, options: &[&str]) -> Ran {
         let mut line = command(&self.trawl);
         line.arg("-i").arg(self.index_dir());
@@ -109,6 +118,9 @@ impl Site {
         run(&mut line)
     }
 }
+
+/// Name of the index of [`Site::define`].
+pub(super) const NAMED_INDEX: &str = "by-size";
 
 /// How long files are unchanged before their contents are indexed.
 const SETTLED: std::time::Duration = std::time::Duration::from_millis(4500);

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::build::Site;
+use super::build::{NAMED_INDEX, Site};
 use super::people::Person;
 use crate::lines::{Ending, Order, difference, split};
 use crate::oracle::{Ran, command, run};
@@ -52,11 +52,13 @@ pub enum Check {
     /// Tables of SQL: the paths that find prints and the files that GNU grep names. The program is
     /// `trawl-sql`.
     Sql,
+    /// index show: the paths that find prints, by the named index of [`Site::define`].
+    Named,
 }
 
 impl Check {
     /// All comparisons.
-    pub const ALL: [Check; 15] = [
+    pub const ALL: [Check; 16] = [
         Check::Find,
         Check::Attributes,
         Check::Usage,
@@ -72,6 +74,7 @@ impl Check {
         Check::Groups,
         Check::Related,
         Check::Sql,
+        Check::Named,
     ];
 
     /// Returns its name in messages and on the command line.
@@ -92,6 +95,7 @@ impl Check {
             Check::Groups => "groups",
             Check::Related => "related",
             Check::Sql => "sql",
+            Check::Named => "named",
         }
     }
 }
@@ -197,6 +201,10 @@ impl<'a> Questions<'a> {
             Check::Groups => self.groups(),
             Check::Related => self.related(),
             Check::Sql => self.sql(),
+            Check::Named => {
+                let words = ["index", "show", NAMED_INDEX, "-0", "-n", "1000000", "--in"];
+                self.paths(&words, &[])
+            }
         };
         outcome.map_err(|difference| {
             let (seed, word) = (self.site.plan.seed, check.word());

@@ -28,6 +28,17 @@ pub enum AnswerError {
         /// The reason.
         why: String,
     },
+    /// There is no named index of this name.
+    #[error(
+        "{} has no named index `{name}`: trawl index list shows those that exist",
+        quoted(root)
+    )]
+    NoNamedIndex {
+        /// The name.
+        name: String,
+        /// Root of the source.
+        root: Vec<u8>,
+    },
     /// Files were to be read, but the question is about the past.
     #[error("the files of the past cannot be read")]
     FilesOfPast,

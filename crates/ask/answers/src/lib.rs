@@ -16,6 +16,7 @@
 //! | [`history`] | the state of a path in each snapshot |
 //! | [`xattrs`] | extended attributes of entries |
 //! | [`place`] | the mount point and the security context of a file |
+//! | [`named`] | the entries of a named index, by their values |
 //! | [`growth`] | the size of a tree in each snapshot |
 //!
 //! [`expression`] selects the entries that a question is about.
@@ -34,6 +35,7 @@ pub mod growth;
 pub mod history;
 pub mod listing;
 pub mod locate;
+pub mod named;
 mod no_answer;
 mod past;
 pub mod place;

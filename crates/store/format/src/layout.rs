@@ -88,6 +88,12 @@ pub const GRAMS_ENDING: &str = ".grams";
 pub const KEYWORDS: &str = "keywords";
 /// Suffix of a pack of keywords.
 pub const KEYWORDS_ENDING: &str = ".keywords";
+/// Directory of the files of a source's named indices, like that of its packs of n-grams.
+pub const INDICES: &str = "indices";
+/// The file there with the definitions.
+pub const INDICES_SETTINGS: &str = TEXT_SETTINGS;
+/// Suffix of the file of a named index for a segment.
+pub const INDEX_ENDING: &str = ".index";
 /// Suffix of a file in progress; such a file belongs to no snapshot.
 pub const TEMPORARY_ENDING: &str = ".tmp";
 
@@ -134,6 +140,29 @@ pub fn segment_file(id: SegmentId, table: Table) -> String {
 /// `<segment>.names`.
 pub fn names_file(id: SegmentId) -> String {
     format!("{id}{NAMES_ENDING}")
+}
+
+/// `<segment>.<definition>.index`.
+pub fn index_file(id: SegmentId, definition: u64) -> String {
+    format!("{id}.{definition:016x}{INDEX_ENDING}")
+}
+
+/// Returns the elements that guard packs, and files of named indices, in place of a guard of rows,
+/// which begins below the guard of the source as a whole: name barriers become the predicates that
+/// list the directories, which admit fewer users.
+pub fn guard_of_packs(rows: &[Element]) -> Vec<Element> {
+    let mut kept: Vec<Element> = Vec::with_capacity(rows.len());
+    for element in rows {
+        let who = match element {
+            Element::Predicate(who) => who,
+            Element::Barrier { list, .. } => list,
+        };
+        let element = Element::Predicate(who.clone());
+        if !who.is_trivial() && !kept.iter().any(|before| before.implies(&element)) {
+            kept.push(element);
+        }
+    }
+    kept
 }
 
 /// Returns the directory names from a source's `data` directory to a guard's `data` directory,

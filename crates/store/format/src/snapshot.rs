@@ -13,6 +13,9 @@
 //! ends. Readers cannot write the file, so they can take no other kind of lock and cannot lock each
 //! other out. The time that gc waits for them is bounded (`trawl-writer`, module `gc`).
 
+mod named;
+pub mod time;
+
 use crate::digest::{Digest, DigestKey};
 use crate::error::{IndexError, Result};
 use crate::guard_walk::{self, Reached};
@@ -133,6 +136,8 @@ pub struct Shard {
 struct ShardLocation {
     /// The source's `data` directory.
     top: Arc<Dir>,
+    /// The source's directory of named indices, if it has some.
+    indices: Option<Dir>,
     /// Shared lock that keeps gc from removing the files while anyone may still open them.
     _pin: Option<Arc<File>>,
     /// Changes published since the snapshot was committed.
@@ -280,6 +285,7 @@ impl Snapshot {
             let files = Files {
                 place: Arc::new(ShardLocation {
                     top: Arc::new(source.open_dir(layout::DATA)?),
+                    indices: source.open_dir(layout::INDICES).ok(),
                     _pin: pin.clone(),
                     live,
                 }),
@@ -313,6 +319,7 @@ impl Snapshot {
         let files = Files {
             place: Arc::new(ShardLocation {
                 top,
+                indices: None,
                 _pin: None,
                 live: None,
             }),
@@ -332,6 +339,7 @@ impl Snapshot {
         let files = Files {
             place: Arc::new(ShardLocation {
                 top,
+                indices: None,
                 _pin: None,
                 live: None,
             }),
@@ -527,6 +535,7 @@ impl Files {
         let bundle = Shard {
             place: Arc::new(ShardLocation {
                 top: Arc::new(source.open_private().ok()?),
+                indices: None,
                 _pin: self.place._pin.clone(),
                 live: None,
             }),
@@ -768,33 +777,5 @@ pub fn lock_against_readers(snapshots: &Dir, id: SnapshotId) -> Result<Option<Fi
     match try_lock(&file, Lock::Alone) {
         Ok(false) => Ok(None),
         _ => Ok(Some(file)),
-    }
-}
-
-/// Serializes a timestamp as `{"s": seconds, "ns": nanoseconds}`.
-pub mod time {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-    use trawl_model::Timestamp;
-
-    #[derive(Serialize, Deserialize)]
-    struct Wire {
-        s: i64,
-        ns: u32,
-    }
-
-    pub(crate) fn serialize<S: Serializer>(time: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
-        let wire = Wire {
-            s: time.secs,
-            ns: time.nanos,
-        };
-        wire.serialize(to)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Timestamp, D::Error> {
-        let wire = Wire::deserialize(from)?;
-        Ok(Timestamp {
-            secs: wire.s,
-            nanos: wire.ns,
-        })
     }
 }

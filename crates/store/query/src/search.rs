@@ -12,6 +12,7 @@ mod columns;
 mod merge;
 mod narrow;
 mod pieces;
+mod values;
 mod workers;
 
 use crate::error::Result;
@@ -32,6 +33,7 @@ use workers::Workers;
 
 pub(crate) use candidates::{candidates, holders};
 pub(crate) use narrow::{narrowed, rows_with};
+pub(crate) use values::{INDEX_ROWS_LEAST, select_by_value};
 
 /// Number of hits between two checks for cancellation.
 const LOOKS: u32 = 256;

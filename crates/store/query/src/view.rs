@@ -9,13 +9,14 @@ use crate::open_sidecars::{self, Sidecar, Sidecars};
 use crate::places::{Having, SegmentIndex};
 use crate::segment::{Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use trawl_format::schema::Table;
 use trawl_format::{Glance, SegmentInfo, Shard, Snapshot, SnapshotInfo};
+use trawl_indices::Definition;
 use trawl_model::Timestamp;
 use trawl_model::guard::Credentials;
 use trawl_model::sync::lock;
@@ -54,6 +55,10 @@ pub struct View {
     inodes: Arc<Mutex<InodeFilters>>,
     /// The wider view that was asked for last.
     wider: Mutex<Option<Wider>>,
+    /// Definitions of the source's named indices, once they were asked for.
+    pub(crate) definitions: OnceLock<Vec<Definition>>,
+    /// Names of the named indices that answered.
+    pub(crate) indices_used: Mutex<BTreeSet<String>>,
     /// Recently requested subtrees, and the places of their listings.
     subtrees: Mutex<VecDeque<(Vec<u8>, Vec<Span>)>>,
 }
@@ -174,6 +179,8 @@ impl View {
             places: None,
             inodes: Arc::default(),
             wider: Mutex::new(None),
+            definitions: OnceLock::new(),
+            indices_used: Mutex::default(),
             subtrees: Mutex::new(VecDeque::new()),
         }
     }
@@ -346,6 +353,10 @@ impl View {
     /// The source's root path.
     pub fn root(&self) -> &[u8] {
         &self.snapshot.info.root
+    }
+
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
     /// Its shards, without the bundle.

@@ -11,7 +11,7 @@ use crate::decode::{Decoded, decode};
 use crate::error::{QueryError, Result};
 use crate::index::{Index, Start, View};
 use crate::plan::{Morsel, Plan};
-use crate::search::rows_with;
+use crate::search::{rows_with, select_by_value};
 use crate::segment::Scratch;
 use crate::selection::RowSelection;
 use std::collections::BTreeMap;
@@ -203,14 +203,14 @@ impl Start {
         E: FnMut(O) -> ControlFlow<()>,
     {
         let start = self;
-        // What the filter asks of names leaves out rows before any is read.
+        // What the filter asks of names and of values leaves out rows before any is read.
         let is_deep = request.max_depth.is_none_or(|depth| depth > 1);
-        let named = match request.rows {
-            None if is_deep => rows_with(start, request)?,
+        let selected = match request.rows {
+            None if is_deep => select_by_value(start, request, rows_with(start, request)?)?,
             _ => None,
         };
         let request = &Request {
-            rows: request.rows.or(named.as_ref()),
+            rows: request.rows.or(selected.as_ref()),
             ..request.clone()
         };
         let mut plan = Plan::new(start, request)?.with_late_paths();

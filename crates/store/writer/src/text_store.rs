@@ -1,4 +1,4 @@
-//! The directories of a source's packs, of n-grams and of keywords, which lie beside its snapshots
+//! The directories of a source's packs, of n-grams, of keywords and of named indices, which lie beside its snapshots
 //! and belong to none of them.
 //!
 //! Each pack lies behind the guard of the files whose contents it was made from, in guard directories like
@@ -28,17 +28,20 @@ pub enum PackKind {
     Grams,
     /// Keywords and attributes, for `trawl find`.
     Keywords,
+    /// Named indices of segments.
+    Indices,
 }
 
 impl PackKind {
-    /// Both kinds.
-    pub const ALL: [PackKind; 2] = [PackKind::Grams, PackKind::Keywords];
+    /// All kinds.
+    const ALL: [PackKind; 3] = [PackKind::Grams, PackKind::Keywords, PackKind::Indices];
 
     /// Name of the directory in that of the source.
     pub fn directory(self) -> &'static str {
         match self {
             PackKind::Grams => layout::TEXT,
             PackKind::Keywords => layout::KEYWORDS,
+            PackKind::Indices => layout::INDICES,
         }
     }
 
@@ -47,6 +50,7 @@ impl PackKind {
         match self {
             PackKind::Grams => layout::GRAMS_ENDING,
             PackKind::Keywords => layout::KEYWORDS_ENDING,
+            PackKind::Indices => layout::INDEX_ENDING,
         }
     }
 }
@@ -124,18 +128,7 @@ impl TextStore {
     /// Returns the elements that guard packs in place of a guard of rows, which begins below the
     /// guard of the source as a whole.
     pub fn guard_of(rows: &[Element]) -> Vec<Element> {
-        let mut kept: Vec<Element> = Vec::with_capacity(rows.len());
-        for element in rows {
-            let who = match element {
-                Element::Predicate(who) => who,
-                Element::Barrier { list, .. } => list,
-            };
-            let element = Element::Predicate(who.clone());
-            if !who.is_trivial() && !kept.iter().any(|before| before.implies(&element)) {
-                kept.push(element);
-            }
-        }
-        kept
+        layout::guard_of_packs(rows)
     }
 
     /// Returns the directories of a guard below `top` whose permissions are others than the guard's:
@@ -210,12 +203,20 @@ impl TextStore {
     /// # Errors
     /// If it cannot be written.
     pub fn write_pack(&mut self, guard: &[Element], number: u64, bytes: &[u8]) -> Result<()> {
-        let dir = self.dirs.open(&self.top, guard)?;
         let name = format!("{number:016x}{}", self.kind.ending());
-        let temporary = temporary_name(&name);
+        self.write_named(guard, &name, bytes)
+    }
+
+    /// Writes a file of this name, which has the ending of the kind, behind a guard, durably.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_named(&mut self, guard: &[Element], name: &str, bytes: &[u8]) -> Result<()> {
+        let dir = self.dirs.open(&self.top, guard)?;
+        let temporary = temporary_name(name);
         let file = dir.write_new(&temporary, bytes)?;
         sync_file(&file, &dir.join(&temporary))?;
-        dir.rename(&temporary, &name)
+        dir.rename(&temporary, name)
     }
 }
 

@@ -241,6 +241,7 @@ impl<'a> Check<'a> {
             layout::DATA,
             layout::TEXT,
             layout::KEYWORDS,
+            layout::INDICES,
         ];
         for name in self.source.dir().list().unwrap_or_default() {
             let path = self.source.dir().join(&name);

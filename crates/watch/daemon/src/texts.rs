@@ -1,5 +1,5 @@
-//! Keeps the packs of a source's n-grams and of its keywords up to date, after rounds, on a thread
-//! of low priority for each kind: slow hooks do not delay n-grams.
+//! Keeps the packs of a source's n-grams and of its keywords, and its named indices, up to date,
+//! after rounds, on a thread of low priority for each kind: slow hooks do not delay n-grams.
 //!
 //! No round, question or writer waits for them. They rest for a multiple of the time that an update
 //! took, and never wake up while nothing changes, except to look again at files that had just been
@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trawl_format::{IndexDir, IndexError};
+use trawl_indexer::indices::{self, Change, IndicesProgress};
 use trawl_indexer::text::keywords::{self, FileIssue, KeywordsChoice, Making};
 use trawl_indexer::text::{self, Effort, TextChoice};
 use trawl_indexer::{Control, IndexerError, ScanOptions, Scanner};
@@ -45,20 +46,24 @@ const ISSUES_NAMED: usize = 5;
 enum Packs {
     Grams,
     Keywords,
+    Indices,
 }
 
 impl Packs {
+    const ALL: [Packs; 3] = [Packs::Grams, Packs::Keywords, Packs::Indices];
+
     /// Returns what these packs are called in messages.
     fn name(self) -> &'static str {
         match self {
             Packs::Grams => "text index",
             Packs::Keywords => "index of keywords",
+            Packs::Indices => "list of named indices",
         }
     }
 }
 
 /// The threads of one source.
-pub(crate) struct Texts([Follower; 2]);
+pub(crate) struct Texts([Follower; 3]);
 
 impl Texts {
     /// Starts the threads; updates are due at once.
@@ -71,7 +76,7 @@ impl Texts {
             let place = (index.clone(), root.clone());
             Follower::start(packs, place, options.clone(), host.clone())
         };
-        Texts([Packs::Grams, Packs::Keywords].map(of))
+        Texts(Packs::ALL.map(of))
     }
 
     /// Records that changes were published.
@@ -169,6 +174,7 @@ impl Follower {
         let name = match packs {
             Packs::Grams => "text",
             Packs::Keywords => "keywords",
+            Packs::Indices => "indices",
         };
         let thread = std::thread::Builder::new().name(name.to_owned());
         // Without the thread, changed files are read by each search.
@@ -292,6 +298,14 @@ impl Work {
                         unsettled: done.unsettled,
                     }
                 }))
+            }
+            Packs::Indices => {
+                let (how, none) = (
+                    (&Change::Nothing, Effort::Background),
+                    IndicesProgress::default(),
+                );
+                indices::update(&index, &self.root, how, &none, control)?;
+                Ok(None)
             }
         }
     }

@@ -94,6 +94,20 @@ pub enum IndexerError {
         /// Root of the source.
         root: Vec<u8>,
     },
+    /// The list of a source's named indices is damaged.
+    #[error(
+        "{}: {source}: define its indices again with trawl index define",
+        shown(display(.root))
+    )]
+    Definitions {
+        /// Root of the source.
+        root: Vec<u8>,
+        /// The problem.
+        source: trawl_indices::DefinitionError,
+    },
+    /// A named index could not be defined or dropped.
+    #[error(transparent)]
+    Definition(#[from] trawl_indices::DefinitionError),
     /// Packs of keywords could not be made.
     #[error(transparent)]
     Keywords(#[from] trawl_keywords::KeywordsError),

@@ -26,6 +26,7 @@ mod error;
 mod event;
 mod handed_over;
 mod id_map;
+pub mod indices;
 mod left_out;
 mod options;
 pub mod refresh;

@@ -151,6 +151,7 @@ pub fn verify(index: &IndexDir) -> Result<Verified> {
     }
     for source in index.sources()? {
         crate::text::check(index, &source, &mut done)?;
+        crate::indices::check(&source, &mut done)?;
     }
     Ok(done)
 }

@@ -161,7 +161,13 @@ pub(crate) fn visit(
         stored: found.path.clone(),
     };
     let place = WalkTop::of_start(&found);
-    Walk::new(search, index, &point, &found, place)?.run()
+    Walk::new(search, index, &point, &found, place)?.run()?;
+    if search.question.program.tells_indices {
+        for name in found.view.indices_used() {
+            search.remark(&format!("the named index {name} answered"))?;
+        }
+    }
+    Ok(())
 }
 
 /// See [`Search::visit_missing`].

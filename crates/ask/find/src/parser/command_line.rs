@@ -48,6 +48,8 @@ pub struct Program {
     /// entries that the search leaves out, the second one is evaluated for the
     /// rest.
     excludes: bool,
+    /// Whether to say which named indices answered (`-D indices`).
+    pub(crate) tells_indices: bool,
 }
 
 impl Program {
@@ -119,6 +121,7 @@ fn read(
     let Leading {
         follow,
         level,
+        tells_indices,
         words,
     } = leading_options(words, env, warnings)?;
     let paths = words
@@ -146,6 +149,7 @@ fn read(
             starts_from: None,
             depth_was_asked: false,
             level,
+            tells_indices,
             order: None,
             limit: None,
             questions: Questions::default(),
@@ -166,6 +170,7 @@ fn read(
 struct Leading<'a> {
     follow: Follow,
     level: Level,
+    tells_indices: bool,
     words: &'a [Vec<u8>],
 }
 
@@ -178,6 +183,7 @@ fn leading_options<'a>(
 ) -> Result<Leading<'a>, FindError> {
     let mut follow = Follow::Never;
     let mut level = Level::default();
+    let mut tells_indices = false;
     while let Some((word, rest)) = words.split_first() {
         match &word[..] {
             b"-P" => follow = Follow::Never,
@@ -191,8 +197,14 @@ fn leading_options<'a>(
                 let (flags, rest) = rest
                     .split_first()
                     .ok_or_else(|| FindError::bad("-D", NO_FLAGS))?;
-                let flags = quote::message(flags, env.locale);
-                warnings.push(format!("Ignoring unrecognised debug flag {flags}"));
+                for flag in flags.split(|byte| *byte == b',') {
+                    if flag == INDICES {
+                        tells_indices = true;
+                        continue;
+                    }
+                    let flag = quote::message(flag, env.locale);
+                    warnings.push(format!("Ignoring unrecognised debug flag {flag}"));
+                }
                 words = rest;
                 continue;
             }
@@ -204,10 +216,13 @@ fn leading_options<'a>(
     Ok(Leading {
         follow,
         level,
+        tells_indices,
         words,
     })
 }
 
+/// The flag of `-D` that says which named indices answered.
+const INDICES: &[u8] = b"indices";
 const NO_FLAGS: &str =
     "Missing argument after the -D option.\nTry 'find --help' for more information.";
 
@@ -409,6 +424,7 @@ impl Reader<'_> {
             warnings: std::mem::take(self.warnings),
             prints_by_default: !acts,
             excludes,
+            tells_indices: settings.tells_indices,
         })
     }
 }

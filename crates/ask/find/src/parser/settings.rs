@@ -23,6 +23,8 @@ pub struct Settings {
     pub relations: Relations,
     /// Whether to warn of doubtful words from here on.
     pub warnings: Warnings,
+    /// Whether to say which named indices answered.
+    pub tells_indices: bool,
     /// The beginning of today, once `-daystart` was seen.
     pub day_start: Option<Timestamp>,
     /// Start points as they were spelled; `.` if none was given.

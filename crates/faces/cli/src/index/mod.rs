@@ -7,6 +7,7 @@
 pub(crate) mod check;
 mod events;
 mod keywords;
+mod named;
 pub(crate) mod progress;
 mod scan;
 pub(crate) mod summary;
@@ -44,6 +45,9 @@ Examples:
   trawl index --keep last=3,daily=7,weekly=5 /home
   trawl index --gc --dry-run             show what would be removed, and why
   trawl index --refresh /home/ann        update a directory, through the daemon
+  trawl index define big --kind ordered --on size /srv
+                                         define a named index; see list, show, drop
+  trawl index ./define                   scan a directory with the name of an action
   trawl index --verify                   check every byte of the index
   trawl index --rebuild-names            rebuild damaged or missing name sidecars
   trawl index --check-permissions --user ann /home
@@ -60,8 +64,15 @@ impl Offer for Offered {
 
 // Options of `trawl index`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(
+    after_help = EXAMPLES,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true
+)]
 pub(crate) struct IndexArgs {
+    #[command(subcommand)]
+    action: Option<named::Action>,
     /// Scan these trees, each as a source of its own
     #[arg(value_name = "PATH", required_unless_present_any = ["from_trace", "refresh", "verify", "gc", "rebuild_names", "check_permissions"])]
     paths: Vec<OsString>,
@@ -198,10 +209,15 @@ impl Spec for IndexArgs {
         &upkeep::VERDICT,
         &upkeep::PLANNED,
         &upkeep::COLLECTED,
+        &named::LIST,
+        &named::SHOW,
     ];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        run(setting.index, self)
+        match &self.action {
+            Some(action) => action.run(setting),
+            None => run(setting.index, self),
+        }
     }
 }
 
@@ -235,7 +251,7 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
         }
         let jobs = jobs(args)?;
         let options = args.scan_options();
-        exit = scan_all(&dir, jobs, &options, args.telling())?;
+        exit = scan_all(&dir, jobs.clone(), &options, args.telling())?;
         if exit <= Exit::Issues {
             exit = exit.and(text::update_all(
                 &dir,
@@ -247,6 +263,8 @@ pub(crate) fn run(index: Option<PathBuf>, args: &IndexArgs) -> Result<Exit, Fail
                 jobs_of(&args.paths),
                 (&options, args),
             )?);
+            let is_shown = !args.quiet && !args.form.is_json();
+            exit = exit.and(named::update_all(&dir, jobs, is_shown)?);
         }
     }
     if exit != Exit::Interrupted && args.gc {

@@ -21,6 +21,7 @@ mod check;
 mod checkpoints;
 mod completions;
 mod find_hooks;
+mod find_indices;
 mod find_keywords;
 mod find_keywords_watched;
 mod golden;

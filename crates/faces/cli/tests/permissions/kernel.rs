@@ -235,5 +235,9 @@ fn site(plan: &Plan, trawl: &Path) -> Result<Site, String> {
     if ran.code != Some(0) {
         return Err(format!("seed {}: {ran}", plan.seed));
     }
+    let ran = site.define();
+    if ran.code != Some(0) {
+        return Err(format!("seed {}: {ran}", plan.seed));
+    }
     Ok(site)
 }

@@ -141,6 +141,7 @@ fn every_user_sees_what_the_kernel_shows_while_it_changes() {
         }
         let site = Site::build(&plan, &trawl).expect("a tree");
         site.index_contents().expect_code(0);
+        site.define().expect_code(0);
         let daemon = watching(&site.trawl, &site.index_dir(), &site.root());
         let mut prng = Prng::new(seed);
         for round in 0..ROUNDS {

@@ -37,6 +37,8 @@ pub enum Problem {
     Text(String),
     /// A pack of keywords is unusable; questions read the files that it covers.
     Keywords(String),
+    /// The file of a named index is unusable; questions read the rows.
+    NamedIndex(String),
     /// Its permissions differ from those of its guard.
     Permissions,
     /// No snapshot needs it; gc removes it.
@@ -100,6 +102,7 @@ impl Problem {
                 | Problem::Sidecar(_)
                 | Problem::Text(_)
                 | Problem::Keywords(_)
+                | Problem::NamedIndex(_)
         )
     }
 }
@@ -133,6 +136,10 @@ impl fmt::Display for Problem {
             Problem::Keywords(why) => write!(
                 f,
                 "{why} (questions read the files that it covers; trawl index PATH makes it again)"
+            ),
+            Problem::NamedIndex(why) => write!(
+                f,
+                "{why} (questions read the rows instead; trawl index PATH makes it again)"
             ),
             Problem::Permissions => f.write_str(
                 "its permissions differ from its guard's: index again, or remove everything below it",

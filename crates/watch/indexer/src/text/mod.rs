@@ -169,7 +169,7 @@ fn settle(store: &TextStore, choice: TextChoice) -> Result<u64> {
 
 /// Opens packs; `None` if there are none and none are wanted. Waits for a writer to end if the effort
 /// allows it.
-fn open(
+pub(crate) fn open(
     source: &Source,
     (kind, is_wanted, effort): (PackKind, bool, Effort),
     control: Control<'_>,

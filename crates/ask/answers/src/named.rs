@@ -1,0 +1,183 @@
+//! The entries of a named index, in the order of their values.
+
+use std::collections::BinaryHeap;
+use std::ffi::OsStr;
+use std::ops::ControlFlow;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_find::resolve::Follow;
+use trawl_indices::Definition;
+use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
+use trawl_model::path::{self, display};
+use trawl_model::rows::{RowBatch, Values};
+use trawl_query::{Listing, Request, Start};
+use trawl_session::{Depth, Part, Session};
+
+use crate::error::AnswerError;
+
+/// Returns the smallest and the largest value of the first attributes of an index, inclusive, or
+/// why it cannot.
+pub type Ranges<'r> = dyn Fn(&Definition) -> Result<Vec<(i128, i128)>, String> + 'r;
+
+/// Which entries are wanted.
+pub struct NamedOptions<'r> {
+    /// The values.
+    pub ranges: &'r Ranges<'r>,
+    /// Maximum number of entries.
+    pub limit: usize,
+}
+
+/// An entry. Values are compared first, then paths.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Valued {
+    /// Values of the attributes of the index.
+    pub values: Vec<i128>,
+    /// Path components, so that paths are in the order of walks.
+    order: Vec<u8>,
+    /// The path as stored.
+    pub path: Vec<u8>,
+}
+
+/// The entries, and what they are entries of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The index.
+    pub definition: Definition,
+    /// The path, as stored, that they are below.
+    pub below: Vec<u8>,
+    /// The entries, in order.
+    pub entries: Vec<Valued>,
+    /// Whether there are more.
+    pub is_cut: bool,
+    /// Whether the index answered; if not, all rows were read.
+    pub is_used: bool,
+}
+
+/// Returns the entries at and below `given` whose values lie in the ranges: the first in the order
+/// of the index. `None` if `given` does not exist, which the session reports.
+///
+/// # Errors
+/// [`AnswerError::NoNamedIndex`], and if the index cannot be read.
+pub fn named(
+    session: &mut Session<'_>,
+    (name, given): (&str, &OsStr),
+    options: &NamedOptions<'_>,
+) -> Result<Option<Named>, AnswerError> {
+    let Some(start) = session.locate(given, Follow::Last)? else {
+        return Ok(None);
+    };
+    let is_it = |one: &&Definition| one.name() == name;
+    let found = start.view.named_indices().iter().find(is_it).cloned();
+    let Some(definition) = found else {
+        return Err(AnswerError::NoNamedIndex {
+            name: name.to_owned(),
+            root: display(start.view.root()).to_vec(),
+        });
+    };
+    session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
+    let columns = definition.attributes();
+    let ranges = (options.ranges)(&definition).map_err(AnswerError::Expression)?;
+    let filter = filter(columns, &ranges);
+    let mut first = first(session, &start, (columns, filter), options.limit)?;
+    let is_cut = first.len() > options.limit;
+    first.truncate(options.limit);
+    let is_used = start.view.indices_used().iter().any(|used| used == name);
+    Ok(Some(Named {
+        definition,
+        below: start.path.clone(),
+        entries: first,
+        is_cut,
+        is_used,
+    }))
+}
+
+fn filter(columns: &[Column], ranges: &[(i128, i128)]) -> Filter {
+    let mut filter = Filter::default();
+    for (column, (low, high)) in columns.iter().zip(ranges) {
+        filter.add(Clause {
+            column: *column,
+            low: *low,
+            high: *high,
+        });
+    }
+    filter
+}
+
+/// Returns the first entries in order, and one more than the limit if there are more.
+fn first(
+    session: &Session<'_>,
+    start: &Start,
+    (columns, filter): (&[Column], Filter),
+    limit: usize,
+) -> Result<Vec<Valued>, AnswerError> {
+    let request = Request {
+        columns: ColumnSet::of(columns).union(ColumnSet::of(&[Column::Name])),
+        filter: filter.clone(),
+        cancel: session.cancel(),
+        ..Request::default()
+    };
+    let kept = limit.saturating_add(1);
+    let work = |listing: &Listing<'_>, out: &mut BinaryHeap<Valued>| {
+        for at in listing.range.clone() {
+            if let Some(one) = valued(listing, at, (columns, &filter)) {
+                keep(out, one, kept);
+            }
+        }
+    };
+    let mut all = BinaryHeap::new();
+    start.walk(&request, work, |found| {
+        found.into_iter().for_each(|one| keep(&mut all, one, kept));
+        ControlFlow::Continue(())
+    })?;
+    Ok(all.into_sorted_vec())
+}
+
+/// Adds an entry to the smallest `most`.
+fn keep(heap: &mut BinaryHeap<Valued>, one: Valued, most: usize) {
+    if heap.len() < most {
+        heap.push(one);
+    } else if let Some(mut last) = heap.peek_mut()
+        && one < *last
+    {
+        *last = one;
+    }
+}
+
+/// Returns an entry of a listing; `None` if its values lie outside the filter.
+fn valued(
+    listing: &Listing<'_>,
+    at: usize,
+    (columns, filter): (&[Column], &Filter),
+) -> Option<Valued> {
+    let values = columns
+        .iter()
+        .map(|column| number(listing.batch, *column, at));
+    let values: Vec<i128> = values.collect::<Option<_>>()?;
+    let admits = |clause: &Clause| {
+        let place = columns.iter().position(|column| *column == clause.column);
+        place.is_none_or(|place| clause.admits(values[place]))
+    };
+    if !filter.clauses.iter().all(admits) {
+        return None;
+    }
+    let path = path::join(listing.dir.path, listing.batch.name.get(at));
+    // A separator before every other byte, so that what is below a directory follows it.
+    let order = path
+        .iter()
+        .map(|byte| if *byte == b'/' { 0 } else { *byte });
+    Some(Valued {
+        values,
+        order: order.collect(),
+        path,
+    })
+}
+
+fn number(batch: &RowBatch, column: Column, at: usize) -> Option<i128> {
+    match batch.values(column) {
+        Values::U32(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
+        Values::U64(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
+        Values::I64(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
+        Values::Bytes(_) | Values::Derived => None,
+    }
+}

@@ -1,0 +1,205 @@
+//! `trawl index define` and `drop`, and updates of named indices after scans.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use trawl_format::IndexDir;
+use trawl_indexer::indices::{Change, IndicesProgress, IndicesUpdated, update};
+use trawl_indexer::text::Effort;
+use trawl_indexer::{IndexerError, Job};
+use trawl_indices::{Definition, Kind};
+use trawl_model::path;
+use trawl_text::units::{Scale, format};
+
+use super::In;
+use crate::commands::Setting;
+use crate::exit::Exit;
+use crate::failure::{Failure, shown};
+use crate::index::progress::{ProgressWhen, Shown, Style, counted};
+use crate::index::scan::control;
+use crate::output::{Output, say};
+use crate::settings;
+
+const EXAMPLES: &str = "\
+Examples:
+  trawl index define big --kind ordered --on size /srv
+  trawl index define by-owner --kind ordered --on uid,mtime /srv
+  trawl index define inodes --kind hashed --on ino /srv
+
+find and other questions use the index by themselves.";
+
+// Options of `trawl index define`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::index) struct DefineArgs {
+    /// Name the index: letters, digits, - and _
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Arrange the values in this way
+    #[arg(long, value_name = "KIND", value_enum)]
+    kind: KindArg,
+    /// Index these attributes, the first in order first
+    ///
+    /// Attributes are size, mtime, atime, ctime, uid, gid, mode, nlink, ino, dev and blocks.
+    #[arg(long, value_name = "ATTRIBUTE", value_delimiter = ',', required = true)]
+    on: Vec<String>,
+    /// Use the source that contains PATH
+    #[arg(value_name = "PATH", default_value = ".")]
+    path: OsString,
+    /// Show nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    place: In,
+}
+
+// Options of `trawl index drop`.
+#[derive(Debug, clap::Args)]
+pub(in crate::index) struct DropArgs {
+    /// Remove the index of this name
+    #[arg(value_name = "NAME")]
+    name: String,
+    /// Use the source that contains PATH
+    #[arg(value_name = "PATH", default_value = ".")]
+    path: OsString,
+    #[command(flatten)]
+    place: In,
+}
+
+/// How values are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum KindArg {
+    /// By value: answers ranges and single values
+    Ordered,
+    /// By the value's hash: answers single values of all attributes
+    Hashed,
+}
+
+impl KindArg {
+    fn kind(self) -> Kind {
+        match self {
+            KindArg::Ordered => Kind::Ordered,
+            KindArg::Hashed => Kind::Hashed,
+        }
+    }
+}
+
+pub(super) fn define(args: &DefineArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
+    let definition = Definition::new(&args.name, args.kind.kind(), &args.on);
+    let definition = definition.map_err(|error| Failure::Usage(error.to_string()))?;
+    let dir = settings::index_dir(args.place.or(&setting))?;
+    let style = match args.quiet {
+        true => Style::Silent,
+        false => ProgressWhen::Auto.style(),
+    };
+    let index = IndexDir::open(&dir)?;
+    let root = source_of(&index, &args.path)?;
+    let change = Change::Define(definition);
+    let done = change_shown(&index, &root, &change, style)?;
+    if let (Some(done), false) = (done, args.quiet) {
+        let mut output = Output::stdout();
+        output.put(text(&root, &done))?;
+        output.finish()?;
+    }
+    Ok(Exit::Complete)
+}
+
+pub(super) fn drop(args: &DropArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
+    let index = IndexDir::open(&settings::index_dir(args.place.or(&setting))?)?;
+    let root = source_of(&index, &args.path)?;
+    let change = Change::Drop(args.name.clone());
+    change_shown(&index, &root, &change, Style::Silent)?;
+    Ok(Exit::Complete)
+}
+
+/// Returns the root of the source that contains a path.
+fn source_of(index: &IndexDir, given: &OsString) -> Result<Vec<u8>, Failure> {
+    let asked = Job::Walk(given.into()).root()?;
+    let sources = index.sources()?.into_iter();
+    let around = sources.filter(|source| path::is_within(&asked, source.root()));
+    let nearest = around.max_by_key(|source| source.root().len());
+    let nearest = nearest.ok_or(IndexerError::NotIndexed { path: asked })?;
+    Ok(nearest.root().to_vec())
+}
+
+/// Updates the named indices of a source, and shows the progress in a line that is rewritten, or in
+/// lines.
+fn change_shown(
+    index: &IndexDir,
+    root: &[u8],
+    change: &Change,
+    style: Style,
+) -> Result<Option<IndicesUpdated>, Failure> {
+    let progress = Arc::new(IndicesProgress::default());
+    let counted = Arc::clone(&progress);
+    let shown = Shown::begin(style, move |elapsed| render(style, &counted, elapsed));
+    let done = update(index, root, (change, Effort::Full), &progress, control()?);
+    std::mem::drop(shown);
+    Ok(done?)
+}
+
+fn render(style: Style, progress: &IndicesProgress, elapsed: Duration) -> String {
+    let done = progress.done.load(Ordering::Relaxed);
+    let all = progress.all.load(Ordering::Relaxed);
+    let seconds = elapsed.as_secs();
+    match style {
+        Style::Line => format!("\r\x1b[Kindices: {done} of {all} files, {seconds} s"),
+        Style::Plain | Style::Json | Style::Silent => {
+            format!("trawl: indices: {done} of {all} files, {seconds} s\n")
+        }
+    }
+}
+
+/// Updates the named indices of each source that has some.
+pub(in crate::index) fn update_all(
+    dir: &Path,
+    jobs: Vec<Job>,
+    is_shown: bool,
+) -> Result<Exit, Failure> {
+    let index = IndexDir::open(dir)?;
+    let mut output = Output::stdout();
+    let mut exit = Exit::Complete;
+    for job in jobs {
+        let root = job.root()?;
+        let none = IndicesProgress::default();
+        match update(
+            &index,
+            &root,
+            (&Change::Nothing, Effort::Full),
+            &none,
+            control()?,
+        ) {
+            Ok(Some(done)) if is_shown => output.put(text(&root, &done))?,
+            Ok(_) => {}
+            // The scan itself has said why the source is not there.
+            Err(IndexerError::NotIndexed { .. }) => {}
+            Err(error) => {
+                let failure = Failure::from(error);
+                say(&failure);
+                exit = exit.and(failure.exit());
+            }
+        }
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+/// Returns a line for people.
+fn text(root: &[u8], done: &IndicesUpdated) -> String {
+    let indices = match done.indices {
+        1 => "1 named index".to_owned(),
+        count => format!("{count} named indices"),
+    };
+    format!(
+        "{}: {indices}, {}, {}, {} made in {}.{:02} s\n",
+        shown(root),
+        counted(done.rows, "row"),
+        format(u128::from(done.size_bytes), Scale::Binary),
+        counted(done.made.0, "file"),
+        done.elapsed.as_secs(),
+        done.elapsed.subsec_millis() / 10,
+    )
+}

@@ -1,0 +1,56 @@
+//! `trawl index define`, `list`, `show` and `drop`: named indices ([`trawl_indices`]).
+
+mod define;
+mod list;
+mod show;
+mod value;
+
+pub(super) use define::update_all;
+
+use std::path::PathBuf;
+
+use crate::commands::Setting;
+use crate::exit::Exit;
+use crate::failure::Failure;
+
+pub(super) use list::SCHEMA as LIST;
+pub(super) use show::SCHEMA as SHOW;
+
+// The actions of `trawl index` besides scans. (A doc comment would replace the command's own text.)
+#[derive(Debug, clap::Subcommand)]
+#[command(disable_help_subcommand = true)]
+pub(super) enum Action {
+    /// Declare a named index over attributes, and make it
+    Define(define::DefineArgs),
+    /// List the named indices, and what they cover
+    List(list::ListArgs),
+    /// Show the entries of a named index, in the order of their values
+    Show(show::ShowArgs),
+    /// Remove a named index
+    Drop(define::DropArgs),
+}
+
+impl Action {
+    pub(super) fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        match self {
+            Action::Define(args) => define::define(args, setting),
+            Action::List(args) => list::run(args, setting),
+            Action::Show(args) => show::run(args, setting),
+            Action::Drop(args) => define::drop(args, setting),
+        }
+    }
+}
+
+// The index that an action is about.
+#[derive(Debug, clap::Args)]
+struct In {
+    /// Use the index in DIR
+    #[arg(short, long, value_name = "DIR")]
+    index: Option<PathBuf>,
+}
+
+impl In {
+    fn or(&self, setting: &Setting<'_>) -> Option<PathBuf> {
+        self.index.clone().or_else(|| setting.index.clone())
+    }
+}

@@ -1,0 +1,61 @@
+//! Errors of definitions and of files. The caller adds the path.
+
+use std::io;
+
+use crate::definition::{ATTRIBUTES_MAX, INDICES_MAX, NAME_BYTES_MAX};
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexFileError {
+    /// The file cannot be read.
+    #[error("cannot read it: {0}")]
+    Read(#[source] io::Error),
+    /// Its bytes are not those of a named index.
+    #[error("it is damaged: {0}")]
+    Damaged(&'static str),
+    /// A newer program wrote it.
+    #[error("it has version {0}, which this program does not know")]
+    Version(u32),
+    /// It was made from another segment, or for another definition.
+    #[error("it belongs to another segment or index")]
+    Foreign,
+}
+
+/// Why a definition is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// The name is empty, too long, or has other characters.
+    #[error(
+        "invalid name `{0}`: use 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`, and begin \
+         with a letter"
+    )]
+    Name(String),
+    /// There is no such attribute.
+    #[error("unknown attribute `{name}`: use {known}")]
+    Attribute {
+        /// What was given.
+        name: String,
+        /// All attributes.
+        known: String,
+    },
+    /// An attribute is given twice.
+    #[error("attribute `{0}` is given twice")]
+    Twice(String),
+    /// None, or too many.
+    #[error("an index has 1 to {ATTRIBUTES_MAX} attributes")]
+    Count,
+    /// Another index has the name.
+    #[error("index `{0}` exists already: drop it first, or choose another name")]
+    Exists(String),
+    /// There are too many.
+    #[error("a source has at most {INDICES_MAX} named indices: drop one first")]
+    TooMany,
+    /// There is no index of this name.
+    #[error("there is no index `{0}`: `trawl index list` shows those that exist")]
+    Missing(String),
+    /// The list of definitions makes no sense.
+    #[error("line {0} of the list of named indices is invalid")]
+    Line(usize),
+}
