@@ -10,6 +10,8 @@ export CARGO_TARGET_DIR ?= $(CACHE)/target
 export PATH := $(CACHE)/tools/bin:$(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(or $(PATH),/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 
 CARGO ?= cargo
+# Tests of the rules look at all packages, also those of other systems, and without the network.
+FETCH = $(CARGO) fetch --locked --quiet
 TREE ?= /usr
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -61,6 +63,7 @@ demo: build-cli ## index a real tree (TREE=/usr) and compare searches with find'
 
 test: ## install what the tests need and run all of them
 	@scripts/need.sh build test
+	$(FETCH)
 	@failed=0; \
 	$(CARGO) test --workspace --exclude trawl-sql --exclude trawl-python --locked --no-fail-fast || failed=1; \
 	scripts/python.sh test || failed=1; \
@@ -76,6 +79,7 @@ RULES := --test dependencies --test documents --test front_door --test style
 
 check: ## after every edit: rustfmt, clippy, unit tests, the tree's rules
 	@scripts/need.sh build
+	$(FETCH)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace $(APART) --lib --bins --locked --quiet -- -D warnings
 	$(CARGO) test $(UNIT) --lib --bins $(RULES) --locked --no-fail-fast
