@@ -277,7 +277,8 @@ fn a_running_hook_ends_with_the_daemon() {
     let manifest = "name = \"slow\"\nprogram = \"slow\"\nglobs = [\"*.slow\"]\n";
     fs::write(hooks.join("slow.toml"), manifest).unwrap();
     let program = hooks.join("slow");
-    fs::write(&program, "#!/bin/sh\nsleep 25\n").unwrap();
+    let sleep = "#!/usr/bin/python3 -S\nimport time\ntime.sleep(25)\n";
+    fs::write(&program, sleep).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     fs::write(watched.root().join("d/a.slow"), "text\n").unwrap();
     std::thread::sleep(SETTLED);

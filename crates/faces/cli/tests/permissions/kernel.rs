@@ -28,7 +28,7 @@ pub(crate) fn number(variable: &str, or_else: u64) -> u64 {
 }
 
 /// Returns all checks that can be made here.
-fn possible() -> Vec<Check> {
+pub(crate) fn possible() -> Vec<Check> {
     let mut all = Check::ALL.to_vec();
     // `trawl-sql` is built apart, and its own test asks it.
     all.retain(|check| *check != Check::Sql);
