@@ -51,8 +51,7 @@ def database(trawl: str, made: Made, path: Path) -> sqlite3.Connection:
     """Makes the peer's database."""
     path.unlink(missing_ok=True)
     peer = sqlite3.connect(path)
-    peer.text_factory = lambda text: text.decode(errors="surrogateescape")
-    peer.executescript(f"PRAGMA journal_mode = off; PRAGMA synchronous = off; CREATE TABLE files (path TEXT, {', '.join(COLUMNS)});")
+    peer.executescript(f"PRAGMA journal_mode = off; PRAGMA synchronous = off; CREATE TABLE files (path BLOB, {', '.join(COLUMNS)});")
     marks = ", ".join("?" * (len(COLUMNS) + 1))
     peer.executemany(f"INSERT INTO files VALUES ({marks})",
                      ((path.encode(errors="surrogateescape"), *values) for path, *values in rows(trawl, made)))
@@ -111,7 +110,7 @@ def main() -> int:
     for what, (tests, condition) in questions(peer).items():
         words = ["find", ROOT, "-type", "f", *tests]
         sql = f"SELECT path FROM files WHERE {condition}"
-        expected = sorted(path.encode(errors="surrogateescape") for (path,) in peer.execute(sql))
+        expected = sorted(path for (path,) in peer.execute(sql))
         for made in (plain, named):
             found = subprocess.run(made.ask(trawl, *words, "-print0"), capture_output=True, check=False).stdout
             if sorted(found.split(b"\0")[:-1]) != expected:

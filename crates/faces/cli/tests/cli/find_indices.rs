@@ -10,6 +10,7 @@ use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::prng::Prng;
 use trawl_testkit::skip::without_root;
 
+use crate::golden::recorded;
 use crate::site::{Site, files_below, objects};
 use crate::watch::Watched;
 
@@ -333,6 +334,22 @@ fn definitions_are_made_listed_and_dropped() {
     );
     assert_eq!(site.run("index list").text(), "");
     site.run("index --verify").expect_code(0);
+}
+
+/// What came from a trace, or is not mounted now, has named indices, too.
+#[test]
+fn a_tree_that_is_in_the_index_alone_has_them() {
+    let site = recorded();
+    let define = "index define big --kind ordered --on size --quiet /srv/project";
+    site.run(define).expect_code(0);
+    let shown = site.run("index show big 12345.. --json --in /srv/project");
+    let shown = objects(&shown.expect_code(0));
+    let values: Vec<_> = shown.iter().map(|entry| &entry["index_values"]).collect();
+    assert_eq!(values, ["12345", "2000000"]);
+    let listed = objects(&site.run("index list --json /srv/project"));
+    assert_eq!(listed.len(), 1);
+    site.run("index drop big /srv/project").expect_code(0);
+    assert_eq!(site.run("index list").text(), "");
 }
 
 /// The words of actions are names of directories, too.

@@ -29,7 +29,7 @@ fn line(path: &str, kind: char, mode: u32, size: u64, link: &str) -> String {
     )
 }
 
-fn recorded() -> Site {
+pub(crate) fn recorded() -> Site {
     let site = Site::empty("golden");
     let lines = [
         line("", 'd', 0o040_755, 4096, ""),

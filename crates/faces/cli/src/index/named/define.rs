@@ -14,7 +14,7 @@ use trawl_indices::{Definition, Kind};
 use trawl_model::path;
 use trawl_text::units::{Scale, format};
 
-use super::In;
+use super::{In, asked};
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
@@ -117,7 +117,7 @@ pub(super) fn drop(args: &DropArgs, setting: Setting<'_>) -> Result<Exit, Failur
 
 /// Returns the root of the source that contains a path.
 fn source_of(index: &IndexDir, given: &OsString) -> Result<Vec<u8>, Failure> {
-    let asked = Job::Walk(given.into()).root()?;
+    let asked = asked(given)?;
     let sources = index.sources()?.into_iter();
     let around = sources.filter(|source| path::is_within(&asked, source.root()));
     let nearest = around.max_by_key(|source| source.root().len());

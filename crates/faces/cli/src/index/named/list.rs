@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use trawl_format::Source;
-use trawl_indexer::Job;
 use trawl_indexer::indices::Coverage;
 use trawl_indexer::sources::in_all;
 use trawl_indices::Definition;
@@ -14,7 +13,7 @@ use trawl_query::View;
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::units::{Scale, format};
 
-use super::In;
+use super::{In, asked};
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
@@ -79,7 +78,7 @@ pub(in crate::index) struct ListArgs {
 /// Lists the named indices, as far as this user may read them.
 pub(super) fn run(args: &ListArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
     let indexes = opened(args.place.or(&setting))?;
-    let asked = args.paths.iter().map(|path| Job::Walk(path.into()).root());
+    let asked = args.paths.iter().map(|path| asked(path));
     let asked: Vec<Vec<u8>> = asked.collect::<Result<_, _>>()?;
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;

@@ -7,11 +7,17 @@ mod value;
 
 pub(super) use define::update_all;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+
+use trawl_indexer::Job;
+use trawl_model::path;
 
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output::end_quietly_on_closed_pipe;
 
 pub(super) use list::SCHEMA as LIST;
 pub(super) use show::SCHEMA as SHOW;
@@ -32,6 +38,9 @@ pub(super) enum Action {
 
 impl Action {
     pub(super) fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
+        if matches!(self, Action::List(_) | Action::Show(_)) {
+            end_quietly_on_closed_pipe();
+        }
         match self {
             Action::Define(args) => define::define(args, setting),
             Action::List(args) => list::run(args, setting),
@@ -53,4 +62,12 @@ impl In {
     fn or(&self, setting: &Setting<'_>) -> Option<PathBuf> {
         self.index.clone().or_else(|| setting.index.clone())
     }
+}
+
+/// Returns the absolute path of what an action is about: as the live file system resolves it, or as it
+/// is given where it is in the index alone, as what came from a trace is.
+fn asked(given: &OsStr) -> Result<Vec<u8>, Failure> {
+    let resolved = Job::Walk(given.into()).root();
+    let as_given = path::normalize(given.as_bytes());
+    Ok(resolved.or_else(|error| as_given.ok_or(error))?)
 }
