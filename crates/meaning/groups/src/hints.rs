@@ -81,15 +81,15 @@ enum Keyed {
     Itself,
 }
 
-/// What is known of where the members of a group are.
+/// The places where the members of a group can be.
 #[derive(Debug)]
 pub(crate) enum Whereabouts {
     /// Nothing.
     Anywhere,
     /// They are in these directories, and below directories of these names.
     In(Regions, HashSet<Vec<u8>>),
-    /// The directory is to be found whose id this is; if there is none, the last word says where
-    /// the group can be.
+    /// In the directory with this id, which has to be looked up. If no directory has it, the members
+    /// are in the other places.
     Of(Directories, OtherPlaces),
 }
 

@@ -123,7 +123,7 @@ impl<'q, 's> Question<'q, 's> {
     /// Returns the group of this id or name.
     ///
     /// # Errors
-    /// If there is none, if several have the name, or if the index cannot be read.
+    /// If no group has this id or name, if several have the name, or if the index cannot be read.
     pub fn find(&mut self, word: &[u8]) -> Result<Arc<Identity>, GroupsError> {
         let is_id = Sought::new(word).id().is_some();
         self.members_of(word, &mut |_| match is_id {
@@ -137,8 +137,8 @@ impl<'q, 's> Question<'q, 's> {
     /// members can be in.
     ///
     /// # Errors
-    /// If there is none, if several have the name, or if the index cannot be read. Members that were
-    /// passed before mean nothing then.
+    /// If no group has this id or name, if several have the name, or if the index cannot be read. The
+    /// caller must then drop the members that it has got.
     pub fn members_of(
         &mut self,
         word: &[u8],

@@ -48,7 +48,7 @@ pub(crate) fn for_each(
         if !take(&key, &mut rows) {
             return Ok(());
         }
-        // What was not looked at is passed over.
+        // Skip the rows that the caller did not read.
         while rows.next()?.is_some() {}
         bytes = rows.bytes;
     }

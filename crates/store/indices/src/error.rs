@@ -35,7 +35,7 @@ pub enum DefinitionError {
     /// There is no such attribute.
     #[error("unknown attribute `{name}`: use {known}")]
     Attribute {
-        /// What was given.
+        /// The name that was given.
         name: String,
         /// All attributes.
         known: String,

@@ -21,6 +21,8 @@ const TABLE: IndexFileError = IndexFileError::Damaged("its table of blocks makes
 
 /// Maximum length of a table of blocks that is read as a whole, in bytes.
 const TABLE_BYTES_MAX: u32 = 256 << 20;
+/// Maximum length of an entry for each of its rows: a key of four values, and numbers.
+const ROW_BYTES_MAX: u64 = 64;
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug)]
@@ -262,7 +264,9 @@ impl<R: ReadAt> IndexFile<R> {
         let begin = HEAD_BYTES as u64 + u64::from(self.table_bytes);
         let offset = begin.checked_add(at.offset).ok_or(TABLE)?;
         let end = offset.checked_add(at.size_bytes).ok_or(TABLE)?;
-        if end > self.size_bytes {
+        // The file may be sparse, so its length says nothing about memory.
+        let most = self.rows.saturating_mul(ROW_BYTES_MAX);
+        if end > self.size_bytes || at.size_bytes > most {
             return Err(TABLE);
         }
         let mut bytes = vec![0; usize::try_from(at.size_bytes).map_err(|_| TABLE)?];

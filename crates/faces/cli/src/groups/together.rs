@@ -36,7 +36,7 @@ pub(crate) struct Together {
     pub(crate) indexes: Indexes,
     /// Options of the question.
     pub(crate) manner: Manner,
-    /// What was left out of groups, or could not be looked at when related files were asked for.
+    /// Messages about learnt groups that were left out, and about files that could not be read.
     pub(crate) issues: Mutex<Vec<String>>,
 }
 

@@ -127,7 +127,7 @@ fn a_module_gets_nothing_but_its_streams() {
     fails(b"", "", Fault::Crash, "exit code 126");
 }
 
-/// What is found must depend on the file alone.
+/// The same file must give the same attributes and words each time.
 #[test]
 fn random_numbers_are_the_same_each_time() {
     let random = "(drop (call $random_get (i32.const 16) (i32.const 8)))

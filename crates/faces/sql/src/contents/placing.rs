@@ -28,7 +28,8 @@ use crate::scan::{external, table_of};
 struct Placing<'p> {
     catalog: &'p Arc<Catalog>,
     threads: NonZeroUsize,
-    /// What was asked about words: `keyword('ssd')` and `score('ssd')` read a file once.
+    /// Questions about words, by query: `keyword('ssd')` and `score('ssd')` share one, so that each file
+    /// is read once.
     words: RefCell<HashMap<String, Arc<Asked>>>,
 }
 

@@ -4,19 +4,17 @@
 //! If conditions name attributes, files that an index of contents knows to have none of them are left
 //! out unread. A file that cannot be read is among the remarks on the answer.
 
-use std::ops::ControlFlow;
-
 use trawl_find::questions::identity;
 use trawl_find::resolve::is_recorded;
 use trawl_grams::DocId;
 use trawl_keywords::{Asked, Document, Look, Value};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::escape::escape;
+use trawl_model::path;
 use trawl_model::rows::Row;
-use trawl_model::{FileType, path};
-use trawl_query::{Listing, Request, SnapshotInfo};
+use trawl_query::SnapshotInfo;
 
-use super::entries::without_skipped;
+use super::files::each_file;
 use super::{
     EDITION_COLUMNS, Job, Kind, Rows, TableColumn, Take, Target, Values, column, fill_edition,
     nullable,
@@ -79,12 +77,10 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
         table: columns(),
         asked,
     };
-    for target in job.targets {
-        if reader.target(target, take)?.is_break() {
-            break;
-        }
-    }
-    Ok(())
+    let add = |target: &Target, row: &Row<'_>, path: &[u8], out: &mut Option<Rows>| {
+        reader.add(target, row, path, out);
+    };
+    each_file(job, COLUMNS, &add, take)
 }
 
 /// Reads the attributes of files.
@@ -96,50 +92,8 @@ struct Reader<'j> {
 }
 
 impl Reader<'_> {
-    fn target(&self, target: &Target, take: Take<'_>) -> Result<ControlFlow<()>> {
-        let start = &target.start;
-        let mut last = Ok(ControlFlow::Continue(()));
-        if target.reach.has_own() && !target.skips(&start.path) {
-            let mut out = None;
-            self.add(target, &start.own_row(), &start.path, &mut out);
-            last = give(out, take);
-        }
-        let max_depth = target.reach.max_depth();
-        if max_depth == Some(0) || !matches!(last, Ok(ControlFlow::Continue(()))) {
-            return last;
-        }
-        let request = Request {
-            columns: COLUMNS,
-            filter: self.job.filter.clone(),
-            max_depth,
-            skip: target.skip.clone(),
-            threads: Some(self.job.threads),
-            cancel: Some(self.job.cancel),
-            ..Request::default()
-        };
-        let work = |listing: &Listing<'_>, out: &mut Option<Rows>| {
-            for at in without_skipped(target, listing).into_iter().flatten() {
-                let row = Row {
-                    batch: listing.batch,
-                    at,
-                    dir: listing.dir.path,
-                };
-                self.add(target, &row, &row.path(), out);
-            }
-        };
-        self.job.index().walk(start, &request, work, |rows| {
-            last = give(rows, take);
-            *last.as_ref().unwrap_or(&ControlFlow::Break(()))
-        })?;
-        last
-    }
-
-    /// Adds the attributes of a file, if it is a regular one.
+    /// Adds the attributes of a file.
     fn add(&self, target: &Target, row: &Row<'_>, path: &[u8], out: &mut Option<Rows>) {
-        use std::sync::atomic::Ordering::Relaxed;
-        if row.file_type() != FileType::Regular || self.job.cancel.load(Relaxed) {
-            return;
-        }
         let (dir, name) = path::split(path).unwrap_or_default();
         let (catalog, view) = (self.job.catalog, &target.start.view);
         let id = catalog.contents().id(&identity(row), name);
@@ -201,13 +155,6 @@ impl Reader<'_> {
             }
         }
         true
-    }
-}
-
-fn give(rows: Option<Rows>, take: Take<'_>) -> Result<ControlFlow<()>> {
-    match rows {
-        Some(rows) => super::entries::give(rows, take),
-        None => Ok(ControlFlow::Continue(())),
     }
 }
 

@@ -7,6 +7,7 @@ mod acl;
 mod attributes;
 mod dirs;
 mod entries;
+mod files;
 mod groups;
 mod issues;
 mod places;

@@ -6,23 +6,21 @@
 //! remarks on the answer.
 
 use std::ffi::OsStr;
-use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use trawl_cli::sql::Relater;
 use trawl_find::resolve::is_recorded;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::escape::escape;
+use trawl_model::path;
 use trawl_model::rows::Row;
-use trawl_model::{FileType, path};
-use trawl_query::{Listing, Request, SnapshotInfo};
+use trawl_query::SnapshotInfo;
 use trawl_relations::Kind as RelationKind;
 use trawl_relations::related::Related;
 
-use super::entries::without_skipped;
+use super::files::each_file;
 use super::{
     EDITION_COLUMNS, Job, Kind, Rows, TableColumn, Take, Target, Values, column, fill_edition,
     nullable,
@@ -89,12 +87,10 @@ pub(super) fn produce(job: &Job<'_>, take: Take<'_>) -> Result<()> {
         table: columns(),
         relater: Relater::new(contents, kinds.unwrap_or_default()).map_err(SqlError::Relating)?,
     };
-    for target in job.targets {
-        if reader.target(target, take)?.is_break() {
-            break;
-        }
-    }
-    Ok(())
+    let add = |target: &Target, _: &Row<'_>, path: &[u8], out: &mut Option<Rows>| {
+        reader.add(target, path, out);
+    };
+    each_file(job, COLUMNS, &add, take)
 }
 
 /// Looks for relations of files.
@@ -105,49 +101,8 @@ struct Reader<'j> {
 }
 
 impl Reader<'_> {
-    fn target(&self, target: &Target, take: Take<'_>) -> Result<ControlFlow<()>> {
-        let start = &target.start;
-        let mut last = Ok(ControlFlow::Continue(()));
-        if target.reach.has_own() && !target.skips(&start.path) {
-            let mut out = None;
-            self.add(target, &start.own_row(), &start.path, &mut out);
-            last = give(out, take);
-        }
-        let max_depth = target.reach.max_depth();
-        if max_depth == Some(0) || !matches!(last, Ok(ControlFlow::Continue(()))) {
-            return last;
-        }
-        let request = Request {
-            columns: COLUMNS,
-            filter: self.job.filter.clone(),
-            max_depth,
-            skip: target.skip.clone(),
-            threads: Some(self.job.threads),
-            cancel: Some(self.job.cancel),
-            ..Request::default()
-        };
-        let work = |listing: &Listing<'_>, out: &mut Option<Rows>| {
-            for at in without_skipped(target, listing).into_iter().flatten() {
-                let row = Row {
-                    batch: listing.batch,
-                    at,
-                    dir: listing.dir.path,
-                };
-                self.add(target, &row, &row.path(), out);
-            }
-        };
-        self.job.index().walk(start, &request, work, |rows| {
-            last = give(rows, take);
-            *last.as_ref().unwrap_or(&ControlFlow::Break(()))
-        })?;
-        last
-    }
-
-    /// Adds the relations of a file, if it is a regular one.
-    fn add(&self, target: &Target, row: &Row<'_>, stored: &[u8], out: &mut Option<Rows>) {
-        if row.file_type() != FileType::Regular || self.job.cancel.load(Relaxed) {
-            return;
-        }
+    /// Adds the relations of a file.
+    fn add(&self, target: &Target, stored: &[u8], out: &mut Option<Rows>) {
         let (catalog, view) = (self.job.catalog, &target.start.view);
         if catalog.is_past() || is_recorded(view) {
             return not_of_now(catalog, stored);
@@ -168,13 +123,6 @@ impl Reader<'_> {
             rows.room();
             fill(rows, stored, related, view.info());
         }
-    }
-}
-
-fn give(rows: Option<Rows>, take: Take<'_>) -> Result<ControlFlow<()>> {
-    match rows {
-        Some(rows) => super::entries::give(rows, take),
-        None => Ok(ControlFlow::Continue(())),
     }
 }
 

@@ -160,7 +160,8 @@ impl Source for Packages {
     }
 }
 
-/// Returns the path of a line as it is stored; `None` if it is none.
+/// Returns the path in a line of a package's list, in the form in which paths are stored; `None` if the
+/// line has no path.
 fn normalized(line: &[u8]) -> Option<Cow<'_, [u8]>> {
     // Most lines are stored paths already.
     let is_odd = |two: &[u8]| matches!(two, b"//" | b"/.") || two.contains(&0);

@@ -151,7 +151,7 @@ fn walk(root: Group, parts: &mut Parts, findings: &mut Findings) {
 /// An attribute's name and value; `None` if it is of a type that has no counterpart here.
 type Named = (String, Option<Value>);
 
-/// What is found in a file.
+/// Names and texts of a file's variables and groups.
 #[derive(Default)]
 struct Parts {
     variables: Vec<String>,
