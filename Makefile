@@ -19,6 +19,8 @@ INSTALL ?= install
 RELEASE := $(CARGO_TARGET_DIR)/release/trawl
 MORE := $(CARGO_TARGET_DIR)/release/trawl-more
 HOOK := $(CARGO_TARGET_DIR)/release/trawl-hook
+MCP := $(CARGO_TARGET_DIR)/release/trawl-mcp
+HTTP := $(CARGO_TARGET_DIR)/release/trawl-http
 # The SQL engine is a separate program, compiled once with the profile `sql`, and never together
 # with the other crates, because it would change their features.
 SQL := $(CARGO_TARGET_DIR)/release/trawl-sql
@@ -29,16 +31,25 @@ PROFILE := $(CARGO_TARGET_DIR)/release/libtrawl_profile.so
 AUDIT := $(CARGO_TARGET_DIR)/audit/libtrawl_audit.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build build-cli build-lib build-sql build-python demo check test test-system lint bench generate install install-lib built built-lib clean-cache
+.PHONY: help build build-cli build-lib build-mcp build-web build-sql build-python demo check test test-system lint bench generate install install-lib built built-lib clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-build: build-cli build-lib build-sql ## build the release binaries
+build: build-cli build-lib build-mcp build-web build-sql ## build the release binaries
 
 build-cli: ## build trawl alone, without the SQL engine
 	@scripts/need.sh build
 	$(CARGO) build --release --locked --package trawl-cli --package trawl-remote
+
+# Compiled apart: the features of its dependencies would make everything else compile anew.
+build-mcp: ## build trawl-mcp, which trawl mcp runs
+	@scripts/need.sh build
+	$(CARGO) build --release --locked --package trawl-mcp
+
+build-web: ## build trawl-http, which trawl web runs
+	@scripts/need.sh build
+	$(CARGO) build --release --locked --package trawl-http
 
 build-lib: ## build libtrawl (the search call for C) and the libraries loaded into programs
 	@scripts/need.sh build
@@ -67,6 +78,8 @@ test: ## install what the tests need and run all of them
 	@failed=0; \
 	$(CARGO) test --workspace --exclude trawl-sql --exclude trawl-python --locked --no-fail-fast || failed=1; \
 	scripts/python.sh test || failed=1; \
+	scripts/web.sh check || failed=1; \
+	scripts/web.sh test || failed=1; \
 	$(CARGO) test --profile sql --package trawl-sql --locked --no-fail-fast || failed=1; \
 	exit $$failed
 
@@ -108,7 +121,7 @@ missing = for file in $(1); do [ -e "$$file" ] || { echo "$$file is missing: not
 	"Run make $(2) first, and both with the same CARGO_TARGET_DIR, now $(CARGO_TARGET_DIR)" >&2; exit 2; }; done
 
 built:
-	@$(call missing,'$(RELEASE)' '$(MORE)' '$(HOOK)' '$(SHELL_FOR_SSH)' '$(SQL)',build)
+	@$(call missing,'$(RELEASE)' '$(MORE)' '$(HOOK)' '$(MCP)' '$(HTTP)' '$(SHELL_FOR_SSH)' '$(SQL)',build)
 
 built-lib:
 	@$(call missing,'$(LIBRARY).so' '$(LIBRARY).a' '$(PRELOAD)' '$(PROFILE)' '$(AUDIT)',build-lib)
@@ -117,6 +130,8 @@ install: built built-lib install-lib ## copy the built programs, libtrawl, man p
 	$(INSTALL) -D -m 755 '$(RELEASE)' '$(DESTDIR)$(PREFIX)/bin/trawl'
 	$(INSTALL) -m 755 '$(MORE)' '$(DESTDIR)$(PREFIX)/bin/trawl-more'
 	$(INSTALL) -m 755 '$(HOOK)' '$(DESTDIR)$(PREFIX)/bin/trawl-hook'
+	$(INSTALL) -m 755 '$(MCP)' '$(DESTDIR)$(PREFIX)/bin/trawl-mcp'
+	$(INSTALL) -m 755 '$(HTTP)' '$(DESTDIR)$(PREFIX)/bin/trawl-http'
 	$(INSTALL) -D -m 755 '$(SQL)' '$(DESTDIR)$(PREFIX)/bin/trawl-sql'
 	ln -sf trawl '$(DESTDIR)$(PREFIX)/bin/trawld'
 	$(INSTALL) -m 755 '$(SHELL_FOR_SSH)' '$(DESTDIR)$(PREFIX)/bin/trawl-shell'
@@ -128,6 +143,9 @@ install: built built-lib install-lib ## copy the built programs, libtrawl, man p
 	sed 's:@PREFIX@:$(PREFIX):' contrib/systemd/trawl-search.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-search.service'
 	chmod 644 '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-search.service'
 	$(INSTALL) -m 644 contrib/systemd/trawl-search.socket '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-search.socket'
+	sed 's:@PREFIX@:$(PREFIX):' contrib/systemd/trawl-http.service > '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-http.service'
+	chmod 644 '$(DESTDIR)$(PREFIX)/lib/systemd/system/trawl-http.service'
+	$(INSTALL) -D -m 644 contrib/pam/trawl '$(DESTDIR)$(PREFIX)/share/doc/trawl/pam'
 	$(INSTALL) -D -m 644 contrib/systemd/trawld.default '$(DESTDIR)$(PREFIX)/share/doc/trawl/trawld.default'
 	$(INSTALL) -D -m 644 completions/bash/trawl '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/trawl'
 	$(INSTALL) -D -m 644 completions/zsh/_trawl '$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_trawl'

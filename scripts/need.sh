@@ -2,8 +2,9 @@
 # Ensures that this machine has the packages that a step needs: need.sh build|test|bench|wheel …
 # Missing Debian packages are named, and installed where apt can run without asking (as root, or
 # through sudo without a password). Elsewhere it says how to install them by hand, and fails only if
-# the build needs them. `test` also makes two Python environments: one with the engines that read
-# exports, and one (`wheel`) with the tools that build and test the Python package.
+# the build needs them. `test` also makes Python environments: one with the engines that read exports,
+# one with a client for `trawl mcp`, and one (`wheel`) with the tools that build and test the Python
+# package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +29,10 @@ test|ncgen|netcdf-bin
 test|h5copy|hdf5-tools
 test|qemu-system-x86_64|qemu-system-x86
 test|python3|python3-venv
+test|curl|curl
+test|node|nodejs
+test|npm|npm
+test|chromium|chromium
 bench|python3|python3
 bench|/usr/src/linux-source-*.tar.xz|linux-source
 bench|xz|xz-utils
@@ -68,11 +73,13 @@ missing_packages() {
     done <<<"$needs" | sort -u | tr '\n' ' '
 }
 
-# Engines with which the tests read exports, and tools to build and test the Python package. They are
+# Engines with which the tests read exports, tools to build and test the Python package, and a client. They are
 # installed into separate Python environments in the cache, so that the system does not change. Without
 # them these tests report that they are skipped.
 python_engines='duckdb==2.0.0 pyarrow==26.0.1 pandas==3.1.1'
 wheel_tools='maturin==1.16.0 pytest==9.2.0 mypy==2.4.1'
+# The official client of the Model Context Protocol, which asks the server of `trawl mcp`.
+mcp_client='mcp==2.3.0'
 
 # install_python NAME PACKAGES
 install_python() {
@@ -145,7 +152,10 @@ if [ -n "$packages" ]; then
     echo "continuing without them: steps that need them are skipped" >&2
 fi
 case " $* " in
-    *' test '*) install_python python "$python_engines" ;;
+    *' test '*)
+        install_python python "$python_engines"
+        install_python mcp "$mcp_client"
+        ;;
 esac
 case " $* " in
     *' test '* | *' wheel '*) install_python wheel "$wheel_tools" ;;

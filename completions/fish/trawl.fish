@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_trawl_global_optspecs
-    string join \n i/index= status color= at= spreadsheet fresh= no-wait max-age= profile= h/help V/version
+    string join \n i/index= status color= at= spreadsheet fresh= no-wait max-age= profile= remote= h/help V/version
 end
 
 function __fish_trawl_needs_command
@@ -32,6 +32,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -l at -d 'Answer from the newe
 complete -c trawl -n "__fish_trawl_needs_command" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l profile -d 'Record how long each operation of trawl takes, and write FILE at the end' -r -F
+complete -c trawl -n "__fish_trawl_needs_command" -l remote -d 'Ask the server at ADDRESS; the option may be repeated' -r
 complete -c trawl -n "__fish_trawl_needs_command" -l status -d 'Report how fresh the answer is and what could not be read'
 complete -c trawl -n "__fish_trawl_needs_command" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_needs_command" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
@@ -40,7 +41,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -s V -l version -d 'Print vers
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "index" -d 'Scan trees and write them into the index'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sources" -d 'List the indexed trees, or remove some'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "watch" -d 'Watch trees and keep their index up to date'
-complete -c trawl -n "__fish_trawl_needs_command" -f -a "serve" -d 'Answer searches from other machines, over ssh or a socket'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "serve" -d 'Answer searches from other machines, over ssh or a socket, and browsers'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "run" -d 'Run a command that sees directories of other machines as its own'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "mount" -d 'Mount a directory of another machine, read-only, or views'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "unmount" -d 'Unmount directories that trawl mount has mounted'
@@ -56,6 +57,10 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "stat" -d 'Show attribut
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "du" -d 'Sum up disk usage, as du does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "getfattr" -d 'Show extended attributes, as getfattr does'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "stats" -d 'Count entries and bytes by type, extension, size, age, owner and more'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "report" -d 'Write a report on indexed trees as a page or as mail'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "web" -d 'Search and look around in a browser'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "token" -d 'Make, list and revoke tokens of the service for many users'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "mcp" -d 'Answer the questions of an assistant (MCP)'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sql" -d 'Query the index with SQL'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "export" -d 'Write the index\'s content to files for other programs'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "top" -d 'Rank files, directories or owners by size, time or number'
@@ -118,7 +123,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_s
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "show" -d 'Show the entries of a named index, in the order of their values'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "drop" -d 'Remove a named index'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -l kind -d 'Arrange the values in this way' -r -f -a "ordered\t'By value: answers ranges and single values'
-hashed\t'By the value\'s hash: answers single values of all attributes'"
+hashed\t'By the value\'s hash: answers single values of all attributes'
+inverted\t'By each value of a list and each word of a text, of an attribute of contents'"
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -l on -d 'Index these attributes, the first in order first' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s i -l index -d 'Use the index in DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s q -l quiet -d 'Show nothing but errors'
@@ -178,11 +184,18 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l profile -d 'Record
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen -d 'Serve clients that connect to ADDRESS' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l listen-chirp -d 'Answer Chirp\'s line search for any client, as --chirp-user' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l chirp-user -d 'Serve Chirp\'s clients as USER' -r
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l cert -d 'For tls, use this server certificate, then intermediate ones (PEM)' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l key -d 'For tls, use the server key in FILE' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l client-ca -d 'For tls, accept client certificates signed by the CA in FILE' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l users -d 'For tls, read the users of certificates from FILE' -r -F
-complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-user -d 'For tls, run the process that ends TLS as USER' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l cert -d 'For tls and http, use this server certificate, then intermediate ones (PEM)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l key -d 'For tls and http, use the server key in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l client-ca -d 'For tls and http, accept client certificates signed by the CA in FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l users -d 'For tls and http, read the users of certificates from FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-user -d 'For tls and http, run the process that ends TLS as USER' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l http -d 'Serve a page and an API over HTTPS, to each user as that user (docs/web.md)' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l pam -d 'For http, let users log in with their passwords, checked by the PAM service SERVICE' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l pam-directory -d 'Read the configuration of PAM services from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l proxy-header -d 'For http, believe proxies which user asks in the header NAME [default: x-remote-user]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l sessions -d 'For http, keep sessions and tokens in DIR [default: /var/lib/trawl-http]' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l record -d 'For http, append a line of JSON for each question and login to FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l time-limit -d 'For http, answer a question after TIME, with what has been found so far [default: 30s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l export -d 'Show only the tree DIR, under NAME' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l connections -d 'Allow N connections in all' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-connections -d 'Allow N connections of one user' -r
@@ -638,6 +651,59 @@ complete -c trawl -n "__fish_trawl_using_subcommand stats" -l status -d 'Report 
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand report" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand report" -s o -l output -d 'Write the page to FILE instead of standard output' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l mail -d 'Send the report to ADDRESS; several are joined by commas' -r
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l sendmail -d 'Send mail with PROGRAM instead of sendmail' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l sections -d 'Write only these sections, joined by commas' -r -f -a "sources\t'What is indexed'
+directories\t'Largest directories'
+files\t'Largest, oldest and newest files'
+owners\t'Owners and groups'
+kinds\t'Types, sizes and ages'
+growth\t'Growth'
+changes\t'What changed'
+duplicates\t'Duplicates'
+cold\t'Cold data by project'"
+complete -c trawl -n "__fish_trawl_using_subcommand report" -s n -l limit -d 'Show N rows in each table' -r
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand report" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand report" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand web" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand web" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand web" -l listen -d 'Listen on this address of this machine; port 0 is any free one [default: 127.0.0.1:0]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand web" -l token-file -d 'Accept the token in FILE from programs; only its owner may read FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand web" -l time-limit -d 'Answer a question after TIME, with what has been found so far [default: 30s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand web" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and not __fish_seen_subcommand_from create list revoke" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand token; and not __fish_seen_subcommand_from create list revoke" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and not __fish_seen_subcommand_from create list revoke" -f -a "create" -d 'Make a token for a program, and print it: it is stored nowhere'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and not __fish_seen_subcommand_from create list revoke" -f -a "list" -d 'List tokens and sessions that have not expired'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and not __fish_seen_subcommand_from create list revoke" -f -a "revoke" -d 'End tokens and sessions, from the next question on'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from create" -l user -d 'Ask as USER of this machine' -r
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from create" -l scope -d 'Allow only these questions: names (and attributes), contents, sql' -r
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from create" -l expires -d 'End the token after TIME, such as 12h, 90d or 1y' -r
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from create" -l note -d 'Show TEXT in lists, such as what the token is for' -r
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from create" -l directory -d 'Use the tokens of the service that keeps them in DIR (trawl serve --sessions)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from list" -l directory -d 'Use the tokens of the service that keeps them in DIR (trawl serve --sessions)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from list" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from revoke" -l all-of -d 'End all tokens and sessions of USER' -r
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from revoke" -l directory -d 'Use the tokens of the service that keeps them in DIR (trawl serve --sessions)' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand token; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help'
+complete -c trawl -n "__fish_trawl_using_subcommand mcp" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mcp" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand mcp" -l time-limit -d 'Answer a call after TIME, with what has been found so far [default: 30s]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand mcp" -l silence -d 'Close answers that nobody has continued for TIME [default: 5m]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand mcp" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand sql" -s f -l file -d 'Read the statements from FILE (- is standard input)' -r -F

@@ -15,10 +15,11 @@
 //! - [`crash`]: kills a writer at each of its crash points in turn.
 //! - [`tick`]: waits so that access times stay where the next read puts them.
 //! - [`machine`]: an emulated machine with a kernel of its own.
+//! - [`site`]: a tree with its index, questions about it, and stand-ins for `trawl`.
 //! - [`process`]: what this process has used, and its limits.
 //! - [`prng`], [`skip`]: seeded randomness; reports of tests that could not run.
 //!
-//! This package is for tests: it panics where a test should fail. It knows nothing about indexes.
+//! This package is for tests: it panics where a test should fail. Only `site` knows that there are indexes.
 
 #![forbid(unsafe_code)]
 
@@ -36,6 +37,7 @@ pub mod prng;
 pub mod process;
 pub mod random_tree;
 pub mod scratch;
+pub mod site;
 pub mod skip;
 
 pub use folder::{FileTime, Folder};

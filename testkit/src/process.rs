@@ -37,6 +37,21 @@ pub fn peak_memory_bytes() -> io::Result<u64> {
     Ok(number.unwrap_or(0) * 1024)
 }
 
+/// Returns whether a process exists that has not ended. One whose end nobody has heard of yet has ended.
+pub fn is_alive(number: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{number}/stat"));
+    // The program's name, in brackets, may hold anything.
+    let state = |text: &str| {
+        text.rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .trim_start()
+            .chars()
+            .next()
+    };
+    status.is_ok_and(|text| state(&text) != Some('Z'))
+}
+
 /// Sets the soft limit on open descriptors, which must not exceed the hard one.
 pub fn set_descriptor_limit(limit: u64) -> io::Result<()> {
     let maximum = getrlimit(Resource::Nofile).maximum;

@@ -56,6 +56,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-preload", may_use: &["trawl-table", "trawl-table-client"], may_use_in_tests: &["trawl-table-service"] },
     Rule { name: "trawl-audit", may_use: &["trawl-table", "trawl-table-client"], may_use_in_tests: &["trawl-table-service", "trawl-preload"] },
     Rule { name: "trawl-remote", may_use: &["trawl-model", "trawl-sys", "trawl-call"], may_use_in_tests: &[] },
+    Rule { name: "trawl-identity", may_use: &["trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-fetch", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-open", "trawl-sets", "trawl-remote"], may_use_in_tests: &[] },
     Rule { name: "trawl-mount", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-remote", "trawl-table-service"], may_use_in_tests: &[] },
     Rule { name: "trawl-sandbox", may_use: &["trawl-model", "trawl-sys", "trawl-call", "trawl-mount"], may_use_in_tests: &["trawl-remote"] },
@@ -75,7 +76,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-arrow", may_use: &["trawl-model", "trawl-report"], may_use_in_tests: &[] },
     Rule { name: "trawl-walk", may_use: &["trawl-model", "trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-session", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-find", "trawl-call", "trawl-open"], may_use_in_tests: &[] },
-    Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-query", "trawl-indices", "trawl-diff", "trawl-find", "trawl-session", "trawl-sets"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
+    Rule { name: "trawl-answers", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-report", "trawl-query", "trawl-keywords", "trawl-indices", "trawl-diff", "trawl-find", "trawl-session", "trawl-sets"], may_use_in_tests: &["trawl-scan", "trawl-writer", "trawl-format"] },
     Rule { name: "trawl-indexer", may_use: &["trawl-model", "trawl-grams", "trawl-keywords", "trawl-indices", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-query", "trawl-barrier"], may_use_in_tests: &[] },
     Rule { name: "trawl-daemon", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-scan", "trawl-format", "trawl-writer", "trawl-changes", "trawl-delta", "trawl-barrier", "trawl-query", "trawl-indexer"], may_use_in_tests: &[] },
     Rule { name: "trawl-hooks", may_use: &["trawl-sys", "trawl-text"], may_use_in_tests: &[] },
@@ -83,9 +84,10 @@ const RULES: &[Rule] = &[
     Rule { name: "trawl-modules", may_use: &["trawl-sys"], may_use_in_tests: &[] },
     Rule { name: "trawl-parsers", may_use: &["trawl-sys", "trawl-hooks"], may_use_in_tests: &[] },
     Rule { name: "trawl-relations", may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-hooks"], may_use_in_tests: &[] },
+    Rule { name: "trawl-overview", may_use: &["trawl-model", "trawl-text", "trawl-format", "trawl-query", "trawl-diff", "trawl-report", "trawl-session", "trawl-answers"], may_use_in_tests: &[] },
     Rule {
         name: "trawl-cli",
-        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-modules", "trawl-views", "trawl-relations", "trawl-keywords", "trawl-indices", "trawl-attributes", "trawl-groups"],
+        may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-names", "trawl-scan", "trawl-format", "trawl-writer", "trawl-barrier", "trawl-query", "trawl-diff", "trawl-find", "trawl-call", "trawl-open", "trawl-remote", "trawl-arrow", "trawl-report", "trawl-session", "trawl-answers", "trawl-indexer", "trawl-daemon", "trawl-run", "trawl-sets", "trawl-apply", "trawl-grep", "trawl-engines", "trawl-fetch", "trawl-web", "trawl-histogram", "trawl-analysis", "trawl-pictures", "trawl-profile", "trawl-hooks", "trawl-parsers", "trawl-modules", "trawl-views", "trawl-relations", "trawl-keywords", "trawl-indices", "trawl-attributes", "trawl-groups", "trawl-identity", "trawl-overview"],
         may_use_in_tests: &["trawl-grams"],
     },
     Rule {
@@ -93,6 +95,9 @@ const RULES: &[Rule] = &[
         may_use: &["trawl-model", "trawl-sys", "trawl-text", "trawl-format", "trawl-query", "trawl-report", "trawl-session", "trawl-find", "trawl-grams", "trawl-keywords", "trawl-groups", "trawl-relations", "trawl-cli"],
         may_use_in_tests: &[],
     },
+    Rule { name: "trawl-questions", may_use: &["trawl-model", "trawl-sys", "trawl-text"], may_use_in_tests: &[] },
+    Rule { name: "trawl-mcp", may_use: &["trawl-questions"], may_use_in_tests: &[] },
+    Rule { name: "trawl-http", may_use: &["trawl-model", "trawl-sys", "trawl-remote", "trawl-identity", "trawl-questions"], may_use_in_tests: &[] },
     Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },
     Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
 ];

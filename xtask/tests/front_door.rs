@@ -11,6 +11,8 @@ const BUILT: &[&str] = &[
     "release/trawl",
     "release/trawl-more",
     "release/trawl-hook",
+    "release/trawl-mcp",
+    "release/trawl-http",
     "release/trawl-sql",
     "release/trawl-shell",
     "release/libtrawl.so",
@@ -73,7 +75,10 @@ fn installing_copies_what_is_built() {
     }
     make(&scratch, "install").expect_code(0);
     let copied = |path: &str| fs::read_to_string(scratch.join("image/usr").join(path));
-    assert_eq!(copied("bin/trawl").ok().as_deref(), Some("release/trawl"));
+    for name in ["trawl", "trawl-mcp", "trawl-http"] {
+        let built = format!("release/{name}");
+        assert_eq!(copied(&format!("bin/{name}")).ok(), Some(built));
+    }
     assert_eq!(
         copied("lib/libtrawl.so.0").ok().as_deref(),
         Some("release/libtrawl.so")

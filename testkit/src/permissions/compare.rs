@@ -148,17 +148,20 @@ pub struct Questions<'a> {
     shown: Vec<PathBuf>,
 }
 
-impl<'a> Questions<'a> {
-    /// Asks find what the user sees from these starts, which are relative to the root.
-    pub fn new(site: &'a Site, person: &'a Person, starts: &[Vec<u8>]) -> Questions<'a> {
-        let starts = starts.iter().map(|start| site.absolute(start)).collect();
-        let mut questions = Questions {
-            site,
-            person,
-            starts,
-            listed_only: BTreeSet::new(),
-            shown: Vec::new(),
-        };
+/// What find shows to a user.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// All paths.
+    pub paths: Vec<PathBuf>,
+    /// The directories among them that the user may list but not search.
+    pub listed_only: BTreeSet<PathBuf>,
+    /// Exit code of find.
+    pub code: Option<i32>,
+}
+
+impl Shown {
+    /// Asks find what a user sees from these starts.
+    pub fn to(person: &Person, starts: &[PathBuf]) -> Shown {
         let marks = [
             "-type",
             "d",
@@ -168,19 +171,40 @@ impl<'a> Questions<'a> {
             "-printf",
             "d%p\\0",
         ];
-        let mut line = questions.line(OsStr::new("find"));
-        line.args(&questions.starts)
-            .args(["-printf", "s%p\\0"])
-            .args(marks);
+        let mut line = person.identity().command("find");
+        line.current_dir("/");
+        line.args(starts).args(["-printf", "s%p\\0"]).args(marks);
         let ran = run(&mut line);
+        let mut shown = Shown {
+            paths: Vec::new(),
+            listed_only: BTreeSet::new(),
+            code: ran.code,
+        };
         for record in split(&ran.stdout, Ending::Zero) {
             let path = PathBuf::from(OsStr::from_bytes(&record[1..]));
             match record[0] {
-                b'd' => drop(questions.listed_only.insert(path)),
-                _ => questions.shown.push(path),
+                b'd' => drop(shown.listed_only.insert(path)),
+                _ => shown.paths.push(path),
             }
         }
-        questions
+        shown
+    }
+}
+
+impl<'a> Questions<'a> {
+    /// Asks find what the user sees from these starts, which are relative to the root.
+    pub fn new(site: &'a Site, person: &'a Person, starts: &[Vec<u8>]) -> Questions<'a> {
+        let starts: Vec<PathBuf> = starts.iter().map(|start| site.absolute(start)).collect();
+        let Shown {
+            paths, listed_only, ..
+        } = Shown::to(person, &starts);
+        Questions {
+            site,
+            person,
+            starts,
+            listed_only,
+            shown: paths,
+        }
     }
 
     /// Runs a comparison; the error describes the difference for a person.

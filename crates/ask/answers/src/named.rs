@@ -1,5 +1,7 @@
 //! The entries of a named index, in the order of their values.
 
+mod contents;
+
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
@@ -7,10 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use trawl_find::resolve::Follow;
 use trawl_indices::Definition;
+use trawl_keywords::{AttributeValue, Contents, ValueTest};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::path::{self, display};
-use trawl_model::rows::{RowBatch, Values};
+use trawl_model::rows::{self, RowBatch};
 use trawl_query::{Listing, Request, Start};
 use trawl_session::{Depth, Part, Session};
 
@@ -20,23 +23,62 @@ use crate::error::AnswerError;
 /// why it cannot.
 pub type Ranges<'r> = dyn Fn(&Definition) -> Result<Vec<(i128, i128)>, String> + 'r;
 
+/// Returns which values of an index over an attribute of contents are wanted, or why it cannot.
+pub type Tests<'r> = dyn Fn(&Definition) -> Result<ValueTest, String> + 'r;
+
 /// Which entries are wanted.
 pub struct NamedOptions<'r> {
-    /// The values.
+    /// The values of an index over columns.
     pub ranges: &'r Ranges<'r>,
+    /// The values of an index over contents.
+    pub tests: &'r Tests<'r>,
+    /// What packs know of contents. Has answered nothing yet.
+    pub contents: &'r Contents,
     /// Maximum number of entries.
     pub limit: usize,
+}
+
+/// The values that an entry has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Values {
+    /// Those of the columns of the index.
+    Columns(Vec<i128>),
+    /// One of the attribute of contents. An entry with several values occurs with each.
+    Content(AttributeValue),
 }
 
 /// An entry. Values are compared first, then paths.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Valued {
     /// Values of the attributes of the index.
-    pub values: Vec<i128>,
+    pub values: Values,
     /// Path components, so that paths are in the order of walks.
     order: Vec<u8>,
     /// The path as stored.
     pub path: Vec<u8>,
+}
+
+impl Valued {
+    fn new(values: Values, path: Vec<u8>) -> Valued {
+        // A separator before every other byte, so that what is below a directory follows it.
+        let order = path
+            .iter()
+            .map(|byte| if *byte == b'/' { 0 } else { *byte });
+        Valued {
+            values,
+            order: order.collect(),
+            path,
+        }
+    }
+}
+
+/// A file whose content decides and is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// Its path, as stored.
+    pub path: Vec<u8>,
+    /// The reason, in words.
+    pub reason: String,
 }
 
 /// The entries, and what they are entries of.
@@ -50,8 +92,8 @@ pub struct Named {
     pub entries: Vec<Valued>,
     /// Whether there are more.
     pub is_cut: bool,
-    /// Whether the index answered; if not, all rows were read.
-    pub is_used: bool,
+    /// Files that may belong here, too.
+    pub unread: Vec<Unread>,
 }
 
 /// Returns the entries at and below `given` whose values lie in the ranges: the first in the order
@@ -76,20 +118,37 @@ pub fn named(
         });
     };
     session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-    let columns = definition.attributes();
-    let ranges = (options.ranges)(&definition).map_err(AnswerError::Expression)?;
-    let filter = filter(columns, &ranges);
-    let mut first = first(session, &start, (columns, filter), options.limit)?;
-    let is_cut = first.len() > options.limit;
-    first.truncate(options.limit);
-    let is_used = start.view.indices_used().iter().any(|used| used == name);
+    let (mut entries, unread) = match definition.content() {
+        None => (
+            of_columns(session, &start, &definition, options)?,
+            Vec::new(),
+        ),
+        Some(_) => {
+            let test = (options.tests)(&definition).map_err(AnswerError::Expression)?;
+            contents::first(session, &start, (options.contents, &test), options.limit)?
+        }
+    };
+    let is_cut = entries.len() > options.limit;
+    entries.truncate(options.limit);
     Ok(Some(Named {
         definition,
         below: start.path.clone(),
-        entries: first,
+        entries,
         is_cut,
-        is_used,
+        unread,
     }))
+}
+
+fn of_columns(
+    session: &Session<'_>,
+    start: &Start,
+    definition: &Definition,
+    options: &NamedOptions<'_>,
+) -> Result<Vec<Valued>, AnswerError> {
+    let columns = definition.attributes();
+    let ranges = (options.ranges)(definition).map_err(AnswerError::Expression)?;
+    let filter = filter(columns, &ranges);
+    first(session, start, (columns, filter), options.limit)
 }
 
 fn filter(columns: &[Column], ranges: &[(i128, i128)]) -> Filter {
@@ -162,22 +221,14 @@ fn valued(
         return None;
     }
     let path = path::join(listing.dir.path, listing.batch.name.get(at));
-    // A separator before every other byte, so that what is below a directory follows it.
-    let order = path
-        .iter()
-        .map(|byte| if *byte == b'/' { 0 } else { *byte });
-    Some(Valued {
-        values,
-        order: order.collect(),
-        path,
-    })
+    Some(Valued::new(Values::Columns(values), path))
 }
 
 fn number(batch: &RowBatch, column: Column, at: usize) -> Option<i128> {
     match batch.values(column) {
-        Values::U32(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
-        Values::U64(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
-        Values::I64(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
-        Values::Bytes(_) | Values::Derived => None,
+        rows::Values::U32(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
+        rows::Values::U64(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
+        rows::Values::I64(numbers, _) => numbers.get(at).map(|number| i128::from(*number)),
+        rows::Values::Bytes(_) | rows::Values::Derived => None,
     }
 }

@@ -67,7 +67,7 @@ pub use error::{FindError, Refusal};
 pub use expr::Expr;
 pub use indexed::{Sieve, SieveAt};
 pub use leaf::Leaf;
-pub use parser::{Parsed, Program, parse};
+pub use parser::{Parsed, Program, WhyNot, parse, restrict, start_words};
 pub use predicate::Predicate;
 pub use registry::registry;
 pub use trawl_keywords::{Contents, Documents};

@@ -8,7 +8,9 @@ use std::fs::File;
 use std::sync::{Arc, Mutex};
 
 use trawl_grams::{DocId, Identity, Stamp};
-use trawl_keywords::{Asked, Contents, Document, Gap, Look, Query, Question};
+use trawl_keywords::{
+    Asked, AttributeTest, Contents, Document, Gap, Look, Query, Question, is_same_name,
+};
 use trawl_model::filter::Filter;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
@@ -26,7 +28,7 @@ use crate::probe::Cause;
 use crate::reference::error_text;
 
 /// The columns that questions read.
-pub(crate) const COLUMNS: ColumnSet = ColumnSet::of(&[
+pub const COLUMNS: ColumnSet = ColumnSet::of(&[
     Column::Name,
     Column::Mode,
     Column::Dev,
@@ -57,6 +59,16 @@ impl Questions {
 
     fn all(&self) -> Vec<Arc<Asked>> {
         lock(&self.0).clone()
+    }
+
+    /// Returns whether packs answered a question about an attribute that `admits` the condition.
+    pub(crate) fn used(&self, attribute: &str, admits: impl Fn(&AttributeTest) -> bool) -> bool {
+        self.all().iter().any(|asked| match asked.question() {
+            Question::Attribute(test) => {
+                is_same_name(attribute, test.name()) && admits(test) && asked.is_answered()
+            }
+            Question::Words(_) => false,
+        })
     }
 
     /// Returns the queries for words.

@@ -110,6 +110,7 @@ operations! {
     Network AskFetch "ask-fetch" "Asks a server for bytes of a file and their version.";
     Network AskLinks "ask-links" "Asks a server for the targets of links.";
     Network AskAttributes "ask-attributes" "Asks a server for extended attributes.";
+    Network AskCommand "ask-command" "Asks a server to answer a command line.";
     Network ServeSearch "serve-search" "Answers a client's search.";
     Network ServeSearchContents "serve-search-contents" "Answers a client's search, and sends small files along.";
     Network ServeStat "serve-stat" "Sends a client the attributes of a path.";
@@ -118,6 +119,7 @@ operations! {
     Network ServeFetch "serve-fetch" "Sends a client bytes of a file and their version.";
     Network ServeLinks "serve-links" "Sends a client the targets of links.";
     Network ServeAttributes "serve-attributes" "Sends a client extended attributes.";
+    Network ServeCommand "serve-command" "Answers a client's command line.";
 }
 
 impl Operation {

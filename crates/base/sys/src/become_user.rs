@@ -12,6 +12,7 @@ use rustix::thread::{
 };
 
 use crate::error::{Named, Op, SysError};
+use crate::identity::{account_named, effective_uid, groups_of};
 
 /// The user and groups that a thread takes on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +23,44 @@ pub struct User {
     pub gid: u32,
     /// All supplementary groups.
     pub groups: Vec<u32>,
+}
+
+/// Why a name does not lead to a user that work may be done for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UserError {
+    /// The user is the superuser, who has rights that a service must not lend.
+    #[error("the user is the superuser")]
+    Superuser,
+    /// There is no such user.
+    #[error("the user does not exist")]
+    Unknown,
+    /// The database of users cannot be read.
+    #[error("the user cannot be looked up: {0}")]
+    Database(SysError),
+}
+
+impl User {
+    /// Looks up a user by name, with all groups that the user has now. Refuses the superuser, by
+    /// whatever name, unless this process has no such rights itself.
+    ///
+    /// # Errors
+    /// Fails if there is no such user, or it cannot be looked up.
+    pub fn named(name: &str) -> Result<User, UserError> {
+        let account = account_named(name.as_bytes()).map_err(UserError::Database)?;
+        let account = account.ok_or(UserError::Unknown)?;
+        if account.uid == 0 && effective_uid() == 0 {
+            return Err(UserError::Superuser);
+        }
+        let mut groups = groups_of(&account);
+        // The same groups are the same user, in whatever order a directory service gives them.
+        groups.sort_unstable();
+        Ok(User {
+            uid: account.uid,
+            gid: account.gid,
+            groups,
+        })
+    }
 }
 
 /// Runs `work` as this user, without any capability, and returns its result. The calling thread
@@ -76,6 +115,26 @@ mod tests {
 
     fn may_read(path: &std::path::Path) -> bool {
         std::fs::read(path).is_ok()
+    }
+
+    #[test]
+    fn names_are_users_with_their_groups() {
+        assert_eq!(User::named("no such user"), Err(UserError::Unknown));
+        assert_eq!(User::named("a\0b"), Err(UserError::Unknown));
+        // The oracle: passwd(5).
+        let table = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+        let nobody = table.lines().find_map(|line| line.strip_prefix("nobody:"));
+        let Some(nobody) = nobody else {
+            eprintln!("users by name: skipped, because /etc/passwd has no user nobody");
+            return;
+        };
+        let user = User::named("nobody").unwrap();
+        let ids: Vec<&str> = nobody.split(':').skip(1).take(2).collect();
+        assert_eq!(ids, [user.uid.to_string(), user.gid.to_string()]);
+        assert!(user.groups.contains(&user.gid));
+        if effective_uid() == 0 {
+            assert_eq!(User::named("root"), Err(UserError::Superuser));
+        }
     }
 
     #[test]

@@ -141,7 +141,12 @@ impl Launch<'_> {
 /// set between fork and exec, so nothing is accessed as another user, including the program file.
 /// Its environment is empty; its standard input and output are `socket`.
 ///
-/// Source: <https://man7.org/linux/man-pages/man2/setresuid.2.html>
+/// The user may trace the program, and use whatever it can reach. So it leads a session of its own,
+/// without a controlling terminal; no signal is blocked; and its standard error is a pipe: lines that come out of it are
+/// printed here, with everything escaped that could move a terminal's cursor or end a line.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/setresuid.2.html>,
+/// <https://man7.org/linux/man-pages/man2/setsid.2.html>
 ///
 /// # Errors
 /// Fails if the program cannot be started or this process may not become that user.
@@ -157,29 +162,80 @@ pub fn spawn_as(
     command.args(words).env_clear().current_dir("/");
     command
         .stdin(Stdio::from(socket))
-        .stdout(Stdio::from(output));
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::piped());
+    let is_root = crate::identity::effective_uid() == 0;
+    // An id of −1 would leave the process as it is.
+    let changes_nothing = uid == u32::MAX || gid == u32::MAX || groups.contains(&u32::MAX);
+    if changes_nothing || (!is_root && crate::identity::effective_uid() != uid) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     let become_user = move || {
-        // SAFETY: three system calls, which take numbers and an array of `groups.len()` groups.
+        // SAFETY: five system calls, which take numbers, an array of `groups.len()` groups, and a set
+        // of signals of the given length.
         let codes = unsafe {
-            [
-                libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()),
-                libc::syscall(libc::SYS_setresgid, gid, gid, gid),
-                libc::syscall(libc::SYS_setresuid, uid, uid, uid),
-            ]
+            let session = libc::syscall(libc::SYS_setsid).min(0);
+            let (no_signals, how) = (0_u64, libc::SIG_SETMASK);
+            let none = std::ptr::null_mut::<u64>();
+            let size = size_of_val(&no_signals);
+            let mask = libc::syscall(libc::SYS_rt_sigprocmask, how, &no_signals, none, size);
+            match is_root {
+                false => [session, mask, 0, 0, 0],
+                true => [
+                    session,
+                    mask,
+                    libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()),
+                    libc::syscall(libc::SYS_setresgid, gid, gid, gid),
+                    libc::syscall(libc::SYS_setresuid, uid, uid, uid),
+                ],
+            }
         };
         match codes {
-            [0, 0, 0] => Ok(()),
+            [0, 0, 0, 0, 0] => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
     };
-    if crate::identity::effective_uid() == 0 {
-        // SAFETY: between fork and exec, the closure makes only three system calls, which are
-        // async-signal-safe, and it allocates nothing.
-        unsafe { command.pre_exec(become_user) };
-    } else if crate::identity::effective_uid() != uid {
-        return Err(io::ErrorKind::PermissionDenied.into());
+    // SAFETY: between fork and exec, the closure makes only five system calls, which are
+    // async-signal-safe, and it allocates nothing.
+    unsafe { command.pre_exec(become_user) };
+    let mut child = command.spawn()?;
+    if let Some(said) = child.stderr.take() {
+        // Without the thread, the messages are lost, and nothing else.
+        let name = std::thread::Builder::new().name("messages".into());
+        let _ = name.spawn(move || pass_on(said));
     }
-    command.spawn()
+    Ok(child)
+}
+
+/// Most bytes of a line that is passed on; the rest begins a line of its own.
+const LINE_BYTES: u64 = 4096;
+
+/// Prints the lines that come out of a pipe, escaped, until its other end is closed.
+fn pass_on(said: impl io::Read) {
+    use io::{BufRead, Read};
+    let mut lines = io::BufReader::new(said);
+    loop {
+        let mut line = Vec::new();
+        match lines.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line) {
+            Ok(1..) => {
+                let line = line.strip_suffix(b"\n").unwrap_or(&line);
+                let line = String::from_utf8_lossy(line);
+                let shown = line.chars().fold(String::new(), |mut shown, one| {
+                    match one {
+                        '\u{200b}'..='\u{200f}'
+                        | '\u{2028}'..='\u{202e}'
+                        | '\u{2060}'..='\u{2069}'
+                        | '\u{feff}' => shown.extend(one.escape_unicode()),
+                        one if one.is_control() => shown.extend(one.escape_unicode()),
+                        one => shown.push(one),
+                    }
+                    shown
+                });
+                eprintln!("{shown}");
+            }
+            Ok(0) | Err(_) => return,
+        }
+    }
 }
 
 /// Returns a descriptor for a child process that becomes readable when the process ends.
@@ -241,6 +297,22 @@ pub fn own_session(command: &mut Command) {
         Err(errno) => Err(errno.into()),
     };
     // SAFETY: between fork and exec, the closure calls only setsid(2), which is async-signal-safe.
+    unsafe { command.pre_exec(go) };
+}
+
+/// Makes the command the leader of its own process group, and lets the kernel kill it when the
+/// thread that starts it ends, so that it does not outlive its purpose.
+///
+/// Source: `PR_SET_PDEATHSIG`, <https://man7.org/linux/man-pages/man2/PR_SET_PDEATHSIG.2const.html>
+pub fn end_with_this_thread(command: &mut Command) {
+    command.process_group(0);
+    // SAFETY: between fork and exec, the closure calls only prctl(2) with numbers, which is
+    // async-signal-safe.
+    let go = || match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    };
+    // SAFETY: see the closure.
     unsafe { command.pre_exec(go) };
 }
 

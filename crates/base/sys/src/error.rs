@@ -65,7 +65,6 @@ pub enum Op {
     Eventfd,
     Signalfd,
     Getsockopt,
-    Sendmsg,
     Mmap,
     Bpf,
     MemfdCreate,
@@ -79,13 +78,12 @@ pub enum Op {
     Preadv2,
     Fadvise,
     Fiemap,
-    Recvmsg,
     Removexattr,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 70] = [
+    pub const ALL: [Op; 68] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -140,7 +138,6 @@ impl Op {
         Op::Eventfd,
         Op::Signalfd,
         Op::Getsockopt,
-        Op::Sendmsg,
         Op::Mmap,
         Op::Bpf,
         Op::MemfdCreate,
@@ -154,7 +151,6 @@ impl Op {
         Op::Preadv2,
         Op::Fadvise,
         Op::Fiemap,
-        Op::Recvmsg,
         Op::Removexattr,
     ];
 
@@ -216,7 +212,6 @@ impl Op {
             Op::Eventfd => "eventfd",
             Op::Signalfd => "signalfd",
             Op::Getsockopt => "getsockopt",
-            Op::Sendmsg => "sendmsg",
             Op::Mmap => "mmap",
             Op::Bpf => "bpf",
             Op::MemfdCreate => "memfd_create",
@@ -230,7 +225,6 @@ impl Op {
             Op::Preadv2 => "preadv2",
             Op::Fadvise => "posix_fadvise",
             Op::Fiemap => "ioctl(FS_IOC_FIEMAP)",
-            Op::Recvmsg => "recvmsg",
             Op::Removexattr => "removexattr",
         }
     }

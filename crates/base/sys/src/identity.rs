@@ -35,14 +35,33 @@ pub fn groups() -> Result<Vec<u32>, SysError> {
         .collect())
 }
 
+/// Returns the entry of a user in the database of users.
+fn entry_of(uid: u32) -> Result<Option<FoundRecord<libc::passwd>>, SysError> {
+    look_up(Op::Getpwuid, |record: *mut libc::passwd, bytes, result| {
+        // SAFETY: `record`, the byte buffer of the given length and `result` are valid for writes.
+        unsafe { libc::getpwuid_r(uid, record, bytes.as_mut_ptr().cast(), bytes.len(), result) }
+    })
+}
+
+/// Returns the entry of the user `name` in the database of users.
+fn entry_named(name: &[u8]) -> Result<Option<FoundRecord<libc::passwd>>, SysError> {
+    let Ok(name) = CString::new(name) else {
+        return Ok(None);
+    };
+    look_up(Op::Getpwnam, |record: *mut libc::passwd, bytes, result| {
+        // SAFETY: the name is NUL-terminated; the rest as in `entry_of`.
+        unsafe {
+            let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+            libc::getpwnam_r(name.as_ptr(), record, start, length, result)
+        }
+    })
+}
+
 /// Returns the name of a user; `None` if the user does not exist.
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getpwuid_r.3.html>
 pub fn user_name(uid: u32) -> Result<Option<Vec<u8>>, SysError> {
-    let found = look_up(Op::Getpwuid, |record: *mut libc::passwd, bytes, result| {
-        // SAFETY: `record`, the byte buffer of the given length and `result` are valid for writes.
-        unsafe { libc::getpwuid_r(uid, record, bytes.as_mut_ptr().cast(), bytes.len(), result) }
-    })?;
+    let found = entry_of(uid)?;
     Ok(found.and_then(|f| f.name(|r| r.pw_name)))
 }
 
@@ -50,16 +69,7 @@ pub fn user_name(uid: u32) -> Result<Option<Vec<u8>>, SysError> {
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getpwnam_r.3.html>
 pub fn uid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
-    let Ok(name) = CString::new(name) else {
-        return Ok(None);
-    };
-    let found = look_up(Op::Getpwnam, |record: *mut libc::passwd, bytes, result| {
-        // SAFETY: the name is NUL-terminated; the rest as in `user_name`.
-        unsafe {
-            let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
-            libc::getpwnam_r(name.as_ptr(), record, start, length, result)
-        }
-    })?;
+    let found = entry_named(name)?;
     Ok(found.map(|f| f.record.pw_uid))
 }
 
@@ -70,16 +80,7 @@ pub fn uid_of(name: &[u8]) -> Result<Option<u32>, SysError> {
 /// # Errors
 /// Fails if the database of users cannot be read.
 pub fn home_of(name: &[u8]) -> Result<Option<Vec<u8>>, SysError> {
-    let Ok(name) = CString::new(name) else {
-        return Ok(None);
-    };
-    let found = look_up(Op::Getpwnam, |record: *mut libc::passwd, bytes, result| {
-        // SAFETY: as in `uid_of`.
-        unsafe {
-            let (start, length) = (bytes.as_mut_ptr().cast(), bytes.len());
-            libc::getpwnam_r(name.as_ptr(), record, start, length, result)
-        }
-    })?;
+    let found = entry_named(name)?;
     Ok(found.and_then(|found| found.name(|record| record.pw_dir)))
 }
 
@@ -106,10 +107,19 @@ fn account(found: &FoundRecord<libc::passwd>) -> Option<Account> {
 ///
 /// Source: <https://man7.org/linux/man-pages/man3/getpwuid_r.3.html>
 pub fn account_of(uid: u32) -> Result<Option<Account>, SysError> {
-    let found = look_up(Op::Getpwuid, |record: *mut libc::passwd, bytes, result| {
-        // SAFETY: as in `user_name`.
-        unsafe { libc::getpwuid_r(uid, record, bytes.as_mut_ptr().cast(), bytes.len(), result) }
-    })?;
+    let found = entry_of(uid)?;
+    Ok(found.as_ref().and_then(account))
+}
+
+/// Returns the account with this name; `None` if the user does not exist. Several accounts may have
+/// the same id, and each its own groups.
+///
+/// Source: <https://man7.org/linux/man-pages/man3/getpwnam_r.3.html>
+///
+/// # Errors
+/// Fails if the database of users cannot be read.
+pub fn account_named(name: &[u8]) -> Result<Option<Account>, SysError> {
+    let found = entry_named(name)?;
     Ok(found.as_ref().and_then(account))
 }
 

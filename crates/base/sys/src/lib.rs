@@ -43,6 +43,7 @@
 //! | [`priority`] | the priority of the calling thread |
 //! | [`process`] | limits, resource use, the clock |
 //! | [`signal`] | an interrupt flag, signals as a descriptor, the broken-pipe signal |
+//! | [`settings`] | the directory of a user's settings |
 //! | [`shared`] | files written through shared memory mappings |
 //! | [`shared_words`] | shared memory as atomic words |
 //! | [`terminal`] | keys of a terminal as they are typed |
@@ -51,6 +52,7 @@
 //! | [`peer`] | the user at the other end of a socket |
 //! | [`inherited`] | descriptors that the process was started with |
 //! | [`message`] | datagrams with descriptors |
+//! | [`pam`] | passwords, checked as the system does |
 //! | [`pattern`] | fnmatch |
 //! | [`replaced`] | files that are replaced as a whole, by one writer at a time |
 //! | [`restricted`] | processes that gave up their rights |
@@ -92,16 +94,19 @@ pub mod message;
 pub mod mount;
 pub mod mount_table;
 mod own_id;
+pub mod pam;
 pub mod pattern;
 pub mod peer;
 pub mod priority;
 pub mod process;
 pub mod project;
+pub mod pseudo_terminal;
 pub mod regex;
 pub mod replaced;
 pub mod restricted;
 pub mod ring;
 pub mod seccomp;
+pub mod settings;
 pub mod shared;
 pub mod shared_words;
 pub mod signal;

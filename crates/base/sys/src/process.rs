@@ -90,6 +90,24 @@ pub fn is_terminal(fd: impl std::os::fd::AsFd) -> bool {
     std::io::IsTerminal::is_terminal(&fd.as_fd())
 }
 
+/// Returns true if a write to `fd` would not wait, or would fail; waits up to `wait` for it. A pipe
+/// then takes 4096 bytes.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/poll.2.html>
+///
+/// # Errors
+/// Fails if the kernel lacks memory.
+pub fn has_room(fd: impl std::os::fd::AsFd, wait: std::time::Duration) -> std::io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let wait = Timespec::try_from(wait).map_err(std::io::Error::other)?;
+    let mut polled = [PollFd::new(&fd, PollFlags::OUT)];
+    match poll(&mut polled, Some(&wait)) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
 /// Returns the number of columns of the terminal `fd`; `None` if it is not a terminal or its size
 /// is unknown.
 ///
@@ -166,6 +184,24 @@ pub(crate) fn closed_streams() -> [bool; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_pipe_has_no_room() {
+        use std::io::{Read, Write};
+        use std::time::Duration;
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let mut written = 0;
+        while has_room(&writer, Duration::ZERO).unwrap() {
+            writer.write_all(&[0; 4096]).unwrap();
+            written += 4096;
+        }
+        assert!(written >= 4096);
+        reader.read_exact(&mut vec![0; written]).unwrap();
+        assert!(has_room(&writer, Duration::ZERO).unwrap());
+        drop(reader);
+        assert!(has_room(&writer, Duration::ZERO).unwrap());
+        assert!(writer.write(b"x").is_err());
+    }
 
     #[test]
     fn time_and_limits_are_plausible() {

@@ -63,8 +63,69 @@ pub(crate) struct Arguments {
     /// interrupt; the output and the exit code stay the same.
     #[arg(long, value_name = "FILE")]
     pub(crate) profile: Option<PathBuf>,
+    /// Ask the server at ADDRESS; the option may be repeated
+    ///
+    /// ADDRESS is unix:PATH, tls:HOST:PORT, ssh:HOST (which needs trawld on the host), or
+    /// command:WORDS. It answers as on its own command line, with its own paths, and runs or writes
+    /// nothing. The default is $TRAWL_REMOTE, else the file remote in ~/.config/trawl or /etc/trawl
+    /// says which paths are asked where. `here` asks this machine.
+    #[arg(long, value_name = "ADDRESS", action = clap::ArgAction::Append)]
+    pub(crate) remote: Vec<OsString>,
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// The command and its options as they were given.
+    #[arg(skip)]
+    pub(crate) given: Given,
+    /// Whether the command is answered for a client on another machine: `trawl answer`.
+    #[arg(skip)]
+    pub(crate) answers: bool,
+    /// Whether the asker named the index.
+    #[arg(skip)]
+    pub(crate) names_index: bool,
+}
+
+/// A command as it was given.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Given {
+    /// Name of the command.
+    pub(crate) command: String,
+    /// Name of the command's own subcommand, if it has any.
+    pub(crate) action: Option<String>,
+    /// Names of the options and operands, each with its values.
+    pub(crate) values: Vec<(String, Vec<OsString>)>,
+}
+
+impl Given {
+    /// Returns what was given for the command in `matches`, which `command` has parsed.
+    fn of(command: &clap::Command, matches: &ArgMatches) -> Option<Given> {
+        let (name, matches) = matches.subcommand()?;
+        let command = command.find_subcommand(name)?;
+        let given = command
+            .get_arguments()
+            .map(|argument| argument.get_id().as_str());
+        let given = given.filter(|id| {
+            let source = matches
+                .try_contains_id(id)
+                .ok()
+                .and_then(|_| matches.value_source(id));
+            source == Some(ValueSource::CommandLine)
+        });
+        let values = |id: &str| {
+            let values = matches.try_get_raw(id).ok().flatten();
+            values.into_iter().flatten().map(OsStr::to_owned).collect()
+        };
+        Some(Given {
+            command: name.to_owned(),
+            action: matches.subcommand_name().map(str::to_owned),
+            values: given.map(|id| (id.to_owned(), values(id))).collect(),
+        })
+    }
+
+    /// Returns the values of an option or operand.
+    pub(crate) fn values_of(&self, id: &str) -> &[OsString] {
+        let found = self.values.iter().find(|(known, _)| known == id);
+        found.map_or(&[], |(_, values)| values)
+    }
 }
 
 // Options of every question, accepted before and after the command.
@@ -226,7 +287,8 @@ const PROFILE_BEHIND: &str = "profile_behind";
 /// # Errors
 /// Returns clap's answer: an error, or the help or version text that was asked for.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
-    let command = command();
+    let mut command = command();
+    let (words, answers, served) = without_answer(words);
     let words = match is_called(&words, DAEMON) {
         true => as_daemon(words),
         false => words,
@@ -236,8 +298,10 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
         false => Called::Trawl,
     };
     let (ours, for_find) = split_find(&command, words);
-    let matches = command.try_get_matches_from(ours)?;
+    let matches = command.try_get_matches_from_mut(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
+    arguments.given = Given::of(&command, &matches).unwrap_or_default();
+    arguments.answers = answers;
     if let Command::Help(help) = arguments.command {
         let words = [Some("trawl".into()), help.command, Some("--help".into())];
         return parse(words.into_iter().flatten().collect());
@@ -248,12 +312,55 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
         given.ok().flatten().cloned()
     };
     arguments.index = behind(INDEX_BEHIND).or(arguments.index);
+    arguments.names_index = arguments.index.is_some();
+    arguments.index = arguments.index.or(served);
     arguments.profile = behind(PROFILE_BEHIND).or(arguments.profile);
     if let (Command::Find(find), Some(words)) = (&mut arguments.command, for_find) {
+        arguments.given.values = vec![(crate::find::WORDS.to_owned(), words.clone())];
         find.arguments = words;
         find.called = called;
     }
     Ok(arguments)
+}
+
+/// The word before a command that is answered for a client on another machine. Before it, the server
+/// may name the index: `--index DIR answer COMMAND …`. What follows it is the client's.
+pub(crate) const ANSWER: &str = "answer";
+
+/// Takes [`ANSWER`] and what the server says before it away. Returns whether it was there, and the
+/// index.
+fn without_answer(mut words: Vec<OsString>) -> (Vec<OsString>, bool, Option<PathBuf>) {
+    if words.get(1).is_some_and(|word| word == ANSWER) {
+        words.remove(1);
+        return (words, true, None);
+    }
+    match words.get(1..4) {
+        Some([option, index, answer]) if option == "--index" && answer == ANSWER => {
+            let index = PathBuf::from(index);
+            words.drain(1..4);
+            (words, true, Some(index))
+        }
+        _ => (words, false, None),
+    }
+}
+
+/// Returns the words without the program's name and without `--remote` before the command.
+pub(crate) fn without_remote(words: &[OsString]) -> Vec<OsString> {
+    let command = command();
+    let (mut kept, mut at) = (Vec::new(), 1);
+    while let Some(word) = words.get(at)
+        && let Some(width) = option_width(&command, word)
+    {
+        let text = word.as_encoded_bytes();
+        let is_remote = text == b"--remote" || text.starts_with(b"--remote=");
+        let option = words.get(at..at + width).unwrap_or_default();
+        if !is_remote {
+            kept.extend_from_slice(option);
+        }
+        at += width;
+    }
+    kept.extend_from_slice(words.get(at..).unwrap_or_default());
+    kept
 }
 
 /// Splits the words after `find` where that is the command: they belong to find's own parser, in
@@ -287,12 +394,13 @@ fn split_find(
 const DAEMON: &str = "trawld";
 
 /// Turns `trawld WORDS` into `trawl watch WORDS`, or into `trawl serve WORDS` if the first word is
-/// `--stdio` or begins with `--listen`.
+/// `--stdio`, or begins with `--listen` or `--http`.
 fn as_daemon(words: Vec<OsString>) -> Vec<OsString> {
     let first = words
         .get(1)
         .map_or(&b""[..], |word| word.as_encoded_bytes());
-    let serves = first == b"--stdio" || first.starts_with(b"--listen");
+    let begins = |name: &[u8]| first.starts_with(name);
+    let serves = first == b"--stdio" || begins(b"--listen") || begins(b"--http");
     let command = if serves { "serve" } else { "watch" };
     let ours = ["trawl", command].map(OsString::from);
     ours.into_iter().chain(words.into_iter().skip(1)).collect()
@@ -326,22 +434,57 @@ fn option_width(command: &clap::Command, word: &OsStr) -> Option<usize> {
     Some(if takes_next { 2 } else { 1 })
 }
 
-/// Returns a hint for a usage error where words of find stand before `--` although the command
-/// takes them after it: `trawl top . -name x`.
-pub(crate) fn expression_hint(words: &[OsString]) -> Option<String> {
+/// Returns a hint for a usage error that has a known cause.
+pub(crate) fn hint(words: &[OsString]) -> Option<String> {
+    expression_hint(words).or_else(|| remote_hint(words))
+}
+
+/// Returns the name of the command that is given, and the words after it.
+fn split(words: &[OsString]) -> Option<(&str, &[OsString])> {
     let command = command();
     let mut at = 1;
     while let Some(width) = option_width(&command, words.get(at)?) {
         at += width;
     }
-    let name = words.get(at)?.to_str()?;
+    Some((words.get(at)?.to_str()?, &words[at + 1..]))
+}
+
+/// Returns a hint for a usage error where `--remote` stands after a command without such an option:
+/// `trawl ls --remote unix:/run/trawl`.
+fn remote_hint(words: &[OsString]) -> Option<String> {
+    let (name, rest) = split(words)?;
+    let mut before = rest.iter().take_while(|word| *word != "--");
+    before.find(|word| is_remote(word.as_encoded_bytes()))?;
+    let mut command = command();
+    // Before, subcommands have no options yet.
+    command.build();
+    let command = command.find_subcommand(name)?;
+    let mut options = command.get_arguments();
+    let has_it = options.any(|option| option.get_long() == Some("remote"));
+    (!has_it).then(|| remote_comes_first(name))
+}
+
+/// Returns true for the option `--remote`, with or without its value.
+pub(crate) fn is_remote(word: &[u8]) -> bool {
+    word == b"--remote" || word.starts_with(b"--remote=")
+}
+
+/// Returns what to say if `--remote` stands after this command.
+pub(crate) fn remote_comes_first(command: &str) -> String {
+    format!("--remote must come before the command: trawl --remote ADDRESS {command} ...")
+}
+
+/// Returns a hint for a usage error where words of find stand before `--` although the command
+/// takes them after it: `trawl top . -name x`.
+fn expression_hint(words: &[OsString]) -> Option<String> {
+    let (name, rest) = split(words)?;
     let is_word = |word: &&OsString| {
         let word = word.as_encoded_bytes();
         let is_long = word.len() > 2 && word[0] == b'-' && word[1] != b'-';
         let mut names = trawl_find::registry().iter().flat_map(|one| one.names());
         matches!(word, b"(" | b"!") || is_long && names.any(|name| name.as_bytes() == word)
     };
-    let mut before = words.iter().skip(at + 1).take_while(|word| *word != "--");
+    let mut before = rest.iter().take_while(|word| *word != "--");
     let found = before.find(is_word)?.to_string_lossy();
     let takes_it = entry(name).is_some_and(|entry| entry.takes_expression);
     takes_it.then(|| {
@@ -494,6 +637,32 @@ mod tests {
             "trawl",
             "trawl -x",
         ] {
+            assert_eq!(hint(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_server_after_the_command_is_explained() {
+        let hint = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            hint(&words)
+        };
+        for line in [
+            "trawl ls --remote unix:/x",
+            "trawl -i x ls -l --remote=unix:/x .",
+            "trawl ls . --remote",
+        ] {
+            assert!(parsed(line).is_err(), "{line}");
+            let text = hint(line).unwrap();
+            assert!(text.contains("trawl --remote ADDRESS ls ..."), "{text}");
+        }
+        for line in [
+            "trawl search --remote",
+            "trawl --remote unix:/x ls --nonsense",
+            "trawl ls --nonsense -- --remote",
+            "trawl nonsense --remote x",
+        ] {
+            assert!(parsed(line).is_err(), "{line}");
             assert_eq!(hint(line), None, "{line}");
         }
     }

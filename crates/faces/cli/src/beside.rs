@@ -3,7 +3,8 @@
 //! Starting a program costs time for all that it contains: the dynamic loader has to relocate every
 //! table in it, needed or not. So `trawl` contains what short questions need. `trawl-sql` contains
 //! the SQL engine, and `trawl-more` is `trawl` with everything else ([`More`]). They take the same
-//! words as `trawl` and answer in its name.
+//! words as `trawl` and answer in its name. `trawl-mcp` serves assistants and `trawl-http` browsers; they
+//! run `trawl` for each question, and take words of their own ([`serve`]).
 //!
 //! Invariants: `trawl` does not refer to what a [`More`] refers to, so the linker leaves it out; a
 //! hand-over happens before anything is printed, opened or started.
@@ -14,6 +15,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use trawl_report::Renderer;
 use trawl_sets::Opener;
@@ -68,6 +70,12 @@ fn needs_more(name: &[u8]) -> bool {
     has_url || rest.iter().any(|byte| b"\\%".contains(byte))
 }
 
+/// Returns whether a name of a set makes the process run something or ask another machine: it may
+/// contain a query, a command or a URL, or begin with a server.
+pub(crate) fn leads_elsewhere(name: &[u8]) -> bool {
+    server_prefix(name).is_some() || needs_more(name)
+}
+
 /// Returns the renderer of Arrow streams.
 ///
 /// # Errors
@@ -99,7 +107,8 @@ pub(crate) fn need_more_for<'n>(
     }
 }
 
-/// Replaces this process by this program, with the same words. Returns only if that fails.
+/// Replaces this process by this program, with these words, the first of which is the name that it
+/// sees. Returns only if that fails.
 pub(crate) fn hand_over(program: &str, words: &[OsString]) -> Failure {
     let (name, rest) = words.split_first().unzip();
     let name = name.map_or(OsStr::new("trawl"), OsString::as_os_str);
@@ -123,6 +132,61 @@ pub(crate) fn hand_over(program: &str, words: &[OsString]) -> Failure {
         "cannot run {program}: {why}; it must be next to trawl, in ../libexec or in PATH: \
          install it, or build it with make"
     ))
+}
+
+/// Refuses `--profile` for a command that only runs others.
+///
+/// # Errors
+/// Fails if the words contain it.
+pub(crate) fn records_nothing(setting: &Setting<'_>, command: &str) -> Result<(), Failure> {
+    // It may be abbreviated, as far as no other option begins like that.
+    let profiles = |word: &OsString| {
+        let name = word.as_encoded_bytes().split(|byte| *byte == b'=').next();
+        name.is_some_and(|name| name.len() > 2 && b"--profile".starts_with(name))
+    };
+    match setting.words.iter().any(profiles) {
+        false => Ok(()),
+        true => Err(Failure::Usage(format!(
+            "{command} runs other commands, and records nothing itself: leave out --profile"
+        ))),
+    }
+}
+
+/// Replaces this process by a program that serves questions, by running this one. It gets the path of
+/// this program, the index, and these words, each as `--name=` and a value. Returns only if that fails.
+pub(crate) fn serve<'w>(
+    program: &str,
+    setting: &Setting<'_>,
+    words: impl IntoIterator<Item = (&'w str, Option<OsString>)>,
+) -> Failure {
+    serve_as(program, None, setting, words)
+}
+
+/// As [`serve`], with a first word that says what the program shall be.
+pub(crate) fn serve_as<'w>(
+    program: &str,
+    role: Option<&str>,
+    setting: &Setting<'_>,
+    words: impl IntoIterator<Item = (&'w str, Option<OsString>)>,
+) -> Failure {
+    let own = std::env::current_exe().ok().map(PathBuf::into_os_string);
+    let index = setting.index.clone().map(PathBuf::into_os_string);
+    let words = [("--program=", own), ("--index=", index)]
+        .into_iter()
+        .chain(words)
+        .filter_map(|(name, value)| {
+            let mut word = OsString::from(name);
+            word.push(value?);
+            Some(word)
+        });
+    let begin = [Some(program), role].into_iter().flatten();
+    let words: Vec<OsString> = begin.map(OsString::from).chain(words).collect();
+    hand_over(program, &words)
+}
+
+/// Returns a time as such programs take it.
+pub(crate) fn milliseconds(time: Duration) -> OsString {
+    time.as_millis().to_string().into()
 }
 
 /// Returns the places where this program may be, the most likely first.

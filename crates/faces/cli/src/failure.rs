@@ -79,6 +79,17 @@ pub(crate) enum Failure {
     /// Relations could not be recorded or told.
     #[error(transparent)]
     Relations(#[from] trawl_relations::RelationError),
+    /// Tokens or sessions could not be read or changed.
+    #[error(transparent)]
+    Identity(#[from] trawl_identity::IdentityError),
+    /// A report could not be sent.
+    #[error("cannot send the report with {}: {why}", program.display())]
+    Mail {
+        /// The program that sends mail.
+        program: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// A signal asked the command to stop.
     #[error("interrupted")]
     Interrupted,

@@ -28,7 +28,7 @@ use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
 use trawl_text::quote::Terminal;
 
 use crate::again;
-use crate::arguments::Manner;
+use crate::arguments::{self, Manner};
 use crate::at;
 use crate::beside;
 use crate::commands::{IndexOption, Setting, Spec};
@@ -44,9 +44,10 @@ use crate::settings;
 use trawl_answers::listing::COLUMNS;
 
 /// Format of matches where the words contain no action.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Writing {
     /// As find writes them.
+    #[default]
     Usual,
     /// One JSON object per line.
     Json,
@@ -59,9 +60,10 @@ enum Writing {
 }
 
 /// Source of the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Source {
     /// The index, and the live file system for paths that are not indexed.
+    #[default]
     Index,
     /// The live file system.
     Live,
@@ -110,6 +112,7 @@ pub(crate) fn help() -> String {
 }
 
 /// Options that are not find's own words.
+#[derive(Default)]
 struct Ours {
     index: Option<PathBuf>,
     writing: Writing,
@@ -181,11 +184,9 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let mut ours = Ours {
         index,
-        writing: Writing::Usual,
-        source: Source::Index,
         called,
         manner,
-        profile: None,
+        ..Ours::default()
     };
     let all = words;
     let words = match called {
@@ -238,6 +239,9 @@ pub(crate) fn run(
             complain(&refusal.error);
             if called == Called::Trawl && is_late(&refusal.error) {
                 complain(&"options of trawl come before the paths");
+            }
+            if called == Called::Trawl && is_server(&refusal.error) {
+                complain(&arguments::remote_comes_first("find"));
             }
             return Ok(Exit::Find(1));
         }
@@ -302,6 +306,43 @@ fn is_late(error: &FindError) -> bool {
     };
     let option = name.split('=').next().unwrap_or_default();
     LONG_OPTIONS.contains(&option)
+}
+
+/// Returns true if the word that find does not know names a server.
+fn is_server(error: &FindError) -> bool {
+    matches!(error, FindError::UnknownPredicate { name } if arguments::is_remote(name.as_bytes()))
+}
+
+/// Name of the operand that has all of find's words.
+pub(crate) const WORDS: &str = "arguments";
+
+/// Returns the start points of find's words; `.` if there is none.
+pub(crate) fn start_points(words: &[OsString]) -> Vec<OsString> {
+    let mut ours = Ours::default();
+    let words = ours.take(words).unwrap_or_default();
+    let words: Vec<Vec<u8>> = words.iter().map(|word| word.clone().into_vec()).collect();
+    let starts = trawl_find::start_words(&words).iter();
+    let starts: Vec<OsString> = starts.cloned().map(OsString::from_vec).collect();
+    match starts.is_empty() {
+        true => vec![".".into()],
+        false => starts,
+    }
+}
+
+/// Returns whether find's words name an index.
+pub(crate) fn names_index(words: &[OsString]) -> bool {
+    let mut ours = Ours::default();
+    ours.take(words).is_ok() && ours.index.is_some()
+}
+
+/// Returns why a server does not answer find with these words, if it does not. What the expression
+/// may contain is checked when it is parsed.
+pub(crate) fn why_not_afar(words: &[OsString]) -> Option<String> {
+    let mut ours = Ours::default();
+    ours.take(words).err().or_else(|| {
+        let given = ours.index.is_some() || ours.profile.is_some();
+        given.then(|| "a server does not answer --index and --profile of trawl find".into())
+    })
 }
 
 /// Limits the indexes of contents that are opened to those of the start points.

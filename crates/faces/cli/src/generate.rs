@@ -135,7 +135,8 @@ fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
     let source = concat!("trawl ", env!("CARGO_PKG_VERSION"));
     let about = manual::of(command.get_name());
     let notes = command.get_after_help().map(ToString::to_string);
-    let has_commands = command.has_subcommands();
+    let is_trawl = command.get_name() == "trawl";
+    let parts: Vec<clap::Command> = command.get_subcommands().cloned().collect();
     let page = clap_mangen::Man::new(command)
         .source(source)
         .manual("Trawl");
@@ -144,11 +145,41 @@ fn page(command: clap::Command) -> std::io::Result<Vec<u8>> {
     page.render_synopsis_section(&mut out)?;
     page.render_description_section(&mut out)?;
     page.render_options_section(&mut out)?;
-    if has_commands {
+    if is_trawl {
         page.render_subcommands_section(&mut out)?;
+    } else if !parts.is_empty() {
+        out.write_all(b".SH COMMANDS\n")?;
+        for part in parts.into_iter().filter(|part| !part.is_hide_set()) {
+            write_part(part, &mut out)?;
+        }
     }
     out.write_all(about.sections(&notes.unwrap_or_default()).as_bytes())?;
     Ok(out)
+}
+
+/// Writes what a page says of a command below its own, which has no page: what it does, and its
+/// options.
+fn write_part(part: clap::Command, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let name = part.get_bin_name().unwrap_or_else(|| part.get_name());
+    writeln!(out, ".SS \"{}\"", name.replace('-', "\\-"))?;
+    let about = part
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    writeln!(out, "{}", about.replace('\\', "\\\\").replace('-', "\\-"))?;
+    let mut options = Vec::new();
+    let has_help = part.get_arguments().any(|option| option.get_id() == "help");
+    let part = match has_help {
+        true => part.mut_arg("help", |help| help.hide(true)),
+        false => part,
+    };
+    clap_mangen::Man::new(part).render_options_section(&mut options)?;
+    // Its heading would begin a section of the page.
+    let heading = b".SH OPTIONS\n";
+    let at = options
+        .windows(heading.len())
+        .position(|window| window == heading);
+    out.write_all(&options[at.map_or(0, |at| at + heading.len())..])
 }
 
 /// Prints the completion script for a shell.
@@ -238,6 +269,18 @@ mod tests {
         ] {
             let text = String::from_utf8_lossy(&pages[name]);
             assert!(text.contains(".SH OPTIONS"), "{name}: {text}");
+        }
+        let token = String::from_utf8_lossy(&pages["trawl-token.1"]);
+        assert!(token.contains(".SS \"trawl token create\""), "{token}");
+        assert!(token.contains("\\-\\-expires"), "{token}");
+        for (name, page) in &pages {
+            let page = String::from_utf8_lossy(page);
+            for word in page.split_whitespace().filter(|word| word.ends_with("(1)")) {
+                let word = word.replace('\\', "");
+                let other = format!("{}.1", word.trim_end_matches("(1)"));
+                let is_ours = word.starts_with("trawl-");
+                assert!(!is_ours || pages.contains_key(&other), "{name}: {word}");
+            }
         }
         let find = String::from_utf8_lossy(&pages["trawl-find.1"]);
         assert!(find.contains("mtime"), "{find}");

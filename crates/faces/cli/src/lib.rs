@@ -13,6 +13,7 @@
 //! | `live` | signals of questions |
 //! | `answer` | receiving typed answers ([`trawl_answers`]) |
 //! | `serve` | answering searches from other machines |
+//! | `remote` | command lines that another machine answers, or is answered here |
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `set` | sets: their members, and a command for each |
@@ -23,7 +24,10 @@
 //! | `groups` | files that belong together |
 //! | `view` | questions that are directories |
 //! | `profile` | latency profiles: recorded, shown, compared |
+//! | `report` | a report as a page or as mail |
 //! | [`sql`] | options of `sql` and `export`, which the program `trawl-sql` runs |
+//! | `mcp`, `web` | options of `mcp` and `web`, which the programs `trawl-mcp` and `trawl-http` run |
+//! | `token` | secrets of the service for many users |
 //! | `beside` | programs beside `trawl`, and hand-overs to them |
 //! | `rows` | formats of answers, besides those of `trawl-report` |
 //! | [`reports`] | what commands print for programs |
@@ -62,11 +66,14 @@ mod live;
 mod locate;
 mod ls;
 mod manual;
+mod mcp;
 mod members;
 mod output;
 mod own;
 mod profile;
 mod related;
+mod remote;
+mod report;
 pub mod reports;
 mod rows;
 mod run;
@@ -79,9 +86,11 @@ mod sources;
 pub mod sql;
 mod stat;
 mod stats;
+mod token;
 mod top;
 mod view;
 mod watch;
+mod web;
 
 use std::ffi::OsString;
 
@@ -117,6 +126,10 @@ commands::commands! {
     "du" Du du::DuArgs;
     "getfattr" Getfattr getfattr::GetfattrArgs;
     "stats" Stats stats::StatsArgs;
+    "report" Report report::ReportArgs;
+    "web" Web web::WebArgs;
+    "token" Token token::TokenArgs;
+    "mcp" Mcp mcp::McpArgs;
     "sql" Sql sql::SqlArgs;
     "export" Export sql::ExportArgs;
     "top" Top top::TopArgs;
@@ -137,7 +150,10 @@ commands::commands! {
 impl Command {
     /// Returns whether another program executes the command, and so records it.
     fn is_handed_over(&self) -> bool {
-        matches!(self, Command::Sql(_) | Command::Export(_))
+        matches!(
+            self,
+            Command::Sql(_) | Command::Export(_) | Command::Mcp(_) | Command::Web(_)
+        )
     }
 }
 
@@ -211,7 +227,7 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
                 say(format_args!("cannot write to standard output: {why}"));
             }
             if error.use_stderr()
-                && let Some(hint) = arguments::expression_hint(&given)
+                && let Some(hint) = arguments::hint(&given)
             {
                 say(hint);
             }
@@ -221,6 +237,15 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
             });
         }
     };
+    match remote::elsewhere(&arguments, &given) {
+        Ok(None) => {}
+        Ok(Some(exit)) => return Some(exit),
+        Err(failure) if failure.is_closed_pipe() => return Some(Exit::Complete),
+        Err(failure) => {
+            say(&failure);
+            return Some(failure.exit());
+        }
+    }
     let class = arguments.command.class();
     let writes = class == Class::Writer;
     let is_question = class == Class::Question;
@@ -244,6 +269,7 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         manner,
         profile,
         command,
+        ..
     } = arguments;
     let setting = Setting {
         index,

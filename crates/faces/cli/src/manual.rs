@@ -35,7 +35,11 @@ type Item = (&'static str, &'static str, &'static [&'static str]);
 const FILES: &[Item] = &[
     ("/var/lib/trawl", "The superuser's index. Users without an index of their own ask this one.", &[]),
     ("$XDG_DATA_HOME/trawl or ~/.local/share/trawl", "A user's own index.", &[]),
+    ("/etc/trawl/remote, ~/.config/trawl/remote", "The servers that answer questions about paths.", &[]),
     ("/etc/default/trawld", "The trees that trawld.service watches.", &["watch", "trawl"]),
+    ("/var/lib/trawl-http", "The sessions and tokens of the service.", &["token", "serve"]),
+    ("/etc/trawl/server.pem, server.key, clients.pem", "The server's certificate and key, and who signs certificates of clients.", &["serve"]),
+    ("/etc/pam.d/SERVICE", "How --pam checks passwords.", &["serve"]),
     ("/etc/trawl/exports", "The directories that other machines may see.", &["serve"]),
     ("/etc/trawl/users", "The user for each client certificate.", &["serve"]),
 ];
@@ -56,7 +60,8 @@ const VARIABLES: &[Item] = &[
     ("DU_BLOCK_SIZE", "The unit of sizes, for du only.", &["du"]),
     ("QUOTING_STYLE", "How names are quoted, as in stat(1).", &["stat"]),
     ("XDG_STATE_HOME", "The directory in which the shell keeps its history.", &["sql"]),
-    ("XDG_CONFIG_HOME", "The default directory of certificates for servers.", &["search", "run", "mount"]),
+    ("TRAWL_REMOTE", "The server that answers questions, unless --remote names one; here means this machine.", &[]),
+    ("XDG_CONFIG_HOME", "The directory of the settings, in trawl. The default is ~/.config.", &[]),
     ("LD_PRELOAD, LD_AUDIT", "Set for the command; existing values follow trawl's.", &["run"]),
 ];
 

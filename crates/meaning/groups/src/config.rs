@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use trawl_sys::identity::effective_uid;
+use trawl_sys::settings;
 
 use crate::error::GroupsError;
 
@@ -32,15 +33,10 @@ impl Places {
     /// Returns the places of this process's user.
     #[must_use]
     pub fn of_process(given: Option<PathBuf>) -> Places {
-        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = set("XDG_CONFIG_HOME").map(PathBuf::from);
-        let home = home.filter(|path| path.is_absolute());
-        // Without HOME, as in a process that answers for a mount, it is that of the user's account.
-        let account = || std::env::home_dir().filter(|path| path.is_absolute());
-        let home = home.or_else(|| Some(account()?.join(".config")));
         Places {
             given,
-            own: home.map(|home| home.join("trawl")),
+            // A process that answers for a mount has no HOME.
+            own: settings::own().or_else(settings::of_account),
             system: SYSTEM_RULES.into(),
         }
     }

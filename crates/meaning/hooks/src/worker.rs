@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use trawl_sys::message::send;
+use trawl_sys::message::{Waiting, send};
 use trawl_sys::restricted::keep_only_standard_streams;
 use trawl_text::words::cause;
 
@@ -136,7 +136,7 @@ impl Worker {
 
     fn ask(&mut self, file: &File, request: &Request, until: Until<'_>) -> io::Result<Extracted> {
         let bytes = request.to_bytes()?;
-        send(&self.socket, &bytes, Some(file.as_fd()))?;
+        send(&self.socket, &bytes, Some(file.as_fd()), Waiting::Allowed)?;
         let mut length = [0; 4];
         self.read(&mut length, until)?;
         let length = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);

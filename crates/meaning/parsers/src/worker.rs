@@ -10,7 +10,7 @@ use trawl_hooks::builtin::Builtin;
 use trawl_hooks::format::FORMATS;
 use trawl_hooks::found::{Extracted, Fault, Findings};
 use trawl_hooks::wire::{MEMORY, READY, REQUEST_BYTES_MAX, Request, answer};
-use trawl_sys::message::receive;
+use trawl_sys::message::{Waiting, receive};
 use trawl_sys::restricted::{Bounds, Lifetime, Restriction, Role, allow_cpu_secs};
 
 use crate::parse;
@@ -60,7 +60,7 @@ fn restrict() -> std::io::Result<()> {
 fn answer_all(socket: &mut File) -> std::io::Result<()> {
     let mut text = vec![0; REQUEST_BYTES_MAX];
     loop {
-        let (length, descriptor) = receive(&*socket, &mut text)?;
+        let (length, descriptor) = receive(&*socket, &mut text, Waiting::Allowed)?;
         let Some(descriptor) = descriptor else {
             return Ok(());
         };

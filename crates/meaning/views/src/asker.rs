@@ -40,10 +40,11 @@ struct Status {
 
 impl Status {
     fn read(thread: u32) -> io::Result<Status> {
-        // Each look-up reads it. A buffer that begins small would be filled by many reads.
+        // Each look-up reads it. A buffer that begins small would be filled by many reads, and `File`
+        // itself would ask for its size and position first.
         let mut text = Vec::with_capacity(STATUS_BYTES);
-        let mut file = File::open(format!("/proc/{thread}/status"))?;
-        file.read_to_end(&mut text)?;
+        let file = File::open(format!("/proc/{thread}/status"))?;
+        file.take(u64::MAX).read_to_end(&mut text)?;
         let text = String::from_utf8_lossy(&text);
         Status::parse(&text).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use trawl_sys::identity::effective_uid;
 use trawl_sys::replaced::Replacing;
+use trawl_sys::settings;
 
 use crate::definition::{View, check_name};
 use crate::error::ViewError;
@@ -65,12 +66,8 @@ impl Store {
     /// Returns the places of this process's user.
     #[must_use]
     pub fn of_process(system: &Path) -> Store {
-        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-        let home = set("XDG_CONFIG_HOME").map(PathBuf::from);
-        let home = home.filter(|path| path.is_absolute());
-        let home = home.or_else(|| Some(Path::new(&set("HOME")?).join(".config")));
         Store {
-            own: home.map(|home| home.join("trawl/views")),
+            own: settings::own().map(|settings| settings.join("views")),
             system: system.to_owned(),
         }
     }

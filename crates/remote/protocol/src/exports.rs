@@ -23,6 +23,8 @@ use crate::error::RemoteError;
 
 /// The file that lists the exports of restricted servers.
 pub const FILE: &str = "/etc/trawl/exports";
+/// The only line of a file that exports everything.
+const EVERYTHING: &[u8] = b"*";
 /// Maximum length of this file in bytes.
 const FILE_MAX_BYTES: u64 = 1 << 20;
 
@@ -132,7 +134,7 @@ impl Exports {
         Ok(Exports::Named(exports))
     }
 
-    /// Reads a file of lines `NAME=DIR`, where `#` begins a comment. Only the superuser may be able
+    /// Reads a file of lines `NAME=DIR`, where `#` begins a comment, or of a single line `*`. Only the superuser may be able
     /// to write the file.
     ///
     /// # Errors
@@ -160,13 +162,16 @@ impl Exports {
         Exports::from_lines(&text)
     }
 
-    /// Parses the lines of such a file.
+    /// Parses the lines of such a file. A single line `*` exports everything.
     ///
     /// # Errors
     /// Fails if a line is invalid.
     pub fn from_lines(text: &[u8]) -> Result<Exports, RemoteError> {
         let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(b"#"));
+        if lines.clone().eq([EVERYTHING]) {
+            return Ok(Exports::Everything);
+        }
         Exports::named(lines.map(Export::parse).collect::<Result<_, _>>()?)
     }
 }

@@ -41,4 +41,4 @@ pub mod wire;
 pub use client::{Address, Remote};
 pub use error::RemoteError;
 pub use exports::{Export, Exports};
-pub use server::{Limits, Serving, serve};
+pub use server::{Commands, Limits, Serving, serve};

@@ -25,6 +25,7 @@ const REQUESTS: &[(&str, Operation, Operation)] = &[
         Operation::AskAttributes,
         Operation::ServeAttributes,
     ),
+    ("command", Operation::AskCommand, Operation::ServeCommand),
 ];
 
 /// The operation of a client that sends this message; `None` if it is not measured.

@@ -78,6 +78,7 @@ fn server(path: &Path) -> Address {
         executor: Arc::new(LiveWalk::default()),
         limits: Limits::default(),
         delay: Duration::ZERO,
+        commands: None,
     };
     listen(path, move |client| {
         let serving = serving.clone();

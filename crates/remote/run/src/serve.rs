@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trawl_remote::listen::{Crowd, Told, Worker};
-use trawl_remote::{Export, Exports, Limits, RemoteError, Serving, exports};
+use trawl_remote::{Commands, Export, Exports, Limits, RemoteError, Serving, exports};
 use trawl_sys::signal::StopSignals;
 
 use crate::answer::FreshOrLive;
@@ -29,6 +29,8 @@ pub struct Served {
     pub directories: usize,
     /// By how much each request is delayed.
     pub delay: Duration,
+    /// The program that answers command lines.
+    pub commands: Commands,
 }
 
 impl Served {
@@ -44,6 +46,7 @@ impl Served {
                 ..Limits::default()
             },
             delay: self.delay,
+            commands: Some(Arc::new(self.commands)),
         }
     }
 }

@@ -18,6 +18,18 @@ pub enum Kind {
     Moved,
 }
 
+impl Kind {
+    /// Returns its name in output for programs and for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Created => "created",
+            Kind::Deleted => "deleted",
+            Kind::Changed => "changed",
+            Kind::Moved => "moved",
+        }
+    }
+}
+
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {

@@ -40,7 +40,9 @@ impl Bounds {
         let is_single = bounds.low == bounds.high && bounds.low.len() == whole;
         match definition.kind() {
             Kind::Ordered => (!bounds.low.is_empty()).then_some(bounds),
-            Kind::Hashed => is_single.then_some(bounds),
+            // An index over contents has no columns.
+            Kind::Hashed => (is_single && whole > 0).then_some(bounds),
+            Kind::Inverted => None,
         }
     }
 
@@ -97,5 +99,14 @@ mod tests {
         assert!(of(&[(Column::Gid, 1, 1), (Column::Uid, 0, 0)]));
         assert!(!of(&[(Column::Uid, 0, 0)]));
         assert!(!of(&[(Column::Uid, 0, 0), (Column::Gid, 0, 1)]));
+    }
+
+    #[test]
+    fn an_index_over_contents_says_nothing_of_columns() {
+        for kind in Kind::ALL {
+            let index = Definition::new("a", kind, &["attr:artist"]).unwrap();
+            assert_eq!(Bounds::of(&index, &filter(&[])), None);
+            assert_eq!(Bounds::of(&index, &filter(&[(Column::Size, 1, 1)])), None);
+        }
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! `docs/format.md` specifies the bytes.
 
+use std::ops::Range;
+
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::block;
@@ -26,6 +28,27 @@ pub struct Subject {
     pub segment: u128,
     /// Number of rows of the segment.
     pub rows: u64,
+    /// The first row that the file has; 0 if the index is of the whole source.
+    pub first: u64,
+    /// Number of rows that the file has, from the first one on.
+    pub listed: u64,
+}
+
+impl Subject {
+    /// Returns the subject of a file that has all rows of a segment.
+    pub fn whole(segment: u128, rows: u64) -> Subject {
+        Subject {
+            segment,
+            rows,
+            first: 0,
+            listed: rows,
+        }
+    }
+
+    /// Returns the rows that the file has.
+    pub fn range(&self) -> Range<u64> {
+        self.first..self.first.saturating_add(self.listed)
+    }
 }
 
 /// Keys with their rows, in any order.
@@ -65,7 +88,7 @@ impl Builder {
         });
         let blocks = match self.kind {
             Kind::Ordered => self.ordered(&entries),
-            Kind::Hashed => self.hashed(&entries),
+            Kind::Hashed | Kind::Inverted => self.hashed(&entries),
         };
         self.assembled(subject, entries.len() as u64, &blocks)
     }
@@ -171,6 +194,8 @@ pub(crate) fn kind_number(kind: Kind) -> u32 {
     match kind {
         Kind::Ordered => 0,
         Kind::Hashed => 1,
+        // No file has it: packs of keywords serve these indices.
+        Kind::Inverted => 2,
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a named index is over, and the list of a source's definitions.
 //!
-//! The list is text, one definition a line: `NAME KIND ATTRIBUTE,ATTRIBUTE…`.
+//! The list is text, one definition a line: `NAME KIND ATTRIBUTE,ATTRIBUTE… PART`. An
+//! attribute of contents is `attr:ARTIST`. PART is there for an index of a part of the source: the
+//! path below the root, with `%` and two hexadecimal digits for other bytes than visible ASCII.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,19 +42,60 @@ pub enum Kind {
     Ordered,
     /// By the hash of the value, for single values.
     Hashed,
+    /// By each value of a list and each word of a text. Only contents have lists and texts.
+    Inverted,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 2] = [Kind::Ordered, Kind::Hashed];
+    pub const ALL: [Kind; 3] = [Kind::Ordered, Kind::Hashed, Kind::Inverted];
 
     /// Returns the name.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Ordered => "ordered",
             Kind::Hashed => "hashed",
+            Kind::Inverted => "inverted",
         }
     }
+}
+
+/// Begins the name of an attribute of contents.
+pub const CONTENT: &str = "attr:";
+/// Maximum length of the name of an attribute of contents in bytes.
+pub(crate) const CONTENT_BYTES_MAX: usize = 64;
+
+/// Maximum length of the path of a part in bytes.
+const PART_BYTES_MAX: usize = 4096;
+
+/// Attributes that have no named index, by what they begin with, and what serves them.
+const ELSEWHERE: [(&str, &str); 4] = [
+    (
+        "name",
+        "the name sidecar of each segment serves `-name` and its kin already",
+    ),
+    (
+        "path",
+        "the name sidecar of each segment serves `-path` and its kin already",
+    ),
+    (
+        "xattr:",
+        "extended attributes have none; those that `trawl attr` sets are attributes of contents: \
+         use attr:NAME",
+    ),
+    (
+        "relation:",
+        "`trawl related` and `find -related-to` answer from what --keywords indexes",
+    ),
+];
+
+/// What an index is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Over {
+    /// Columns, the first in order first. Files beside segments serve them.
+    Columns(Vec<Column>),
+    /// The attribute of contents of this name, in lower case. The packs of keywords serve it.
+    Content(String),
 }
 
 /// A named index.
@@ -60,11 +103,14 @@ impl Kind {
 pub struct Definition {
     name: String,
     kind: Kind,
-    attributes: Vec<Column>,
+    over: Over,
+    /// The directory below the source's root whose entries the index has; empty for the root.
+    part: Vec<u8>,
 }
 
 impl Definition {
-    /// Returns a definition. `attributes` are names of [`ATTRIBUTES`], the first in order first.
+    /// Returns a definition. `attributes` are names of [`ATTRIBUTES`], the first in order first, or
+    /// one attribute of contents, `attr:NAME`.
     ///
     /// # Errors
     /// If a name is invalid.
@@ -78,22 +124,42 @@ impl Definition {
         if !begins || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_word) {
             return Err(DefinitionError::Name(name.to_owned()));
         }
-        if attributes.is_empty() || attributes.len() > ATTRIBUTES_MAX {
-            return Err(DefinitionError::Count);
+        let over = match attributes {
+            [only] if only.as_ref().starts_with(CONTENT) => content(only.as_ref())?,
+            several => columns(several)?,
+        };
+        match (&over, kind) {
+            (Over::Columns(_), Kind::Inverted) => Err(DefinitionError::Inverted),
+            _ => Ok(Definition {
+                name: name.to_owned(),
+                kind,
+                over,
+                part: Vec::new(),
+            }),
         }
-        let mut columns = Vec::with_capacity(attributes.len());
-        for attribute in attributes {
-            let column = attribute_of(attribute.as_ref())?;
-            if columns.contains(&column) {
-                return Err(DefinitionError::Twice(attribute.as_ref().to_owned()));
-            }
-            columns.push(column);
+    }
+
+    /// Limits an index over columns to what lies below a directory. `part` is the directory's path
+    /// below the source's root; of the root itself, it is empty.
+    ///
+    /// # Errors
+    /// If it is no such path, or the index is over contents.
+    pub fn below(self, part: &[u8]) -> Result<Definition, DefinitionError> {
+        if part.is_empty() {
+            return Ok(self);
         }
-        Ok(Definition {
-            name: name.to_owned(),
-            kind,
-            attributes: columns,
-        })
+        if self.content().is_some() {
+            return Err(DefinitionError::PartOfContents);
+        }
+        let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
+        let is_path = part.split(|byte| *byte == b'/').all(is_name) && !part.contains(&0);
+        match is_path && part.len() <= PART_BYTES_MAX {
+            true => Ok(Definition {
+                part: part.to_vec(),
+                ..self
+            }),
+            false => Err(DefinitionError::Part),
+        }
     }
 
     /// Returns the name.
@@ -106,9 +172,42 @@ impl Definition {
         self.kind
     }
 
-    /// Returns the attributes, the first in order first.
+    /// Returns the columns, the first in order first; none if the index is over contents.
     pub fn attributes(&self) -> &[Column] {
-        &self.attributes
+        match &self.over {
+            Over::Columns(columns) => columns,
+            Over::Content(_) => &[],
+        }
+    }
+
+    /// Returns the name of the attribute of contents that the index is over, in lower case.
+    pub fn content(&self) -> Option<&str> {
+        match &self.over {
+            Over::Columns(_) => None,
+            Over::Content(name) => Some(name),
+        }
+    }
+
+    /// Returns the path below the source's root of the directory whose entries the index has; empty
+    /// for the root.
+    pub fn part(&self) -> &[u8] {
+        &self.part
+    }
+
+    /// Returns whether the index answers ranges.
+    pub fn has_order(&self) -> bool {
+        self.kind == Kind::Ordered
+    }
+
+    /// Returns the attributes as they are written, the first in order first.
+    pub fn on(&self) -> String {
+        match &self.over {
+            Over::Columns(columns) => {
+                let names: Vec<&str> = columns.iter().map(|one| name_of(*one)).collect();
+                names.join(",")
+            }
+            Over::Content(name) => format!("{CONTENT}{name}"),
+        }
     }
 
     /// Returns a number that files made for this definition bear.
@@ -119,9 +218,11 @@ impl Definition {
 
 impl fmt::Display for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let attributes: Vec<&str> = self.attributes.iter().map(|one| name_of(*one)).collect();
-        let (name, kind) = (&self.name, self.kind.name());
-        write!(f, "{name} {kind} {}", attributes.join(","))
+        write!(f, "{} {} {}", self.name, self.kind.name(), self.on())?;
+        match self.part.is_empty() {
+            true => Ok(()),
+            false => write!(f, " {}", escape(&self.part)),
+        }
     }
 }
 
@@ -130,28 +231,109 @@ impl FromStr for Definition {
 
     fn from_str(line: &str) -> Result<Definition, DefinitionError> {
         let words: Vec<&str> = line.split(' ').collect();
-        let [name, kind, attributes] = words[..] else {
-            return Err(DefinitionError::Line(1));
+        let (name, kind, attributes, part) = match words[..] {
+            [name, kind, attributes] => (name, kind, attributes, Vec::new()),
+            [name, kind, attributes, part] => {
+                let part = unescape(part).filter(|part| !part.is_empty());
+                (
+                    name,
+                    kind,
+                    attributes,
+                    part.ok_or(DefinitionError::Line(1))?,
+                )
+            }
+            _ => return Err(DefinitionError::Line(1)),
         };
         let kind = Kind::ALL.into_iter().find(|one| one.name() == kind);
         let attributes: Vec<&str> = attributes.split(',').collect();
-        Definition::new(name, kind.ok_or(DefinitionError::Line(1))?, &attributes)
+        let definition = Definition::new(name, kind.ok_or(DefinitionError::Line(1))?, &attributes)?;
+        definition.below(&part)
     }
+}
+
+/// Writes a path as a word.
+fn escape(path: &[u8]) -> String {
+    let mut word = String::with_capacity(path.len());
+    for byte in path {
+        match byte {
+            b'%' => word.push_str("%25"),
+            b'!'..=b'~' => word.push(char::from(*byte)),
+            _ => word.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    word
+}
+
+/// Reads what [`escape`] wrote, and nothing else.
+fn unescape(word: &str) -> Option<Vec<u8>> {
+    let (mut path, mut rest) = (Vec::new(), word.as_bytes());
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = behind;
+        if *byte != b'%' {
+            path.push(*byte);
+            continue;
+        }
+        let (digits, behind) = rest.split_at_checked(2)?;
+        path.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
+        rest = behind;
+    }
+    (escape(&path) == word).then_some(path)
 }
 
 fn name_of(column: Column) -> &'static str {
     COLUMNS[column as usize].name
 }
 
-fn attribute_of(name: &str) -> Result<Column, DefinitionError> {
+fn columns<A: AsRef<str>>(attributes: &[A]) -> Result<Over, DefinitionError> {
+    if attributes.is_empty() || attributes.len() > ATTRIBUTES_MAX {
+        return Err(DefinitionError::Count);
+    }
+    let mut columns = Vec::with_capacity(attributes.len());
+    for attribute in attributes {
+        let column = column_of(attribute.as_ref())?;
+        if columns.contains(&column) {
+            return Err(DefinitionError::Twice(attribute.as_ref().to_owned()));
+        }
+        columns.push(column);
+    }
+    Ok(Over::Columns(columns))
+}
+
+fn column_of(name: &str) -> Result<Column, DefinitionError> {
     let is_it = |column: &&Column| name_of(**column) == name;
-    let found = ATTRIBUTES.iter().find(is_it);
-    found.copied().ok_or_else(|| DefinitionError::Attribute {
-        name: name.to_owned(),
-        known: (ATTRIBUTES.iter().map(|one| name_of(*one)))
-            .collect::<Vec<&str>>()
-            .join(", "),
+    if let Some(found) = ATTRIBUTES.iter().find(is_it) {
+        return Ok(*found);
+    }
+    if name.starts_with(CONTENT) {
+        return Err(DefinitionError::ContentAlone(name.to_owned()));
+    }
+    let served = |(word, _): &&(&str, &str)| match word.ends_with(':') {
+        true => name.starts_with(word),
+        false => name == *word,
+    };
+    Err(match ELSEWHERE.iter().find(served) {
+        Some((_, by)) => DefinitionError::Elsewhere {
+            name: name.to_owned(),
+            by,
+        },
+        None => DefinitionError::Attribute {
+            name: name.to_owned(),
+            known: (ATTRIBUTES.iter().map(|one| name_of(*one)))
+                .collect::<Vec<&str>>()
+                .join(", "),
+        },
     })
+}
+
+/// Reads `attr:NAME`. Names are compared without regard to case.
+fn content(attribute: &str) -> Result<Over, DefinitionError> {
+    let name = attribute.strip_prefix(CONTENT).unwrap_or(attribute);
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+    match begins && name.len() <= CONTENT_BYTES_MAX && name.bytes().all(is_word) {
+        true => Ok(Over::Content(name.to_ascii_lowercase())),
+        false => Err(DefinitionError::Content(name.to_owned())),
+    }
 }
 
 /// Reads a list of definitions.
@@ -212,9 +394,18 @@ mod tests {
             Err(DefinitionError::Twice("size".into()))
         );
         assert!(matches!(
-            made(&["name"]),
+            made(&["colour"]),
             Err(DefinitionError::Attribute { .. })
         ));
+        for served in ["name", "path", "xattr:user.a", "relation:includes"] {
+            let refused = made(&[served]);
+            assert!(
+                matches!(refused, Err(DefinitionError::Elsewhere { .. })),
+                "{served}"
+            );
+        }
+        let inverted = Definition::new("a", Kind::Inverted, &["size"]);
+        assert_eq!(inverted, Err(DefinitionError::Inverted));
         let five = ["size", "uid", "gid", "ino", "dev"];
         assert_eq!(made(&five), Err(DefinitionError::Count));
         for text in [
@@ -228,10 +419,80 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_attribute_of_contents_stands_alone() {
+        let made = |names: &[&str]| Definition::new("a", Kind::Inverted, names);
+        let tags = made(&["attr:Tags"]).unwrap();
+        assert_eq!(tags.content(), Some("tags"));
+        assert_eq!((tags.attributes(), &tags.on()[..]), (&[][..], "attr:tags"));
+        assert_eq!(
+            write_all(std::slice::from_ref(&tags)),
+            b"a inverted attr:tags\n"
+        );
+        assert_eq!(read_all(b"a inverted attr:tags\n"), Ok(vec![tags]));
+        for name in ["", "a b", "a,b", "1", "\u{e4}", "a/b", &"a".repeat(65)] {
+            let refused = made(&[&format!("attr:{name}")[..]]);
+            assert_eq!(refused, Err(DefinitionError::Content(name.to_owned())));
+        }
+        for two in [["attr:a", "attr:b"], ["attr:a", "size"], ["size", "attr:a"]] {
+            let refused = made(&two);
+            assert_eq!(refused, Err(DefinitionError::ContentAlone("attr:a".into())));
+        }
+    }
+
+    #[test]
+    fn a_part_is_a_path_below_the_root() {
+        let of = |part: &[u8]| {
+            let index = Definition::new("a", Kind::Ordered, &["size"]).unwrap();
+            index.below(part)
+        };
+        assert_eq!(of(b"").unwrap().to_string(), "a ordered size");
+        assert_eq!(of(b"b/c").unwrap().to_string(), "a ordered size b/c");
+        let odd = of(b"My Music/100%\n\xff").unwrap();
+        assert_eq!(odd.to_string(), "a ordered size My%20Music/100%25%0A%FF");
+        assert_eq!(
+            read_all(&write_all(std::slice::from_ref(&odd))),
+            Ok(vec![odd.clone()])
+        );
+        assert_ne!(odd.id(), of(b"b").unwrap().id());
+        for part in [
+            &b"/b"[..],
+            b"b/",
+            b"b//c",
+            b".",
+            b"b/../c",
+            b"a\0",
+            &[b'a'; 4097],
+        ] {
+            assert_eq!(of(part), Err(DefinitionError::Part));
+        }
+        let content = Definition::new("a", Kind::Ordered, &["attr:b"]).unwrap();
+        assert_eq!(content.below(b"c"), Err(DefinitionError::PartOfContents));
+        for line in ["", "%2", "%zz", "%2f", "%41", "%25%", "a b", "../x"] {
+            let text = format!("a ordered size {line}\n");
+            assert!(read_all(text.as_bytes()).is_err(), "{line}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn parts_are_read_as_they_were(part in proptest::collection::vec(any::<u8>(), 1..20)) {
+            let index = Definition::new("a", Kind::Hashed, &["uid"]).unwrap();
+            if let Ok(index) = index.below(&part) {
+                prop_assert_eq!(read_all(&write_all(std::slice::from_ref(&index))), Ok(vec![index]));
+            }
+        }
+
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = read_all(&bytes);
+        }
+
+        #[test]
+        fn what_is_read_is_written(line in "[a-z]{1,3} (ordered|hashed|inverted) (attr:[a-zA-Z.]{1,4}|size|uid,gid)( [a-z%/]{1,5})?") {
+            if let Ok(all) = read_all(line.as_bytes()) {
+                prop_assert_eq!(read_all(&write_all(&all)), Ok(all));
+            }
         }
     }
 }

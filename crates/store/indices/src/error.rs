@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::definition::{ATTRIBUTES_MAX, INDICES_MAX, NAME_BYTES_MAX};
+use crate::definition::{ATTRIBUTES_MAX, CONTENT_BYTES_MAX, INDICES_MAX, NAME_BYTES_MAX};
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub enum DefinitionError {
     )]
     Name(String),
     /// There is no such attribute.
-    #[error("unknown attribute `{name}`: use {known}")]
+    #[error("unknown attribute `{name}`: use {known}, or attr:NAME for an attribute of contents")]
     Attribute {
         /// The name that was given.
         name: String,
@@ -43,6 +43,32 @@ pub enum DefinitionError {
     /// An attribute is given twice.
     #[error("attribute `{0}` is given twice")]
     Twice(String),
+    /// Something else answers questions about it.
+    #[error("`{name}` needs no named index: {by}")]
+    Elsewhere {
+        /// The name that was given.
+        name: String,
+        /// What answers them.
+        by: &'static str,
+    },
+    /// The name of an attribute of contents is empty, too long, or has other characters.
+    #[error(
+        "invalid attribute `attr:{0}`: use 1 to {CONTENT_BYTES_MAX} letters, digits, `-`, `_` and \
+         `.`, and begin with a letter"
+    )]
+    Content(String),
+    /// An attribute of contents has others beside it.
+    #[error("`{0}` must be the only attribute of its index: define one index for each")]
+    ContentAlone(String),
+    /// Columns have no lists and no words.
+    #[error("inverted indices are over attributes of contents, attr:NAME: use ordered or hashed")]
+    Inverted,
+    /// The path of a part is none.
+    #[error("the part of the source is not a path below its root")]
+    Part,
+    /// Contents are indexed for whole sources.
+    #[error("an index over contents is of a whole source: give the path of its root")]
+    PartOfContents,
     /// None, or too many.
     #[error("an index has 1 to {ATTRIBUTES_MAX} attributes")]
     Count,

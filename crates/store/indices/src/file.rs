@@ -40,6 +40,8 @@ pub struct IndexFile<R> {
     source: R,
     kind: Kind,
     rows: u64,
+    /// The rows that the file has.
+    listed: Range<u64>,
     entries: u64,
     blocks: u32,
     table_bytes: u32,
@@ -85,6 +87,7 @@ impl<R: ReadAt> IndexFile<R> {
             source,
             kind: definition.kind(),
             rows,
+            listed: subject.range(),
             entries: long(&mut rest).ok_or(NOT_ONE)?,
             blocks: number(&mut rest).ok_or(NOT_ONE)?,
             table_bytes: number(&mut rest).ok_or(NOT_ONE)?,
@@ -104,17 +107,19 @@ impl<R: ReadAt> IndexFile<R> {
         let is_sound = match self.kind {
             Kind::Ordered => table >= least,
             Kind::Hashed => table == least && self.blocks.is_power_of_two(),
+            Kind::Inverted => false,
         };
-        // Every row of the segment has one entry.
+        // Every row of the segment, or of its part, has one entry.
         is_sound
-            && self.entries == self.rows
+            && self.entries == self.listed.end - self.listed.start
+            && self.listed.end <= self.rows
             && self.table_bytes <= TABLE_BYTES_MAX
             && HEAD_BYTES as u64 + table <= self.size_bytes
     }
 
-    /// Returns the number of rows.
-    pub fn rows(&self) -> u64 {
-        self.rows
+    /// Returns the rows that the file has. Nothing is said of others of the segment.
+    pub fn listed(&self) -> Range<u64> {
+        self.listed.clone()
     }
 
     /// Returns the rows within bounds, as ranges in no order; `None` if there are more than
@@ -125,7 +130,7 @@ impl<R: ReadAt> IndexFile<R> {
     pub fn rows_within(&self, bounds: &Bounds, rows_max: u64) -> Result<Option<Vec<Range<u64>>>> {
         let blocks = match self.kind {
             Kind::Ordered => self.blocks_within(bounds)?,
-            Kind::Hashed => vec![self.block_of(&bounds.low)?],
+            Kind::Hashed | Kind::Inverted => vec![self.block_of(&bounds.low)?],
         };
         // The first and the last block may have other keys, too.
         let inside = blocks.get(1..blocks.len().saturating_sub(1));
@@ -162,7 +167,7 @@ impl<R: ReadAt> IndexFile<R> {
         Ok(Some(found))
     }
 
-    /// Reads everything, and checks that each row of the segment has one entry.
+    /// Reads everything, and checks that each row that the file should have has one entry.
     ///
     /// # Errors
     /// If the bytes cannot be read, or make no sense.
@@ -174,7 +179,7 @@ impl<R: ReadAt> IndexFile<R> {
                 .into_iter()
                 .map(|(at, _)| at)
                 .collect(),
-            Kind::Hashed => self.hashed_table()?,
+            Kind::Hashed | Kind::Inverted => self.hashed_table()?,
         };
         let mut count = 0;
         for at in blocks {
@@ -189,12 +194,15 @@ impl<R: ReadAt> IndexFile<R> {
                 return Err(failed);
             }
             for row in ranges.into_iter().flatten() {
+                if !self.listed.contains(&row) {
+                    return Err(IndexFileError::Damaged("it has a row of another part"));
+                }
                 seen[(row / 64) as usize] |= 1 << (row % 64);
                 count += 1;
             }
         }
         let distinct: u64 = seen.iter().map(|word| u64::from(word.count_ones())).sum();
-        match count == self.rows && distinct == self.rows {
+        match count == self.entries && distinct == self.entries {
             true => Ok(()),
             false => Err(IndexFileError::Damaged("it does not have each row once")),
         }

@@ -1,8 +1,9 @@
 //! Named indices: values of attributes, each with the rows of one segment that have it.
 //!
-//! A [`Definition`] names an index and says which attributes it is over. For each segment, a
-//! [`Builder`] makes one immutable file, and [`IndexFile`] answers from it which rows can lie
-//! within bounds.
+//! A [`Definition`] names an index and says which attributes it is over. If these are columns, a
+//! [`Builder`] makes one immutable file for each segment, and [`IndexFile`] answers from it which
+//! rows can lie within bounds. An index over an attribute of contents has no files here: the packs
+//! of keywords serve it.
 //!
 //! Invariants:
 //!
@@ -28,7 +29,7 @@ mod key;
 
 pub use bounds::Bounds;
 pub use builder::{Builder, Subject};
-pub use definition::{ATTRIBUTES, Definition, INDICES_MAX, Kind, read_all, write_all};
+pub use definition::{ATTRIBUTES, CONTENT, Definition, INDICES_MAX, Kind, read_all, write_all};
 pub use error::{DefinitionError, IndexFileError};
 pub use file::IndexFile;
 pub use key::{push_key, value_of};

@@ -23,10 +23,7 @@ fn file_of(definition: &Definition, rows: &[Values]) -> (Subject, Vec<u8>) {
         }
         builder.add(&key, row as u32);
     }
-    let subject = Subject {
-        segment: 0x1234,
-        rows: rows.len() as u64,
-    };
+    let subject = Subject::whole(0x1234, rows.len() as u64);
     (subject, builder.finish(subject))
 }
 
@@ -171,6 +168,40 @@ proptest! {
     }
 }
 
+/// A file of a part of a segment has the rows of the part, and no others.
+#[test]
+fn a_file_of_a_part_has_its_rows() {
+    let whole = Definition::new("a", Kind::Ordered, &["size"]).unwrap();
+    let definition = whole.below(b"b").unwrap();
+    let subject = Subject {
+        first: 100,
+        listed: 50,
+        ..Subject::whole(7, 1000)
+    };
+    let made = |rows: Range<u64>| {
+        let mut builder = Builder::new(&definition);
+        for row in rows {
+            builder.add(&(row % 5).to_be_bytes(), row as u32);
+        }
+        builder.finish(subject)
+    };
+    let open = |bytes: &[u8]| {
+        let file = IndexFile::open(bytes.to_vec(), bytes.len() as u64, &definition, subject)?;
+        file.check()?;
+        Ok::<_, trawl_indices::IndexFileError>(file)
+    };
+    let file = open(&made(100..150)).unwrap();
+    assert_eq!(file.listed(), 100..150);
+    let filter = filter(&[clause(Column::Size, (3, 3))]);
+    let bounds = Bounds::of(&definition, &filter).unwrap();
+    let found = flat(file.rows_within(&bounds, u64::MAX).unwrap().unwrap());
+    let naive: Vec<u64> = (100..150).filter(|row| row % 5 == 3).collect();
+    assert_eq!(found, naive);
+    for other in [99..149, 101..151, 100..149, 0..50, 100..151] {
+        assert!(open(&made(other.clone())).is_err(), "{other:?}");
+    }
+}
+
 #[test]
 fn files_of_other_segments_and_definitions_are_refused() {
     let definition = Definition::new("a", Kind::Ordered, &["size"]).unwrap();
@@ -185,6 +216,14 @@ fn files_of_other_segments_and_definitions_are_refused() {
             ..subject
         },
         Subject { rows: 3, ..subject },
+        Subject {
+            listed: 1,
+            ..subject
+        },
+        Subject {
+            first: 1,
+            ..subject
+        },
     ];
     assert!(others.iter().all(|other| !open(&definition, *other)));
     for other in [

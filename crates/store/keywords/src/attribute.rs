@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::document::{Document, Single};
+use crate::document::{Document, Single, Value};
 use crate::error::{KeywordsError, Result};
 
 /// The relation of an attribute to the value of a condition.
@@ -39,6 +39,9 @@ const TIME: u8 = b'd';
 /// A condition on an attribute, such as `artist=Bach`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttributeTest {
+    name: String,
+    /// Whether the condition names one value.
+    is_equality: bool,
     /// A document matches if it has a term in one of these ranges,
     wanted: Vec<Range<Vec<u8>>>,
     /// and none in one of these.
@@ -88,6 +91,8 @@ impl AttributeTest {
             Relation::NotEqual => {
                 let unwanted = ranges(name, Relation::Equal, value.trim());
                 return AttributeTest {
+                    name: name.to_owned(),
+                    is_equality: false,
                     wanted: vec![exists],
                     unwanted,
                 };
@@ -95,9 +100,21 @@ impl AttributeTest {
             other => ranges(name, other, value.trim()),
         };
         AttributeTest {
+            name: name.to_owned(),
+            is_equality: relation == Relation::Equal,
             wanted,
             unwanted: Vec::new(),
         }
+    }
+
+    /// Returns the name of the attribute, as it was written.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns whether the condition is that the attribute has one given value.
+    pub fn is_equality(&self) -> bool {
+        self.is_equality
     }
 
     /// Returns the condition that the attribute exists.
@@ -164,6 +181,57 @@ fn term(name: &str, kind: u8, value: &[u8]) -> Vec<u8> {
 fn whole(name: &str, first: u8, last: u8) -> Range<Vec<u8>> {
     let end = |kind: u8| [folded(name).as_bytes(), &[0, kind]].concat();
     end(first)..end(last)
+}
+
+/// Returns how the terms of an attribute begin.
+pub(crate) fn begin_of(name: &str) -> Vec<u8> {
+    [folded(name.trim()).as_bytes(), &[0]].concat()
+}
+
+/// Returns the ranges of terms that equal a value.
+pub(crate) fn equal(name: &str, value: &str) -> Vec<Range<Vec<u8>>> {
+    ranges(name.trim(), Relation::Equal, value.trim())
+}
+
+/// Returns the ranges of terms that are a value or greater.
+pub(crate) fn at_least(name: &str, value: &str) -> Vec<Range<Vec<u8>>> {
+    ranges(name.trim(), Relation::GreaterOrEqual, value.trim())
+}
+
+/// Returns the ranges of terms that are a value or less.
+pub(crate) fn at_most(name: &str, value: &str) -> Vec<Range<Vec<u8>>> {
+    ranges(name.trim(), Relation::LessOrEqual, value.trim())
+}
+
+/// Returns the value that the bytes of a term behind the name stand for; `None` if they are not those
+/// of a value.
+pub(crate) fn value_of(term: &[u8]) -> Option<Value> {
+    let (kind, value) = term.split_first()?;
+    Some(match *kind {
+        TEXT => Value::Text(std::str::from_utf8(value).ok()?.to_owned()),
+        NUMBER => number_of(value.try_into().ok()?)?,
+        TIME => {
+            let bits = u64::from_be_bytes(value.try_into().ok()?);
+            Value::Time((bits ^ 1 << 63) as i64)
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the number of a key. A real without a fraction is an integer: they are equal.
+fn number_of(key: [u8; 10]) -> Option<Value> {
+    let (nearest, rest) = key.split_at(8);
+    let ordered = u64::from_be_bytes(nearest.try_into().ok()?);
+    let bits = match ordered >> 63 {
+        1 => ordered & !(1 << 63),
+        _ => !ordered,
+    };
+    let nearest = f64::from_bits(bits);
+    let rest = (u16::from_be_bytes(rest.try_into().ok()?) ^ 0x8000) as i16;
+    let is_whole = nearest.fract() == 0.0;
+    let whole = is_whole.then_some((nearest as i128).saturating_add(rest.into()));
+    let integer = whole.and_then(|whole| i64::try_from(whole).ok());
+    Some(integer.map_or(Value::Real(nearest), Value::Integer))
 }
 
 /// Returns the ranges of terms with this relation to a value, which may be several kinds of value.

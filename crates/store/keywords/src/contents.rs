@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use trawl_format::store::if_there;
-use trawl_format::{IndexDir, IndexError, guard_walk, layout};
+use trawl_format::{IndexDir, IndexError, Source, guard_walk, layout};
 use trawl_grams::{DocId, Identity};
 use trawl_model::sync::lock;
 
@@ -19,6 +19,7 @@ use crate::matching::Occurrences;
 use crate::pack::Pack;
 use crate::query::Query;
 use crate::read::{Documents, PlainText, document_of};
+use crate::values::{AttributeValue, ValueTest};
 
 /// Function that is called with a message for each pack that cannot be used.
 type Warn = Box<dyn Fn(&str) + Send + Sync>;
@@ -169,23 +170,111 @@ impl Contents {
             {
                 continue;
             }
-            let Some(top) = if_there(source.dir().open_dir(layout::KEYWORDS))? else {
-                continue;
-            };
-            guard_walk::walk(&top, &mut |_, dir| {
-                for name in dir.list()? {
-                    if !name.ends_with(layout::KEYWORDS_ENDING) {
-                        continue;
-                    }
-                    // If the pack was replaced meanwhile, its files are read.
-                    if let Some(file) = if_there(dir.open_file(&name))? {
-                        files.push((dir.join(&name), file));
-                    }
-                }
-                Ok(())
-            })?;
+            packs_of(&source, files)?;
         }
         Ok(())
+    }
+
+    /// Returns which packs of a source this process may open.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn covered(&self, source: &Source) -> Result<PacksCovered, IndexError> {
+        let mut files = Vec::new();
+        let has_packs = packs_of(source, &mut files)?;
+        let mut covered = PacksCovered {
+            is_usable: has_packs,
+            ..PacksCovered::default()
+        };
+        for (_, file) in files {
+            let size_bytes = file.metadata().map_or(0, |found| found.len());
+            match Pack::open(file).and_then(|pack| self.is_ours(pack)) {
+                Ok(pack) => {
+                    covered.packs += 1;
+                    covered.size_bytes += size_bytes;
+                    covered.documents += pack.docs().len() as u64;
+                }
+                Err(_) => covered.is_usable = false,
+            }
+        }
+        Ok(covered)
+    }
+
+    /// Returns the values of an attribute that pass a test, of all documents in packs that this
+    /// process may open.
+    pub fn values(&self, test: &ValueTest) -> Valued {
+        let (by_document, lost) = self.library().values(test);
+        for (_, why) in &lost {
+            (self.warn)(&format!("{why}{REMEDY}"));
+        }
+        Valued {
+            by_document,
+            lost: lost.into_iter().map(|(pack, _)| pack).collect(),
+        }
+    }
+}
+
+/// Adds the packs of a source that this process may open, and their paths. Returns false if the
+/// source has no index of keywords.
+fn packs_of(source: &Source, files: &mut Vec<(PathBuf, File)>) -> Result<bool, IndexError> {
+    let Some(top) = if_there(source.dir().open_dir(layout::KEYWORDS))? else {
+        return Ok(false);
+    };
+    guard_walk::walk(&top, &mut |_, dir| {
+        for name in dir.list()? {
+            if !name.ends_with(layout::KEYWORDS_ENDING) {
+                continue;
+            }
+            // If the pack was replaced meanwhile, its files are read.
+            if let Some(file) = if_there(dir.open_file(&name))? {
+                files.push((dir.join(&name), file));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(true)
+}
+
+/// The packs of a source that this process may open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacksCovered {
+    /// Number of packs.
+    pub packs: u64,
+    /// Their size in bytes.
+    pub size_bytes: u64,
+    /// Number of documents in them.
+    pub documents: u64,
+    /// Whether the source has an index of keywords, and each of these packs can be used.
+    pub is_usable: bool,
+}
+
+/// The values of an attribute in packs.
+#[derive(Debug)]
+pub struct Valued {
+    by_document: ById<Vec<AttributeValue>>,
+    /// Numbers of packs that could not be asked.
+    lost: Vec<u32>,
+}
+
+/// What packs say of an attribute of a file with a certain identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValuesLook<'v> {
+    /// Its values, in order; there may be others if a gap is given.
+    Known(&'v [AttributeValue], Option<Gap>),
+    /// No pack that this process may open has its content.
+    Unread,
+}
+
+impl Valued {
+    /// Returns what is known of the file with this identity. `contents` are those that made this.
+    pub fn look(&self, contents: &Contents, id: DocId) -> ValuesLook<'_> {
+        match contents.library().place(id) {
+            Some((pack, gaps)) if !self.lost.contains(&pack) => {
+                let values = self.by_document.get(&id).map_or(&[][..], Vec::as_slice);
+                ValuesLook::Known(values, gaps.attributes)
+            }
+            _ => ValuesLook::Unread,
+        }
     }
 }
 
@@ -249,6 +338,11 @@ impl Asked {
             }
             answer
         })
+    }
+
+    /// Returns whether packs were asked.
+    pub fn is_answered(&self) -> bool {
+        self.answer.get().is_some()
     }
 
     /// Returns what is known of the file with this identity.

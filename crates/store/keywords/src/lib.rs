@@ -33,11 +33,12 @@ mod query;
 mod read;
 mod schema;
 mod sidecar;
+mod values;
 mod words;
 
 pub use attribute::{AttributeTest, is_same_name};
 pub use builder::{Builder, DOCS_MAX, merge, merge_as};
-pub use contents::{Asked, Contents, Look, Question};
+pub use contents::{Asked, Contents, Look, PacksCovered, Question, Valued, ValuesLook};
 pub use document::{Document, Gap, Gaps, Reference, Value};
 pub use error::KeywordsError;
 pub use library::{Answer, Library};
@@ -50,3 +51,4 @@ pub use read::{
     BYTES_MAX, Documents, PlainText, content_hash, document_of, document_unless, hash_of,
 };
 pub use sidecar::{Origin, origins, references};
+pub use values::{AttributeValue, ValueTest};

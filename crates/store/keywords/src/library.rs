@@ -23,6 +23,7 @@ use crate::pack::{Listed, Pack};
 use crate::query::{Expression, Query};
 use crate::schema;
 use crate::sidecar;
+use crate::values::{AttributeValue, ValueTest};
 
 /// Identities are hashes already.
 #[derive(Clone, Debug, Default)]
@@ -218,6 +219,40 @@ impl Library {
         })
     }
 
+    /// Returns the values of an attribute that pass a test, in order, by document, and the numbers of
+    /// packs that could not be asked, with the reason.
+    pub(crate) fn values(
+        &self,
+        test: &ValueTest,
+    ) -> (ById<Vec<AttributeValue>>, Vec<(u32, String)>) {
+        let (mut all, mut lost) = (ById::default(), Vec::new());
+        for (shelf, number) in self.shelves.iter().zip(0u32..) {
+            let mut found: Vec<(u32, AttributeValue)> = Vec::new();
+            let read = guarded(|| {
+                let readers = shelf.searcher.segment_readers().iter();
+                readers
+                    .clone()
+                    .try_for_each(|reader| values(reader, test, &mut found))
+            });
+            if let Err(error) = read {
+                lost.push((number, error.to_string()));
+                continue;
+            }
+            for (doc, value) in found {
+                let Some(doc) = shelf.pack.docs().get(doc as usize) else {
+                    continue;
+                };
+                // Of a document in two packs, the first one's values count.
+                if self.place(doc.id).is_some_and(|(pack, _)| pack == number) {
+                    let values: &mut Vec<AttributeValue> = all.entry(doc.id).or_default();
+                    values.push(value);
+                }
+            }
+        }
+        all.values_mut().for_each(|values| values.sort_unstable());
+        (all, lost)
+    }
+
     fn ask(&self, ask: Ask<'_>) -> Answer {
         let mut answer = Answer::default();
         for (shelf, number) in self.shelves.iter().zip(0u32..) {
@@ -373,6 +408,33 @@ fn mark(
                 if let Some(passes) = passes.get_mut(doc as usize) {
                     *passes = value;
                 }
+                doc = docs.advance();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds the values of an attribute that pass a test, in order, with the numbers of their documents.
+fn values(
+    reader: &SegmentReader,
+    test: &ValueTest,
+    found: &mut Vec<(u32, AttributeValue)>,
+) -> Result<()> {
+    let postings = reader
+        .inverted_index(schema::attributes())
+        .map_err(cannot("query"))?;
+    for range in test.ranges() {
+        let terms = postings.terms().range().ge(&range.start).lt(&range.end);
+        let mut terms = terms.into_stream()?;
+        while let Some((term, info)) = terms.next() {
+            let Some(value) = test.pass(term) else {
+                continue;
+            };
+            let mut docs = postings.read_postings_from_terminfo(info, IndexRecordOption::Basic)?;
+            let mut doc = docs.doc();
+            while doc != TERMINATED {
+                found.push((doc, value.clone()));
                 doc = docs.advance();
             }
         }

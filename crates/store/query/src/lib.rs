@@ -78,7 +78,6 @@ pub use duplicates::{Alike, DuplicateRequest};
 pub use entries_at::Entry;
 pub use error::{QueryError, Result};
 pub use index::{Index, Start, View};
-pub use indices::{can_have_index, subject_of};
 pub use issues::DeniedRequest;
 pub use links::{Repeats, SeenLinks};
 pub use listings::{DecodedListings, ListingPlace, Listings, Outline};

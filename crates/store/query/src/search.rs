@@ -33,6 +33,7 @@ use workers::Workers;
 
 pub(crate) use candidates::{candidates, holders};
 pub(crate) use narrow::{narrowed, rows_with};
+pub(crate) use pieces::rows as rows_of;
 pub(crate) use values::{INDEX_ROWS_LEAST, select_by_value};
 
 /// Number of hits between two checks for cancellation.

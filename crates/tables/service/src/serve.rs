@@ -369,7 +369,7 @@ impl State {
                 Ok(table) => {
                     let answer = Answer::Table(table.bytes).encode();
                     let memory = Some(table.memory.as_fd());
-                    if message::send(&client, &answer, memory).is_err() {
+                    if message::send(&client, &answer, memory, message::Waiting::Allowed).is_err() {
                         return Ok(());
                     }
                 }

@@ -61,7 +61,12 @@ impl Manager {
     /// Ignores failures: the manager is gone then, and the daemon's work goes on.
     fn send(&self, text: &str, descriptor: Option<BorrowedFd<'_>>) {
         if let Some(socket) = &self.socket {
-            let _ = message::send(socket.as_fd(), text.as_bytes(), descriptor);
+            let _ = message::send(
+                socket.as_fd(),
+                text.as_bytes(),
+                descriptor,
+                message::Waiting::Allowed,
+            );
         }
     }
 }

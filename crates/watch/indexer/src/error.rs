@@ -49,6 +49,17 @@ pub enum IndexerError {
         /// The path.
         path: Vec<u8>,
     },
+    /// A named index of a part was to be defined, but the part is no directory that all readers of the
+    /// index can see, as they see the definition.
+    #[error(
+        "{} is not a directory that everyone who may read the index can see, as they can see its \
+         named indices: define one of a directory above",
+        quoted(display(.path))
+    )]
+    HiddenPart {
+        /// The path.
+        path: Vec<u8>,
+    },
     /// No daemon watches the path, and its index belongs to another user.
     #[error(
         "{} cannot be refreshed: no daemon watches it, and the index is another user's: ask them \

@@ -14,7 +14,8 @@ use trawl_indices::{
     Definition, DefinitionError, INDICES_MAX, IndexFile, Subject, read_all, write_all,
 };
 use trawl_model::guard::{Credentials, Element};
-use trawl_query::{QueryError, View, can_have_index, subject_of};
+use trawl_model::path;
+use trawl_query::{QueryError, View};
 use trawl_writer::{PackKind, PackPlace, TextStore};
 
 use crate::error::{IndexerError, Result};
@@ -74,6 +75,9 @@ pub fn update(
             path: root.to_vec(),
         });
     };
+    if let Change::Define(definition) = change {
+        check_part(index, &source, definition)?;
+    }
     let is_wanted = matches!(change, Change::Define(_));
     let opened = open(&source, (PackKind::Indices, is_wanted, effort), control)?;
     let Some(store) = opened else {
@@ -97,10 +101,29 @@ pub fn update(
         control,
         done: IndicesUpdated::default(),
     };
-    making.all(&source, &definitions)?;
     making.done.indices = definitions.len() as u64;
+    // The packs of keywords serve the others.
+    let (over_columns, _): (Vec<_>, Vec<_>) =
+        (definitions.into_iter()).partition(|one| one.content().is_none());
+    making.all(&source, &over_columns)?;
     making.done.elapsed = clock.elapsed();
     Ok(Some(making.done))
+}
+
+/// Refuses an index of a part whose path not everyone may know: everyone who may read the index sees
+/// the definitions.
+fn check_part(index: &IndexDir, source: &Source, definition: &Definition) -> Result<()> {
+    if definition.part().is_empty() {
+        return Ok(());
+    }
+    let part = path::join(source.root(), definition.part());
+    if let Some(snapshot) = source.now()? {
+        let view = View::new(snapshot.without_bundle(), Arc::new(Credentials::default()));
+        if view.is_directory_to(index.readers(), &part)? {
+            return Ok(());
+        }
+    }
+    Err(IndexerError::HiddenPart { path: part })
 }
 
 /// Changes the list of definitions, and returns it.
@@ -156,15 +179,17 @@ impl Making<'_> {
     fn all(&mut self, source: &Source, definitions: &[Definition]) -> Result<()> {
         if let Some(snapshot) = source.now()? {
             let view = View::new(snapshot.without_bundle(), Arc::new(Credentials::default()));
-            let can_have = |at: &usize| {
-                let segment = view.stored_segment(*at);
-                segment.is_some_and(|(_, _, info)| can_have_index(info))
-            };
-            let segments: Vec<usize> = (0..view.stored_segments()).filter(can_have).collect();
-            let files = segments.len() * definitions.len();
-            self.progress.all.store(files as u64, Ordering::Relaxed);
-            for segment in segments {
-                self.segment(&view, segment, definitions)?;
+            let mut wanted = Vec::new();
+            for at in 0..view.stored_segments() {
+                for definition in definitions {
+                    let subject = subject(&view, at, definition)?;
+                    wanted.extend(subject.map(|subject| (at, definition, subject)));
+                }
+            }
+            let files = wanted.len() as u64;
+            self.progress.all.store(files, Ordering::Relaxed);
+            for (at, definition, subject) in wanted {
+                self.file(&view, at, definition, subject)?;
             }
         }
         for place in &self.places {
@@ -176,30 +201,33 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Makes the files of a segment that are missing or unusable.
-    fn segment(&mut self, view: &View, at: usize, definitions: &[Definition]) -> Result<()> {
+    /// Makes the file of an index for a segment unless it is there and usable.
+    fn file(
+        &mut self,
+        view: &View,
+        at: usize,
+        definition: &Definition,
+        subject: Subject,
+    ) -> Result<()> {
+        self.control.check()?;
         let Some((_, shard, info)) = view.stored_segment(at) else {
             return Ok(());
         };
-        let (Some(guard), Some(subject)) = (shard.guard_of_indices(), subject_of(info)) else {
+        let Some(guard) = shard.guard_of_indices() else {
             return Ok(());
         };
-        for definition in definitions {
-            self.control.check()?;
-            let place = PackPlace {
-                components: layout::data_components(&guard),
-                name: layout::index_file(info.id, definition.id()),
-            };
-            let size_bytes = match self.size_of(&place, definition, subject) {
-                Some(size_bytes) => Some(size_bytes),
-                None => self.make(view, (at, definition), (&guard, &place.name))?,
-            };
-            self.progress.done.fetch_add(1, Ordering::Relaxed);
-            let Some(size_bytes) = size_bytes else {
-                continue;
-            };
+        let place = PackPlace {
+            components: layout::data_components(&guard),
+            name: layout::index_file(info.id, definition.id()),
+        };
+        let size_bytes = match self.size_of(&place, definition, subject) {
+            Some(size_bytes) => Some(size_bytes),
+            None => self.make(view, (at, definition, subject), (&guard, &place.name))?,
+        };
+        self.progress.done.fetch_add(1, Ordering::Relaxed);
+        if let Some(size_bytes) = size_bytes {
             self.done.size_bytes += size_bytes;
-            self.done.rows += info.rows;
+            self.done.rows += subject.listed;
             self.kept.insert((place.components, place.name));
         }
         Ok(())
@@ -224,7 +252,7 @@ impl Making<'_> {
     fn make(
         &mut self,
         view: &View,
-        (at, definition): (usize, &Definition),
+        (at, definition, subject): (usize, &Definition, Subject),
         (guard, name): (&[Element], &str),
     ) -> Result<Option<u64>> {
         let bytes = match view.index_of(at, definition, self.control.cancel) {
@@ -236,10 +264,18 @@ impl Making<'_> {
             Err(error) => return Err(error.into()),
         };
         self.store.write_named(guard, name, &bytes)?;
-        let rows = view.stored_segment(at).map_or(0, |(_, _, info)| info.rows);
         self.done.made.0 += 1;
-        self.done.made.1 += rows;
+        self.done.made.1 += subject.listed;
         Ok(Some(bytes.len() as u64))
+    }
+}
+
+/// Returns what the file of an index for a segment is made from; `None` if there is no file.
+fn subject(view: &View, at: usize, definition: &Definition) -> Result<Option<Subject>> {
+    match view.index_subject(at, definition) {
+        // A newer generation took the segment's place; the next update makes its files.
+        Err(QueryError::Index(error)) if error.is_missing() => Ok(None),
+        found => Ok(found?),
     }
 }
 
@@ -259,22 +295,27 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Returns what an index has of a view's segments.
+    /// Returns what an index over columns has of a view's segments.
     pub fn of(view: &View, definition: &Definition) -> Coverage {
         let mut covered = Coverage::default();
         for at in 0..view.stored_segments() {
             let Some((_, shard, info)) = view.stored_segment(at) else {
                 continue;
             };
-            match file_size(shard, (definition, subject_of(info)), info.id) {
+            // What cannot be read is read by questions, which say so.
+            let subject = view.index_subject(at, definition).ok().flatten();
+            let size_bytes = subject.and_then(|of| file_size(shard, (definition, of), info.id));
+            let rows = view.indexed_rows(at, definition).unwrap_or(0..info.rows);
+            let rows = rows.end.saturating_sub(rows.start);
+            match size_bytes {
                 Some(size_bytes) => {
                     covered.files += 1;
                     covered.size_bytes += size_bytes;
-                    covered.rows += info.rows;
+                    covered.rows += rows;
                 }
                 None => {
-                    covered.rows_left += info.rows;
-                    covered.is_behind |= can_have_index(info);
+                    covered.rows_left += rows;
+                    covered.is_behind |= subject.is_some();
                 }
             }
         }
@@ -284,12 +325,12 @@ impl Coverage {
 
 fn file_size(
     shard: &Shard,
-    (definition, subject): (&Definition, Option<Subject>),
+    (definition, subject): (&Definition, Subject),
     id: trawl_format::SegmentId,
 ) -> Option<u64> {
     let file = shard.open_index(id, definition.id()).ok()?;
     let size_bytes = file.metadata().ok()?.len();
-    IndexFile::open(file, size_bytes, definition, subject?).ok()?;
+    IndexFile::open(file, size_bytes, definition, subject).ok()?;
     Some(size_bytes)
 }
 
@@ -310,8 +351,9 @@ pub(crate) fn check(source: &Source, done: &mut trawl_writer::verify::Verified) 
             let Some((_, shard, info)) = view.stored_segment(at) else {
                 continue;
             };
-            let (Ok(file), Some(subject)) =
-                (shard.open_index(info.id, definition.id()), subject_of(info))
+            let subject = view.index_subject(at, definition);
+            let (Ok(file), Ok(Some(subject))) =
+                (shard.open_index(info.id, definition.id()), subject)
             else {
                 continue;
             };

@@ -38,6 +38,19 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Returns what one difference adds.
+    pub fn of(difference: &Difference) -> Sums {
+        let mut sums = Sums::default();
+        let states = [(&difference.before, -1), (&difference.after, 1)];
+        for (state, sign) in states {
+            if let Some(state) = state {
+                sums.put(state, sign);
+            }
+        }
+        sums.count(difference.kind);
+        sums
+    }
+
     /// Adds other sums.
     pub fn add(&mut self, other: &Sums) {
         self.created += other.created;

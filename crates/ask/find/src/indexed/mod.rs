@@ -163,11 +163,26 @@ pub(crate) fn visit(
     let place = WalkTop::of_start(&found);
     Walk::new(search, index, &point, &found, place)?.run()?;
     if search.question.program.tells_indices {
-        for name in found.view.indices_used() {
+        for name in indices_used(search, &found) {
             search.remark(&format!("the named index {name} answered"))?;
         }
     }
     Ok(())
+}
+
+/// Returns the names of the named indices that answered: those over columns, and those over contents,
+/// which packs of keywords serve.
+fn indices_used(search: &Search<'_>, found: &Start) -> Vec<String> {
+    let questions = &search.question.world.questions;
+    let mut names = found.view.indices_used();
+    for index in found.view.named_indices() {
+        let is_used =
+            |attribute| questions.used(attribute, |test| index.has_order() || test.is_equality());
+        if index.content().is_some_and(is_used) {
+            names.push(index.name().to_owned());
+        }
+    }
+    names
 }
 
 /// See [`Search::visit_missing`].

@@ -1,6 +1,8 @@
 //! Parses the command line: options before the paths, paths, then the
 //! expression.
 
+use std::sync::OnceLock;
+
 use trawl_text::quote;
 
 use super::arguments::Arguments;
@@ -92,6 +94,21 @@ impl Program {
     }
 }
 
+/// Returns why a predicate is refused; `None` if it is allowed.
+pub type WhyNot = fn(&Predicate) -> Option<&'static str>;
+
+static RESTRICTION: OnceLock<WhyNot> = OnceLock::new();
+
+/// From now on, every expression that this process parses is refused if it contains a predicate for
+/// which `why_not` has a reason; nothing was opened or created then. The first call counts.
+pub fn restrict(why_not: WhyNot) {
+    RESTRICTION.get_or_init(|| why_not);
+}
+
+fn restriction() -> Option<WhyNot> {
+    RESTRICTION.get().copied()
+}
+
 /// The request that the words make.
 #[derive(Debug)]
 pub enum Parsed {
@@ -164,6 +181,18 @@ fn read(
         return Ok(special);
     }
     reader.finish(starts).map(|p| Parsed::Search(Box::new(p)))
+}
+
+/// Returns the start points among the words after the command's name; none if there are none, or if
+/// the words cannot be parsed.
+pub fn start_words(words: &[Vec<u8>]) -> &[Vec<u8>] {
+    let env = Environment::of_process();
+    let Ok(Leading { words, .. }) = leading_options(words, &env, &mut Vec::new()) else {
+        return &[];
+    };
+    let begins = |word: &Vec<u8>| begins_expression(word, WordPosition::Leading);
+    let end = words.iter().position(begins).unwrap_or(words.len());
+    &words[..end]
 }
 
 /// The words before the start points, as options, and those that follow.
@@ -321,6 +350,10 @@ impl Reader<'_> {
         rest: &[Vec<u8>],
     ) -> Result<usize, FindError> {
         let name = String::from_utf8_lossy(word).into_owned();
+        if let Some(why) = restriction().and_then(|why_not| why_not(predicate)) {
+            let reason = format!("`{name}' is refused: {why}");
+            return Err(FindError::bad(predicate.name, reason));
+        }
         self.note_order(predicate, &name);
         let (env, settings) = (self.env, &mut self.settings);
         let mut args = Arguments::new(env, settings, self.warnings, word, rest);

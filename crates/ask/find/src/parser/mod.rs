@@ -10,5 +10,5 @@ mod grammar;
 mod settings;
 
 pub use arguments::Arguments;
-pub use command_line::{Parsed, Program, parse};
+pub use command_line::{Parsed, Program, WhyNot, parse, restrict, start_words};
 pub use settings::Settings;

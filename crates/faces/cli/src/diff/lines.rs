@@ -150,7 +150,7 @@ impl<'a> Lines<'a> {
     fn fill(&self, row: &mut Row<'_>, difference: &Difference) {
         let kind = difference.after.as_ref().or(difference.before.as_ref());
         let kind = kind.map(|state| char::from(state.meta.file_type().letter()));
-        row.put(&KIND, kind_name(difference.kind))
+        row.put(&KIND, difference.kind.name())
             .put(&fields::PATH, &self.named(&difference.path));
         if let Some(from) = &difference.from {
             row.put(&FROM, &self.named(from));
@@ -198,14 +198,4 @@ fn fill_pairs(row: &mut Row<'_>, states: [Option<&OwnedRow>; 2]) {
         .put(&GID_AFTER, after.map(|meta| meta.gid))
         .put(&MTIME_BEFORE, before.map(|meta| meta.mtime))
         .put(&MTIME_AFTER, after.map(|meta| meta.mtime));
-}
-
-/// Returns the name of a kind in output for programs.
-pub(crate) fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Created => "created",
-        Kind::Deleted => "deleted",
-        Kind::Changed => "changed",
-        Kind::Moved => "moved",
-    }
 }

@@ -4,6 +4,7 @@
 //! A scan that is interrupted or fails leaves the previous snapshot unchanged and removes its own
 //! files. After a failure, the next root is still scanned.
 
+mod after_scan;
 pub(crate) mod check;
 mod events;
 mod keywords;

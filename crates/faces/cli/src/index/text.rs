@@ -8,11 +8,11 @@ use trawl_indexer::{Job, ScanOptions, Scanner};
 use trawl_text::units::{Scale, format};
 
 use super::IndexArgs;
+use super::after_scan::update_each;
 use super::progress::counted;
 use super::scan::control;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
-use crate::output::{Output, say};
 
 /// Updates the packs of each source that has or shall have some.
 pub(super) fn update_all(
@@ -23,25 +23,12 @@ pub(super) fn update_all(
     let index = IndexDir::open(dir)?;
     let control = control()?;
     let scanner = Scanner::new(&index, options, control)?;
-    let mut output = Output::stdout();
-    let mut exit = Exit::Complete;
-    for job in jobs {
-        let root = job.root()?;
+    let is_shown = !args.quiet && !args.form.is_json();
+    update_each(jobs, |root| {
         let how = (&scanner, args.text_choice(), Effort::Full);
-        match update(&index, &root, how, control) {
-            Ok(Some(done)) if !args.quiet && !args.form.is_json() => {
-                output.put(text(&root, &done))?;
-            }
-            Ok(_) => {}
-            Err(error) => {
-                let failure = Failure::from(error);
-                say(&failure);
-                exit = exit.and(failure.exit());
-            }
-        }
-    }
-    output.finish()?;
-    Ok(exit)
+        let done = update(&index, root, how, control)?.filter(|_| is_shown);
+        Ok((done.map(|done| text(root, &done)), Exit::Complete))
+    })
 }
 
 /// Returns two lines for people.

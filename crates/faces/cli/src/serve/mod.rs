@@ -1,26 +1,31 @@
-//! `trawl serve`, also called as `trawld --stdio` and `trawld --listen`: answers searches of other
-//! machines, and of programs that connect to a socket.
+//! `trawl serve`, also called as `trawld --stdio`, `trawld --listen` and `trawld --http`: answers
+//! searches of other machines, and of programs and browsers that connect to a socket.
 
+mod http;
 mod metrics;
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use trawl_profile::own;
 use trawl_remote::listen::{Crowd, Told, Worker};
 use trawl_remote::transport::Transport;
-use trawl_remote::{Exports, Limits, RemoteError, Serving};
+use trawl_remote::{Commands, Exports, Limits, RemoteError, Serving};
 use trawl_run::serve::{self as serves, Served, Sockets};
 
+use crate::arguments::ANSWER;
 use crate::commands::{Class, Setting, Spec};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::own::published::{self, MetricsFile};
 use crate::run::teller;
 use metrics::Processes;
+
+/// Usual place of the authorities that sign certificates of clients.
+const CLIENT_CA: &str = "/etc/trawl/clients.pem";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +36,9 @@ Examples:
                                           serve each client as its own user
   trawl serve --listen tls:0.0.0.0:8295   serve clients with certificates as the
                                           users that /etc/trawl/users assigns
+  trawl serve --http 0.0.0.0:8443 --pam trawl
+                                          serve browsers: each user logs in, and
+                                          is shown what this user may see
 
 Each client sees what its user may see: a process of that user does the work.
 Clients cannot change anything.";
@@ -54,72 +62,83 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "ADDRESS:PORT",
         group = "where",
-        requires = "chirp_user"
+        requires = "chirp_user",
+        conflicts_with = "http"
     )]
     listen_chirp: Option<String>,
     /// Serve Chirp's clients as USER
-    #[arg(long, value_name = "USER", requires = "listen_chirp")]
+    #[arg(
+        long,
+        value_name = "USER",
+        requires = "listen_chirp",
+        conflicts_with = "http"
+    )]
     chirp_user: Option<String>,
-    /// For tls, use this server certificate, then intermediate ones (PEM)
+    /// For tls and http, use this server certificate, then intermediate ones (PEM)
     #[arg(long, value_name = "FILE", default_value = "/etc/trawl/server.pem")]
     cert: PathBuf,
-    /// For tls, use the server key in FILE
+    /// For tls and http, use the server key in FILE
     #[arg(long, value_name = "FILE", default_value = "/etc/trawl/server.key")]
     key: PathBuf,
-    /// For tls, accept client certificates signed by the CA in FILE
-    #[arg(long, value_name = "FILE", default_value = "/etc/trawl/clients.pem")]
+    /// For tls and http, accept client certificates signed by the CA in FILE
+    ///
+    /// For http, clients may show one if FILE exists.
+    #[arg(long, value_name = "FILE", default_value = CLIENT_CA)]
     client_ca: PathBuf,
-    /// For tls, read the users of certificates from FILE
+    /// For tls and http, read the users of certificates from FILE
     ///
     /// The lines are sha256:…=USER, san:NAME=USER, or cn:NAME=USER.
     #[arg(long, value_name = "FILE", default_value = trawl_remote::tls::users::FILE)]
     users: PathBuf,
-    /// For tls, run the process that ends TLS as USER
+    /// For tls and http, run the process that ends TLS as USER
     #[arg(long, value_name = "USER", default_value = "nobody")]
     tls_user: String,
+    #[command(flatten)]
+    http: http::HttpArgs,
     /// Show only the tree DIR, under NAME
     ///
     /// May be given several times. By default clients see all that their user may see, with the
     /// paths of this machine.
-    #[arg(long, value_name = "NAME=DIR")]
+    #[arg(long, value_name = "NAME=DIR", conflicts_with = "http")]
     export: Vec<OsString>,
     /// Show only the trees in /etc/trawl/exports
-    #[arg(long, conflicts_with = "export")]
+    #[arg(long, conflicts_with_all = ["export", "http"])]
     restrict: bool,
     /// Allow N connections in all
-    #[arg(long, value_name = "N", default_value_t = Crowd::default().connections)]
+    #[arg(long, value_name = "N", default_value_t = Crowd::default().connections, conflicts_with = "http")]
     connections: usize,
     /// Allow N connections of one user
-    #[arg(long, value_name = "N", default_value_t = Crowd::default().of_one_user)]
+    #[arg(long, value_name = "N", default_value_t = Crowd::default().of_one_user, conflicts_with = "http")]
     user_connections: usize,
     /// Serve N connections at the same time
-    #[arg(long, value_name = "N", default_value_t = Crowd::default().served)]
+    #[arg(long, value_name = "N", default_value_t = Crowd::default().served, conflicts_with = "http")]
     served: usize,
     /// Serve N connections of one user at the same time
-    #[arg(long, value_name = "N", default_value_t = Crowd::default().served_of_one_user)]
+    #[arg(long, value_name = "N", default_value_t = Crowd::default().served_of_one_user, conflicts_with = "http")]
     user_served: usize,
     /// Let a connection wait up to TIME to be served
-    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "30s", conflicts_with = "http")]
     patience: Duration,
     /// Let a client pause up to TIME while it receives an answer
-    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time, default_value = "60s", conflicts_with = "http")]
     stall: Duration,
     /// Watch N directories for a client that caches them; 0 watches none
-    #[arg(long, value_name = "N", default_value_t = Limits::default().directories)]
+    #[arg(long, value_name = "N", default_value_t = Limits::default().directories, conflicts_with = "http")]
     watched_directories: usize,
     /// Write how long the server's own operations took to FILE, every 15 seconds
     ///
     /// FILE is the sum over all processes, in Prometheus' text format, for node_exporter's textfile
     /// collector. A new file is readable for its owner only; the owner and the permissions of an
     /// existing file stay.
-    #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdio", "http"])]
     metrics_file: Option<PathBuf>,
     /// Delay each request by MS milliseconds, to simulate distant clients
     #[arg(
         long,
         value_name = "MS",
         default_value_t = 0,
-        hide_default_value = true
+        hide_default_value = true,
+        conflicts_with = "http"
     )]
     delay: u64,
     /// Serve connections that come over standard input; --listen starts this
@@ -131,12 +150,16 @@ pub(crate) struct ServeArgs {
 }
 
 impl Spec for ServeArgs {
-    const ABOUT: &'static str = "Answer searches from other machines, over ssh or a socket";
+    const ABOUT: &'static str =
+        "Answer searches from other machines, over ssh or a socket, and browsers";
     const CLASS: Class = Class::Server;
     const SEE_ALSO: &'static [&'static str] = &["trawl-search(1)", "trawl-run(1)", "ssh(1)"];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
-        run(setting.index, self)
+        match self.http.http.is_empty() {
+            true => run(setting.index, self),
+            false => Err(http::serve(&setting, self)?),
+        }
     }
 }
 
@@ -163,14 +186,50 @@ fn exports(args: &ServeArgs) -> Result<Exports, RemoteError> {
 }
 
 fn serving(index: Option<PathBuf>, args: &ServeArgs) -> Result<Serving, Failure> {
+    let commands = commands(index.as_deref())?;
     let served = Served {
         index,
         exports: exports(args)?,
         stall: args.stall,
         directories: args.watched_directories,
         delay: Duration::from_millis(args.delay),
+        commands,
     };
     Ok(served.serving())
+}
+
+/// Variables of a server that the programs it starts need: where the user's index is, and where
+/// programs are.
+const KEPT_VARIABLES: [&str; 6] = [
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "TRAWL_INDEX",
+    "USER",
+    "XDG_DATA_HOME",
+];
+
+/// Returns how command lines are answered: by this program, which is told so and then refuses
+/// everything but questions.
+fn commands(index: Option<&Path>) -> Result<Commands, Failure> {
+    let kept = KEPT_VARIABLES
+        .iter()
+        .filter_map(|name| Some((name.into(), std::env::var_os(name)?)));
+    let index = index.map(|index| ["--index".into(), index.into()]);
+    let words = index.into_iter().flatten().chain([ANSWER.into()]);
+    Ok(Commands {
+        program: own_program()?,
+        words: words.collect(),
+        variables: kept.collect(),
+    })
+}
+
+fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|source| Failure::File {
+        action: "find",
+        path: "this program".into(),
+        source,
+    })
 }
 
 fn unusable(source: std::io::Error) -> Failure {
@@ -200,11 +259,7 @@ fn stdio(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Failure> {
 }
 
 fn listen(index: Option<PathBuf>, args: &ServeArgs) -> Result<Exit, Failure> {
-    let program = std::env::current_exe().map_err(|source| Failure::File {
-        action: "find",
-        path: "this program".into(),
-        source,
-    })?;
+    let program = own_program()?;
     let worker = Worker {
         words: words(index, args)?,
         program: program.clone(),

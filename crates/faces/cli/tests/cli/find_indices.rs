@@ -1,7 +1,9 @@
 //! Named indices: questions have the answers of GNU find, whether an index answers, is damaged or is
 //! behind, and nobody learns anything of rows that they may not read.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -334,6 +336,152 @@ fn definitions_are_made_listed_and_dropped() {
     );
     assert_eq!(site.run("index list").text(), "");
     site.run("index --verify").expect_code(0);
+}
+
+/// Compares questions about a part and about the whole with GNU find, and returns which named indices
+/// answered.
+#[track_caller]
+fn compare_parts(site: &Site, tops: &[&OsStr], context: &str) -> Vec<String> {
+    let mut used = Vec::new();
+    for top in tops {
+        for tests in ["-size +1G", "-size 12345c", "-links +50", "-mtime +990"] {
+            let words: Vec<&OsStr> = [
+                OsStr::new("find"),
+                OsStr::new("-D"),
+                OsStr::new("indices"),
+                top,
+            ]
+            .into_iter()
+            .chain(tests.split(' ').map(OsStr::new))
+            .collect();
+            let ours = site.trawl(&words).expect_code(0);
+            let gnu = oracle::gnu("find", &words[3..], &site.tree(), &Identity::Ourselves);
+            assert_eq!(sorted(&ours), sorted(&gnu), "{words:?}: {context}: {ours}");
+            if ours.errors().contains("named index big answered") {
+                used.push(format!("{} {tests}", top.to_string_lossy()));
+            }
+        }
+    }
+    used
+}
+
+/// "a part of a source": an index of a directory has the rows below it, and says nothing of others.
+#[test]
+fn an_index_of_a_part_has_its_rows() {
+    let site = Site::empty("indices-part");
+    let odd = OsStr::from_bytes(b"My Music\n\xff");
+    let tree = site.tree();
+    populate(&tree.join("before"), 41);
+    populate(&tree.join(odd), 42);
+    populate(&tree.join("My Music\n"), 43);
+    site.run("index --quiet .").expect_code(0);
+    let define = [
+        "index", "define", "big", "--kind", "ordered", "--on", "size", "-q",
+    ];
+    let words: Vec<&OsStr> = define.iter().map(OsStr::new).chain([odd]).collect();
+    site.trawl(&words).expect_code(0);
+    let inside = OsString::from_vec([odd.as_bytes(), b"/d3"].concat());
+    let tops = [OsStr::new("."), OsStr::new("before"), odd, &inside];
+    let used = compare_parts(&site, &tops, "defined");
+    let name = odd.to_string_lossy();
+    assert!(used.contains(&format!("{name} -size 12345c")), "{used:?}");
+    assert!(used.contains(&format!("{name} -size +1G")), "{used:?}");
+    let is_inside = |one: &String| one.starts_with(&*name);
+    assert!(used.iter().all(is_inside), "other rows are read: {used:?}");
+    let listed = objects(&site.run("index list --json"));
+    let gnu = oracle::gnu(
+        "find",
+        [
+            odd,
+            OsStr::new("-mindepth"),
+            OsStr::new("1"),
+            OsStr::new("-printf"),
+            OsStr::new("x"),
+        ],
+        &tree,
+        &Identity::Ourselves,
+    );
+    assert_eq!(listed[0]["rows_covered"], gnu.text().len(), "{listed:?}");
+    assert_eq!(listed[0]["rows_left"], 0);
+    assert_eq!(listed[0]["is_current"], true);
+    // Values in order, below the part and below the whole.
+    for top in tops {
+        let words = ["index", "show", "big", "12345", "-0", "--in"].map(OsStr::new);
+        let shown = site.trawl(&[&words[..], &[top]].concat()).expect_code(0);
+        let tests = ["-size", "12345c", "-print0"].map(OsStr::new);
+        let gnu = [&[top][..], &tests].concat();
+        let gnu = oracle::gnu("find", gnu, &tree, &Identity::Ourselves);
+        let split = |ran: &Ran| {
+            let mut paths: Vec<Vec<u8>> = ran
+                .stdout
+                .split(|byte| *byte == 0)
+                .map(<[u8]>::to_vec)
+                .collect();
+            paths.sort_unstable();
+            paths
+        };
+        assert_eq!(split(&shown), split(&gnu));
+    }
+    // Behind, damaged, and gone.
+    File::create(tree.join(odd).join("d3/new"))
+        .unwrap()
+        .set_len(12_345)
+        .unwrap();
+    site.run("index --quiet .").expect_code(0);
+    compare_parts(&site, &tops, "scanned again");
+    for path in index_files(&site) {
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0x10;
+        fs::write(path, bytes).unwrap();
+    }
+    compare_parts(&site, &tops, "damaged");
+    assert_ne!(site.run("index --verify").code, Some(0));
+    site.run("index --quiet .").expect_code(0);
+    site.run("index --verify").expect_code(0);
+    compare_parts(&site, &tops, "made again");
+    fs::rename(tree.join(odd), tree.join("elsewhere")).unwrap();
+    site.run("index --quiet .").expect_code(0);
+    compare_parts(&site, &tops[..2], "moved away");
+    let listed = objects(&site.run("index list --json"));
+    assert_eq!(listed[0]["rows_covered"], 0, "{listed:?}");
+    site.run("index drop big .").expect_code(0);
+}
+
+/// Definitions are public, and so must be the path of a part.
+#[test]
+fn a_part_that_not_all_can_see_is_refused() {
+    let site = Site::empty("indices-hidden-part");
+    let tree = site.tree();
+    fs::create_dir_all(tree.join("shut/below")).unwrap();
+    fs::create_dir_all(tree.join("open/below")).unwrap();
+    fs::write(tree.join("open/file"), "").unwrap();
+    fs::set_permissions(tree.join("shut"), Permissions::from_mode(0o700)).unwrap();
+    site.run("index --quiet .").expect_code(0);
+    let define = |part: &str| {
+        site.run(&format!(
+            "index define a --kind ordered --on size -q {part}"
+        ))
+    };
+    for part in ["open", "open/below", "shut"] {
+        define(part).expect_code(0);
+        site.run("index drop a .").expect_code(0);
+    }
+    let mut refused = vec!["open/file"];
+    if without_root("an index for everyone").is_none() {
+        refused.push("shut/below");
+    }
+    for part in refused {
+        let ran = define(part);
+        assert_eq!(ran.code, Some(2), "{part}: {ran}");
+        assert!(
+            ran.errors().contains("is not a directory that everyone"),
+            "{part}: {ran}"
+        );
+        assert_eq!(site.run("index list").text(), "");
+    }
+    let ran = site.run("index define a --kind ordered --on attr:lines -q open");
+    assert!(ran.errors().contains("of a whole source"), "{ran}");
 }
 
 /// What came from a trace, or is not mounted now, has named indices, too.

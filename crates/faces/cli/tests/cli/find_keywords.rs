@@ -97,13 +97,13 @@ fn settled(label: &str) -> Site {
     site
 }
 
-fn packs(site: &Site) -> Vec<PathBuf> {
+pub(crate) fn packs(site: &Site) -> Vec<PathBuf> {
     let mut files = files_below(&site.index_dir());
     files.retain(|path| path.extension().is_some_and(|ending| ending == "keywords"));
     files
 }
 
-fn sorted(ran: &Ran) -> Vec<String> {
+pub(crate) fn sorted(ran: &Ran) -> Vec<String> {
     let text = ran.text();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort_unstable();
@@ -440,12 +440,12 @@ fn a_past_snapshot_has_no_contents_of_its_own() {
     assert_eq!(ran.errors().matches("at that time").count(), 2, "{ran}");
 }
 
-const USERS: [u32; 3] = [4811, 4812, 4813];
-const SECRETS: [&str; 2] = ["topsecretword", "publicity"];
+pub(crate) const USERS: [u32; 3] = [4811, 4812, 4813];
+pub(crate) const SECRETS: [&str; 2] = ["topsecretword", "publicity"];
 
 /// Gives files and directories owners and modes of many kinds. What a file says that fewer than all
 /// may read is `secret`.
-fn guarded(label: &str, secret: &str) -> Site {
+pub(crate) fn guarded(label: &str, secret: &str) -> Site {
     let site = Site::empty(label);
     let modes = [0o644, 0o600, 0o640, 0o604, 0o000, 0o444, 0o440];
     let dirs = [0o755, 0o700, 0o711, 0o750, 0o751, 0o744];

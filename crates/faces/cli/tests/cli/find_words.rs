@@ -356,6 +356,8 @@ fn our_options_behind_the_paths_are_refused_with_where_they_belong() {
             "$FIND --no-wait t 2>&1",
             "$FIND t --no-wait 2>&1",
             "$FIND t --nonsense 2>&1",
+            "$FIND --remote unix:/x t 2>&1",
+            "$FIND t --remote=unix:/x 2>&1",
         ],
     );
     let lines: Vec<&str> = told.split("== ").collect();
@@ -369,4 +371,8 @@ fn our_options_behind_the_paths_are_refused_with_where_they_belong() {
         lines[3].contains("code 1") && !lines[3].contains(hint),
         "{told}"
     );
+    for line in &lines[4..6] {
+        let hint = "find: --remote must come before the command: trawl --remote ADDRESS find ...\n";
+        assert!(line.contains("code 1") && line.contains(hint), "{told}");
+    }
 }

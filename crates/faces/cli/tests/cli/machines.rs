@@ -63,6 +63,7 @@ pub(crate) fn odd(label: &str) -> Site {
     let views = site.scratch.join("views.d");
     std::fs::create_dir(&views).unwrap();
     std::fs::write(views.join("odd"), "odd = /srv/%FF -name a%20b\n").unwrap();
+    write_token(&site);
     site.index();
     write(b"odd/new\xff");
     std::fs::remove_file(site.tree().join("odd/=1+1")).unwrap();
@@ -75,6 +76,22 @@ pub(crate) fn odd(label: &str) -> Site {
     site.run(&format!("index --quiet --keep 5 {tree}"))
         .expect_code(0);
     site
+}
+
+/// Makes a token, for a user who need not exist.
+fn write_token(site: &Site) {
+    use trawl_identity::credentials::{Credentials, Kind, New, Scopes};
+    let credentials = Credentials::open(&site.scratch.join("http")).unwrap();
+    let token = New {
+        kind: Kind::Token,
+        user: "ü",
+        scopes: Scopes::all(),
+        lifetime: std::time::Duration::from_secs(86_400),
+        note: "say \"x\", =1+1",
+        token: None,
+    };
+    let made = credentials.create(token, std::time::SystemTime::now());
+    made.unwrap();
 }
 
 fn ask(site: &Site, line: &str) -> Ran {

@@ -226,14 +226,30 @@ fn output_and_exit_codes_stay_the_same() {
     );
 }
 
-/// Starts a listing that is longer than what its output pipe holds, and waits until the listing has
-/// begun to write.
+/// Returns whether a thread of a process waits for room in a pipe, by `/proc/PID/task/TID/wchan`: the
+/// kernel's function in which it sleeps.
+fn waits_for_room(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let mut places = threads.filter_map(|thread| {
+        // The thread may have ended.
+        std::fs::read_to_string(thread.ok()?.path().join("wchan")).ok()
+    });
+    places.any(|place| place.contains("pipe_write"))
+}
+
+/// Starts a listing that is longer than what its output pipe holds, and waits until the listing
+/// waits for its reader.
 fn blocked(site: &Site, words: &[&str]) -> (Child, std::process::ChildStdout) {
     let mut command = with_default_signals(&site.command());
     command.arg("--profile").arg(site.recording()).args(words);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut out = child.stdout.take().expect("a pipe");
     out.read_exact(&mut [0]).expect("a first byte");
+    let begun = Instant::now();
+    while !waits_for_room(child.id()) {
+        assert!(begun.elapsed() < LONG, "it does not fill the pipe");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     (child, out)
 }
 
@@ -263,8 +279,6 @@ fn what_was_recorded_is_kept_when_a_signal_ends_the_command() {
     let site = site("own-signals", 40, 150);
     for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
         let (mut child, out) = blocked(&site, &["ls", "-lR"]);
-        // It fills the pipe, and waits.
-        std::thread::sleep(Duration::from_millis(400));
         kill(signal, child.id());
         let status = child.wait().expect("it ends");
         assert_eq!(status.signal(), Some(number), "{signal}: {status}");
@@ -283,7 +297,7 @@ fn what_was_recorded_is_kept_when_a_signal_ends_the_command() {
     let begun = Instant::now();
     let status = child.wait().expect("it ends");
     assert_eq!(status.signal(), Some(13), "{status}");
-    assert!(begun.elapsed() < Duration::from_secs(1), "it waited");
+    assert!(begun.elapsed() < LONG, "it waited");
     assert!(site.read("write-output").entered > 1);
 }
 

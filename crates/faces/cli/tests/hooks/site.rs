@@ -3,9 +3,13 @@
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use trawl_hooks::{Extracted, Fault, Hooks, Limits, Value, extract};
 use trawl_testkit::oracle::{Ran, command, run};
+
+/// Longer than any file takes on the slowest machine. Programs that hang do so for 1,000 s.
+pub(crate) const HANGS: Duration = Duration::from_secs(500);
 
 /// A folder that everybody may read, since hooks of root's run as nobody.
 pub(crate) struct Site {

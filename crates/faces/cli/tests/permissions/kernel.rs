@@ -11,10 +11,12 @@ use trawl_testkit::prng::Prng;
 use trawl_testkit::skip::Skip;
 use trawl_testkit::{Scratch, skip};
 
-use super::texts;
+use super::{alone, texts};
 
 /// Default number of trees.
 const TREES: u64 = 50;
+/// Number of trees that are asked about through a server.
+const REMOTE_TREES: u64 = 6;
 /// Start points per tree.
 const STARTS: usize = 11;
 /// One tree in so many has a text index.
@@ -55,6 +57,7 @@ fn every_user_sees_what_the_kernel_shows() {
     if cannot("permissions against the kernel") {
         return;
     }
+    let _alone = alone();
     let scratch = Scratch::new("permissions-program");
     let built = env!("CARGO_BIN_EXE_trawl").into();
     let program = std::env::var_os("TRAWL_PERMISSION_PROGRAM").unwrap_or(built);
@@ -108,6 +111,48 @@ fn the_comparison_finds_what_is_wrong() {
     for program in [less, more, mute] {
         assert_eq!(failures(program.clone()).len(), 1, "{}", program.display());
     }
+}
+
+/// A server answers a command line as the kernel shows the tree to its user: the same comparisons,
+/// with questions that go through the protocol.
+#[test]
+fn a_server_shows_its_user_what_the_kernel_shows() {
+    if cannot("command lines for other machines") {
+        return;
+    }
+    let _alone = alone();
+    let scratch = Scratch::new("permissions-remote");
+    let trawl = scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let program = trawl.display();
+    let asking = scratch.join("asking");
+    // Words are `--index DIR COMMAND …`; other commands are run here.
+    let text = format!(
+        "#!/bin/sh\ncase $3 in find|getfattr|du|ls|stat|locate|search|duplicates) ;; \
+         *) exec {program} \"$@\" ;; esac\n\
+         index=$2\nshift 2\n\
+         exec {program} --remote \"command:{program} serve --stdio --index $index\" \"$@\"\n"
+    );
+    std::fs::write(&asking, text).expect("a script");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&asking, mode).expect("our own file");
+    let checks = vec![
+        Check::Find,
+        Check::Attributes,
+        Check::Usage,
+        Check::List,
+        Check::Status,
+        Check::Names,
+        Check::Search,
+        Check::Duplicates,
+    ];
+    let run = Run::new(asking, checks, 1, REMOTE_TREES);
+    run.work();
+    let rows = run.sum.lock().expect("no panic").map(|tally| tally.rows);
+    assert!(
+        run.checks.iter().all(|check| rows[*check as usize] > 100),
+        "{rows:?}"
+    );
+    run.judge();
 }
 
 struct Run {

@@ -21,3 +21,13 @@ mod kernel;
 mod raw;
 mod texts;
 mod watched;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static HEAVY: Mutex<()> = Mutex::new(());
+
+/// Waits until no other test of this suite that uses all cores is running. A daemon rests for a
+/// multiple of the time that its last update took, which such a test would prolong.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    HEAVY.lock().unwrap_or_else(PoisonError::into_inner)
+}

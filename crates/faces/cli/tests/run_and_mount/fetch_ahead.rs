@@ -17,6 +17,10 @@ use crate::site::{Site, compiled};
 const FIRST: usize = 64;
 const THEN: usize = 512;
 
+/// Longer than anything is waited for here on the slowest machine. Programs that wait do so for longer,
+/// and are ended.
+const HANGS: Duration = Duration::from_secs(120);
+
 /// A tree of files that are not in memory, and the programs to see it with.
 struct Cold {
     site: Site,
@@ -111,7 +115,7 @@ impl Cold {
     /// Waits until this many files are in memory, and returns how many are a moment later.
     fn settles_at(&self, count: usize) -> usize {
         let begun = Instant::now();
-        while self.resident() < count && begun.elapsed() < Duration::from_secs(20) {
+        while self.resident() < count && begun.elapsed() < HANGS {
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(200));
@@ -124,12 +128,12 @@ fn files_are_fetched_before_the_first_is_opened() {
     let Some(cold) = Cold::new("ahead-first", 20) else {
         return;
     };
-    let waiting = cold.shell(&[], "sleep 60; :");
+    let waiting = cold.shell(&[], "sleep 600; :");
     assert_eq!(cold.settles_at(20), 20);
     drop(waiting);
     cold.evict();
     for options in [["--fetch-ahead=0"], ["--fetch-ahead=23"]] {
-        let _waiting = cold.shell(&options, "sleep 60; :");
+        let _waiting = cold.shell(&options, "sleep 600; :");
         assert_eq!(cold.settles_at(0), 0, "{options:?}");
     }
 }
@@ -139,15 +143,15 @@ fn the_window_is_bounded_and_moves_with_the_program() {
     let Some(cold) = Cold::new("ahead-window", 1500) else {
         return;
     };
-    let waiting = cold.shell(&[], "sleep 60; :");
+    let waiting = cold.shell(&[], "sleep 600; :");
     // The script and the name behind it are arguments, too, and no files.
     assert_eq!(cold.settles_at(FIRST - 2), FIRST - 2);
     drop(waiting);
     cold.evict();
-    let _waiting = cold.shell(&[], "exec 3<\"${100}\"; sleep 60; :");
+    let _waiting = cold.shell(&[], "exec 3<\"${100}\"; sleep 600; :");
     // Those before it need not be fetched any more.
     let begun = Instant::now();
-    while cold.resident_from(100) < THEN && begun.elapsed() < Duration::from_secs(20) {
+    while cold.resident_from(100) < THEN && begun.elapsed() < HANGS {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(200));
@@ -219,7 +223,7 @@ fn find_has_the_files_of_a_command_fetched_before_it_opens_them() {
         command
     };
     let start = |end: &str| {
-        let mut command = ask(ours(), "sleep 60; :", end);
+        let mut command = ask(ours(), "sleep 600; :", end);
         Waiting(command.process_group(0).spawn().expect("it starts"))
     };
     let waiting = start("+");
@@ -291,10 +295,10 @@ fn files_of_one_command_each_are_fetched_once_one_was_seen_to_read() {
     oracle::run(&mut find(":")).expect_code(0);
     assert_eq!(cold.settles_at(0), 0);
     // The first reads its file; while the second waits, what fits into the window comes.
-    let script = r#"case $1 in */f00001) sleep 60;; esac; cat "$1" > /dev/null; :"#;
+    let script = r#"case $1 in */f00001) sleep 600;; esac; cat "$1" > /dev/null; :"#;
     let waiting = Waiting(find(script).process_group(0).spawn().expect("it starts"));
     let begun = Instant::now();
-    while cold.resident() < THEN && begun.elapsed() < Duration::from_secs(20) {
+    while cold.resident() < THEN && begun.elapsed() < HANGS {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(Duration::from_millis(200));

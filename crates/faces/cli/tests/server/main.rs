@@ -4,6 +4,7 @@
 mod authority;
 mod broken;
 mod chirp;
+mod command_lines;
 mod crowd;
 mod metrics;
 mod site;

@@ -332,3 +332,46 @@ fn files_that_others_could_use_are_refused() {
         },
     );
 }
+
+/// Whole command lines, with the certificates in the place where clients look for them.
+#[test]
+fn command_lines_are_answered_as_the_user_of_the_certificate() {
+    let secured = Secured::new("tls-lines");
+    let own = secured.clients.sign(&GOOD);
+    let users = format!("{}={}\n", hex(&own), somebody());
+    let server = secured.serve(&secured.servers.sign(&GOOD), &users, &[]);
+    let home = secured.site.scratch.join("home");
+    let settings = home.join(".config/trawl");
+    std::fs::create_dir_all(&settings).expect("room");
+    for (name, text) in [
+        ("ca.pem", &secured.servers.pem),
+        ("cert.pem", &own.pem),
+        ("key.pem", &own.key),
+    ] {
+        std::fs::write(settings.join(name), text).expect("room");
+        mode(&settings.join(name), 0o600);
+    }
+    let mut command = oracle::command(&secured.site.program);
+    command.env("HOME", &home);
+    let tree = secured.site.tree();
+    command.args(["--remote", &format!("tls:localhost:{}", server.port())]);
+    command.args(["find", "--live"]).arg(&tree);
+    let ran = oracle::run(&mut command);
+    let who = match skip::is_root() {
+        true => {
+            let uid = trawl_sys::identity::uid_of(b"nobody").expect("a database");
+            Identity::user(uid.expect("nobody"))
+        }
+        false => Identity::Ourselves,
+    };
+    let mut find = who.command("find");
+    let expected = oracle::run(find.arg(&tree));
+    let sorted = |ran: &oracle::Ran| {
+        let mut lines: Vec<String> = ran.text().lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(sorted(&ran), sorted(&expected), "{ran}");
+    assert_eq!(ran.errors(), expected.errors());
+    assert_eq!(ran.code, expected.code, "{ran}");
+}

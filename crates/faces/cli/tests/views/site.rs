@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+use rustix::io::Errno;
 use trawl_testkit::Scratch;
 use trawl_testkit::lines::{self, Ending, Order};
 use trawl_testkit::oracle::{self, Identity, Ran};
@@ -141,6 +145,55 @@ impl Site {
         let mut command = identity.command("find");
         command.arg(self.tree()).args(words).arg("-print0");
         sorted(&oracle::run(&mut command).stdout)
+    }
+}
+
+/// Counts the questions of a mount: each starts a process that runs the program of the site.
+pub(crate) struct Questions(OwnedFd);
+
+impl Questions {
+    /// Counts from now on.
+    pub(crate) fn new(site: &Site) -> Questions {
+        let queue = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).expect("room");
+        // The kernel merges equal events in a row. Between two starts, one process after the other,
+        // is an end.
+        let flags = WatchFlags::OPEN | WatchFlags::CLOSE_NOWRITE;
+        inotify::add_watch(&queue, &site.program, flags).expect("ours");
+        Questions(queue)
+    }
+
+    /// Returns how many questions there were since the last call. More than the kernel keeps events
+    /// of are `usize::MAX`.
+    pub(crate) fn count(&self) -> usize {
+        let mut room = [MaybeUninit::uninit(); 4096];
+        let mut events = inotify::Reader::new(&self.0, &mut room);
+        let mut count = 0;
+        loop {
+            match events.next() {
+                Ok(event) if event.events().contains(ReadFlags::QUEUE_OVERFLOW) => {
+                    return usize::MAX;
+                }
+                Ok(event) if event.events().contains(ReadFlags::OPEN) => count += 1,
+                Ok(_) => {}
+                Err(Errno::AGAIN) => return count,
+                Err(error) => panic!("inotify: {error}"),
+            }
+        }
+    }
+
+    /// Does work in which one process looks names of a view up, and returns how many questions that
+    /// took. Panics if they were more than the names' lives explain, however slow the machine is:
+    /// an answer to a question about all names lasts a second, and at most three names in five
+    /// seconds are asked for one by one.
+    #[track_caller]
+    pub(crate) fn few<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
+        self.count();
+        let begun = Instant::now();
+        let done = work();
+        let seconds = usize::try_from(begun.elapsed().as_secs()).expect("it ends") + 1;
+        let (count, most) = (self.count(), 1 + seconds + 3 * seconds.div_ceil(5));
+        assert!(count <= most, "{count} questions in {seconds} s");
+        (done, count)
     }
 }
 

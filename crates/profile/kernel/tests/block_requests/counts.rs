@@ -35,10 +35,7 @@ const COUNTED: &str = "io_done";
 /// Records when the kernel completes requests, and when it counts their time. `None` where it does not
 /// tell.
 fn trace_ends(device: &Loop) -> Option<Trace> {
-    match Trace::is_possible(COUNTED) {
-        true => Trace::new(device, &["rq_complete", COUNTED]),
-        false => None,
-    }
+    Trace::new(device, &["rq_complete", COUNTED])
 }
 
 /// The time from the completion of requests, by the first letter of their kind, until the kernel counts

@@ -4,15 +4,62 @@
 //! Source: <https://docs.kernel.org/trace/ftrace.html>, <https://docs.kernel.org/trace/events.html>
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use trawl_kernel_profile::Filter;
+use trawl_testkit::oracle::command;
+use trawl_testkit::scratch::Scratch;
 
 use crate::device::Loop;
 use crate::{READS, alone, assert_equal, attach};
 
+/// The kernel's files for tracing, which are mounted while a test needs them if the machine has not
+/// mounted them.
+struct Tracing {
+    path: PathBuf,
+    mounted: Option<Scratch>,
+}
+
+impl Tracing {
+    fn new() -> Option<Tracing> {
+        let path = PathBuf::from("/sys/kernel/tracing");
+        let mut tracing = Tracing {
+            path,
+            mounted: None,
+        };
+        if !tracing.path.join("events").exists() {
+            let place = Scratch::new("tracing");
+            let mut mount = command("mount");
+            mount.args(["-t", "tracefs", "none"]).arg(place.path());
+            if !mount.status().is_ok_and(|status| status.success()) {
+                return None;
+            }
+            tracing.path = place.path().to_owned();
+            tracing.mounted = Some(place);
+        }
+        Some(tracing)
+    }
+
+    /// Returns whether the kernel has an event.
+    fn has(&self, event: &str) -> bool {
+        let folder = format!("events/block/block_{event}");
+        self.path.join(folder).exists()
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        if self.mounted.is_some() {
+            let _ = command("umount").arg(&self.path).status();
+        }
+    }
+}
+
 /// A trace of a device's requests, which ends with the test.
-pub(crate) struct Trace(PathBuf);
+pub(crate) struct Trace {
+    path: PathBuf,
+    _tracing: Tracing,
+}
 
 /// An event of the trace.
 pub(crate) struct Event {
@@ -28,15 +75,27 @@ pub(crate) struct Event {
 impl Trace {
     /// Begins to record these events; `None`, with a message, where that is not possible.
     pub(crate) fn new(device: &Loop, events: &[&str]) -> Option<Trace> {
-        let instances = Path::new("/sys/kernel/tracing/instances");
-        let trace = Trace(instances.join(format!("trawl-test-{}", std::process::id())));
-        if std::fs::create_dir(&trace.0).is_err() {
+        let Some(tracing) = Tracing::new() else {
+            eprintln!("skipped, because tracefs cannot be mounted");
+            return None;
+        };
+        if let Some(event) = events.iter().find(|event| !tracing.has(event)) {
+            eprintln!("skipped, because the kernel has no event block_{event}");
+            return None;
+        }
+        let path = format!("instances/trawl-test-{}", std::process::id());
+        let path = tracing.path.join(path);
+        if let Err(error) = std::fs::create_dir(&path) {
             eprintln!(
-                "skipped, because no trace can be made in {}",
-                instances.display()
+                "skipped, because no trace can be made: {}: {error}",
+                path.display()
             );
             return None;
         }
+        let trace = Trace {
+            path,
+            _tracing: tracing,
+        };
         trace.set("trace_clock", "mono");
         trace.set("buffer_size_kb", "8192");
         let number = std::fs::read_to_string(format!("/sys/block/{}/dev", device.name)).unwrap();
@@ -51,17 +110,11 @@ impl Trace {
     }
 
     fn set(&self, file: &str, value: &str) {
-        std::fs::write(self.0.join(file), value).unwrap();
-    }
-
-    /// Returns whether the kernel has an event.
-    pub(crate) fn is_possible(event: &str) -> bool {
-        let events = Path::new("/sys/kernel/tracing/events/block");
-        events.join(format!("block_{event}")).exists()
+        std::fs::write(self.path.join(file), value).unwrap();
     }
 
     pub(crate) fn events(&self) -> Vec<Event> {
-        let text = std::fs::read_to_string(self.0.join("trace")).unwrap();
+        let text = std::fs::read_to_string(self.path.join("trace")).unwrap();
         let event = |line: &str| {
             let (before, after) = line.split_once(": block_")?;
             let (seconds, micros) = before.rsplit(' ').next()?.split_once('.')?;
@@ -89,7 +142,7 @@ impl Trace {
 
 impl Drop for Trace {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
+        let _ = std::fs::remove_dir(&self.path);
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,6 +21,9 @@ use trawl_sets::{Found, Opened, Problem, Set};
 /// Longer than anything in these tests takes.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
+/// A limit that no test reaches: what waits for it hangs.
+pub(crate) const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
+
 pub(crate) type Outcome = Result<Fetched, Problem>;
 
 pub(crate) fn serving() -> Serving {
@@ -28,6 +32,7 @@ pub(crate) fn serving() -> Serving {
         executor: Arc::new(LiveWalk::default()),
         limits: Limits::default(),
         delay: Duration::ZERO,
+        commands: None,
     }
 }
 
@@ -92,6 +97,51 @@ pub(crate) fn proxy(
     connections
 }
 
+/// Starts a proxy that passes on the server's greeting, and no answer before `passes` is true, which is
+/// given the number of bytes that the client has sent on this connection. Returns the number of
+/// connections so far.
+pub(crate) fn holding(
+    socket: &Path,
+    to: PathBuf,
+    passes: impl Fn(u64) -> bool + Clone + Send + 'static,
+) -> Arc<Mutex<usize>> {
+    let connections = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&connections);
+    listen(socket, move |_, mut client| {
+        *counted.lock().unwrap() += 1;
+        let mut server = UnixStream::connect(&to).unwrap();
+        let (mut up, mut down) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        let sent = Arc::new(AtomicU64::new(0));
+        let (counting, passes) = (Arc::clone(&sent), passes.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = up.read(&mut buffer) {
+                counting.fetch_add(count as u64, Ordering::SeqCst);
+                if down.write_all(&buffer[..count]).is_err() {
+                    break;
+                }
+            }
+            let _ = down.shutdown(Shutdown::Both);
+        });
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            for number in 0.. {
+                let Ok(count @ 1..) = server.read(&mut buffer) else {
+                    break;
+                };
+                while number > 0 && !passes(sent.load(Ordering::SeqCst)) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                if client.write_all(&buffer[..count]).is_err() {
+                    break;
+                }
+            }
+            let _ = client.shutdown(Shutdown::Both);
+        });
+    });
+    connections
+}
+
 /// Returns the name of a file at the server that listens at this socket.
 pub(crate) fn name(socket: &Path, file: &Path) -> Vec<u8> {
     format!("unix://{}:{}", socket.display(), file.display()).into_bytes()
@@ -122,6 +172,16 @@ pub(crate) fn start(
         assert!(servers.start(&found, ahead_bytes, done).is_none());
     }
     get
+}
+
+/// Returns what the work returns. Panics if it takes longer than `limit`, as work that hangs does.
+pub(crate) fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    let (give, get) = channel();
+    std::thread::spawn(move || give.send(work()));
+    get.recv_timeout(limit).expect("it ends")
 }
 
 /// Fetches all members at once.

@@ -3,7 +3,9 @@
 //!
 //! Invariants: it ignores arguments and environment, so a user who controls only those gets nothing
 //! but the protocol on standard input and output; it exports the trees listed in a file that only
-//! the superuser can write; it starts no program.
+//! the superuser can write. Where that file exports everything, command lines are answered, too, by
+//! the program `trawl` beside this one, which answers questions alone (`trawl answer`). It starts no
+//! other program.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +17,21 @@ use std::time::Duration;
 
 use trawl_call::LiveWalk;
 use trawl_remote::transport::Transport;
-use trawl_remote::{Exports, Limits, RemoteError, Serving, exports, serve};
+use trawl_remote::{Commands, Exports, Limits, RemoteError, Serving, exports, serve};
+
+/// Returns what answers command lines: the program beside this one, with an environment in which
+/// nothing is the client's.
+fn commands() -> Option<Arc<Commands>> {
+    let own = std::env::current_exe().ok()?;
+    Some(Arc::new(Commands {
+        program: own.parent()?.join("trawl"),
+        words: vec!["answer".into()],
+        variables: vec![
+            ("HOME".into(), "/nonexistent".into()),
+            ("PATH".into(), "/usr/bin:/bin".into()),
+        ],
+    }))
+}
 
 fn run() -> Result<(), RemoteError> {
     let serving = Serving {
@@ -23,6 +39,7 @@ fn run() -> Result<(), RemoteError> {
         executor: Arc::new(LiveWalk::default()),
         limits: Limits::default(),
         delay: Duration::ZERO,
+        commands: commands(),
     };
     let failed = |source| RemoteError::File {
         action: "use",

@@ -20,14 +20,17 @@ use crate::messages::{
 };
 use crate::wire::BadFrame;
 
+pub use crate::messages::OutputStream;
 pub use crate::messages::attributes::AttributesBelow;
 pub use crate::messages::attributes::items::ExtendedAttributes;
+pub use crate::messages::command::asking::{Command, Part};
+pub use crate::messages::command::{CommandLine, TerminalSize, Terminals, VARIABLES, is_variable};
 pub use crate::messages::contents::Sink;
 pub use crate::messages::fetch::Fetched;
 pub use crate::messages::watch::asking::Watch;
 pub use crate::messages::{ContentsWish, Target};
 pub use address::Address;
-pub(crate) use connection::Connection;
+pub(crate) use connection::{Connection, Sender};
 pub use pipeline::Pipeline;
 
 /// Number of bytes of an answer that may be in flight: enough that even a distant server never

@@ -9,13 +9,13 @@ use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags};
 use trawl_sys::become_user::User;
 use trawl_sys::identity::effective_uid;
+use trawl_sys::message::{Waiting, receive};
 use trawl_sys::signal::StopSignals;
 
 use super::Told;
 use super::crowd::{Counts, Crowd};
 use super::hired::{Staff, Worker};
 use super::job::{self, Greeting, Job, Others, Protocol, Report};
-use super::pass::{Waiting, take};
 use super::source::{Arrival, Sources};
 use crate::error::RemoteError;
 use crate::wire::{Code, Message, Refusal};
@@ -319,7 +319,7 @@ impl Acceptor<'_> {
     /// a report can only affect connections that this process serves.
     fn hear(&mut self, by: u64) {
         while let Some(hired) = self.staff.get(by) {
-            let report = match take(hired, &mut self.told, Waiting::Never) {
+            let report = match receive(hired, &mut self.told, Waiting::Never) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Ok((length @ 1.., None)) => match &self.told[..length] {
                     [job::PROFILE, profile @ ..] => {

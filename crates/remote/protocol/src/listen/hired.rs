@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use trawl_sys::become_user::User;
 use trawl_sys::command::spawn_as;
+use trawl_sys::message::{Waiting, pair, send};
 
 use super::job::Job;
-use super::pass::{Waiting, give, pair};
 
 /// Idle time after which a process is told to end.
 const IDLE: Duration = Duration::from_secs(10);
@@ -118,7 +118,7 @@ impl Staff {
     /// Passes a connection to a process.
     pub(super) fn give(&mut self, number: u64, job: Job, socket: BorrowedFd<'_>) -> io::Result<()> {
         let hired = self.hired.get_mut(&number).ok_or(io::ErrorKind::NotFound)?;
-        give(
+        send(
             &hired.control,
             &job.to_bytes(),
             Some(socket),

@@ -8,7 +8,7 @@
 //! it has no requests; then it comes back. So few processes serve many thousands of connections.
 //!
 //! - [`crowd`]: limits on connections. `hired`: the processes; [`worker`]: their work.
-//! - `job`, `pass`: messages and descriptors between the processes.
+//! - `job`: messages between the processes.
 //! - [`source`]: the sockets that accept connections. `acceptor`: the event loop.
 //!
 //! Invariants: the listening process reads nothing from clients; one that does not run as the
@@ -19,7 +19,6 @@ mod acceptor;
 pub mod crowd;
 mod hired;
 pub(crate) mod job;
-pub(crate) mod pass;
 pub mod source;
 pub mod worker;
 

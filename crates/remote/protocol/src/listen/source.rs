@@ -14,12 +14,12 @@ use rustix::fs::{Mode, OFlags};
 use trawl_sys::become_user::User;
 use trawl_sys::identity::effective_uid;
 use trawl_sys::listening::{Taken, listen_in};
+use trawl_sys::message::{Waiting, receive, send};
 use trawl_sys::peer::user_of;
 use trawl_sys::wait::readable;
 
 use super::hired::Worker;
 use super::job::Protocol;
-use super::pass::{Waiting, give, take};
 use crate::error::RemoteError;
 use crate::tls::files::{self, ServerFiles};
 use crate::tls::front::READY;
@@ -259,14 +259,14 @@ impl Tls {
         // Once it is ready, other processes of its user cannot trace it or read its memory.
         let [is_ready] = readable([control.as_fd()], Some(PATIENCE)).map_err(io::Error::other)?;
         let mut said = [0; 16];
-        if !is_ready || take(&*control, &mut said, Waiting::Never)?.0 != READY.len() {
+        if !is_ready || receive(&*control, &mut said, Waiting::Never)?.0 != READY.len() {
             return Err(io::Error::other("it did not get ready"));
         }
         for bytes in [&self.files.chain, &self.files.key, &self.files.clients] {
-            give(&*control, bytes, None, Waiting::Allowed)?;
+            send(&*control, bytes, None, Waiting::Allowed)?;
         }
         let most = (self.connections as u64 + TOLD_MAX).to_le_bytes();
-        give(
+        send(
             &*control,
             &most,
             Some(self.listener.as_fd()),
@@ -306,7 +306,7 @@ impl Tls {
             return Err(io::ErrorKind::WouldBlock.into());
         };
         let mut text = vec![0; IDENTITIES_MAX_BYTES];
-        let taken = match take(control, &mut text, Waiting::Never) {
+        let taken = match receive(control, &mut text, Waiting::Never) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
             taken => taken.unwrap_or((0, None)),
         };

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::job::{Greeting, Job, Others, Protocol, Report};
-use super::pass::{Waiting, give, take};
 use crate::chirp;
 use crate::error::RemoteError;
 use crate::server::{Serving, ServingEnd, serve_for_now};
+use trawl_sys::message::{Waiting, receive, send};
 
 /// Time without requests after which a connection is returned.
 const LINGER: Duration = Duration::from_millis(25);
@@ -39,7 +39,7 @@ fn tell_profile(control: &Arc<OwnedFd>, profile: OwnProfile) {
             };
             let message = [&[super::job::PROFILE][..], &now].concat();
             // A server that is busy is told next time.
-            if give(control.as_fd(), &message, None, Waiting::Never).is_ok() {
+            if send(control.as_fd(), &message, None, Waiting::Never).is_ok() {
                 told = now;
             }
         }
@@ -65,7 +65,7 @@ pub fn work(control: OwnedFd, serving: &Serving, profile: OwnProfile) -> Result<
     tell_profile(&control, profile);
     let mut buffer = [0; super::job::BYTES + 1];
     loop {
-        let taken = take(&*control, &mut buffer, Waiting::Allowed);
+        let taken = receive(&*control, &mut buffer, Waiting::Allowed);
         let (length, socket) = taken.map_err(failed)?;
         if length == 0 {
             break;
@@ -76,12 +76,12 @@ pub fn work(control: OwnedFd, serving: &Serving, profile: OwnProfile) -> Result<
         let work = move || {
             let report = serve_one(job, socket, &serving);
             // If the server is gone, nobody receives the report, and the connection ends here.
-            let _ = give(reports.as_fd(), &report.to_bytes(), None, Waiting::Allowed);
+            let _ = send(reports.as_fd(), &report.to_bytes(), None, Waiting::Allowed);
         };
         let name = format!("client-{}", job.number);
         if std::thread::Builder::new().name(name).spawn(work).is_err() {
             let report = Report::Closed(job.number).to_bytes();
-            give(control.as_fd(), &report, None, Waiting::Allowed).map_err(failed)?;
+            send(control.as_fd(), &report, None, Waiting::Allowed).map_err(failed)?;
         }
     }
     // Each serving thread holds a reference to the control socket.

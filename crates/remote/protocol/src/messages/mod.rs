@@ -21,17 +21,20 @@ mod alive;
 pub(crate) mod attributes;
 mod block;
 mod byte_range;
+pub(crate) mod command;
 pub(crate) mod contents;
 mod credit;
 mod data;
 mod end;
 mod error;
+mod exited;
 pub(crate) mod fetch;
 mod hello;
 mod interrupt;
 mod links;
 mod list;
 mod news;
+mod printed;
 mod read;
 mod roles;
 pub(crate) mod search;
@@ -52,17 +55,20 @@ pub use alive::Alive;
 pub use attributes::AttributesRequest;
 pub use block::Block;
 pub use byte_range::ByteRange;
+pub use command::{CommandRequest, VARIABLES};
 pub use contents::{Content, Contents, ContentsWish, SearchContents};
 pub use credit::Credit;
 pub use data::Data;
 pub use end::{End, Ending};
 pub use error::{Code, Refusal};
+pub use exited::Exited;
 pub use fetch::FetchRequest;
 pub use hello::Hello;
 pub use interrupt::Interrupt;
 pub use links::{LinksRequest, Target};
 pub use list::ListRequest;
 pub use news::{Happened, News, NewsItems, NewsName};
+pub use printed::{OutputStream, Printed};
 pub use read::ReadRequest;
 pub(crate) use roles::{Arrived, Ask, Body, Kind, Open, Serve, Steer, encode};
 pub use search::{Question, QuestionRoot};
@@ -147,4 +153,16 @@ messages! {
     /// Number of files (4), for each file: number of its record's root (4), path as in the record
     /// (bytes), its [`version`](crate::wire::version) and then all of its bytes (bytes).
     20 Contents(Contents), "contents", answer;
+
+    /// Credit (4), flags (4): 1 standard output is a terminal, 2 standard error is one; columns (2)
+    /// and rows (2) of the terminal, or zeros; working directory (bytes), number of variables (4),
+    /// the variables as `NAME=VALUE` (bytes), number of words (4), the words of a command line
+    /// without the program's name (bytes). The answer is what the command prints, and how it exits.
+    21 Command(CommandRequest), "command", stream, COMMAND = 9;
+
+    /// 1 standard output, 2 standard error (1), zeros (3), bytes to the end of the frame.
+    22 Printed(Printed), "printed", answer;
+
+    /// The exit code of the command (4).
+    23 Exited(Exited), "exited", answer;
 }

@@ -114,6 +114,7 @@ fn serve_bytes(bytes: &[u8]) {
         executor: Arc::new(Nothing),
         limits: Limits::default(),
         delay: Duration::ZERO,
+        commands: None,
     };
     // The result does not matter, only that it ends.
     let _ = serve(transport, &serving);

@@ -9,8 +9,10 @@ mod job;
 mod outlet;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -73,6 +75,23 @@ pub struct Serving {
     pub limits: Limits,
     /// Delay before each request is begun, to simulate a distant client.
     pub delay: Duration,
+    /// What answers command lines; `None` if they are not answered.
+    pub commands: Option<Arc<Commands>>,
+}
+
+/// The program that answers command lines.
+///
+/// It gets its words, then the client's words, and its variables, with those of
+/// [`VARIABLES`](crate::messages::command::VARIABLES) that the client sent. It runs as the user that
+/// this process runs as, without standard input. It must refuse what a client may not do.
+#[derive(Clone, Debug)]
+pub struct Commands {
+    /// The program.
+    pub program: PathBuf,
+    /// The words before the client's.
+    pub words: Vec<OsString>,
+    /// Environment variables, to which those of the client are added.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 impl std::fmt::Debug for Serving {
@@ -80,6 +99,7 @@ impl std::fmt::Debug for Serving {
         f.debug_struct("Serving")
             .field("exports", &self.exports)
             .field("limits", &self.limits)
+            .field("commands", &self.commands)
             .finish_non_exhaustive()
     }
 }

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use trawl_model::sync::lock;
+use trawl_sys::settings;
 
 use super::{explain, files};
 use crate::error::RemoteError;
@@ -36,12 +37,8 @@ pub struct Certificates {
 
 /// Returns the default directories: this user's, then the system's.
 fn places() -> Vec<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let config = variable("XDG_CONFIG_HOME").filter(absolute);
-    let home = || Some(variable("HOME").filter(absolute)?.join(".config"));
-    let own = config.or_else(home).map(|config| config.join("trawl"));
-    own.into_iter()
+    settings::own()
+        .into_iter()
         .chain([PathBuf::from("/etc/trawl")])
         .collect()
 }

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientCertVerifierBuilder, NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 use crate::error::RemoteError;
 
 /// Maximum length of a file of certificates or a key, in bytes: it must fit into one message.
-pub(crate) const FILE_MAX_BYTES: u64 = 128 << 10;
+pub const FILE_MAX_BYTES: u64 = 128 << 10;
 
 /// Contents of the files that a server needs.
 #[derive(Clone, Debug)]
@@ -38,12 +39,18 @@ fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RemoteErro
 }
 
 /// Reads a file of certificates.
-pub(crate) fn certificates(path: &Path) -> Result<Vec<u8>, RemoteError> {
+///
+/// # Errors
+/// Fails if it cannot be read, or is too long.
+pub fn certificates(path: &Path) -> Result<Vec<u8>, RemoteError> {
     read(path).map_err(failed("read the certificates in", path))
 }
 
-/// Reads a file with a key; fails if everyone may access it.
-pub(crate) fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
+/// Reads a file with a key.
+///
+/// # Errors
+/// Fails if it cannot be read, or everyone may access it.
+pub fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
     let failed = failed("read the key in", path);
     let metadata = std::fs::metadata(path).map_err(&failed)?;
     if metadata.mode() & 0o007 != 0 {
@@ -90,22 +97,63 @@ fn trusted(pem: &[u8]) -> Result<Arc<RootCertStore>, String> {
 
 /// Returns the rustls configuration of a server.
 pub(crate) fn server(files: &ServerFiles) -> Result<Arc<ServerConfig>, String> {
-    let of = |what: &'static str| move |why: String| format!("{what}: {why}");
-    let clients =
-        trusted(&files.clients).map_err(of("the authorities for clients' certificates"))?;
-    let verifier = WebPkiClientVerifier::builder_with_provider(clients, provider()).build();
+    let verifier = verifier(&files.clients)?.build();
     let verifier = verifier.map_err(|error| error.to_string())?;
+    configuration(&files.chain, &files.key, Some(verifier)).map(Arc::new)
+}
+
+/// Returns the rustls configuration of a server for browsers, which offers these application
+/// protocols. Clients may show a certificate if `clients`, the authorities that sign them, is given.
+///
+/// # Errors
+/// Says which of the files (PEM) is invalid.
+pub fn browsers(
+    chain: &[u8],
+    key: &[u8],
+    clients: Option<&[u8]>,
+    protocols: &[&str],
+) -> Result<Arc<ServerConfig>, String> {
+    let verifier = clients.map(|clients| {
+        let verifier = verifier(clients)?.allow_unauthenticated().build();
+        verifier.map_err(|error| error.to_string())
+    });
+    let mut config = configuration(chain, key, verifier.transpose()?)?;
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().into())
+        .collect();
+    Ok(Arc::new(config))
+}
+
+fn verifier(clients: &[u8]) -> Result<ClientCertVerifierBuilder, String> {
+    let clients = trusted(clients)
+        .map_err(|why| format!("the authorities for clients' certificates: {why}"))?;
+    Ok(WebPkiClientVerifier::builder_with_provider(
+        clients,
+        provider(),
+    ))
+}
+
+fn configuration(
+    certificates: &[u8],
+    key: &[u8],
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+) -> Result<ServerConfig, String> {
+    let of = |what: &'static str| move |why: String| format!("{what}: {why}");
     let config = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
     let config = config.map_err(|error| error.to_string())?;
-    let chain = chain(&files.chain).map_err(of("the server's certificate"))?;
-    let key = private_key(&files.key).map_err(of("the server's key"))?;
-    let config = config.with_client_cert_verifier(verifier);
+    let chain = chain(certificates).map_err(of("the server's certificate"))?;
+    let key = private_key(key).map_err(of("the server's key"))?;
+    let config = match verifier {
+        Some(verifier) => config.with_client_cert_verifier(verifier),
+        None => config.with_no_client_auth(),
+    };
     let mut config = config
         .with_single_cert(chain, key)
         .map_err(|error| format!("certificate and key do not match: {error}"))?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 /// Returns the rustls configuration of a client.

@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustls::ServerConfig;
 
+use trawl_sys::message::{Waiting, receive, send};
+
 use super::files::{FILE_MAX_BYTES, ServerFiles, server};
 use super::session::{Session, Turn};
 use crate::error::RemoteError;
-use crate::listen::pass::{Waiting, give, take};
 
 /// Maximum time for a client to authenticate.
 const GREETING: Duration = Duration::from_secs(20);
@@ -76,10 +77,10 @@ struct Front {
 
 impl Front {
     fn prepare(control: OwnedFd) -> io::Result<Front> {
-        give(&control, READY, None, Waiting::Allowed)?;
+        send(&control, READY, None, Waiting::Allowed)?;
         let mut buffer = vec![0; usize::try_from(FILE_MAX_BYTES).unwrap_or(0)];
         let mut next = || -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-            let (length, descriptor) = take(&control, &mut buffer, Waiting::Allowed)?;
+            let (length, descriptor) = receive(&control, &mut buffer, Waiting::Allowed)?;
             Ok((buffer[..length].to_vec(), descriptor))
         };
         let files = ServerFiles {
@@ -245,7 +246,7 @@ impl Front {
         let who = session.identities().join("\n");
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        give(
+        send(
             &self.control,
             who.as_bytes(),
             Some(theirs.as_fd()),

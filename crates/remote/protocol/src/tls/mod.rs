@@ -11,7 +11,7 @@
 //! opens nothing.
 
 pub mod client;
-pub(crate) mod files;
+pub mod files;
 pub mod front;
 pub mod identity;
 mod session;

@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use trawl_sys::become_user::User;
-use trawl_sys::identity::{account_of, effective_uid, groups_of, uid_of};
+use trawl_sys::become_user::{User, UserError};
+use trawl_sys::identity::effective_uid;
 
 use crate::error::RemoteError;
 
@@ -45,6 +45,14 @@ impl Users {
     /// # Errors
     /// Fails if there is none, with a text for the client that reveals nothing of the table.
     pub fn find(&self, identities: &[String]) -> Result<User, String> {
+        user(&self.name(identities)?)
+    }
+
+    /// Returns the name of the user for a client with these identities.
+    ///
+    /// # Errors
+    /// As [`Users::find`]; whether the user exists is not checked.
+    pub fn name(&self, identities: &[String]) -> Result<String, String> {
         let lines = self.lines().map_err(|error| {
             let text = "this server cannot identify users by certificates right now".to_owned();
             // The details are for the administrator only.
@@ -52,15 +60,14 @@ impl Users {
             text
         })?;
         let line = lines.iter().find(|line| identities.contains(&line.0));
-        let Some((_, name)) = line else {
+        line.map(|(_, name)| name.clone()).ok_or_else(|| {
             let fingerprint = identities.first().map_or("it", |text| text.as_str());
-            return Err(format!(
+            format!(
                 "the certificate {fingerprint} belongs to no user here: ask the \
                  administrator for a line in {}",
                 self.0.display()
-            ));
-        };
-        user(name)
+            )
+        })
     }
 
     fn lines(&self) -> Result<Vec<(String, String)>, RemoteError> {
@@ -89,22 +96,11 @@ impl Users {
 
 /// Returns the user of that name, with all groups.
 fn user(name: &str) -> Result<User, String> {
-    let account = uid_of(name.as_bytes()).and_then(|uid| match uid {
-        Some(uid) => account_of(uid),
-        None => Ok(None),
-    });
-    match account {
-        Ok(Some(account)) if account.uid == 0 && effective_uid() == 0 => {
-            Err("no certificate stands for the superuser".to_owned())
-        }
-        Ok(Some(account)) => Ok(User {
-            uid: account.uid,
-            gid: account.gid,
-            groups: groups_of(&account),
-        }),
-        Ok(None) => Err("the certificate stands for a user that does not exist".to_owned()),
-        Err(error) => Err(format!("the user cannot be looked up: {error}")),
-    }
+    User::named(name).map_err(|error| match error {
+        UserError::Superuser => "no certificate stands for the superuser".to_owned(),
+        UserError::Unknown => "the certificate stands for a user that does not exist".to_owned(),
+        error => error.to_string(),
+    })
 }
 
 /// Parses the lines of a table into identities and users.

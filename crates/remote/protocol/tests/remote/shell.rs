@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use trawl_call::options::Flags;
+use trawl_remote::client::{CommandLine, Part};
 use trawl_remote::{Address, Remote};
 use trawl_testkit::{Scratch, skip};
 
@@ -87,4 +88,56 @@ fn whatever_it_is_asked_it_serves_its_exports() {
         assert_eq!(ask(b"/etc"), ["!2 ."]);
         assert!(!marker.exists());
     }
+}
+
+/// A login shell for people who may only ask: each command line is one of `trawl answer`, whatever
+/// the words and variables are.
+#[test]
+fn where_everything_is_exported_it_starts_the_program_beside_it_with_the_word_answer() {
+    let what = "a restricted server that exports everything";
+    if let Some(skip) = skip::without_root(what).or_else(|| skip::without_program(what, "unshare"))
+    {
+        skip.say();
+        return;
+    }
+    let scratch = Scratch::new("shell-commands");
+    let shell = scratch.install(std::path::Path::new(SHELL));
+    // In place of `trawl`: prints its words and its environment.
+    let program = shell.with_file_name("trawl");
+    std::fs::write(&program, "#!/bin/sh\nprintf '<%s>' \"$@\"\n/usr/bin/env\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let script = scratch.join("run");
+    let text = format!(
+        "set -e\nmount -t tmpfs none /etc && mkdir /etc/trawl\n\
+         printf '# all\\n*\\n' > /etc/trawl/exports\nchmod 644 /etc/trawl/exports\n\
+         export LD_PRELOAD= TRAWL_INDEX=/tmp/x SSH_ORIGINAL_COMMAND=id\n\
+         exec -a -trawl-shell {} -c id\n",
+        shell.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    let words = ["unshare", "-m", "bash"].map(Into::into).into_iter();
+    let command = words.chain([script.into_os_string()]).collect();
+    let mut command = Remote::new(Address::Command(command))
+        .command(CommandLine {
+            words: vec![b"find".to_vec(), b"; id".to_vec()],
+            directory: b"/".to_vec(),
+            variables: vec![b"LANG=C".to_vec()],
+            ..CommandLine::default()
+        })
+        .unwrap();
+    let mut printed = Vec::new();
+    while let Part::Printed(_, bytes) = command.next_part(&|| true).unwrap() {
+        printed.extend(bytes);
+    }
+    let printed = String::from_utf8(printed).unwrap();
+    let environment = printed.strip_prefix("<answer><find><; id>").unwrap();
+    let mut set: Vec<&str> = environment.lines().collect();
+    set.retain(|line| {
+        !["PWD=", "_=", "SHLVL=", "OLDPWD="]
+            .iter()
+            .any(|own| line.starts_with(own))
+    });
+    set.sort_unstable();
+    assert_eq!(set, ["HOME=/nonexistent", "LANG=C", "PATH=/usr/bin:/bin"]);
 }

@@ -90,6 +90,7 @@ pub(crate) fn serving(exports: Exports) -> Serving {
         executor: Arc::new(LiveWalk::default()),
         limits: Limits::default(),
         delay: Duration::ZERO,
+        commands: None,
     }
 }
 

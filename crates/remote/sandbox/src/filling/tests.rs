@@ -37,6 +37,7 @@ impl Site {
             executor: Arc::new(LiveWalk::default()),
             limits: Limits::default(),
             delay: Duration::ZERO,
+            commands: None,
         };
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {

@@ -6,7 +6,6 @@
 use super::pieces;
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
-use crate::indices::subject_of;
 use crate::locate::{Reach, Span, scope};
 use crate::segment::Scratch;
 use crate::selection::RowSelection;
@@ -77,23 +76,47 @@ fn choose(
     scratch: &mut Scratch,
 ) -> Result<Option<(SegmentAt, Vec<Range<u64>>)>> {
     let segment = spans.first().map_or(0, |span| span.segment);
-    let mut all = 0;
+    let mut scope = Vec::with_capacity(spans.len());
     for span in spans {
         let rows = pieces::rows(view, span, scratch)?;
-        all += rows.end.saturating_sub(rows.start);
+        scope.push(rows.start..rows.end.max(rows.start));
     }
-    let (mut rows_max, mut best) = ((all / WORTH).max(FEW_ROWS), None);
+    let (mut rows_max, mut best) = ((row_count(&scope) / WORTH).max(FEW_ROWS), None);
     for (definition, bounds) in asked {
+        let Some(file) = open(view, segment, definition) else {
+            continue;
+        };
+        // An index of a part says nothing of other rows.
+        let mut others = outside(&scope, &file.listed());
+        let Some(rows_max_listed) = rows_max.checked_sub(row_count(&others)) else {
+            continue;
+        };
         // What a damaged file would rule out is read from the tables.
-        let found = open(view, segment, definition)
-            .and_then(|file| file.rows_within(bounds, rows_max).ok().flatten());
+        let found = file.rows_within(bounds, rows_max_listed).ok().flatten();
         if let Some(found) = found {
-            rows_max = found.iter().map(|range| range.end - range.start).sum();
+            others.extend(found);
+            rows_max = row_count(&others);
             view.note_index(definition.name());
-            best = Some((segment, found));
+            best = Some((segment, others));
         }
     }
     Ok(best)
+}
+
+fn row_count(ranges: &[Range<u64>]) -> u64 {
+    ranges.iter().map(|range| range.end - range.start).sum()
+}
+
+/// Returns the parts of ranges that lie outside another.
+fn outside(ranges: &[Range<u64>], listed: &Range<u64>) -> Vec<Range<u64>> {
+    let cut = |range: &Range<u64>| {
+        [
+            range.start..range.end.min(listed.start),
+            range.start.max(listed.end)..range.end,
+        ]
+    };
+    let parts = ranges.iter().flat_map(cut);
+    parts.filter(|range| range.start < range.end).collect()
 }
 
 /// Opens the file of a named index for a segment; `None` if there is no usable one.
@@ -102,8 +125,26 @@ pub(crate) fn open(
     segment: SegmentAt,
     definition: &Definition,
 ) -> Option<IndexFile<std::fs::File>> {
+    let subject = view.index_subject(segment, definition).ok().flatten()?;
     let (shard, info) = view.segment(segment)?;
     let file = shard.open_index(info.id, definition.id()).ok()?;
     let size_bytes = file.metadata().ok()?.len();
-    IndexFile::open(file, size_bytes, definition, subject_of(info)?).ok()
+    IndexFile::open(file, size_bytes, definition, subject).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_part_does_not_have_stays() {
+        let scope = [0..10, 20..30, 40..50];
+        for listed in [0..0, 0..50, 5..25, 22..24, 30..40, 45..99, 60..70] {
+            let naive: Vec<u64> = (scope.iter().cloned().flatten())
+                .filter(|row| !listed.contains(row))
+                .collect();
+            let found: Vec<u64> = outside(&scope, &listed).into_iter().flatten().collect();
+            assert_eq!(found, naive, "{listed:?}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use trawl_format::IndexDir;
+use trawl_format::{IndexDir, Source};
 use trawl_indexer::indices::{Change, IndicesProgress, IndicesUpdated, update};
 use trawl_indexer::text::Effort;
 use trawl_indexer::{IndexerError, Job};
@@ -18,9 +18,11 @@ use super::{In, asked};
 use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
+use crate::index::after_scan::update_each;
+use crate::index::keywords;
 use crate::index::progress::{ProgressWhen, Shown, Style, counted};
 use crate::index::scan::control;
-use crate::output::{Output, say};
+use crate::output::Output;
 use crate::settings;
 
 const EXAMPLES: &str = "\
@@ -28,6 +30,10 @@ Examples:
   trawl index define big --kind ordered --on size /srv
   trawl index define by-owner --kind ordered --on uid,mtime /srv
   trawl index define inodes --kind hashed --on ino /srv
+  trawl index define old --kind ordered --on mtime /srv/archive
+                                         of a part of the source /srv
+  trawl index define exposures --kind ordered --on attr:exposure /srv
+  trawl index define tags --kind inverted --on attr:tag /srv
 
 find and other questions use the index by themselves.";
 
@@ -43,10 +49,11 @@ pub(in crate::index) struct DefineArgs {
     kind: KindArg,
     /// Index these attributes, the first in order first
     ///
-    /// Attributes are size, mtime, atime, ctime, uid, gid, mode, nlink, ino, dev and blocks.
+    /// Attributes are size, mtime, atime, ctime, uid, gid, mode, nlink, ino, dev and blocks; or, by
+    /// itself, attr:NAME, an attribute of contents as trawl find -attr has it.
     #[arg(long, value_name = "ATTRIBUTE", value_delimiter = ',', required = true)]
     on: Vec<String>,
-    /// Use the source that contains PATH
+    /// Index what is below PATH, a source or a directory in one
     #[arg(value_name = "PATH", default_value = ".")]
     path: OsString,
     /// Show nothing but errors
@@ -76,19 +83,30 @@ enum KindArg {
     Ordered,
     /// By the value's hash: answers single values of all attributes
     Hashed,
+    /// By each value of a list and each word of a text, of an attribute of contents
+    Inverted,
+    /// Not there: the answer says what serves relations.
+    #[value(hide = true)]
+    Graph,
 }
 
+/// What serves graphs.
+const NO_GRAPHS: &str = "there are no graph indices: trawl related and find -related-to follow \
+    relations in both directions, and read what trawl index --keywords has of them";
+
 impl KindArg {
-    fn kind(self) -> Kind {
+    fn kind(self) -> Result<Kind, Failure> {
         match self {
-            KindArg::Ordered => Kind::Ordered,
-            KindArg::Hashed => Kind::Hashed,
+            KindArg::Ordered => Ok(Kind::Ordered),
+            KindArg::Hashed => Ok(Kind::Hashed),
+            KindArg::Inverted => Ok(Kind::Inverted),
+            KindArg::Graph => Err(Failure::Usage(NO_GRAPHS.into())),
         }
     }
 }
 
 pub(super) fn define(args: &DefineArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
-    let definition = Definition::new(&args.name, args.kind.kind(), &args.on);
+    let definition = Definition::new(&args.name, args.kind.kind()?, &args.on);
     let definition = definition.map_err(|error| Failure::Usage(error.to_string()))?;
     let dir = settings::index_dir(args.place.or(&setting))?;
     let style = match args.quiet {
@@ -96,33 +114,63 @@ pub(super) fn define(args: &DefineArgs, setting: Setting<'_>) -> Result<Exit, Fa
         false => ProgressWhen::Auto.style(),
     };
     let index = IndexDir::open(&dir)?;
-    let root = source_of(&index, &args.path)?;
+    let (source, part) = source_of(&index, &args.path)?;
+    let definition = definition.below(&part);
+    let definition = definition.map_err(|error| Failure::Usage(error.to_string()))?;
+    let is_over_contents = definition.content().is_some();
     let change = Change::Define(definition);
-    let done = change_shown(&index, &root, &change, style)?;
-    if let (Some(done), false) = (done, args.quiet) {
-        let mut output = Output::stdout();
-        output.put(text(&root, &done))?;
-        output.finish()?;
+    let done = change_shown(&index, source.root(), &change, style)?;
+    let mut output = Output::stdout();
+    let mut exit = Exit::Complete;
+    if is_over_contents {
+        exit = make_packs(args, (&index, &source), &mut output)?;
     }
-    Ok(Exit::Complete)
+    if let (Some(done), false) = (done, args.quiet) {
+        output.put(text(source.root(), &done))?;
+    }
+    output.finish()?;
+    Ok(exit)
+}
+
+/// Brings the packs of keywords up to date, which serve an index over contents. If the source can have
+/// none, it has no such index either; an interrupt leaves both, and the next scan goes on.
+fn make_packs(
+    args: &DefineArgs,
+    (index, source): (&IndexDir, &Source),
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let output = (!args.quiet).then_some(output);
+    let made = keywords::make(index, source, output);
+    if made
+        .as_ref()
+        .is_err_and(|failure| failure.exit() != Exit::Interrupted)
+    {
+        let change = Change::Drop(args.name.clone());
+        change_shown(index, source.root(), &change, Style::Silent)?;
+    }
+    made
 }
 
 pub(super) fn drop(args: &DropArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
     let index = IndexDir::open(&settings::index_dir(args.place.or(&setting))?)?;
-    let root = source_of(&index, &args.path)?;
+    let (source, _) = source_of(&index, &args.path)?;
     let change = Change::Drop(args.name.clone());
-    change_shown(&index, &root, &change, Style::Silent)?;
+    change_shown(&index, source.root(), &change, Style::Silent)?;
     Ok(Exit::Complete)
 }
 
-/// Returns the root of the source that contains a path.
-fn source_of(index: &IndexDir, given: &OsString) -> Result<Vec<u8>, Failure> {
+/// Returns the source that contains a path, and the path below the source's root.
+fn source_of(index: &IndexDir, given: &OsString) -> Result<(Source, Vec<u8>), Failure> {
     let asked = asked(given)?;
     let sources = index.sources()?.into_iter();
     let around = sources.filter(|source| path::is_within(&asked, source.root()));
     let nearest = around.max_by_key(|source| source.root().len());
-    let nearest = nearest.ok_or(IndexerError::NotIndexed { path: asked })?;
-    Ok(nearest.root().to_vec())
+    let Some(nearest) = nearest else {
+        return Err(IndexerError::NotIndexed { path: asked }.into());
+    };
+    let part = asked.strip_prefix(nearest.root()).unwrap_or_default();
+    let part = part.strip_prefix(b"/").unwrap_or(part).to_vec();
+    Ok((nearest, part))
 }
 
 /// Updates the named indices of a source, and shows the progress in a line that is rewritten, or in
@@ -160,31 +208,19 @@ pub(in crate::index) fn update_all(
     is_shown: bool,
 ) -> Result<Exit, Failure> {
     let index = IndexDir::open(dir)?;
-    let mut output = Output::stdout();
-    let mut exit = Exit::Complete;
-    for job in jobs {
-        let root = job.root()?;
-        let none = IndicesProgress::default();
-        match update(
-            &index,
-            &root,
-            (&Change::Nothing, Effort::Full),
-            &none,
-            control()?,
-        ) {
-            Ok(Some(done)) if is_shown => output.put(text(&root, &done))?,
-            Ok(_) => {}
-            // The scan itself has said why the source is not there.
-            Err(IndexerError::NotIndexed { .. }) => {}
-            Err(error) => {
-                let failure = Failure::from(error);
-                say(&failure);
-                exit = exit.and(failure.exit());
+    let control = control()?;
+    update_each(jobs, |root| {
+        let how = (&Change::Nothing, Effort::Full);
+        match update(&index, root, how, &IndicesProgress::default(), control) {
+            Ok(done) => {
+                let done = done.filter(|_| is_shown);
+                Ok((done.map(|done| text(root, &done)), Exit::Complete))
             }
+            // The scan itself has said why the source is not there.
+            Err(IndexerError::NotIndexed { .. }) => Ok((None, Exit::Complete)),
+            Err(error) => Err(error.into()),
         }
-    }
-    output.finish()?;
-    Ok(exit)
+    })
 }
 
 /// Returns a line for people.
@@ -193,6 +229,10 @@ fn text(root: &[u8], done: &IndicesUpdated) -> String {
         1 => "1 named index".to_owned(),
         count => format!("{count} named indices"),
     };
+    if (done.rows, done.made.0) == (0, 0) {
+        // All are over contents, or the source is small.
+        return format!("{}: {indices}\n", shown(root));
+    }
     format!(
         "{}: {indices}, {}, {}, {} made in {}.{:02} s\n",
         shown(root),

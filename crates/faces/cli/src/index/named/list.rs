@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use trawl_format::Source;
+use trawl_format::{IndexError, Source};
 use trawl_indexer::indices::Coverage;
 use trawl_indexer::sources::in_all;
 use trawl_indices::Definition;
+use trawl_keywords::{Contents, PacksCovered};
 use trawl_model::guard::Credentials;
 use trawl_model::path::{self, display};
 use trawl_query::View;
@@ -15,34 +16,45 @@ use trawl_text::units::{Scale, format};
 
 use super::{In, asked};
 use crate::commands::Setting;
+use crate::documents;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Rows};
 use crate::index::progress::counted;
 use crate::output::say;
-use crate::rows;
+use crate::rows::{self, Report};
 use crate::sources::opened;
 
 pub(super) const NAME: Field = Field::text("named_index", "name of a named index");
-const KIND: Field = Field::text("index_kind", "`ordered` or `hashed`");
+const KIND: Field = Field::text("index_kind", "`ordered`, `hashed` or `inverted`");
 const ATTRIBUTES: Field = Field::text(
     "attributes_on",
-    "attributes of a named index, separated by commas, the first in order first",
+    "attributes of a named index, separated by commas, the first in order first; `attr:NAME` is \
+     an attribute of contents",
+);
+const PART: Field = Field::bytes(
+    "index_part",
+    "path of the directory whose entries a named index has",
 );
 const FILES: Field = Field::integer(
     "index_files",
-    "number of files of a named index that you may read",
+    "number of files of a named index that you may read; of one over contents, number of packs of \
+     keywords",
 );
 const SIZE_BYTES: Field =
     Field::integer("named_index_bytes", "size of these files").in_units("bytes");
-const ROWS: Field = Field::integer("rows_covered", "number of rows in these files");
+const ROWS: Field = Field::integer(
+    "rows_covered",
+    "number of rows in these files, or of files whose contents are in these packs",
+);
 const ROWS_LEFT: Field = Field::integer(
     "rows_left",
-    "number of other rows that you may read, which questions look at",
+    "number of other rows that you may read, which questions look at; `null` for contents",
 );
 const IS_CURRENT: Field = Field::flag(
     "is_current",
-    "whether every part of the source that can have a file has one",
+    "whether every part of the source that can have a file has one, or contents are indexed and \
+     all packs can be used",
 );
 
 /// Rows for programs.
@@ -53,6 +65,7 @@ pub(in crate::index) static SCHEMA: Schema = Schema {
         NAME,
         KIND,
         ATTRIBUTES,
+        PART,
         FILES,
         SIZE_BYTES,
         ROWS,
@@ -80,6 +93,7 @@ pub(super) fn run(args: &ListArgs, setting: Setting<'_>) -> Result<Exit, Failure
     let indexes = opened(args.place.or(&setting))?;
     let asked = args.paths.iter().map(|path| asked(path));
     let asked: Vec<Vec<u8>> = asked.collect::<Result<_, _>>()?;
+    let contents = documents::contents(setting.index.clone());
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
     let mut exit = Exit::Complete;
@@ -92,25 +106,46 @@ pub(super) fn run(args: &ListArgs, setting: Setting<'_>) -> Result<Exit, Failure
             continue;
         };
         for one in view.named_indices() {
-            let coverage = Coverage::of(&view, one);
-            report.line(
-                || text(&source, one, &coverage),
-                |row| {
-                    row.put(&fields::ROOT, display(source.root()))
-                        .put(&NAME, one.name())
-                        .put(&KIND, one.kind().name())
-                        .put(&ATTRIBUTES, &*attributes(one))
-                        .put(&FILES, coverage.files)
-                        .put(&SIZE_BYTES, coverage.size_bytes)
-                        .put(&ROWS, coverage.rows)
-                        .put(&ROWS_LEFT, coverage.rows_left)
-                        .put(&IS_CURRENT, !coverage.is_behind);
-                },
-            )?;
+            match Covered::of((&source, &view), one, &contents) {
+                Ok(covered) => put(&mut report, &source, one, &covered)?,
+                Err(error) => {
+                    say(&error);
+                    exit = Exit::Fatal;
+                }
+            }
         }
     }
     rows::finish(report)?;
     Ok(exit)
+}
+
+/// Reports on a named index.
+fn put(
+    report: &mut Report,
+    source: &Source,
+    one: &Definition,
+    covered: &Covered,
+) -> Result<(), Failure> {
+    let part = match one.part() {
+        b"" => source.root().to_vec(),
+        part => path::join(source.root(), part),
+    };
+    report.line(
+        || text(&part, one, covered),
+        |row| {
+            row.put(&fields::ROOT, display(source.root()))
+                .put(&NAME, one.name())
+                .put(&KIND, one.kind().name())
+                .put(&ATTRIBUTES, &*one.on())
+                .put(&PART, display(&part))
+                .put(&FILES, covered.files)
+                .put(&SIZE_BYTES, covered.size_bytes)
+                .put(&ROWS, covered.rows)
+                .put(&ROWS_LEFT, covered.rows_left)
+                .put(&IS_CURRENT, covered.is_current);
+        },
+    )?;
+    Ok(())
 }
 
 /// Opens the current snapshot of a source, with the changes since. An unreadable source does not
@@ -125,24 +160,64 @@ fn view_of(source: &Source, exit: &mut Exit) -> Option<View> {
     Some(View::new(snapshot?.without_bundle(), who))
 }
 
-fn attributes(one: &Definition) -> String {
-    let names = one.attributes().iter();
-    let names: Vec<&str> = names.map(|column| column.info().name).collect();
-    names.join(",")
+/// What a named index has, as far as this user may read it.
+struct Covered {
+    files: u64,
+    size_bytes: u64,
+    rows: u64,
+    rows_left: Option<u64>,
+    is_current: bool,
+    /// What the rows are called.
+    unit: &'static str,
 }
 
-fn text(source: &Source, one: &Definition, coverage: &Coverage) -> String {
-    let state = match coverage.is_behind {
-        true => "behind",
-        false => "current",
+impl Covered {
+    fn of(
+        (source, view): (&Source, &View),
+        one: &Definition,
+        contents: &Contents,
+    ) -> Result<Covered, IndexError> {
+        Ok(match one.content() {
+            None => Covered::of_columns(&Coverage::of(view, one)),
+            Some(_) => Covered::of_contents(contents.covered(source)?),
+        })
+    }
+
+    fn of_columns(coverage: &Coverage) -> Covered {
+        Covered {
+            files: coverage.files,
+            size_bytes: coverage.size_bytes,
+            rows: coverage.rows,
+            rows_left: Some(coverage.rows_left),
+            is_current: !coverage.is_behind,
+            unit: "row",
+        }
+    }
+
+    fn of_contents(packs: PacksCovered) -> Covered {
+        Covered {
+            files: packs.packs,
+            size_bytes: packs.size_bytes,
+            rows: packs.documents,
+            rows_left: None,
+            is_current: packs.is_usable,
+            unit: "file",
+        }
+    }
+}
+
+fn text(part: &[u8], one: &Definition, covered: &Covered) -> String {
+    let state = match covered.is_current {
+        true => "current",
+        false => "behind",
     };
     format!(
         "{}: {}, {} by {}, {}, {}, {state}\n",
-        shown(source.root()),
+        shown(part),
         one.name(),
         one.kind().name(),
-        attributes(one),
-        counted(coverage.rows, "row"),
-        format(u128::from(coverage.size_bytes), Scale::Binary),
+        one.on(),
+        counted(covered.rows, covered.unit),
+        format(u128::from(covered.size_bytes), Scale::Binary),
     )
 }

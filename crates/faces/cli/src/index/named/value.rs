@@ -1,5 +1,7 @@
 //! Values of attributes as users write and read them.
 
+use trawl_indices::{Definition, Kind};
+use trawl_keywords::ValueTest;
 use trawl_model::Timestamp;
 use trawl_model::column::Column;
 use trawl_session::now;
@@ -24,6 +26,28 @@ pub(super) fn ranges(text: &str, columns: &[Column]) -> Result<Vec<Range>, Strin
     }
     let pairs = parts.iter().zip(columns);
     pairs.map(|(part, column)| range(part, *column)).collect()
+}
+
+/// Parses what is wanted of an index over an attribute of contents.
+pub(super) fn test(text: Option<&str>, of: &Definition) -> Result<ValueTest, String> {
+    let name = of.content().unwrap_or_default();
+    let Some(text) = text else {
+        return Ok(ValueTest::all(name));
+    };
+    if text.trim().is_empty() {
+        return Err("the value is empty: leave it out to see all".into());
+    }
+    match of.kind() {
+        Kind::Ordered => Ok(ValueTest::range(name, text)),
+        Kind::Hashed if text.contains(TO) => {
+            let name = of.name();
+            Err(format!(
+                "`{text}`: the index {name} is hashed, and so has single values only"
+            ))
+        }
+        Kind::Hashed => Ok(ValueTest::value(name, text)),
+        Kind::Inverted => Ok(ValueTest::word(name, text)),
+    }
 }
 
 fn range(text: &str, column: Column) -> Result<Range, String> {

@@ -1,0 +1,128 @@
+//! Sends a command line to servers, and prints their answers in the order of the servers.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use trawl_remote::client::{CommandLine, OutputStream, Part, TerminalSize, Terminals};
+use trawl_remote::client::{VARIABLES, is_variable};
+use trawl_remote::{Address, Remote, RemoteError};
+use trawl_sys::process::{terminal_columns, terminal_rows};
+
+use super::questions;
+use crate::arguments::{Arguments, without_remote};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::live;
+use crate::output::say;
+
+/// Asks each server, and returns how the whole ended. A server that fails is named; the answers of
+/// the others are printed.
+pub(super) fn ask(
+    servers: &[Address],
+    arguments: &Arguments,
+    words: &[OsString],
+) -> Result<Exit, Failure> {
+    if let Some(why) = questions::why_not_from_here(arguments) {
+        return Err(Failure::Usage(why));
+    }
+    live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
+    let line = command_line(words)?;
+    let mut exit = Exit::Complete;
+    for server in servers {
+        match ask_one(server, line.clone()) {
+            Ok(code) => exit = worse(exit, Exit::Command(code)),
+            Err(Failure::Remote(RemoteError::Cancelled { .. })) => return Ok(Exit::Interrupted),
+            Err(failure @ Failure::Remote(_)) if servers.len() > 1 => {
+                say(&failure);
+                exit = worse(exit, Exit::Command(Exit::Issues.code()));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(exit)
+}
+
+/// Returns the end with the higher exit code.
+fn worse(one: Exit, other: Exit) -> Exit {
+    match other.code() > one.code() {
+        true => other,
+        false => one,
+    }
+}
+
+/// Asks one server, and returns the exit code there.
+fn ask_one(server: &Address, line: CommandLine) -> Result<u8, Failure> {
+    let mut command = Remote::new(server.clone()).command(line)?;
+    let output = io::stdout().as_fd().try_clone_to_owned();
+    let mut output = File::from(output.map_err(Failure::Write)?);
+    loop {
+        match command.next_part(&|| !live::is_interrupted())? {
+            Part::Printed(OutputStream::Output, bytes) => {
+                write_all(&mut output, &bytes).map_err(Failure::Write)?;
+            }
+            // As with messages of this process, a failure to print them ends nothing.
+            Part::Printed(OutputStream::Errors, bytes) => {
+                let _ = io::stderr().lock().write_all(&bytes);
+            }
+            Part::Exited(code) => return Ok(u8::try_from(code).unwrap_or(Exit::Fatal.code())),
+        }
+    }
+}
+
+/// Number of bytes that a pipe takes at once when it has room, pipe(7).
+const PIPE_BYTES: usize = 4096;
+/// How often a write that waits for its reader checks for interrupts: another thread may have
+/// received the signal.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Writes all bytes, unless an interrupt comes while a reader pauses. The next part is not asked for
+/// then.
+fn write_all(output: &mut File, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() && !live::is_interrupted() {
+        if !trawl_sys::process::has_room(&*output, LOOK)? {
+            continue;
+        }
+        match output.write(&rest[..rest.len().min(PIPE_BYTES)]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the command line as it is sent, with what the answer depends on besides its words.
+fn command_line(words: &[OsString]) -> Result<CommandLine, Failure> {
+    let directory = std::env::current_dir().map_err(Failure::NoWorkingDirectory)?;
+    let set = VARIABLES.iter().filter_map(|name| {
+        let value = std::env::var_os(name)?;
+        let variable = [name.as_bytes(), b"=", value.as_bytes()].concat();
+        is_variable(&variable).then_some(variable)
+    });
+    Ok(CommandLine {
+        words: without_remote(words)
+            .into_iter()
+            .map(OsString::into_vec)
+            .collect(),
+        directory: directory.into_os_string().into_vec(),
+        variables: set.collect(),
+        terminals: Terminals {
+            output: io::stdout().is_terminal(),
+            errors: io::stderr().is_terminal(),
+            size: TerminalSize {
+                columns: terminal_columns(io::stdout())
+                    .or_else(|| terminal_columns(io::stderr()))
+                    .unwrap_or(0),
+                rows: terminal_rows(io::stdout())
+                    .or_else(|| terminal_rows(io::stderr()))
+                    .unwrap_or(0),
+            },
+        },
+    })
+}

@@ -1,0 +1,278 @@
+//! A question on its way to the desk of its user, and its answer back.
+//!
+//! Every question has a connection of its own. If the client leaves, the connection is closed, and the
+//! desk ends what it has started for the question.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use tokio::task::AbortHandle;
+use trawl_questions::table::named;
+
+use super::desk::stream;
+use super::door::Door;
+use super::front::Peer;
+use super::messages::{Asked, Ended, Proof, Told};
+use super::places::Place;
+use crate::api::{ROWS, SCOPES, WHOLE, whole};
+use crate::download::COMPLETE;
+use crate::metrics::{Outcome, Timed};
+use crate::problem::Problem;
+
+/// Most bytes of a question's arguments that are recorded.
+const ARGUMENTS_BYTES: usize = 8 << 10;
+
+/// Headers of a desk's answer that the client is sent.
+const KEPT: [HeaderName; 3] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_DISPOSITION,
+    header::TRAILER,
+];
+
+/// Names that are no questions and are answered by the desk, too.
+const OTHERS: [&str; 2] = ["me", "openapi.json"];
+
+/// Answers `/api/v1/NAME`.
+///
+/// # Errors
+/// Says why it is not answered.
+pub async fn relay(
+    State(door): State<Arc<Door>>,
+    Extension(peer): Extension<Peer>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let (proof, address) = (door.proof(request.headers(), &peer)?, peer.address);
+    let question = named(&name);
+    if question.is_none() && !OTHERS.contains(&name.as_str()) {
+        door.keeper.ask(address, Asked::Check { proof }).await?;
+        let shown = name.escape_debug();
+        let detail = format!("there is no question {shown}; /api/v1/openapi.json lists them");
+        return Err(Problem::new(StatusCode::NOT_FOUND, detail));
+    }
+    let mut note = Note {
+        door: Arc::clone(&door),
+        address,
+        timed: question.map(|question| door.metrics.begin(question)),
+        begun: Instant::now(),
+        outcome: Outcome::Cancelled,
+        ended: Ended {
+            who: None,
+            question: name,
+            arguments: String::new(),
+            status: 0,
+            outcome: String::new(),
+            rows: None,
+            bytes: 0,
+            seconds: 0.0,
+        },
+        open: None,
+    };
+    let answered = ask(&door, proof, request, &mut note).await;
+    match answered {
+        Ok((response, line)) => Ok(note.follow(response, line)),
+        Err(problem) => {
+            note.ended.status = problem.status.as_u16();
+            note.outcome = Outcome::Failed;
+            Err(problem)
+        }
+    }
+}
+
+/// Closes the connection to a desk when it is dropped.
+struct Line(AbortHandle);
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+async fn ask(
+    door: &Door,
+    proof: Proof,
+    request: Request,
+    note: &mut Note,
+) -> Result<(hyper::Response<Incoming>, Line), Problem> {
+    let (parts, body) = request.into_parts();
+    // The whole question is here before its user's process learns of it.
+    let body = whole(body).await?;
+    let query = parts.uri.query().unwrap_or_default();
+    note.ended.arguments = arguments(query, &body);
+    let opened = door.keeper.ask(note.address, Asked::Open { proof }).await?;
+    let lost = |what: &str| {
+        let detail = format!("{what}; ask again");
+        Problem::new(StatusCode::BAD_GATEWAY, detail)
+    };
+    let (Told::Known(who), Some(connection)) = opened else {
+        return Err(lost("your process cannot be reached"));
+    };
+    let scopes = who.scopes.clone();
+    let uid = who.uid;
+    note.ended.who = Some(who);
+    note.open = Some(door.open(uid)?);
+    let stream = stream(connection).map_err(|_| lost("your process cannot be reached"))?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|_| lost("your process cannot be reached"))?;
+    let line = Line(
+        tokio::spawn(async move {
+            let _ = connection.await;
+        })
+        .abort_handle(),
+    );
+    let target = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    let mut asked = hyper::Request::builder()
+        .method(parts.method)
+        .uri(target)
+        .header(header::HOST, "localhost")
+        .header(header::TE, "trailers")
+        .header(SCOPES, scopes);
+    if let Some(media_type) = parts.headers.get(header::CONTENT_TYPE) {
+        asked = asked.header(header::CONTENT_TYPE, media_type);
+    }
+    let asked = asked
+        .body(Body::from(body))
+        .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))?;
+    match sender.send_request(asked).await {
+        Ok(response) => Ok((response, line)),
+        Err(_) => Err(lost("your process has ended before it answered")),
+    }
+}
+
+/// Returns the arguments of a question as text, cut if they are long.
+fn arguments(query: &str, body: &Bytes) -> String {
+    let between = if query.is_empty() || body.is_empty() {
+        ""
+    } else {
+        " "
+    };
+    let all = [query.as_bytes(), between.as_bytes(), body].concat();
+    match all.get(..ARGUMENTS_BYTES) {
+        None => String::from_utf8_lossy(&all).into_owned(),
+        Some(part) => format!("{}…", String::from_utf8_lossy(part)),
+    }
+}
+
+/// What is recorded of a question when it ends.
+struct Note {
+    door: Arc<Door>,
+    address: Option<IpAddr>,
+    /// Measures it; `None` if it is no question, and so not recorded.
+    timed: Option<Timed>,
+    begun: Instant,
+    outcome: Outcome,
+    ended: Ended,
+    /// Counts the question at its user.
+    open: Option<Place<u32>>,
+}
+
+impl Note {
+    /// Returns the response for the client. The note ends with its last byte, or when the client
+    /// leaves.
+    fn follow(mut self, response: hyper::Response<Incoming>, line: Line) -> Response {
+        let (head, body) = response.into_parts();
+        let told = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        self.ended.status = head.status.as_u16();
+        self.ended.rows = told(ROWS).and_then(|rows| rows.parse().ok());
+        let at_end = match (head.status.is_success(), told(WHOLE)) {
+            (false, _) => Outcome::Failed,
+            (true, Some("false")) => Outcome::Partial,
+            (true, _) => Outcome::Complete,
+        };
+        let mut kept = HeaderMap::new();
+        for name in KEPT {
+            if let Some(value) = head.headers.get(&name) {
+                kept.insert(name, value.clone());
+            }
+        }
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = head.status;
+        *response.headers_mut() = kept;
+        if body.is_end_stream() {
+            self.outcome = at_end;
+            return response;
+        }
+        *response.body_mut() = Body::new(Relayed {
+            body,
+            at_end,
+            note: self,
+            _line: line,
+        });
+        response
+    }
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if let Some(timed) = self.timed.take() {
+            timed.end(self.outcome);
+            self.ended.outcome = self.outcome.name().to_owned();
+            self.ended.seconds = self.begun.elapsed().as_secs_f64();
+            let ended = Box::new(self.ended.clone());
+            self.door.keeper.tell(self.address, Asked::Record(ended));
+        }
+    }
+}
+
+/// The body of an answer on its way.
+struct Relayed {
+    body: Incoming,
+    /// How the question has ended if the body comes to its end.
+    at_end: Outcome,
+    note: Note,
+    _line: Line,
+}
+
+impl http_body::Body for Relayed {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(bytes) = frame.data_ref() {
+                    self.note.ended.bytes += bytes.len() as u64;
+                }
+                let is_partial = frame
+                    .trailers_ref()
+                    .and_then(|trailers| trailers.get(COMPLETE))
+                    .is_some_and(|complete| complete == "false");
+                if is_partial {
+                    self.at_end = Outcome::Partial;
+                }
+                if self.body.is_end_stream() {
+                    self.note.outcome = self.at_end;
+                }
+            }
+            Poll::Ready(Some(Err(_))) => self.note.outcome = Outcome::Failed,
+            Poll::Ready(None) => self.note.outcome = self.at_end,
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,69 @@
+//! Limits of the server.
+
+use std::time::Duration;
+
+use trawl_questions::limits::Limits;
+
+/// Limits of the answers to a page and to programs.
+pub const ANSWERS: Limits = Limits {
+    rows_default: 100,
+    rows_max: 10_000,
+    bytes: 4 << 20,
+    call: Duration::from_secs(30),
+    silence: Duration::from_secs(120),
+    open: 32,
+    calls: 16,
+};
+
+/// Most connections at a time; further ones wait.
+pub const CONNECTIONS: usize = 512;
+
+/// Time in which the head of a request must have come; so also that of a silent connection.
+pub const HEAD: Duration = Duration::from_secs(10);
+
+/// Time in which the body of a request must have come.
+pub const BODY: Duration = Duration::from_secs(10);
+
+/// Most bytes of a request's head, and of its body.
+pub const HEAD_BYTES: usize = 64 << 10;
+/// See [`HEAD_BYTES`].
+pub const BODY_BYTES: usize = 128 << 10;
+
+/// Time that a download waits for its client to read on.
+pub const STALL: Duration = Duration::from_secs(120);
+
+/// Time in which a one-time link must be used.
+pub const LINK: Duration = Duration::from_secs(600);
+
+/// Time after which a session that asked nothing ends.
+pub const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+
+/// Most sessions. A further one ends the one that has been idle for the longest time.
+pub const SESSIONS: usize = 16;
+
+/// Least bytes of a token in a file.
+pub const TOKEN_BYTES: usize = 16;
+
+/// Most connections at a time of a server for many users; further ones wait.
+pub const CONNECTIONS_OF_ALL: usize = 10_240;
+
+/// Most questions at a time of one of many users; further ones wait.
+pub const CALLS_OF_ONE_USER: usize = 8;
+
+/// Time in which TLS must have begun.
+pub const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Most requests at a time on one connection of HTTP/2.
+pub const STREAMS: u32 = 64;
+
+/// Most questions of one of many users that are answered, or wait to be; further ones are refused.
+pub const QUESTIONS_OF_ONE_USER: usize = 32;
+
+/// Most connections of one address, or of one network of IPv6 (/64); further ones are closed.
+pub const CONNECTIONS_OF_ONE_ADDRESS: usize = 256;
+
+/// Most connections of proxies at a time.
+pub const CONNECTIONS_OF_PROXIES: usize = 1024;
+
+/// Time after which a connection is closed that asks nothing and reads nothing.
+pub const QUIET: Duration = Duration::from_secs(120);

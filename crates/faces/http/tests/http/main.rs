@@ -1,0 +1,18 @@
+//! The server from the outside: asked with curl, which we did not write, with bytes that no client
+//! sends, and with a browser.
+
+#![forbid(unsafe_code)]
+
+#[path = "../../../cli/tests/server/authority.rs"]
+#[allow(dead_code)]
+mod authority;
+mod browser;
+mod client;
+mod downloads;
+mod equality;
+mod gate;
+mod guards;
+mod leaving;
+mod paging;
+mod permissions;
+mod users;
