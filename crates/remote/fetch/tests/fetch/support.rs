@@ -124,12 +124,17 @@ pub(crate) fn holding(
             let _ = down.shutdown(Shutdown::Both);
         });
         std::thread::spawn(move || {
+            // The greeting is the first frame. What follows may arrive together with it, and is held.
+            let mut length = [0; 4];
+            server.read_exact(&mut length).unwrap();
+            let mut greeting = vec![0; u32::from_le_bytes(length) as usize];
+            server.read_exact(&mut greeting).unwrap();
+            client
+                .write_all(&[&length[..], &greeting].concat())
+                .unwrap();
             let mut buffer = [0; 4096];
-            for number in 0.. {
-                let Ok(count @ 1..) = server.read(&mut buffer) else {
-                    break;
-                };
-                while number > 0 && !passes(sent.load(Ordering::SeqCst)) {
+            while let Ok(count @ 1..) = server.read(&mut buffer) {
+                while !passes(sent.load(Ordering::SeqCst)) {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 if client.write_all(&buffer[..count]).is_err() {
