@@ -316,6 +316,17 @@ class Bench:
         failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
         self.sections["The evaluation of Propeller"] = f"{self.machine()} `ONLY=propeller make bench`\n\n{ran.stdout.strip()}{failed}"
 
+    def service(self) -> None:
+        """Measures the service for many users."""
+        if self.generator is None:
+            return
+        script = Path(__file__).with_name("service.py")
+        command = [sys.executable, str(script), self.trawl, str(self.work / "service"), "--generator", self.generator,
+                   "--trees", str(self.trees), "--rows", str(self.rows), "--minutes", "5"]
+        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
+        self.sections["The service for many users"] = f"{self.machine()} `ONLY=service make bench`\n\n{ran.stdout.strip()}{failed}"
+
     def machine(self) -> str:
         """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -332,6 +343,7 @@ class Bench:
             "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
             "fresh": self.fresh, "call": self.call, "paper": self.paper, "sets": self.sets,
             "readers": self.readers, "profiles": self.profiles, "propeller": self.propeller,
+            "service": self.service,
         }
 
 
