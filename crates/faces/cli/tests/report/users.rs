@@ -1,10 +1,14 @@
 //! A report shows its user what the kernel shows them.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
-use trawl_testkit::oracle::{Identity, gnu};
+use trawl_testkit::oracle::{Identity, gnu, run};
+use trawl_testkit::permissions::compare::Shown;
+use trawl_testkit::permissions::{self, Person, Plan, people};
 use trawl_testkit::site::Site;
-use trawl_testkit::skip;
+use trawl_testkit::{Scratch, skip};
 
 use crate::{TRAWL, page, report};
 
@@ -52,4 +56,81 @@ fn another_user_is_shown_what_find_shows_them() {
             );
         }
     }
+}
+
+/// Random trees.
+const TREES: u64 = 3;
+/// Start points in each.
+const STARTS: usize = 2;
+
+/// Returns whether a page shows a path without escapes.
+fn is_plain(path: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    path.chars().all(is_plain)
+}
+
+/// Returns everything but directories that the kernel shows a user. Trawl shows nothing of a directory
+/// that the user may list and not search.
+fn shown_to(person: &Person, start: &Path) -> Vec<PathBuf> {
+    let shown = Shown::to(person, &[start.to_path_buf()]);
+    let is_shown = |path: &PathBuf| {
+        let is_listed_only = |dir: &Path| shown.listed_only.contains(dir);
+        let is_directory = path.symlink_metadata().expect("it is there").is_dir();
+        !is_directory && !path.parent().is_some_and(is_listed_only)
+    };
+    shown
+        .paths
+        .iter()
+        .filter(|path| is_shown(path))
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn reports_show_every_user_what_the_kernel_shows() {
+    if let Some(skip) = skip::without_root("reports against the kernel") {
+        return skip.say();
+    }
+    let scratch = Scratch::new("report-permissions");
+    let trawl = scratch.install(Path::new(TRAWL));
+    let (mut rows, mut empty) = (0, 0);
+    for seed in 1..=TREES {
+        let plan = Plan::new(seed);
+        let site = permissions::Site::build(&plan, &trawl).expect("a tree");
+        site.index();
+        for person in people::everybody() {
+            for start in plan.starts(STARTS) {
+                let start = site.absolute(&start);
+                let about = format!("seed {seed}, {person}, {}", start.display());
+                let expected = shown_to(&person, &start);
+                let mut command = person.identity().command(&trawl);
+                command.current_dir("/").arg("-i").arg(site.index_dir());
+                command.args(["report", "-n", "10000"]).arg(&start);
+                let ran = run(&mut command);
+                // Of a start that cannot be looked at, there is no report.
+                if ran.code == Some(2) {
+                    assert!(
+                        ran.stdout.is_empty() && expected.is_empty(),
+                        "{about}: {ran:?}"
+                    );
+                    empty += 1;
+                    continue;
+                }
+                let page = page::read(&ran.text());
+                let found = page.section("files").rows("Largest files");
+                let inodes = expected
+                    .iter()
+                    .map(|path| path.symlink_metadata().expect("it is there").ino());
+                let inodes: BTreeSet<u64> = inodes.collect();
+                assert_eq!(found.len(), inodes.len(), "{about}");
+                let plain = expected.iter().filter_map(|path| path.to_str());
+                let plain: BTreeSet<&str> = plain.filter(|path| is_plain(path)).collect();
+                for row in found.iter().filter(|row| is_plain(&row[0])) {
+                    assert!(plain.contains(&row[0][..]), "{about}: {}", row[0]);
+                }
+                rows += found.len();
+            }
+        }
+    }
+    assert!(rows > 300 && empty > 3, "{rows} rows, {empty} empty");
 }
