@@ -28,8 +28,11 @@ use place::{Place, Seen};
 pub use place::{FILE, FILE_MAX_BYTES};
 pub use scopes::{Scope, Scopes};
 
-/// Maximum number of sessions of a user; a further one ends the oldest.
+/// Maximum number of sessions that a user has begun without a token; a further one ends the oldest.
 pub const MAX_SESSIONS: usize = 16;
+/// Maximum number of sessions that a token has begun; a further one ends the oldest of them. So whoever
+/// has a token ends no session but its own.
+pub const MAX_SESSIONS_OF_TOKEN: usize = 8;
 /// Maximum number of tokens of a user; a further one is refused.
 pub const MAX_TOKENS: usize = 64;
 /// Maximum length in bytes of a user's name, and of a note.
@@ -157,7 +160,7 @@ impl Credentials {
     }
 
     /// Makes a session or token. Returns its secret, which is stored nowhere. Expired ones are
-    /// removed; if the user has too many sessions, the oldest is.
+    /// removed; if the user or the token has too many sessions, the oldest of them is.
     ///
     /// # Errors
     /// Fails if a part of the request is invalid, the user has too many tokens, or the file cannot be
@@ -258,7 +261,13 @@ impl Credentials {
 
 /// Makes room for a further session, or refuses a further token.
 fn make_room(records: &mut Vec<Record>, new: &New<'_>) -> Result<(), IdentityError> {
-    let is_alike = |record: &Record| record.kind == new.kind && record.user == new.user;
+    let is_alike = |record: &Record| {
+        record.kind == new.kind && record.user == new.user && record.token.as_deref() == new.token
+    };
+    let most = match new.token {
+        Some(_) => MAX_SESSIONS_OF_TOKEN,
+        None => MAX_SESSIONS,
+    };
     let mut count = records.iter().filter(|record| is_alike(record)).count();
     match new.kind {
         Kind::Token if count >= MAX_TOKENS => {
@@ -270,7 +279,7 @@ fn make_room(records: &mut Vec<Record>, new: &New<'_>) -> Result<(), IdentityErr
         Kind::Token => {}
         // Records are in the order in which they were made.
         Kind::Session => records.retain(|record| {
-            let is_ended = is_alike(record) && count >= MAX_SESSIONS;
+            let is_ended = is_alike(record) && count >= most;
             count -= usize::from(is_ended);
             !is_ended
         }),

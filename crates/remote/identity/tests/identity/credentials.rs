@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use trawl_identity::IdentityError;
 use trawl_identity::credentials::{
-    Credentials, EXTENDED_EVERY, FILE, FILE_MAX_BYTES, Grant, Kind, MAX_SESSIONS, MAX_TOKENS, New,
-    Scope, Scopes,
+    Credentials, EXTENDED_EVERY, FILE, FILE_MAX_BYTES, Grant, Kind, MAX_SESSIONS,
+    MAX_SESSIONS_OF_TOKEN, MAX_TOKENS, New, Scope, Scopes,
 };
 use trawl_testkit::Scratch;
 
@@ -225,6 +225,29 @@ fn a_further_session_ends_the_oldest_and_a_further_token_is_refused() {
         .create(new(Kind::Token, "alice"), later)
         .unwrap();
     assert_eq!(credentials.list(now()).unwrap().len(), 1);
+}
+
+#[test]
+fn whoever_has_a_token_ends_only_the_sessions_of_that_token() {
+    let scratch = Scratch::new("token-sessions");
+    let credentials = open(&scratch);
+    let create = |new| credentials.create(new, now()).unwrap();
+    let own = create(new(Kind::Session, "alice")).0;
+    let begin = |id: &str| {
+        let session = New {
+            token: Some(id),
+            ..new(Kind::Session, "alice")
+        };
+        create(session).0
+    };
+    let [one, other] = [(); 2].map(|()| create(new(Kind::Token, "alice")).1.id);
+    let of_other = begin(&other);
+    let of_one: Vec<String> = (0..MAX_SESSIONS + 3).map(|_| begin(&one)).collect();
+    let holds = |secret: &&String| credentials.find(secret, now()).unwrap().is_some();
+    assert!(holds(&&own) && holds(&&of_other));
+    let kept: Vec<&String> = of_one.iter().filter(holds).collect();
+    let newest = of_one.len() - MAX_SESSIONS_OF_TOKEN;
+    assert_eq!(kept, of_one[newest..].iter().collect::<Vec<_>>());
 }
 
 #[test]
