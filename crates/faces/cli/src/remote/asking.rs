@@ -1,13 +1,15 @@
-//! Sends a command line to servers, and prints their answers in the order of the servers.
+//! Sends a command line to servers, to all at once, and prints their answers in the order of the
+//! servers.
 
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use trawl_remote::client::{CommandLine, OutputStream, Part, TerminalSize, Terminals};
+use trawl_remote::client::{Command, CommandLine, OutputStream, Part, TerminalSize, Terminals};
 use trawl_remote::client::{VARIABLES, is_variable};
 use trawl_remote::{Address, Remote, RemoteError};
 use trawl_sys::process::{terminal_columns, terminal_rows};
@@ -31,9 +33,10 @@ pub(super) fn ask(
     }
     live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
     let line = command_line(words)?;
+    let begun: Vec<_> = servers.iter().map(|server| begin(server, &line)).collect();
     let mut exit = Exit::Complete;
-    for server in servers {
-        match ask_one(server, line.clone()) {
+    for begun in begun {
+        match begun.and_then(print_answer) {
             Ok(code) => exit = worse(exit, Exit::Command(code)),
             Err(Failure::Remote(RemoteError::Cancelled { .. })) => return Ok(Exit::Interrupted),
             Err(failure @ Failure::Remote(_)) if servers.len() > 1 => {
@@ -54,9 +57,47 @@ fn worse(one: Exit, other: Exit) -> Exit {
     }
 }
 
-/// Asks one server, and returns the exit code there.
-fn ask_one(server: &Address, line: CommandLine) -> Result<u8, Failure> {
-    let mut command = Remote::new(server.clone()).command(line)?;
+/// A question on its way to a server.
+struct Begun {
+    server: String,
+    /// The command, once the server has been asked.
+    command: Receiver<Result<Command, RemoteError>>,
+}
+
+/// Asks a server on a thread of its own, so that nobody waits for a connection to another.
+fn begin(server: &Address, line: &CommandLine) -> Result<Begun, Failure> {
+    let (give, command) = channel();
+    let (remote, line) = (Remote::new(server.clone()), line.clone());
+    let server = server.to_string();
+    // Nobody takes the command if the question was interrupted; dropping it ends it.
+    let work = move || drop(give.send(remote.command(line)));
+    let thread = std::thread::Builder::new().name("ask".into()).spawn(work);
+    match thread {
+        Ok(_) => Ok(Begun { server, command }),
+        Err(source) => Err(RemoteError::Connect { server, source }.into()),
+    }
+}
+
+impl Begun {
+    /// Waits until the server has been asked, or for an interrupt.
+    fn command(self) -> Result<Command, RemoteError> {
+        loop {
+            match self.command.recv_timeout(LOOK) {
+                Ok(command) => return command,
+                Err(RecvTimeoutError::Timeout) if !live::is_interrupted() => {}
+                Err(_) => {
+                    return Err(RemoteError::Cancelled {
+                        server: self.server,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Prints the answer of a server, and returns the exit code there.
+fn print_answer(begun: Begun) -> Result<u8, Failure> {
+    let mut command = begun.command()?;
     let output = io::stdout().as_fd().try_clone_to_owned();
     let mut output = File::from(output.map_err(Failure::Write)?);
     loop {
@@ -75,8 +116,8 @@ fn ask_one(server: &Address, line: CommandLine) -> Result<u8, Failure> {
 
 /// Number of bytes that a pipe takes at once when it has room, pipe(7).
 const PIPE_BYTES: usize = 4096;
-/// How often a write that waits for its reader checks for interrupts: another thread may have
-/// received the signal.
+/// How often somebody who waits for a server or a reader checks for interrupts: another thread may
+/// have received the signal.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Writes all bytes, unless an interrupt comes while a reader pauses. The next part is not asked for

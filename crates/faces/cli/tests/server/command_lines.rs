@@ -1,8 +1,11 @@
 //! Command lines that a server answers: the same bytes and exit code as there, and nothing else.
 
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::Instant;
 
 use trawl_remote::client::{CommandLine, OutputStream, Part};
@@ -379,6 +382,36 @@ fn a_server_that_is_down_is_named_and_the_others_answer() {
     let ran = served.run(&Identity::Ourselves, &twice, QUESTIONS[0]);
     assert_eq!(ran.stdout, here.stdout.repeat(2), "{ran}");
     assert_eq!(ran.code, Some(0), "{ran}");
+}
+
+#[test]
+fn several_servers_are_asked_at_once() {
+    let site = Site::new("at-once");
+    let sockets = ["one", "other"].map(|name| site.scratch.join(name));
+    let listening = sockets
+        .each_ref()
+        .map(|path| UnixListener::bind(path).expect("room"));
+    let mut command = oracle::command(&site.program);
+    for path in &sockets {
+        command
+            .arg("--remote")
+            .arg(format!("unix:{}", path.display()));
+    }
+    command.args(["find", "/"]).stderr(Stdio::null());
+    let mut client = command.spawn().expect("it starts");
+    // Neither answers. A client that waited for the first would leave it before it asks the other.
+    let [one, _other] = listening
+        .each_ref()
+        .map(|socket| socket.accept().expect("it is asked").0);
+    one.set_nonblocking(true).expect("a socket");
+    let rest = (&one).bytes().find_map(Result::err);
+    assert_eq!(
+        rest.map(|error| error.kind()),
+        Some(ErrorKind::WouldBlock),
+        "the first was left"
+    );
+    client.kill().expect("our own");
+    client.wait().expect("it ends");
 }
 
 #[test]
