@@ -35,7 +35,7 @@ export const checks = ({ tree }) => {
         await Promise.all([...text].map((letter) => page.keyboard.press(letter === ' ' ? 'Space' : letter)));
         // However long that takes: it has to come to this, and stay so.
         const isShown = (typed) => document.getElementById('search')?.value === typed;
-        await page.waitForFunction(isShown, text, { timeout: 20_000 }).catch(() => undefined);
+        await page.waitForFunction(isShown, text).catch(() => undefined);
         await page.waitForTimeout(500);
         const shown = await page.getByRole('searchbox').inputValue();
         expect(shown === text, `letters were lost: ${shown}`);
