@@ -44,8 +44,23 @@ pub const SESSIONS: usize = 16;
 /// Least bytes of a token in a file.
 pub const TOKEN_BYTES: usize = 16;
 
-/// Most connections at a time of a server for many users; further ones wait.
-pub const CONNECTIONS_OF_ALL: usize = 10_240;
+/// Most connections at a time of a server for many users; further ones wait. There are fewer if its
+/// processes cannot have [`DESCRIPTORS`].
+pub const CONNECTIONS_OF_ALL: usize = 12_288;
+
+/// Descriptors of the process that has the connections: one for each, one for each question that is
+/// under way, and some.
+pub const DESCRIPTORS: u64 = 40_000;
+
+/// Descriptors of the process itself, such as its listening sockets.
+const OWN_DESCRIPTORS: u64 = 256;
+
+/// Returns how many connections a process with this limit on descriptors has at most. Half of the
+/// descriptors are left for questions.
+pub fn connections_within(descriptors: u64) -> usize {
+    let half = descriptors.saturating_sub(OWN_DESCRIPTORS) / 2;
+    usize::try_from(half).map_or(CONNECTIONS_OF_ALL, |half| half.clamp(1, CONNECTIONS_OF_ALL))
+}
 
 /// Most questions at a time of one of many users; further ones wait.
 pub const CALLS_OF_ONE_USER: usize = 8;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use trawl_remote::listen::{Crowd, Told, Worker};
 use trawl_remote::{Commands, Export, Exports, Limits, RemoteError, Serving, exports};
+use trawl_sys::process::raise_descriptor_limit;
 use trawl_sys::signal::StopSignals;
 
 use crate::answer::FreshOrLive;
@@ -83,10 +84,31 @@ pub fn listen(
     learn: &dyn Fn(Told<'_>),
 ) -> Result<(), RunError> {
     let stop = StopSignals::take().map_err(|error| RunError::Usage(error.to_string()))?;
+    if let Some(text) = too_few_descriptors(crowd.connections) {
+        tell(&Notice::Server { text });
+    }
     let mut listening = sockets::open(sockets)?;
     for address in listening.addresses() {
         tell(&Notice::Listening { address });
     }
     let say = |text| tell(&Notice::Server { text });
     Ok(listening.run(worker, crowd, &stop, &say, learn)?)
+}
+
+/// Descriptors that are needed besides those of connections.
+const FURTHER_DESCRIPTORS: u64 = 1024;
+
+/// Raises the limit on descriptors, which the processes that this one starts inherit. Returns a
+/// warning if it stays too low for this number of connections.
+fn too_few_descriptors(connections: usize) -> Option<String> {
+    // A connection has one here, and two in the process that ends TLS.
+    let wanted = 2 * connections as u64 + FURTHER_DESCRIPTORS;
+    let limit = raise_descriptor_limit(wanted);
+    let fit = limit.saturating_sub(FURTHER_DESCRIPTORS);
+    (fit < connections as u64).then(|| {
+        format!(
+            "this process can have {limit} descriptors, too few for {connections} connections: \
+             raise the limit (ulimit -n, LimitNOFILE) or lower --connections"
+        )
+    })
 }

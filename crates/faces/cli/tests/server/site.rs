@@ -54,9 +54,12 @@ impl Site {
         path
     }
 
+    /// Starts a server, with few descriptors as from a login shell: it has to raise that limit.
     pub(crate) fn serve(&self, words: &[String]) -> Server {
-        let mut command = trawl_testkit::oracle::command(&self.program);
-        command.arg("serve").args(words).stderr(Stdio::piped());
+        let mut command = trawl_testkit::oracle::command("sh");
+        command.args(["-c", "ulimit -Sn 256 && exec \"$@\"", "sh"]);
+        command.arg(&self.program).arg("serve").args(words);
+        command.stderr(Stdio::piped());
         Server::new(command.spawn().expect("it starts"))
     }
 

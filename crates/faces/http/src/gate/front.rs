@@ -28,14 +28,15 @@ use trawl_model::sync::lock;
 use trawl_remote::tls::files::{FILE_MAX_BYTES, browsers};
 use trawl_remote::tls::identity::identities;
 use trawl_sys::message::{Waiting, receive, send};
+use trawl_sys::process::descriptor_limit;
 
 use super::activity::{Activity, Watched};
 use super::door::{self, Door};
 use super::messages::{Answer, Asked, Kind, Refusal, Request, Setup, Told, hear, tell};
 use super::places::{Places, network};
 use crate::limits::{
-    CONNECTIONS_OF_ALL, CONNECTIONS_OF_ONE_ADDRESS, CONNECTIONS_OF_PROXIES, HANDSHAKE, HEAD,
-    HEAD_BYTES, STREAMS,
+    CONNECTIONS_OF_ONE_ADDRESS, CONNECTIONS_OF_PROXIES, HANDSHAKE, HEAD, HEAD_BYTES, STREAMS,
+    connections_within,
 };
 use crate::metrics::{Connected, Metrics};
 
@@ -257,7 +258,8 @@ fn serve_all(given: Given, keeper: Arc<Keeper>) -> Result<tokio::task::JoinSet<(
         places: Places::new(CONNECTIONS_OF_ONE_ADDRESS),
     };
     // Proxies have places of their own, which strangers cannot take.
-    let (strangers, proxies) = (all(CONNECTIONS_OF_ALL), all(CONNECTIONS_OF_PROXIES));
+    let most = connections_within(descriptor_limit());
+    let (strangers, proxies) = (all(most), all(most.min(CONNECTIONS_OF_PROXIES)));
     let mut accepting = tokio::task::JoinSet::new();
     for socket in given.tls_sockets {
         socket.set_nonblocking(true).map_err(failed)?;

@@ -17,6 +17,7 @@ use trawl_remote::tls::users::Users;
 use trawl_sys::become_user::User;
 use trawl_sys::identity::effective_uid;
 use trawl_sys::message::Waiting;
+use trawl_sys::process::raise_descriptor_limit;
 use trawl_sys::signal::StopSignals;
 use trawl_sys::wait::readable;
 
@@ -28,6 +29,7 @@ use super::proofs::Proofs;
 use super::record::Record;
 use super::sockets::Sockets;
 use super::staff::{Staff, Work};
+use crate::limits::{CONNECTIONS_OF_ALL, DESCRIPTORS, connections_within};
 
 /// The words that make this program each of the processes.
 pub const WORD: &str = "--many";
@@ -63,6 +65,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let stop = StopSignals::take().map_err(|error| error.to_string())?;
     let program = std::env::current_exe()
         .map_err(|error| format!("cannot find the path of this program: {error}"))?;
+    let descriptors = raise_descriptor_limit(DESCRIPTORS);
     let sockets = Sockets::open(&options)?;
     let certificate = Certificate::read(&options)?;
     let front = front_user(&options.user)?;
@@ -86,6 +89,13 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     }
     for (_, path) in &sockets.proxy {
         eprintln!("trawl: listening on {} for proxies", path.display());
+    }
+    let connections = connections_within(descriptors);
+    if connections < CONNECTIONS_OF_ALL {
+        eprintln!(
+            "trawl: only {connections} connections at a time, because a process can have only \
+             {descriptors} descriptors: raise the limit (ulimit -n, LimitNOFILE)"
+        );
     }
     let mut started = Instant::now();
     let mut tidied = Instant::now();

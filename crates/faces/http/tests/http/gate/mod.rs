@@ -1,6 +1,7 @@
 //! The service for many users, in a mount namespace with users of its own.
 
 mod browser;
+mod crowd;
 mod leaving;
 mod passwords;
 mod permissions;
@@ -228,10 +229,11 @@ impl Settings {
         self.run(before.into_iter().chain(after))
     }
 
+    /// Runs the service with few descriptors, as from a login shell: it has to raise that limit.
     #[track_caller]
     fn run(&self, words: impl Iterator<Item = OsString>) -> Gate {
         const SCRIPT: &str = "mount --bind \"$1\" /etc/passwd && mount --bind \"$2\" /etc/group && \
-                              shift 2 && exec \"$@\"";
+                              shift 2 && ulimit -Sn 256 && exec \"$@\"";
         let mut command = oracle::command("unshare");
         command.args([
             "--mount",
