@@ -111,6 +111,15 @@ export async function settled(page) {
   }
 }
 
+/** Repeats a step until it returns true. */
+export async function until(page, what, step) {
+  const end = Date.now() + TIMEOUT_MS;
+  while (!(await step())) {
+    if (Date.now() > end) throw new Failure(typeof what === 'function' ? what() : what);
+    await page.waitForTimeout(50);
+  }
+}
+
 /** Returns the violations that axe finds, as text. */
 export async function violations(page) {
   await page.evaluate(axeSource);

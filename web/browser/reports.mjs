@@ -1,5 +1,5 @@
 /** Checks of space, SQL and the reports. */
-import { expect, rowsOf, settled } from './harness.mjs';
+import { expect, rowsOf, settled, until } from './harness.mjs';
 
 export const checks = ({ tree, hasSql }) => {
   const here = encodeURIComponent(tree);
@@ -25,11 +25,14 @@ export const checks = ({ tree, hasSql }) => {
     }],
     ['the treemap is drawn, and a click opens a directory', `/space?path=${encodeURIComponent(`${tree}/projects`)}`, {}, async (page) => {
       await settled(page);
-      await page.waitForTimeout(500);
       const box = await page.locator('.chart canvas').boundingBox();
       expect(box !== null && box.width > 300 && box.height > 200, 'no canvas');
-      await page.mouse.click(box.x + 20, box.y + 8);
-      await page.waitForURL((url) => url.searchParams.get('path') === `${tree}/projects/gemini`);
+      // Tiles grow into their places, where a click finds them.
+      await until(page, 'a click opens nothing', async () => {
+        await page.mouse.click(box.x + 20, box.y + 8);
+        const isThere = page.waitForURL((url) => url.searchParams.get('path') === `${tree}/projects/gemini`, { timeout: 5000 });
+        return isThere.then(() => true, () => false);
+      });
     }],
     ['the sunburst, and colours', `/space?path=${here}&as=sunburst&colour=type`, {}, async (page) => {
       await settled(page);

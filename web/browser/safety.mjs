@@ -1,5 +1,5 @@
 /** Checks of safety and accessibility: hostile names, all views with axe, small screens, many rows. */
-import { expect, rowsOf, settled, violations } from './harness.mjs';
+import { expect, rowsOf, settled, violations, until } from './harness.mjs';
 
 /** Rows of the long answer. */
 const MANY = 1_000_000;
@@ -51,16 +51,18 @@ export const checks = ({ tree, hasSql, url }) => {
     ['hidden characters are shown as escapes', `/search?path=${encodeURIComponent(hostile)}`, {}, async (page) => {
       await settled(page);
       const grid = page.getByRole('grid', { name: 'Hits' });
+      const parts = ['\\u202egnp.exe', 'zero\\u200bwidth.txt', '\\u2066isolate\\u2069.txt', 'red\\x1b[31m.txt', 'new\\nline.txt', 'tab\\there.txt', 'caf\\xe9.txt', '␠space at both ends␠', 'שלום עולם.txt'];
       const seen = new Set();
-      for (let step = 0; step < 8; step += 1) {
+      const missing = () => parts.filter((part) => ![...seen].some((text) => text.includes(part)));
+      await until(page, () => `without ${missing().join(', ')}: ${[...seen].join('\n')}`, async () => {
         for (const text of await rowsOf(page, 'Hits')) seen.add(text);
-        await grid.evaluate((element) => element.scrollBy(0, 300));
-        await page.waitForTimeout(60);
-      }
-      const all = [...seen].join('\n');
-      for (const part of ['\\u202egnp.exe', 'zero\\u200bwidth.txt', '\\u2066isolate\\u2069.txt', 'red\\x1b[31m.txt', 'new\\nline.txt', 'tab\\there.txt', 'caf\\xe9.txt', '␠space at both ends␠', 'שלום עולם.txt']) {
-        expect(all.includes(part), `without ${part}: ${all}`);
-      }
+        // Down to the end, and again from the top.
+        await grid.evaluate((element) => {
+          const isAtEnd = element.scrollTop + element.clientHeight >= element.scrollHeight - 1;
+          element.scrollTo(0, isAtEnd ? 0 : element.scrollTop + 300);
+        });
+        return missing().length === 0;
+      });
       expect(!/[\u202a-\u202e\u2066-\u2069\u200b\u001b]/.test(await page.locator('main').innerText()), 'a hidden character is in the page');
     }],
     ['a name that is not UTF-8 leads to its details', `/search?path=${encodeURIComponent(hostile)}&q=caf`, {}, async (page) => {
@@ -82,12 +84,13 @@ export const checks = ({ tree, hasSql, url }) => {
       ]) {
         await page.goto(new URL(address, url).href);
         await page.waitForLoadState('networkidle');
-        expect((await page.locator('main h1').count()) > 0, `${address}: no heading`);
+        await page.locator('main h1').first().waitFor();
       }
     }],
     ...views.flatMap((view) => ['light', 'dark'].map((colorScheme) => [`axe: ${view.replaceAll(here, 'TREE')} (${colorScheme})`, view, { colorScheme }, async (page) => {
       await settled(page);
-      await page.waitForTimeout(300);
+      // Colours that fade in are not yet what people read.
+      await page.waitForFunction(() => document.getAnimations().every((one) => one.playState !== 'running'));
       const found = await violations(page);
       expect(found === '', found);
     }])),
@@ -133,10 +136,10 @@ export const checks = ({ tree, hasSql, url }) => {
       const grid = page.getByRole('grid', { name: 'Hits' });
       await grid.focus();
       await page.getByText('/m/0', { exact: false }).first().waitFor();
-      for (let step = 0; step < 2000 && (await page.getByText(/^1,000,000 hits/).count()) === 0; step += 1) {
+      await until(page, 'the last row is not reached', async () => {
         await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-        await page.waitForTimeout(20);
-      }
+        return (await page.getByText(/^1,000,000 hits/).count()) > 0;
+      });
       await page.keyboard.press('End');
       await page.getByRole('row', { name: /999999/ }).waitFor();
       expect((await rowsOf(page, 'Hits')).length < 200, 'too many rows are in the document');

@@ -1,5 +1,5 @@
 /** Checks of the search view. */
-import { expect, rowsOf, settled } from './harness.mjs';
+import { expect, rowsOf, settled, until } from './harness.mjs';
 
 const findLine = (page) => page.getByLabel('Command line', { exact: true });
 
@@ -101,10 +101,10 @@ export const checks = ({ tree }) => {
     ['scrolling reaches the last of many hits, few of which are in the document', `/search?path=${here}&q=file-`, {}, async (page) => {
       await settled(page);
       const grid = page.getByRole('grid', { name: 'Hits' });
-      for (let step = 0; step < 50 && (await page.getByText('file-0599.dat').count()) === 0; step += 1) {
+      await until(page, 'the last row is not reached', async () => {
         await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-        await page.waitForTimeout(100);
-      }
+        return (await page.getByText('file-0599.dat').count()) > 0;
+      });
       await page.getByText(/^600 hits/).waitFor();
       expect((await rowsOf(page, 'Hits')).some((row) => row.includes('file-0599')), 'the last row is not there');
       expect((await rowsOf(page, 'Hits')).length < 200, 'too many rows are in the document');
