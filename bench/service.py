@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`trawl serve --http`, the service for many users: connections, search as you type, and a soak. As root.
+"""Servers: questions to another machine; the service for many users: connections, search as you type, a soak. As root.
 
 usage: service.py TRAWL WORK [--generator FILE] [--trees DIR] [--rows N] [--runs N] [--only PART,…]
                   [--idle N] [--busy N] [--users N] [--minutes N]
@@ -7,6 +7,7 @@ usage: service.py TRAWL WORK [--generator FILE] [--trees DIR] [--rows N] [--runs
 TRAWL is the release binary with trawl-http beside it, WORK a directory, `--generator` the program that writes traces.
 `bench/run.py` calls this as its part `service`. The parts:
 
+    remote       `trawl --remote unix:SOCKET` beside the same question asked without a server, over a million rows
     connections  memory of all processes of the service with `--idle` connections that have asked something, and with
                  `--busy` more that ask all the time
     typing       names typed letter by letter over `--rows` rows (10 M), each letter asked as the page asks it, until the
@@ -44,7 +45,7 @@ from pathlib import Path
 from typing import Any
 
 from generated import ROOT, Made, make
-from measure import run
+from measure import paired, run
 from names import build_database
 from report import Table
 from watched import mounted, watching
@@ -219,6 +220,30 @@ async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
 def typed(text: str) -> Answer:
     """Returns what the page asks when somebody has typed a text (web/src/lib/name-words.ts)."""
     return {"paths": [ROOT], "expression": ["-iname", f"*{text}*"], "limit": HITS}
+
+
+# Questions to another machine
+
+
+def remote(setting: Setting) -> None:
+    """Compares questions to a server of this machine with the same questions asked directly."""
+    made = setting.made(SOAK_ROWS)
+    with tempfile.TemporaryDirectory(prefix="trawl-service-", dir="/var/tmp") as name:
+        socket = f"{name}/socket"
+        with subprocess.Popen([setting.trawl, "-i", made.path, "serve", "--listen", f"unix:{socket}"], stderr=subprocess.DEVNULL) as server:
+            try:
+                until = time.monotonic() + READY_S
+                while not Path(socket).exists():
+                    if time.monotonic() > until:
+                        sys.exit("the server did not start")
+                    time.sleep(0.01)
+                for what, words in [("a directory", ["find", ROOT, "-maxdepth", "1"]), ("-name '*.tar'", ["find", ROOT, "-name", "*.tar"]),
+                                    ("all paths", ["find", ROOT]), ("du -s", ["du", "-s", ROOT])]:
+                    ours = [str(setting.trawl), "--remote", f"unix:{socket}", *words]
+                    pair = paired(ours, made.ask(str(setting.trawl), *words), setting.runs)
+                    setting.table.pair(f"{what}, asked at a server (CPU of the client alone)", "asked directly", pair, by="wall")
+            finally:
+                server.terminate()
 
 
 def per_mille(times: list[float], share: float) -> float:
@@ -509,7 +534,7 @@ def report(setting: Setting, seen: Seen, memory: int, processes: int, duration_s
         print(f"  WRONG: {line}", file=sys.stderr)
 
 
-PARTS: dict[str, Callable[[Setting], None]] = {"connections": connections, "typing": typing, "soak": soak}
+PARTS: dict[str, Callable[[Setting], None]] = {"remote": remote, "connections": connections, "typing": typing, "soak": soak}
 
 
 def main() -> None:
