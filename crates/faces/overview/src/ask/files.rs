@@ -25,7 +25,7 @@ const RANKINGS: [(Subject, &str, &str); 3] = [
 
 impl Asker<'_> {
     pub(super) fn files(&self, section: &mut Section) -> Result<(), AnswerError> {
-        section.about = "Everything but directories. A file with several names counts once.".into();
+        section.about = "Regular files. A file with several names counts once.".into();
         let limit = self.limit.to_string();
         for (subject, caption, option) in RANKINGS {
             let top = self.ask(section, |session| self.top(session, subject))?;

@@ -231,7 +231,7 @@ fn a_further_session_ends_the_oldest_and_a_further_token_is_refused() {
 fn whoever_has_a_token_ends_only_the_sessions_of_that_token() {
     let scratch = Scratch::new("token-sessions");
     let credentials = open(&scratch);
-    let create = |new| credentials.create(new, now()).unwrap();
+    let create = |new: New<'_>| credentials.create(new, now()).unwrap();
     let own = create(new(Kind::Session, "alice")).0;
     let begin = |id: &str| {
         let session = New {
