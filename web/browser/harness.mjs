@@ -48,11 +48,11 @@ export async function open({ url, login }) {
   const withPage = async (address, options, work) => {
     const { allows = [], hasSession = true, isShared = false, ...contextOptions } = options;
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...contextOptions });
+    context.setDefaultTimeout(TIMEOUT_MS);
     const faults = [];
     const target = await context.newPage();
     // Shared: only this tab has the session at first.
     if (hasSession) await (isShared ? target : context).addInitScript(([key, value]) => sessionStorage.setItem(key, value), [SESSION, secret]);
-    target.setDefaultTimeout(TIMEOUT_MS);
     watchTraffic(target);
     target.on('console', (message) => {
       if (message.type() === 'error' && !allows.some((allowed) => message.text().includes(allowed))) faults.push(`console: ${message.text()}`);
@@ -86,7 +86,8 @@ const traffic = new WeakMap();
 /** How long a page that asks for nothing is taken to have asked everything, in milliseconds. */
 const QUIET_MS = 700;
 
-function watchTraffic(page) {
+/** Counts the requests of a page, for `settled`. */
+export function watchTraffic(page) {
   const seen = { open: 0, since: Date.now() };
   const note = (change) => () => {
     seen.open += change;

@@ -1,5 +1,5 @@
 /** Checks of the login, against a stand-in for the service: it answers in the place of the server. */
-import { expect, settled, violations } from './harness.mjs';
+import { expect, settled, violations, watchTraffic } from './harness.mjs';
 
 const PASSWORD = 'the right one';
 const DEEP = '/search?path=%2Fsrv&q=report';
@@ -141,8 +141,11 @@ export const checks = ({ url }) => {
       const editor = page.getByLabel('SQL', { exact: true });
       await editor.fill('SELECT 2 -- typed');
       const tab = await page.context().newPage();
+      watchTraffic(tab);
       await tab.goto(at('/sql?q=SELECT+1'));
       await tab.getByLabel('SQL', { exact: true }).waitFor();
+      // A question that is still on its way would end the session before the click.
+      for (const one of [page, tab]) await settled(one);
       service.secret = 'secret-2';
       for (const one of [tab, page]) {
         await one.getByRole('button', { name: 'Run' }).click();
@@ -162,6 +165,7 @@ export const checks = ({ url }) => {
       await logIn(page);
       const editor = page.getByLabel('SQL', { exact: true });
       await editor.fill('SELECT 2 -- typed');
+      await settled(page);
       Object.assign(service, { secret: 'secret-2', user: 'bob', uid: 1001 });
       await page.getByRole('button', { name: 'Download CSV' }).click();
       await logIn(page, 'bob');

@@ -42,7 +42,7 @@ async function work() {
       console.log(`ok ${name}`);
     } catch (error) {
       failures += 1;
-      console.log(`FAILED ${name}: ${(error instanceof Error ? error.message : String(error)).split('\n').slice(0, 6).join('; ').slice(0, 900)}`);
+      console.log(`FAILED ${name}: ${(error instanceof Error ? error.message : String(error)).split('\n').slice(0, 12).join('; ').slice(0, 1500)}`);
     }
   }
 }
