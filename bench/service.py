@@ -8,8 +8,8 @@ TRAWL is the release binary with trawl-http beside it, WORK a directory, `--gene
 `bench/run.py` calls this as its part `service`. The parts:
 
     remote       `trawl --remote unix:SOCKET` beside the same question asked without a server, over a million rows
-    connections  memory of all processes of the service with `--idle` connections that have asked something, and with
-                 `--busy` more that ask all the time
+    connections  memory of all processes of the service with `--idle` connections of HTTP/2 that have asked something, and
+                 with `--busy` more that ask all the time
     typing       names typed letter by letter over `--rows` rows (10 M), each letter asked as the page asks it, until the
                  first 100 hits are there; beside `plocate -i -l 100` over the same paths, started for each letter
     soak         `--users` users for `--minutes` minutes, who type, look at sizes, and search a watched tree while
@@ -60,7 +60,7 @@ ANSWER_S = 120.0
 HITS = 100
 LETTERS = 6
 NAMES = 40
-SOAK_ROWS = 1_000_000
+SOAK_ROWS = 20_000
 Answer = dict[str, Any]
 
 
@@ -95,6 +95,7 @@ class Service:
 
     pid: int
     port: int
+    authority: str
     tls: ssl.SSLContext
     tokens: list[str]
 
@@ -154,7 +155,7 @@ def serving(setting: Setting, index: Path, users: Sequence[int]) -> Iterator[Ser
             echo = threading.Thread(target=lambda: [print(f"  {line.rstrip()}", file=sys.stderr) for line in process.stderr or []])
             echo.start()
             tls = ssl.create_default_context(cafile=str(place / "cert.pem"))
-            yield Service(process.pid, port, tls, tokens)
+            yield Service(process.pid, port, (place / "cert.pem").read_text(), tls, tokens)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait()
@@ -169,20 +170,30 @@ class Client:
 
     def __init__(self, service: Service, number: int = 0) -> None:
         self.service = service
+        self.tls = service.tls
         self.address = f"127.0.{1 + number // OF_ONE_ADDRESS}.1"
         self.streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self.cursor = ""
 
     async def open(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connects, if it is not connected."""
         if self.streams is None:
             self.streams = await asyncio.open_connection(
-                "127.0.0.1", self.service.port, ssl=self.service.tls, server_hostname="localhost", local_addr=(self.address, 0))
+                "127.0.0.1", self.service.port, ssl=self.tls, server_hostname="localhost", local_addr=(self.address, 0))
         return self.streams
 
     async def ask(self, token: str, name: str, arguments: Answer) -> Answer:
-        """Returns an answer; a refusal is an error."""
-        body = json.dumps(arguments).encode()
-        head = (f"POST /api/v1/{name} HTTP/1.1\r\nHost: localhost:{self.service.port}\r\nAuthorization: Bearer {token}\r\n"
+        """Returns an answer, and drops the rest of the one before, as the page does; a refusal is an error."""
+        if self.cursor:
+            cursor, self.cursor = self.cursor, ""
+            await self.send(token, "DELETE", f"more?cursor={cursor}", b"")
+        answer = dict(json.loads(await self.send(token, "POST", name, json.dumps(arguments).encode())))
+        self.cursor = answer.get("cursor") or ""
+        return answer
+
+    async def send(self, token: str, method: str, name: str, body: bytes) -> bytes:
+        """Returns the body of an answer."""
+        head = (f"{method} /api/v1/{name} HTTP/1.1\r\nHost: localhost:{self.service.port}\r\nAuthorization: Bearer {token}\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
         reader, writer = await self.open()
         writer.write(head.encode() + body)
@@ -192,15 +203,49 @@ class Client:
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             self.close()
             raise Refused(type(error).__name__) from error
-        if status != 200:
+        if status not in (200, 204):
             raise Refused(str(status))
-        return dict(json.loads(answer))
+        return answer
 
     def close(self) -> None:
         """Ends the connection."""
         if self.streams is not None:
             self.streams[1].transport.abort()
             self.streams = None
+
+
+class Browser(Client):
+    """A connection of HTTP/2, which stays open while nobody asks; one of HTTP/1.1 is closed soon."""
+
+    async def greet(self, token: str) -> None:
+        """Asks as whom the server answers."""
+        self.tls = ssl.create_default_context(cadata=self.service.authority)
+        self.tls.set_alpn_protocols(["h2"])
+        reader, writer = await self.open()
+        # RFC 7541: indexed fields, and literal ones with indexed names (path, authority, authorization).
+        texts = [(b"\x04", b"/api/v1/me"), (b"\x01", b"localhost:%d" % self.service.port), (b"\x0f\x08", f"Bearer {token}".encode())]
+        fields = b"\x82\x87" + b"".join(name + bytes([len(text)]) + text for name, text in texts)
+        writer.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(SETTINGS) + frame(HEADERS, END_STREAM | END_HEADERS, 1, fields))
+        async with asyncio.timeout(ANSWER_S):
+            kind = flags = 0
+            while kind not in (DATA, HEADERS) or not flags & END_STREAM:
+                head = await reader.readexactly(9)
+                kind, flags = head[3], head[4]
+                payload = await reader.readexactly(int.from_bytes(head[:3]))
+                # The status is a field of the static table: 200.
+                if kind == HEADERS and payload[0] != 0x88:
+                    raise Refused("not 200")
+                if kind == SETTINGS and not flags & ACK:
+                    writer.write(frame(SETTINGS, ACK))
+
+
+DATA, HEADERS, SETTINGS = 0, 1, 4
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
+
+
+def frame(kind: int, flags: int = 0, stream: int = 0, payload: bytes = b"") -> bytes:
+    """Returns a frame (RFC 9113)."""
+    return len(payload).to_bytes(3) + bytes([kind, flags]) + stream.to_bytes(4) + payload
 
 
 async def answered(reader: asyncio.StreamReader) -> tuple[int, bytes]:
@@ -273,8 +318,8 @@ async def crowd(setting: Setting, service: Service) -> None:
 
     async def begin(number: int) -> Client:
         async with gate:
-            client = Client(service, number)
-            await client.ask(service.tokens[number % len(service.tokens)], "me", {})
+            client = Browser(service, number)
+            await client.greet(service.tokens[number % len(service.tokens)])
             return client
 
     begun = time.monotonic()

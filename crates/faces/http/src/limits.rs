@@ -55,15 +55,30 @@ pub const DESCRIPTORS: u64 = 40_000;
 /// Descriptors of the process itself, such as its listening sockets.
 const OWN_DESCRIPTORS: u64 = 256;
 
-/// Returns how many connections a process with this limit on descriptors has at most. Half of the
-/// descriptors are left for questions.
+/// Most processes of users. One more ends the one that was asked the longest time ago, once its answers
+/// are given; of those that still give answers, there may be as many again.
+pub const DESKS: usize = 256;
+
+/// Returns how many connections a process with this limit on descriptors has at most. The others are
+/// left for questions: as many as the users of all these processes can have under way, or half.
 pub fn connections_within(descriptors: u64) -> usize {
-    let half = descriptors.saturating_sub(OWN_DESCRIPTORS) / 2;
-    usize::try_from(half).map_or(CONNECTIONS_OF_ALL, |half| half.clamp(1, CONNECTIONS_OF_ALL))
+    let all = descriptors.saturating_sub(OWN_DESCRIPTORS);
+    let without = all.saturating_sub((DESKS * QUESTIONS_OF_ONE_USER) as u64);
+    let most = usize::try_from(without.max(all / 2)).unwrap_or(CONNECTIONS_OF_ALL);
+    most.clamp(1, CONNECTIONS_OF_ALL)
 }
 
 /// Most questions at a time of one of many users; further ones wait.
 pub const CALLS_OF_ONE_USER: usize = 8;
+
+/// Most questions at a time of all users; further ones wait.
+pub const CALLS_OF_ALL: usize = 64;
+
+/// Time that a question waits for its turn.
+pub const TURN: Duration = Duration::from_secs(60);
+
+/// Most answers of one of many users that can be continued; each is a command that waits.
+pub const ANSWERS_OF_ONE_USER: usize = 16;
 
 /// Time in which TLS must have begun.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -82,3 +97,25 @@ pub const CONNECTIONS_OF_PROXIES: usize = 1024;
 
 /// Time after which a connection is closed that asks nothing and reads nothing.
 pub const QUIET: Duration = Duration::from_secs(120);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_questions() {
+        for (descriptors, connections) in [
+            (DESCRIPTORS, CONNECTIONS_OF_ALL),
+            (20_000, 20_000 - 256 - 8_192),
+            (1024, (1024 - 256) / 2),
+            (0, 1),
+            (u64::MAX, CONNECTIONS_OF_ALL),
+        ] {
+            assert_eq!(
+                connections_within(descriptors),
+                connections,
+                "{descriptors}"
+            );
+        }
+    }
+}

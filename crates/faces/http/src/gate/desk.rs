@@ -14,7 +14,7 @@ use trawl_questions::desk::Desk;
 use trawl_questions::limits::Limits;
 use trawl_sys::message::{Waiting, receive};
 
-use crate::limits::{ANSWERS, CALLS_OF_ONE_USER};
+use crate::limits::{ANSWERS, ANSWERS_OF_ONE_USER, CALLS_OF_ONE_USER};
 use crate::metrics::Metrics;
 use crate::options::Options;
 use crate::server::answer;
@@ -36,6 +36,7 @@ pub async fn serve(words: impl IntoIterator<Item = OsString>) -> Result<(), Stri
         index: options.index,
     };
     let limits = Limits {
+        open: ANSWERS_OF_ONE_USER,
         calls: CALLS_OF_ONE_USER,
         call: options.limits.call,
         ..ANSWERS

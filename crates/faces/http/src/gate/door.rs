@@ -11,14 +11,16 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::front::{Keeper, Peer};
 use super::messages::{Asked, Proof, Refusal, Setup, Told};
 use super::places::{Place, Places};
 use super::relay::relay;
+use super::turns::{Turn, Turns};
 use super::unread;
 use crate::api;
-use crate::limits::QUESTIONS_OF_ONE_USER;
+use crate::limits::{CALLS_OF_ALL, CALLS_OF_ONE_USER, QUESTIONS_OF_ONE_USER, TURN};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::service::{self, add_headers, bearer, host_of, is_guarded, is_own_site, text};
@@ -32,6 +34,8 @@ pub struct Door {
     pub metrics: Arc<Metrics>,
     /// Questions of each user that are being answered.
     asked: Places<u32>,
+    /// Those that run.
+    turns: Turns,
     /// Ways to log in.
     ways: Vec<String>,
     /// The header in which a proxy names the user.
@@ -48,6 +52,7 @@ impl Door {
             keeper,
             metrics: Arc::new(Metrics::default()),
             asked: Places::new(QUESTIONS_OF_ONE_USER),
+            turns: Turns::new(CALLS_OF_ALL, CALLS_OF_ONE_USER),
             ways: setup.ways,
             proxy_header: setup.proxy_header.parse()?,
         })
@@ -62,6 +67,17 @@ impl Door {
             let why = "too many of your questions are being answered: wait for one of them";
             Refusal::until(429, why, 1).into()
         })
+    }
+
+    /// Waits until a question of a user may run.
+    ///
+    /// # Errors
+    /// Fails if others run for too long.
+    pub async fn turn(&self, uid: u32) -> Result<Turn, Problem> {
+        let turn = timeout(TURN, self.turns.take(uid)).await;
+        turn.ok()
+            .flatten()
+            .ok_or_else(|| Refusal::until(503, "too many questions are being answered", 10).into())
     }
 
     /// Returns what a request shows. A session or token counts before a certificate or the name that

@@ -28,6 +28,7 @@
 //! | [`proofs`] | who a client is |
 //! | [`password`] | passwords, checked by PAM in a process of its own |
 //! | [`rates`] | how often a user may ask |
+//! | [`turns`] | how many questions run at a time |
 //! | [`record`] | the record of questions |
 //! | [`options`] | the words of the keeper |
 //!
@@ -51,4 +52,5 @@ pub mod record;
 pub mod relay;
 pub mod sockets;
 pub mod staff;
+pub mod turns;
 pub mod unread;

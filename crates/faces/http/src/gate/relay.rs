@@ -123,6 +123,8 @@ async fn ask(
     let uid = who.uid;
     note.ended.who = Some(who);
     note.open = Some(door.open(uid)?);
+    // Until the answer begins.
+    let _turn = door.turn(uid).await?;
     let stream = stream(connection).map_err(|_| lost("your process cannot be reached"))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await

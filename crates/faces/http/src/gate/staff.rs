@@ -13,6 +13,8 @@ use trawl_sys::become_user::User;
 use trawl_sys::command::spawn_as;
 use trawl_sys::message::{Waiting, pair, send};
 
+use crate::limits::DESKS;
+
 /// Time without questions after which a desk is told to end: longer than an answer is kept that can be
 /// continued.
 const IDLE: Duration = Duration::from_secs(180);
@@ -22,10 +24,6 @@ const FAREWELL: Duration = Duration::from_secs(60 * 60);
 
 /// Time that desks have when the service ends.
 const LAST: Duration = Duration::from_secs(5);
-
-/// Most desks. One more ends the one that was asked the longest time ago, once its answers are given;
-/// of those that still give answers, there may be as many again.
-const MOST: usize = 256;
 
 /// What a desk is started with.
 #[derive(Clone, Debug)]
@@ -81,10 +79,10 @@ impl Staff {
             }
             self.dismiss(user);
         }
-        if self.leaving.len() >= MOST {
+        if self.leaving.len() >= DESKS {
             return Err(io::Error::other("too many processes are about to end"));
         }
-        if self.hired.len() >= MOST {
+        if self.hired.len() >= DESKS {
             let oldest = self.hired.iter().min_by_key(|(_, hired)| hired.asked);
             if let Some(oldest) = oldest.map(|(user, _)| user.clone()) {
                 self.dismiss(&oldest);
