@@ -78,6 +78,7 @@ test: ## install what the tests need and run all of them
 	@failed=0; \
 	$(CARGO) test --workspace --exclude trawl-sql --exclude trawl-python --locked --no-fail-fast || failed=1; \
 	scripts/python.sh test || failed=1; \
+	scripts/python.sh check-client || failed=1; \
 	scripts/web.sh check || failed=1; \
 	scripts/web.sh test || failed=1; \
 	$(CARGO) test --profile sql --package trawl-sql --locked --no-fail-fast || failed=1; \

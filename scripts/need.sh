@@ -3,8 +3,8 @@
 # Missing Debian packages are named, and installed where apt can run without asking (as root, or
 # through sudo without a password). Elsewhere it says how to install them by hand, and fails only if
 # the build needs them. `test` also makes Python environments: one with the engines that read exports,
-# one with a client for `trawl mcp`, and one (`wheel`) with the tools that build and test the Python
-# package.
+# one with a client for `trawl mcp`, one (`client`) that generates and checks the client of the HTTP API,
+# and one (`wheel`) with the tools that build and test the Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -80,6 +80,8 @@ python_engines='duckdb==2.0.0 pyarrow==26.0.1 pandas==3.1.1'
 wheel_tools='maturin==1.16.0 pytest==9.2.0 mypy==2.4.1'
 # The official client of the Model Context Protocol, which asks the server of `trawl mcp`.
 mcp_client='mcp==2.3.0'
+# What the client of the HTTP API needs (clients/python), and what generates and checks it.
+http_client='httpx==0.28.1 datamodel-code-generator==0.89.0 mypy==2.4.1'
 
 # install_python NAME PACKAGES
 install_python() {
@@ -155,6 +157,7 @@ case " $* " in
     *' test '*)
         install_python python "$python_engines"
         install_python mcp "$mcp_client"
+        install_python client "$http_client"
         ;;
 esac
 case " $* " in

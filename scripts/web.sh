@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
-# The web page (web): web.sh build | check | test | browser | service
-#   build    installs the exact versions of web/package-lock.json, and writes web/dist
-#   check    type checks, and compares web/dist with a fresh build, byte for byte
+# The web page (web) and the client that it shares with others (clients/typescript):
+# web.sh build | check | test | browser | service
+#   build    installs the exact versions of the package-lock.json, and writes the client's types and code
+#            from clients/openapi.json, and web/dist
+#   check    type checks, and compares what build writes with a fresh build, byte for byte
 #   test     runs the unit tests
 #   browser  runs the tests in Chromium against a running server, or those whose names contain an argument:
 #            TRAWL_WEB_URL=http://127.0.0.1:PORT TRAWL_WEB_LOGIN='/#token=…' TRAWL_WEB_TREE=DIR web.sh browser
 #   service  checks a running service for many users: web/browser/service.mjs has the variables
 # It needs Node.js 20 or newer; without it, steps report that they are skipped. Scripts of packages do
-# not run. Everything happens in a copy of web/ in the cache, where the packages stay.
+# not run. Everything happens in a copy in the cache, where the packages stay.
 set -euo pipefail
-cd "$(dirname "$0")/../web"
+cd "$(dirname "$0")/.."
 
 sources=$PWD
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/trawl"
-work="$cache/web"
+work="$cache/page"
 export npm_config_cache="$cache/npm"
 export npm_config_update_notifier=false
 
@@ -33,25 +35,51 @@ ensure_packages() {
     # One run at a time has the copy.
     exec 9>"$work.lock"
     flock 9
-    rm -rf -- "$work"/{src,test,browser,dist}
-    cp -R src test browser dist ./*.json ./*.mjs "$work/"
-    cd "$work"
-    if ! cmp -s package-lock.json node_modules/.trawl-lock; then
-        npm ci --ignore-scripts --no-audit --no-fund --silent </dev/null >&2 ||
-            skip "the packages of web/package-lock.json could not be installed" "$1"
-        cp package-lock.json node_modules/.trawl-lock
-    fi
+    mkdir -p "$work"/{web,clients/typescript}
+    rm -rf -- "$work"/web/{src,test,browser,dist} "$work"/clients/typescript/{src,dist}
+    (cd web && cp -R src test browser dist ./*.json ./*.mjs "$work/web/")
+    (cd clients && cp openapi.json "$work/clients/")
+    (cd clients/typescript && cp -R src dist ./*.json schema.d.ts "$work/clients/typescript/")
+    install_packages clients/typescript "$1"
+    install_packages web "$1"
+    cd "$work/web"
+}
+
+install_packages() {
+    cd "$work/$1"
+    cmp -s package-lock.json node_modules/.trawl-lock && return
+    npm ci --ignore-scripts --no-audit --no-fund --silent </dev/null >&2 ||
+        skip "the packages of $1/package-lock.json could not be installed" "$2"
+    cp package-lock.json node_modules/.trawl-lock
+}
+
+# Writes the types and the code of the client, in the copy.
+build_client() (
+    cd "$work/clients/typescript"
+    npm run --silent types >&2
+    npm run --silent build
+)
+
+build() {
+    build_client
+    cp -R "$work"/clients/typescript/{schema.d.ts,dist} "$sources/clients/typescript/"
+    node build.mjs "$sources/web/dist"
 }
 
 check() {
+    build_client
+    # The example of the document, too.
+    sed -n '/^```typescript$/,/^```$/{//!p}' "$sources/docs/web.md" |
+        sed "s|'trawl-client'|'../../clients/typescript/dist/index.js'|" >test/example.ts
     node_modules/.bin/tsc --noEmit
-    fresh=$(mktemp -d)
-    trap 'rm -rf -- "$fresh"' EXIT
-    node build.mjs "$fresh"
-    if ! diff -rq "$fresh" dist >&2; then
-        echo "web/dist is not what web/src builds: run scripts/web.sh build" >&2
-        exit 1
-    fi
+    node build.mjs dist
+    local place
+    for place in clients/typescript/{schema.d.ts,dist} web/dist; do
+        if ! diff -rq "$work/$place" "$sources/$place" >&2; then
+            echo "$place is not what its sources build: run scripts/web.sh build" >&2
+            exit 1
+        fi
+    done
     node test/limits.mjs
 }
 
@@ -64,7 +92,7 @@ run_tests() {
 }
 
 case "${1:-}" in
-    build) ensure_packages build; node build.mjs "$sources/dist" ;;
+    build) ensure_packages build; build ;;
     check) ensure_packages check; check ;;
     test) ensure_packages test; run_tests ;;
     browser) ensure_packages browser; node browser/run.mjs "${@:2}" ;;

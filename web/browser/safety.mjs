@@ -20,10 +20,10 @@ async function answerMany(page) {
     ...(start + count < MANY && { cursor: String(start + count) }),
     issues: [], as_of: [], command: ['trawl', 'find'],
   });
-  await page.route('**/api/v1/find?*', (route) => route.fulfill({ json: answer(0, 200) }));
-  await page.route('**/api/v1/more?*', (route) => {
+  await page.route('**/api/v1/find', (route) => route.fulfill({ json: answer(0, 200) }));
+  await page.route('**/api/v1/more*', (route) => {
     if (route.request().method() === 'DELETE') return route.fulfill({ status: 204 });
-    return route.fulfill({ json: answer(Number(new URL(route.request().url()).searchParams.get('cursor')), PAGE) });
+    return route.fulfill({ json: answer(Number(route.request().postDataJSON().cursor), PAGE) });
   });
 }
 

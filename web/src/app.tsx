@@ -8,7 +8,7 @@ import { outerRoots, WorldContext } from './hooks/context.ts';
 import { useAnswer } from './hooks/use-answer.ts';
 import { useSession } from './hooks/use-session.ts';
 import { useTheme } from './hooks/use-theme.ts';
-import { asProblem, isAbort, me as askMe, type Problem } from './lib/api.ts';
+import { asProblem, isAbort, type Problem, server } from './lib/api.ts';
 import type { Me, Source } from './lib/api-types.ts';
 import { endSession } from './lib/login.ts';
 import { interceptLinks, link, navigate, type Route, useRoute } from './lib/router.ts';
@@ -71,7 +71,7 @@ function useWho({ begun, isRefused }: Session): Who {
   const last = useRef<Me | undefined>(undefined);
   useEffect(() => {
     const abort = new AbortController();
-    askMe(abort.signal).then(
+    server.me(abort.signal).then(
       (me) => {
         if (last.current !== undefined && last.current.uid !== me.uid) {
           location.reload();
@@ -111,7 +111,7 @@ export function App(): JSX.Element {
   const now = useNow();
   const session = useSession();
   const { me, isKnown, problem } = useWho(session);
-  const sources = useAnswer<Source>('sources', me === undefined ? undefined : {}, { limit: 1000 });
+  const sources = useAnswer<'sources', Source>('sources', me === undefined ? undefined : {}, { limit: 1000 });
   const world = useMemo(
     () => ({ me, sources: sources.rows, roots: outerRoots(sources.rows), now }),
     [me, sources.version, now],

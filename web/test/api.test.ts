@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { ask, downloadUrl, drop, isAbort, parameters, Problem } from '../src/lib/api.ts';
+import { download, drop, formatsOf, isAbort, isBrokenOff, Problem, server } from '../src/lib/api.ts';
 
 const real = globalThis.fetch;
 const calls: { url: string; init: RequestInit }[] = [];
@@ -20,46 +20,56 @@ afterEach(() => {
   globalThis.fetch = real;
 });
 
-test('arguments are parameters; lists are repeated, undefined is left out', () => {
-  assert.equal(parameters({ paths: ['/a b', '/c&d'], follow: true, limit: 5, at: undefined }).toString(), 'paths=%2Fa+b&paths=%2Fc%26d&follow=true&limit=5');
-});
-
-test('a question is a GET, and a long one a POST', async () => {
+test('a question is a POST of its arguments', async () => {
   answer(200, { rows: [], complete: true, issues: [] });
-  await ask('find', { paths: ['/a'] });
-  assert.equal(calls[0]?.url, '/api/v1/find?paths=%2Fa');
-  assert.equal(calls[0]?.init.method, undefined);
-  await ask('sql', { query: 'x'.repeat(5000), at: undefined });
-  assert.equal(calls[1]?.init.method, 'POST');
-  assert.deepEqual(JSON.parse(String(calls[1]?.init.body)), { query: 'x'.repeat(5000) });
+  await server.ask('find', { paths: ['/a'], limit: 5 });
+  assert.deepEqual([calls[0]?.url, calls[0]?.init.method], ['/api/v1/find', 'POST']);
+  assert.deepEqual(JSON.parse(String(calls[0]?.init.body)), { paths: ['/a'], limit: 5 });
 });
 
 test('no request carries what the browser knows of other sites', async () => {
   answer(200, { rows: [], complete: true, issues: [] });
-  await ask('find', {});
+  await server.ask('find', {});
   drop('x');
-  assert.deepEqual(calls.map(({ init }) => [init.credentials, init.cache]), [['same-origin', 'no-store'], ['same-origin', undefined]]);
+  assert.deepEqual(calls.map(({ init }) => [init.credentials, init.cache]), Array(2).fill(['same-origin', 'no-store']));
 });
 
 test('a problem has its title and detail', async () => {
   answer(400, { type: 'about:blank', title: 'Refused', status: 400, detail: '‘-delete’: not allowed' });
-  await assert.rejects(ask('find', {}), (error: unknown) => error instanceof Problem && error.status === 400 && error.detail === '‘-delete’: not allowed');
+  await assert.rejects(server.ask('find', {}), (error: unknown) => error instanceof Problem && error.status === 400 && error.detail === '‘-delete’: not allowed');
   answer(401, {});
-  await assert.rejects(ask('find', {}), (error: unknown) => error instanceof Problem && error.needsLogin);
+  await assert.rejects(server.ask('find', {}), (error: unknown) => error instanceof Problem && error.status === 401);
 });
 
 test('a server that is gone is a problem, and a cancelled question is not', async () => {
   globalThis.fetch = () => Promise.reject(new TypeError('fetch failed'));
-  await assert.rejects(ask('find', {}), (error: unknown) => error instanceof Problem && error.status === 0);
+  await assert.rejects(server.ask('find', {}), (error: unknown) => error instanceof Problem && error.status === 0);
   const abort = new AbortController();
   abort.abort();
   answer(200, {});
-  await assert.rejects(ask('find', {}, abort.signal), isAbort);
+  await assert.rejects(server.ask('find', {}, abort.signal), isAbort);
 });
 
-test('a download has no limit and names its format', () => {
-  assert.equal(downloadUrl('find', { paths: ['/a'], limit: 200 }, 'csv'), '/api/v1/find?paths=%2Fa&spreadsheet=true&format=csv');
-  assert.equal(downloadUrl('find', { paths: ['/a'], limit: 200 }, 'arrow'), '/api/v1/find?paths=%2Fa&format=arrow');
+test('a download has no limit and names its format', async () => {
+  answer(200, {});
+  for (const [format, partial] of [['csv', false], ['arrow', true]] as const) {
+    await download({ name: 'find', values: { paths: ['/a'], limit: 200 } }, format, partial);
+  }
+  assert.deepEqual(calls.map(({ init }) => JSON.parse(String(init.body)) as unknown), [
+    { paths: ['/a'], limit: null, spreadsheet: true, format: 'csv' },
+    { paths: ['/a'], limit: null, partial: true, format: 'arrow' },
+  ]);
+});
+
+test('a download that ends early is broken off', async () => {
+  const broken = new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) });
+  globalThis.fetch = () => Promise.resolve(new Response(broken));
+  await assert.rejects(download({ name: 'grep', values: { pattern: 'x' } }, 'jsonl', false), isBrokenOff);
+});
+
+test('what has no columns is downloaded as JSON', () => {
+  assert.deepEqual(formatsOf('grep').map(([format]) => format), ['jsonl']);
+  assert.deepEqual(formatsOf('find').map(([format]) => format), ['csv', 'arrow']);
 });
 
 test('the rest of an answer is dropped', () => {

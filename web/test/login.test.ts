@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { ask, Problem } from '../src/lib/api.ts';
+import { Problem, server } from '../src/lib/api.ts';
 import { login, loginWays, secondsLeft, spokenSeconds, waitText } from '../src/lib/login.ts';
 import { currentSession, openSession, refuseSession, watchSession } from '../src/lib/session.ts';
 
@@ -79,9 +79,9 @@ test('a refused question ends its session, and no newer one', async () => {
   const seen: boolean[] = [];
   const stop = watchSession(({ isRefused }) => seen.push(isRefused));
   answer(401, {});
-  await assert.rejects(ask('find', {}));
+  await assert.rejects(server.ask('find', {}));
   assert.equal(currentSession().secret, undefined);
-  await assert.rejects(ask('find', {}));
+  await assert.rejects(server.ask('find', {}));
   openSession('two');
   refuseSession('one');
   assert.deepEqual([currentSession().secret, currentSession().isRefused], ['two', false]);

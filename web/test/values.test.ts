@@ -59,9 +59,9 @@ test('texts of SQL', () => {
 });
 
 const SCHEMA = [
-  { table: 'entries', column: 'path', type: 'Utf8' },
-  { table: 'entries', column: 'size', type: 'Int64' },
-  { table: 'dirs', column: 'tree_size', type: 'Int64' },
+  { table: 'entries', column: 'path', type: 'Utf8', nullable: 'NO' },
+  { table: 'entries', column: 'size', type: 'Int64', nullable: 'NO' },
+  { table: 'dirs', column: 'tree_size', type: 'Int64', nullable: 'NO' },
 ];
 
 test('completion', () => {
@@ -78,7 +78,7 @@ test('completion', () => {
 test('the tree of the space view', () => {
   const root = spaceTree(
     [{ path: '/s' }],
-    [{ path: '/s/a', disk_bytes: 60, size: 0 }, { path: '/s/b', disk_bytes: 30, size: 0 }, { path: '/s', disk_bytes: 1124, size: 0 }],
+    [{ path: '/s/a', disk_bytes: 60, size: 0, inodes: 1 }, { path: '/s/b', disk_bytes: 30, size: 0, inodes: 1 }, { path: '/s', disk_bytes: 1124, size: 0, inodes: 3 }],
     [{ path: '/s/f', type: 'f', blocks: 2, user: 'ann', mtime: '2020-01-01T00:00:00.000000000Z' }, { path: '/s/a/g', type: 'f', blocks: 0, user: 'bob' }],
     1,
     Date.UTC(2026, 0, 1),

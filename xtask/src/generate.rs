@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{columns, conformance, fields, predicates, program};
+use crate::{api, columns, conformance, fields, predicates, program};
 
 /// The bytes of one file.
 pub(crate) type Bytes = Vec<u8>;
@@ -36,6 +36,10 @@ pub(crate) enum Generator {
 
 /// Every generated file of the repository. A new one is one row here.
 pub(crate) static GENERATORS: &[Generator] = &[
+    Generator::File {
+        path: "clients/openapi.json",
+        make: api::reference,
+    },
     Generator::File {
         path: "docs/columns.md",
         make: columns::reference,

@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask generate [--check]`.
 //!
 //! - `generate`: the table of generated files; writes them or finds stale ones.
+//! - `api`: `clients/openapi.json` from the table of questions and the schemas of rows.
 //! - `columns`: `docs/columns.md` from the table of columns.
 //! - `predicates`: `docs/find.md` from the registry of the find language.
 //! - `program`: man pages and completions from the built program.
@@ -10,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+mod api;
 mod columns;
 mod conformance;
 mod fields;

@@ -7,8 +7,8 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { useWorld } from '../hooks/context.ts';
 import type { Asked } from '../hooks/use-answer.ts';
-import { formatsOf } from '../lib/api.ts';
-import type { Arguments, Place } from '../lib/api-types.ts';
+import { type Downloadable, formatsOf } from '../lib/api.ts';
+import type { Place } from '../lib/api-types.ts';
 import { formatAgo, formatCount, formatTime, parseTime, plural } from '../lib/format.ts';
 import { isBelow } from '../lib/places.ts';
 import { join } from '../lib/shell.ts';
@@ -19,7 +19,7 @@ import { Name } from './name.tsx';
 interface Props {
   readonly asked: Asked<unknown>;
   /** The question, for downloads; none without it. */
-  readonly question?: { readonly name: string; readonly values: Arguments };
+  readonly question?: Downloadable;
   /** What the answer is about; everything if empty. */
   readonly places?: readonly Place[];
   /** Whether the command line is shown elsewhere. */
@@ -51,7 +51,7 @@ export function AnswerBar({ asked, question, places = [], hidesCommand = false, 
         {children}
         <CopyButton text={() => location.href} label="Copy link" />
         {question !== undefined && formatsOf(question.name).map(([format, label]) => (
-          <DownloadButton key={format} {...question} format={format} label={label} />
+          <DownloadButton key={format} question={question} format={format} label={label} />
         ))}
         <button type="button" class="button" onClick={() => window.print()}>Print</button>
       </div>

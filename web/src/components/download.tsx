@@ -2,21 +2,20 @@
 
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { download, type Format, Problem } from '../lib/api.ts';
-import type { Arguments } from '../lib/api-types.ts';
+import type { Format } from '../../../clients/typescript/src/index.ts';
+import { download, type Downloadable, isBrokenOff, Problem } from '../lib/api.ts';
 import { visible } from '../lib/text.ts';
 
 interface Props {
-  readonly name: string;
-  readonly values: Arguments;
-  readonly format: Format;
+  readonly question: Downloadable;
+  readonly format: Format<'find'>;
   readonly label: string;
 }
 
 /** Time after which the browser has taken the file over, in milliseconds. */
 const TAKEN_MS = 60_000;
 
-export function DownloadButton({ name, values, format, label }: Props): JSX.Element {
+export function DownloadButton({ question, format, label }: Props): JSX.Element {
   const [isBusy, setBusy] = useState(false);
   const [fault, setFault] = useState('');
   // Set once a whole answer was not to be had: then the button gives what there is.
@@ -24,20 +23,20 @@ export function DownloadButton({ name, values, format, label }: Props): JSX.Elem
   const start = (): void => {
     setBusy(true);
     setFault('');
-    download(name, takesPart ? { ...values, partial: true } : values, format)
+    download(question, format, takesPart)
       .then(
         (file) => {
           const address = URL.createObjectURL(file);
           const anchor = document.createElement('a');
           anchor.href = address;
-          anchor.download = `trawl-${name}.${format}`;
+          anchor.download = `trawl-${question.name}.${format}`;
           anchor.click();
           setTimeout(() => URL.revokeObjectURL(address), TAKEN_MS);
         },
         (error: unknown) => {
-          setTakesPart(error instanceof Problem && error.isBrokenOff);
+          setTakesPart(isBrokenOff(error));
           // Without a session the page asks for it.
-          if (error instanceof Problem && error.needsLogin) return;
+          if (error instanceof Problem && error.status === 401) return;
           setFault(error instanceof Problem ? visible(error.message) : 'The download failed');
         },
       )

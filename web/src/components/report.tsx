@@ -2,7 +2,8 @@
 
 import type { ComponentChildren, JSX } from 'preact';
 import type { Asked } from '../hooks/use-answer.ts';
-import type { Arguments, Place } from '../lib/api-types.ts';
+import type { Downloadable } from '../lib/api.ts';
+import type { Place } from '../lib/api-types.ts';
 import { AnswerBar } from './answer-bar.tsx';
 import { Crumbs } from './crumbs.tsx';
 import { PlaceField } from './place-field.tsx';
@@ -17,7 +18,7 @@ interface Props {
   readonly onPlace: (place: Place | undefined) => void;
   readonly controls?: ComponentChildren;
   readonly asked: Asked<unknown>;
-  readonly question: { readonly name: string; readonly values: Arguments } | undefined;
+  readonly question: Downloadable | undefined;
   readonly children: ComponentChildren;
 }
 

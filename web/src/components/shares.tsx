@@ -67,9 +67,10 @@ function sum(rows: readonly Share[], field: 'entries' | 'disk_bytes'): number {
 function merge(rows: readonly Share[]): Share[] {
   const found = new Map<string, Share>();
   for (const row of rows) {
-    const old = found.get(row.key);
+    const key = row.key ?? '';
+    const old = found.get(key);
     const add = (field: 'entries' | 'size' | 'disk_bytes'): number => toNumber(row[field]) + toNumber(old?.[field] ?? 0);
-    found.set(row.key, { ...row, entries: add('entries'), size: add('size'), disk_bytes: add('disk_bytes') });
+    found.set(key, { ...row, entries: add('entries'), size: add('size'), disk_bytes: add('disk_bytes') });
   }
   return [...found.values()];
 }

@@ -2,12 +2,12 @@
 
 import type { JSX } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
-import type { SchemaColumn } from '../lib/api-types.ts';
+import type { Column } from '../lib/api-types.ts';
 import { complete, type Proposal, wordAt } from '../lib/sql-complete.ts';
 
 interface Props {
   readonly value: string;
-  readonly schema: readonly SchemaColumn[];
+  readonly schema: readonly Column[];
   readonly onInput: (sql: string) => void;
   readonly onRun: () => void;
 }

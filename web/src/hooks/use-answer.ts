@@ -4,8 +4,8 @@
  */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ask, asProblem, drop, isAbort, more, type Problem } from '../lib/api.ts';
-import type { Answer, Arguments } from '../lib/api-types.ts';
+import type { Arguments, Page, Paged, Row } from '../../../clients/typescript/src/index.ts';
+import { asProblem, drop, isAbort, type Problem, server } from '../lib/api.ts';
 import { useSession } from './use-session.ts';
 
 /** A question and what is known of its answer. */
@@ -14,7 +14,7 @@ export interface Asked<Row> {
   readonly rows: readonly Row[];
   readonly version: number;
   /** The newest page, without its rows. */
-  readonly page: Omit<Answer<unknown>, 'rows'> | undefined;
+  readonly page: Omit<Page<unknown>, 'rows'> | undefined;
   /** Everything that was said about what is missing, in all pages. */
   readonly issues: readonly string[];
   readonly issuesLeftOut: number;
@@ -44,7 +44,7 @@ interface State<Kept> {
   key: string;
   rows: Kept[];
   version: number;
-  page: Omit<Answer<unknown>, 'rows'> | undefined;
+  page: Omit<Page<unknown>, 'rows'> | undefined;
   issues: readonly string[];
   issuesLeftOut: number;
   problem: Problem | undefined;
@@ -57,10 +57,10 @@ const nothing = <Kept>(key: string): State<Kept> => ({
 });
 
 /** Asks a question; none while `values` is undefined. */
-export function useAnswer<Row, Kept = Row>(
-  name: string,
-  values: Arguments | undefined,
-  options: AskOptions<Row, Kept> = {},
+export function useAnswer<Name extends Paged, One extends Row<Name> = Row<Name>, Kept = One>(
+  name: Name,
+  values: Arguments<Name> | undefined,
+  options: AskOptions<One, Kept> = {},
 ): Asked<Kept> {
   const { limit = 1000, nextLimit = 10_000, delayMs = 0, keep } = options;
   const key = values === undefined ? '' : JSON.stringify([name, values, limit]);
@@ -70,9 +70,9 @@ export function useAnswer<Row, Kept = Row>(
   const cursor = useRef<string | undefined>(undefined);
   const isBusy = useRef(false);
 
-  const kept = (rows: readonly Row[]): Kept[] => (keep === undefined ? (rows as readonly unknown[] as Kept[]) : rows.map(keep));
+  const kept = (rows: readonly One[]): Kept[] => (keep === undefined ? (rows as readonly unknown[] as Kept[]) : rows.map(keep));
 
-  const run = (question: Promise<Answer<Row>>, signal: AbortSignal, isFirst: boolean, began: number): void => {
+  const run = (question: Promise<Page<One>>, signal: AbortSignal, isFirst: boolean, began: number): void => {
     isBusy.current = true;
     question
       .then((answer) => {
@@ -115,7 +115,7 @@ export function useAnswer<Row, Kept = Row>(
     const abort = new AbortController();
     control.current = abort;
     setState((old) => ({ ...old, problem: undefined, isLoading: true }));
-    const timer = setTimeout(() => run(ask<Row>(name, { ...values, limit }, abort.signal), abort.signal, true, performance.now()), delayMs);
+    const timer = setTimeout(() => run(server.ask(name, { ...values, limit }, abort.signal) as Promise<Page<One>>, abort.signal, true, performance.now()), delayMs);
     return () => {
       clearTimeout(timer);
       abort.abort();
@@ -131,7 +131,7 @@ export function useAnswer<Row, Kept = Row>(
     if (next === undefined || signal === undefined || isBusy.current) return;
     cursor.current = undefined;
     setState((old) => ({ ...old, isLoading: true }));
-    run(more<Row>(next, nextLimit, signal), signal, false, 0);
+    run(server.more<One>(next, nextLimit, signal), signal, false, 0);
   };
 
   const { key: answered, ...rest } = state;

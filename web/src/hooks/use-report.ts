@@ -1,6 +1,6 @@
 /** The place of a report and the addresses of its variants, from the address of the page. */
 
-import { pathArguments, type Arguments, type Place } from '../lib/api-types.ts';
+import { pathArguments, type Place, type PlaceArguments } from '../lib/api-types.ts';
 import { placesOf } from '../lib/places.ts';
 import { link, navigate, type Parameters, placeParameters, type Route } from '../lib/router.ts';
 import { useWorld } from './context.ts';
@@ -8,9 +8,9 @@ import { useWorld } from './context.ts';
 export interface ReportState {
   readonly place: Place | undefined;
   /** Arguments for the place, or for all roots; undefined if there is none. */
-  readonly places: Arguments | undefined;
+  readonly places: PlaceArguments | undefined;
   /** Returns a parameter of the address; the default if it is missing or not allowed. */
-  readonly choice: (name: string, allowed: readonly string[]) => string;
+  readonly choice: <Allowed extends string>(name: string, allowed: readonly Allowed[]) => Allowed;
   readonly to: (place: Place | undefined, change?: Parameters) => string;
   readonly onPlace: (place: Place | undefined) => void;
   /** Changes parameters of the address. */
@@ -31,7 +31,8 @@ export function useReport(route: Route, single = false): ReportState {
   return {
     place,
     places: tops.length === 0 ? undefined : pathArguments(tops),
-    choice: (name, allowed) => allowed.find((one) => one === route.query.get(name)) ?? allowed[0] ?? '',
+    choice: <Allowed extends string>(name: string, allowed: readonly Allowed[]) =>
+      (allowed.find((one) => one === route.query.get(name)) ?? allowed[0] ?? '') as Allowed,
     to,
     onPlace: (target) => navigate(to(target)),
     change: (change) => navigate(to(place, change)),

@@ -1,6 +1,6 @@
-/** Shapes of the API's answers. Fields are those that the command prints with `--json`. */
+/** Rows of the API by short names, and places. The types come from the description of the API. */
 
-import type { Integer } from './format.ts';
+import type { Schemas } from '../../../clients/typescript/src/index.ts';
 
 /** A path, with its bytes in hexadecimal where it is not UTF-8. */
 export interface Place {
@@ -8,147 +8,22 @@ export interface Place {
   readonly raw?: string;
 }
 
-/** Arguments of a question. */
-export type Argument = string | number | boolean | readonly string[] | undefined;
-export type Arguments = Readonly<Record<string, Argument>>;
+export type AnyRow = Schemas['AnyRow'];
+export type Column = Schemas['Column'];
+export type Difference = Schemas['Difference'];
+export type Directory = Schemas['Directory'];
+/** An entry, with what `stat` adds. These numbers have 32 bits, and are never missing alone. */
+export type Entry = Omit<Schemas['Details'], 'mode' | 'uid' | 'gid'> & { readonly mode?: number; readonly uid?: number; readonly gid?: number };
+export type Growth = Schemas['Growth'];
+export type Me = Schemas['Me'];
+export type Share = Schemas['Share'];
+export type Snapshot = Schemas['Snapshot'];
+export type Source = Schemas['Source'];
+export type State = Schemas['State'];
+export type Usage = Schemas['Usage'];
 
-/** As of when a part of an answer is true. */
-export interface AsOf {
-  readonly place: string;
-  readonly time: string;
-  readonly from: string;
-}
-
-/** An answer, or one page of it. */
-export interface Answer<Row> {
-  readonly rows: readonly Row[];
-  readonly complete: boolean;
-  readonly reason?: string;
-  readonly cursor?: string;
-  readonly issues: readonly string[];
-  readonly issues_left_out?: number;
-  readonly asked_at?: string;
-  readonly as_of?: readonly AsOf[];
-  readonly command?: readonly string[];
-}
-
-/** Any row. */
-export type AnyRow = Readonly<Record<string, unknown>>;
-
-/** An entry of find, ls, stat and top. */
-export interface Entry {
-  readonly path: string;
-  readonly path_raw?: string;
-  /** Null if no attributes are known; then the other fields are missing. */
-  readonly type?: string | null;
-  readonly size?: Integer;
-  readonly blocks?: Integer;
-  readonly mode?: number;
-  readonly permissions?: string;
-  readonly nlink?: Integer;
-  readonly uid?: number;
-  readonly user?: string | null;
-  readonly gid?: number;
-  readonly group?: string | null;
-  readonly ino?: Integer;
-  readonly dev?: Integer;
-  readonly atime?: string | null;
-  readonly mtime?: string | null;
-  readonly ctime?: string | null;
-  readonly btime?: string | null;
-  readonly link_target?: string | null;
-  readonly link_target_raw?: string;
-  readonly acl?: readonly string[];
-}
-
-/** Space of a directory, of du and top. */
-export interface Usage {
-  readonly path: string;
-  readonly path_raw?: string;
-  readonly disk_bytes: Integer;
-  readonly size: Integer;
-  readonly inodes?: Integer;
-  readonly entries?: Integer;
-}
-
-/** A group of stats, and of top by owner, group, extension or project. */
-export interface Share {
-  readonly path: string;
-  readonly by: string;
-  readonly key: string;
-  readonly label: string;
-  readonly entries: Integer;
-  readonly size: Integer;
-  readonly disk_bytes: Integer;
-}
-
-/** A key in one snapshot, of growth. */
-export interface GrowthRow extends Share {
-  readonly started: string;
-  readonly snapshot: string;
-  readonly disk_delta: Integer | null;
-  readonly disk_per_day: Integer | null;
-}
-
-/** A source, of sources. */
-export interface Source {
-  readonly root: string;
-  readonly root_raw?: string;
-  readonly snapshot: string;
-  readonly started: string;
-  readonly finished?: string;
-  readonly entries: Integer;
-  readonly directories: Integer;
-  readonly size: Integer;
-  readonly issues: Integer;
-  readonly snapshots?: Integer;
-}
-
-/** A group of files that are alike, of duplicates. */
-export interface DuplicateGroup {
-  readonly size: Integer;
-  readonly reclaimable_bytes: Integer;
-  readonly verified: boolean;
-  readonly files: readonly { readonly path: string; readonly path_raw?: string }[];
-}
-
-/** A difference between two snapshots, of diff. */
-export interface Difference {
-  readonly kind: string;
-  readonly path: string;
-  readonly path_raw?: string;
-  readonly from?: string;
-  readonly from_raw?: string;
-  readonly changed: readonly string[];
-  readonly before: Entry | null;
-  readonly after: Entry | null;
-}
-
-/** A state of a path, of history. */
-export interface HistoryRow {
-  readonly path: string;
-  readonly started: string;
-  readonly snapshot: string;
-  readonly state: string;
-  readonly changed: readonly string[];
-  readonly entry: Entry | null;
-}
-
-/** A column of a table, of schema. */
-export interface SchemaColumn {
-  readonly table: string;
-  readonly column: string;
-  readonly type: string;
-}
-
-/** Who asks, and where. */
-export interface Me {
-  readonly user: string;
-  readonly uid: number;
-  readonly host: string;
-  readonly version: string;
-  readonly time: string;
-}
+/** Arguments that name places. */
+export type PlaceArguments = { readonly paths?: readonly string[]; readonly paths_raw?: readonly string[] };
 
 /** Returns the place of a row. */
 export function placeOf(row: { readonly path: string; readonly path_raw?: string }): Place {
@@ -156,7 +31,7 @@ export function placeOf(row: { readonly path: string; readonly path_raw?: string
 }
 
 /** Returns the arguments `paths` and `paths_raw` for some places. */
-export function pathArguments(places: readonly Place[]): Arguments {
+export function pathArguments(places: readonly Place[]): PlaceArguments {
   const raw = places.flatMap((place) => place.raw ?? []);
   const paths = places.filter((place) => place.raw === undefined).map((place) => place.path);
   return { ...(paths.length > 0 && { paths }), ...(raw.length > 0 && { paths_raw: raw }) };

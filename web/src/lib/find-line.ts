@@ -3,7 +3,8 @@
  * a line always means what it says.
  */
 
-import { type Arguments, type Place, pathArguments } from './api-types.ts';
+import type { Arguments } from '../../../clients/typescript/src/index.ts';
+import { type Place, pathArguments } from './api-types.ts';
 import { CONJUNCTIONS, hasAlternatives, terms } from './find-words.ts';
 import { testsOf, wordOfTest } from './name-words.ts';
 import { EMPTY, type Search } from './search-state.ts';
@@ -51,7 +52,7 @@ export function expression(search: Search): string[] {
 }
 
 /** Returns the arguments of `find` for a search; it covers `roots` unless it names places. */
-export function findArguments(search: Search, roots: readonly Place[]): Arguments {
+export function findArguments(search: Search, roots: readonly Place[]): Arguments<'find'> {
   const words = expression(search);
   const places = search.places.length > 0 ? search.places : roots;
   return { ...pathArguments(places), ...(words.length > 0 && { expression: words }) };

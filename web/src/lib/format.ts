@@ -1,9 +1,11 @@
 /** Numbers, sizes and times as people read them. */
 
+import type { Schemas } from '../../../clients/typescript/src/index.ts';
+
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
 /** Integers beyond 2⁵³ arrive as strings of digits. */
-export type Integer = number | string;
+export type Integer = Schemas['Integer'];
 
 /** Returns a number of the API as a double; 0 for a missing one. */
 export function toNumber(value: unknown): number {

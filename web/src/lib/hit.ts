@@ -27,7 +27,7 @@ function share(text: string): string {
   return text;
 }
 
-const number = (value: Integer | undefined): number => toNumber(value ?? 0);
+const number = (value: Integer | null | undefined): number => toNumber(value ?? 0);
 
 /** Returns what is kept of an entry. */
 export function hitOf(entry: Entry): Hit {

@@ -4,16 +4,17 @@
  * that links open in new tabs, and are given a new one if they wait for it.
  */
 
-import { Problem, request } from './api.ts';
+import type { Schemas } from '../../../clients/typescript/src/index.ts';
+import { Problem, server } from './api.ts';
 import { plural } from './format.ts';
-import { currentSession, forgetSession, openSession, sessionHeaders, storedSecret } from './session.ts';
-
-const WAYS = ['link', 'password', 'token', 'proxy', 'certificate'] as const;
+import { currentSession, forgetSession, openSession, storedSecret } from './session.ts';
 
 /** A way to say who asks. With `proxy` and `certificate` the server knows it without a session. */
-export type Way = (typeof WAYS)[number];
+export type Way = Schemas['Ways']['ways'][number];
 
-export type Credentials = { readonly user: string; readonly password: string } | { readonly token: string };
+export type Credentials = Schemas['Credentials'];
+
+const WAYS: Readonly<Record<Way, true>> = { link: true, password: true, token: true, proxy: true, certificate: true };
 
 const CHANNEL = 'trawl.session';
 /** Time that other tabs have for an answer, in milliseconds. */
@@ -27,8 +28,8 @@ let channel: BroadcastChannel | undefined;
 /** Returns the ways that the server offers. One that cannot say so knows the link alone. */
 export async function loginWays(signal?: AbortSignal): Promise<readonly Way[]> {
   try {
-    const { ways } = await request<{ readonly ways?: unknown }>('/api/v1/login', signal === undefined ? {} : { signal });
-    return WAYS.filter((way) => Array.isArray(ways) && ways.includes(way));
+    const { ways } = await server.ways(signal);
+    return (Object.keys(WAYS) as Way[]).filter((way) => Array.isArray(ways) && ways.includes(way));
   } catch (error) {
     if (error instanceof Problem && (error.status === 401 || error.status === 404)) return ['link'];
     throw error;
@@ -36,9 +37,7 @@ export async function loginWays(signal?: AbortSignal): Promise<readonly Way[]> {
 }
 
 async function exchange(credentials: Credentials): Promise<string> {
-  const { session } = await request<{ readonly session?: unknown }>('/api/v1/session', {
-    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(credentials),
-  });
+  const { session } = await server.login(credentials);
   if (typeof session !== 'string') throw new Problem(0, 'The server gave no session', '');
   return session;
 }
@@ -105,9 +104,9 @@ export async function beginSession(): Promise<void> {
 
 /** Ends the session at the server. */
 export async function endSession(): Promise<void> {
-  const headers = sessionHeaders();
+  const ended = server.logout().catch(() => undefined);
   forgetSession();
-  await fetch('/api/v1/session', { method: 'DELETE', credentials: 'same-origin', headers }).catch(() => undefined);
+  await ended;
 }
 
 /** Returns the seconds from now until a time; both in milliseconds. */

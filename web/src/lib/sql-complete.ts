@@ -1,6 +1,6 @@
 /** Completion of SQL: tables, columns, functions and keywords that fit the word at the cursor. */
 
-import type { SchemaColumn } from './api-types.ts';
+import type { Column } from './api-types.ts';
 
 /** A proposal. */
 export interface Proposal {
@@ -48,7 +48,7 @@ function used(sql: string, tables: ReadonlySet<string>): Set<string> {
 }
 
 /** Returns the proposals for a position, best first. */
-export function complete(sql: string, position: number, schema: readonly SchemaColumn[], most = 12): Proposal[] {
+export function complete(sql: string, position: number, schema: readonly Column[], most = 12): Proposal[] {
   if (isInText(sql, position)) return [];
   const { start, word } = wordAt(sql, position);
   const tables = new Set(schema.map((column) => column.table));

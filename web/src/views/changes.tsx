@@ -7,7 +7,7 @@ import { Report } from '../components/report.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
 import { useReport } from '../hooks/use-report.ts';
-import { type Difference, placeOf, type Source } from '../lib/api-types.ts';
+import { type Difference, placeOf, type Snapshot } from '../lib/api-types.ts';
 import { formatCount, formatDelta, formatTime, parseTime, toNumber } from '../lib/format.ts';
 import { isBelow } from '../lib/places.ts';
 import { link, navigate, placeParameters, type Route } from '../lib/router.ts';
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Difference>[] = [
     render: (row) => (
       <>
         <a href={link('file', placeParameters([placeOf(row)]))} tabIndex={-1}><PathText text={row.path} isRaw={row.path_raw !== undefined} /></a>
-        {row.from !== undefined && <> (was <PathText text={row.from} isRaw={row.from_raw !== undefined} />)</>}
+        {row.from != null && <> (was <PathText text={row.from} isRaw={row.from_raw !== undefined} />)</>}
       </>
     ),
   },
@@ -36,7 +36,7 @@ const COLUMNS: readonly Column<Difference>[] = [
 
 export function ChangesView({ route }: { readonly route: Route }): JSX.Element {
   const report = useReport(route, true);
-  const snapshots = useAnswer<Source>('sources', { snapshots: true }, { limit: 2000 });
+  const snapshots = useAnswer<'sources', Snapshot>('sources', { snapshots: true }, { limit: 2000 });
   const { place } = report;
   const concerned = snapshots.rows
     .filter(({ root }) => place === undefined || isBelow(place.path, root) || isBelow(root, place.path))
@@ -46,8 +46,8 @@ export function ChangesView({ route }: { readonly route: Route }): JSX.Element {
   const from = report.choice('from', ['', ...concerned.map((one) => one.snapshot)]);
   const to = report.choice('until', ['', ...concerned.map((one) => one.snapshot)]);
   const kind = report.choice('kind', KINDS);
-  const values = report.places && { ...report.places, from: from || undefined, to: to || undefined, only: kind === 'all' ? undefined : kind };
-  const asked = useAnswer<Difference>('diff', snapshots.page && values, { limit: 2000 });
+  const values = report.places && { ...report.places, from: from || null, to: to || null, only: kind === 'all' ? null : kind };
+  const asked = useAnswer<'diff', Difference>('diff', snapshots.page && values, { limit: 2000 });
   const rows = asked.isStale ? [] : asked.rows;
   return (
     <Report

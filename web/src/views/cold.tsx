@@ -16,13 +16,13 @@ import { formatCount, formatShare, formatSize, type Integer, toNumber } from '..
 import { link, type Route } from '../lib/router.ts';
 import { visible } from '../lib/text.ts';
 
-interface Cold {
+type Cold = {
   readonly label: string | null;
   readonly cold_bytes: Integer;
   readonly all_bytes: Integer;
   readonly cold_files: Integer;
   readonly all_files: Integer;
-}
+};
 
 const AGES: readonly (readonly [string, string])[] = [['365', '1 year'], ['90', '3 months'], ['180', '6 months'], ['730', '2 years'], ['1095', '3 years'], ['1825', '5 years']];
 const PROJECTS: readonly (readonly [ColdBy, string])[] = [
@@ -70,7 +70,7 @@ export function ColdView({ route }: { readonly route: Route }): JSX.Element {
   const { place } = report;
   const isText = place?.raw === undefined;
   const values = place && isText ? { query: coldStatement(place.path, by, Number(days)) } : undefined;
-  const asked = useAnswer<Cold>('sql', values, { limit: 1000 });
+  const asked = useAnswer<'sql', Cold>('sql', values, { limit: 1000 });
   const rows = sorted(asked.isStale ? [] : asked.rows, sort, valueOf);
   const total = rows.reduce((sum, row) => sum + toNumber(row.cold_bytes), 0);
   return (

@@ -8,7 +8,7 @@ import { Name } from '../components/name.tsx';
 import { ProblemBox } from '../components/problem.tsx';
 import { useWorld } from '../hooks/context.ts';
 import { useAnswer } from '../hooks/use-answer.ts';
-import { type Entry, type HistoryRow, pathArguments, type Place } from '../lib/api-types.ts';
+import { type Entry, type State, pathArguments, type Place } from '../lib/api-types.ts';
 import { formatAgo, formatCount, formatSize, formatTime, formatType, parseTime, toNumber } from '../lib/format.ts';
 import { chain, placesOf } from '../lib/places.ts';
 import { inWords, modeText, readers } from '../lib/permissions.ts';
@@ -47,11 +47,11 @@ export function DetailsPanel({ place, onClose }: { readonly place: Place; readon
 
 function Details({ place }: { readonly place: Place }): JSX.Element {
   const values = pathArguments([place]);
-  const asked = useAnswer<Entry>('stat', values);
+  const asked = useAnswer<'stat', Entry>('stat', values);
   const steps = chain(place).slice(0, -1);
-  const above = useAnswer<Entry>('stat', steps.length === 0 ? undefined : pathArguments(steps));
+  const above = useAnswer<'stat', Entry>('stat', steps.length === 0 ? undefined : pathArguments(steps));
   const seen = above.rows.filter((one) => one.mode !== undefined).length;
-  const history = useAnswer<HistoryRow>('history', values, { limit: 200 });
+  const history = useAnswer('history', values, { limit: 200 });
   const entry = asked.rows[0];
   const isRaw = place.raw !== undefined;
   return (
@@ -137,7 +137,7 @@ const STATES: Readonly<Record<string, string>> = {
 };
 
 interface HistoryProps {
-  readonly rows: readonly HistoryRow[];
+  readonly rows: readonly State[];
   readonly problem: string | undefined;
   readonly isLoading: boolean;
 }
@@ -156,7 +156,7 @@ function History({ rows, problem, isLoading }: HistoryProps): JSX.Element {
               <tr key={row.snapshot}>
                 <td>{formatTime(parseTime(row.started))}</td>
                 <td>{STATES[row.state] ?? visible(row.state)}{row.changed.length > 0 && `: ${visible(row.changed.join(', '))}`}</td>
-                <td class="number">{row.entry === null ? '–' : formatSize(toNumber(row.entry.size))}</td>
+                <td class="number">{row.entry == null ? '–' : formatSize(toNumber(row.entry.size))}</td>
               </tr>
             ))}
           </tbody>

@@ -6,7 +6,7 @@ import { PathText } from '../components/name.tsx';
 import { Report } from '../components/report.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
 import { useReport } from '../hooks/use-report.ts';
-import { type DuplicateGroup, placeOf } from '../lib/api-types.ts';
+import { placeOf } from '../lib/api-types.ts';
 import { formatSize, plural, toNumber } from '../lib/format.ts';
 import { link, placeParameters, type Route } from '../lib/router.ts';
 import { bytesOf } from '../lib/sizes.ts';
@@ -25,7 +25,7 @@ export function DuplicatesView({ route }: { readonly route: Route }): JSX.Elemen
   const values = report.places && {
     ...report.places, min_size: bytesOf(least) ?? 1, same_name: alike === 'name', verify: alike === 'content',
   };
-  const asked = useAnswer<DuplicateGroup>('duplicates', values, { limit: 100, nextLimit: 200 });
+  const asked = useAnswer('duplicates', values, { limit: 100, nextLimit: 200 });
   const groups = asked.isStale ? [] : asked.rows;
   const reclaimable = groups.reduce((sum, group) => sum + toNumber(group.reclaimable_bytes), 0);
   return (

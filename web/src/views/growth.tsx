@@ -8,22 +8,22 @@ import { Report } from '../components/report.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
 import { useReport } from '../hooks/use-report.ts';
-import type { GrowthRow } from '../lib/api-types.ts';
+import type { Growth } from '../lib/api-types.ts';
 import { formatCount, formatDelta, formatSize, formatTime, parseTime, toNumber } from '../lib/format.ts';
 import { axisOf } from '../lib/axis.ts';
 import type { Route } from '../lib/router.ts';
 import { visible } from '../lib/text.ts';
 
-const KEYS: readonly (readonly [string, string])[] = [
+const KEYS = [
   ['total', 'Total'],
   ['directory', 'Directory'],
   ['owner', 'Owner'],
   ['extension', 'Extension'],
-];
+] as const;
 /** Lines of the chart. */
 const LINES = 10;
 
-const COLUMNS: readonly Column<GrowthRow>[] = [
+const COLUMNS: readonly Column<Growth>[] = [
   { id: 'started', label: 'Snapshot', width: '9.5rem', canSort: false, render: (row) => formatTime(parseTime(row.started)) },
   { id: 'label', label: 'What', width: 'minmax(7rem, 1fr)', canSort: false, render: (row) => <Name text={row.label} /> },
   { id: 'disk', label: 'On disk', width: '6.5rem', isNumber: true, render: (row) => formatSize(toNumber(row.disk_bytes)) },
@@ -36,7 +36,7 @@ export function GrowthView({ route }: { readonly route: Route }): JSX.Element {
   const report = useReport(route);
   const by = report.choice('by', KEYS.map(([name]) => name));
   const values = report.places && { ...report.places, by };
-  const asked = useAnswer<GrowthRow>('growth', values, { limit: 5000 });
+  const asked = useAnswer('growth', values, { limit: 5000 });
   const rows = asked.isStale ? [] : asked.rows;
   const snapshots = new Set(rows.map((row) => row.snapshot)).size;
   const lines = linesOf(rows);
@@ -58,15 +58,15 @@ interface Line {
   readonly points: readonly (readonly [number, number])[];
 }
 
-function linesOf(rows: readonly GrowthRow[]): Line[] {
-  const found = new Map<string, GrowthRow[]>();
+function linesOf(rows: readonly Growth[]): Line[] {
+  const found = new Map<string, Growth[]>();
   for (const row of rows) {
     const key = `${row.path}\n${row.key}`;
     const list = found.get(key);
     if (list) list.push(row);
     else found.set(key, [row]);
   }
-  const largest = (list: readonly GrowthRow[]): number => Math.max(...list.map((row) => toNumber(row.disk_bytes)));
+  const largest = (list: readonly Growth[]): number => Math.max(...list.map((row) => toNumber(row.disk_bytes)));
   return [...found.values()]
     .sort((left, right) => largest(right) - largest(left))
     .slice(0, LINES)

@@ -48,7 +48,7 @@ export function SearchView({ route }: { readonly route: Route }): JSX.Element {
 
   const values = findArguments(search, roots);
   const hasPlace = search.places.length > 0 || roots.length > 0;
-  const asked = useAnswer<Entry, ReturnType<typeof hitOf>>('find', hasPlace ? values : undefined, {
+  const asked = useAnswer<'find', Entry, ReturnType<typeof hitOf>>('find', hasPlace ? values : undefined, {
     limit: 200, nextLimit: 10_000, delayMs: DELAY_MS, keep: hitOf,
   });
 

@@ -10,7 +10,7 @@ import { ProblemBox } from '../components/problem.tsx';
 import { SpaceChart } from '../components/space-chart.tsx';
 import { useWorld } from '../hooks/context.ts';
 import { useAnswer } from '../hooks/use-answer.ts';
-import { type Entry, pathArguments, type Place, type Usage } from '../lib/api-types.ts';
+import { type Entry, pathArguments, type Place } from '../lib/api-types.ts';
 import { formatShare, formatSize } from '../lib/format.ts';
 import { above, placesOf } from '../lib/places.ts';
 import { link, navigate, placeParameters, type Route } from '../lib/router.ts';
@@ -35,8 +35,8 @@ export function SpaceView({ route }: { readonly route: Route }): JSX.Element {
   const [depth, setDepth] = useState({ key, levels: 3 });
   const levels = depth.key === key ? depth.levels : 3;
   const values = tops.length === 0 ? undefined : pathArguments(tops);
-  const usage = useAnswer<Usage>('du', values && { ...values, max_depth: levels }, { limit: MAX_ROWS });
-  const files = useAnswer<Entry>('top', values && { ...values, subject: 'files' }, { limit: 1000 });
+  const usage = useAnswer('du', values && { ...values, max_depth: levels }, { limit: MAX_ROWS });
+  const files = useAnswer<'top', Entry>('top', values && { ...values, subject: 'files' }, { limit: 1000 });
 
   // Too many directories for one page: fewer levels.
   useEffect(() => {

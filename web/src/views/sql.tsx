@@ -8,7 +8,7 @@ import { ProblemBox } from '../components/problem.tsx';
 import { SqlEditor } from '../components/sql-editor.tsx';
 import { SqlResult } from '../components/sql-result.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
-import type { AnyRow, SchemaColumn } from '../lib/api-types.ts';
+import type { Column } from '../lib/api-types.ts';
 import { formatCount } from '../lib/format.ts';
 import { EXAMPLES, type Question, removeQuestion, savedQuestions, saveQuestion } from '../lib/questions.ts';
 import { link, navigate, type Parameters, type Route } from '../lib/router.ts';
@@ -21,9 +21,9 @@ export function SqlView({ route }: { readonly route: Route }): JSX.Element {
   useEffect(() => {
     if (query !== '') setText(query);
   }, [query]);
-  const schema = useAnswer<SchemaColumn>('schema', {}, { limit: 1000 });
+  const schema = useAnswer('schema', {}, { limit: 1000 });
   const values = query === '' ? undefined : { query };
-  const asked = useAnswer<AnyRow>('sql', values, { limit: 1000 + (run % 2) });
+  const asked = useAnswer('sql', values, { limit: 1000 + (run % 2) });
   const isChart = route.query.get('as') === 'chart';
   const state = (change: Parameters): string =>
     link('sql', { q: query, as: isChart ? 'chart' : '', x: route.query.get('x') ?? '', y: route.query.get('y') ?? '', ...change });
@@ -104,7 +104,7 @@ function Questions({ current, onChoose }: QuestionsProps): JSX.Element {
   );
 }
 
-function Tables({ schema }: { readonly schema: readonly SchemaColumn[] }): JSX.Element | null {
+function Tables({ schema }: { readonly schema: readonly Column[] }): JSX.Element | null {
   const tables = [...new Set(schema.map((column) => column.table))];
   if (tables.length === 0) return null;
   return (

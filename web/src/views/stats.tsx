@@ -6,11 +6,10 @@ import { Report } from '../components/report.tsx';
 import { ShareList } from '../components/shares.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
 import { useReport } from '../hooks/use-report.ts';
-import type { Share } from '../lib/api-types.ts';
 import type { Route } from '../lib/router.ts';
 import { shareSearch } from './top.tsx';
 
-const KINDS: readonly (readonly [string, string])[] = [
+const KINDS = [
   ['owner', 'Owner'],
   ['group', 'Group'],
   ['type', 'Type'],
@@ -23,14 +22,14 @@ const KINDS: readonly (readonly [string, string])[] = [
   ['name-length', 'Length of names'],
   ['depth', 'Depth'],
   ['fullness', 'Entries of directories'],
-];
+] as const;
 const ORDERED = new Set(['size', 'age', 'accessed', 'changed', 'name-length', 'depth', 'fullness']);
 
 export function StatsView({ route }: { readonly route: Route }): JSX.Element {
   const report = useReport(route);
   const by = report.choice('by', KINDS.map(([name]) => name));
   const values = report.places && { ...report.places, by };
-  const asked = useAnswer<Share>('stats', values, { limit: 200 });
+  const asked = useAnswer('stats', values, { limit: 200 });
   return (
     <Report
       title="Breakdown" {...report} asked={asked} question={values && { name: 'stats', values: { ...values, limit: 200 } }}

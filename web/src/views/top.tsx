@@ -9,12 +9,12 @@ import { ShareList } from '../components/shares.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
 import { useReport } from '../hooks/use-report.ts';
-import { type Arguments, type Entry, placeOf, type Share, type Usage } from '../lib/api-types.ts';
+import { type Directory, type Entry, type PlaceArguments, placeOf, type Share } from '../lib/api-types.ts';
 import { formatCount, formatSize, toNumber } from '../lib/format.ts';
 import { hitOf, placeOfHit } from '../lib/hit.ts';
 import { link, navigate, placeParameters, type Route } from '../lib/router.ts';
 
-const SUBJECTS: readonly (readonly [string, string])[] = [
+const SUBJECTS = [
   ['files', 'Largest files'],
   ['directories', 'Largest directories'],
   ['fullest', 'Directories with most entries'],
@@ -25,8 +25,8 @@ const SUBJECTS: readonly (readonly [string, string])[] = [
   ['groups', 'Groups'],
   ['extensions', 'Extensions'],
   ['projects', 'Projects (quota)'],
-];
-const ABOUT_DIRECTORIES = new Set(['directories', 'fullest']);
+] as const;
+const ABOUT_DIRECTORIES: ReadonlySet<string> = new Set(['directories', 'fullest']);
 /** Subjects whose rows are shares, with the heading of their keys. */
 const SHARES: Readonly<Record<string, string>> = { owners: 'Owner', groups: 'Group', extensions: 'Extension', projects: 'Project' };
 const LIMIT = 100;
@@ -35,8 +35,8 @@ export function TopView({ route }: { readonly route: Route }): JSX.Element {
   const report = useReport(route);
   const subject = report.choice('subject', SUBJECTS.map(([name]) => name));
   const values = report.places && { ...report.places, subject };
-  const question = values && { name: 'top', values: { ...values, limit: LIMIT } };
-  const asked = useAnswer<Entry & Usage & Share>('top', values, { limit: LIMIT });
+  const question = values && { name: 'top' as const, values: { ...values, limit: LIMIT } };
+  const asked = useAnswer<'top', Entry & Directory & Share>('top', values, { limit: LIMIT });
   const rows = asked.isStale ? [] : asked.rows;
   return (
     <Report
@@ -50,17 +50,19 @@ export function TopView({ route }: { readonly route: Route }): JSX.Element {
 }
 
 /** Returns a function that makes the address of a search for a group of `top` or `stats`. */
-export function shareSearch(by: string, places: Arguments | undefined): (row: Share) => string | undefined {
-  const where = { path: (places?.['paths'] as readonly string[] | undefined) ?? [], raw: (places?.['paths_raw'] as readonly string[] | undefined) ?? [] };
-  return (row) => {
+export function shareSearch(by: string, places: PlaceArguments | undefined): (row: Share) => string | undefined {
+  const where = { path: places?.paths ?? [], raw: places?.paths_raw ?? [] };
+  return ({ key }) => {
+    // Those that belong to no group cannot be searched for.
+    if (key == null) return undefined;
     switch (by) {
       case 'owners':
-      case 'owner': return link('search', { ...where, owner: row.key, sort: '-size' });
+      case 'owner': return link('search', { ...where, owner: key, sort: '-size' });
       case 'groups':
-      case 'group': return link('search', { ...where, group: row.key, sort: '-size' });
+      case 'group': return link('search', { ...where, group: key, sort: '-size' });
       case 'extensions':
-      case 'extension': return /^[^/*?[\\\s]+$/.test(row.key) ? link('search', { ...where, ext: row.key, sort: '-size' }) : undefined;
-      case 'type': return /^[fdlpsbc]$/.test(row.key) ? link('search', { ...where, type: row.key }) : undefined;
+      case 'extension': return /^[^/*?[\\\s]+$/.test(key) ? link('search', { ...where, ext: key, sort: '-size' }) : undefined;
+      case 'type': return /^[fdlpsbc]$/.test(key) ? link('search', { ...where, type: key }) : undefined;
       default: return undefined;
     }
   };
@@ -77,7 +79,7 @@ function Files({ rows, version }: ListProps<Entry>): JSX.Element {
   );
 }
 
-const DIRECTORY_COLUMNS: readonly Column<Usage>[] = [
+const DIRECTORY_COLUMNS: readonly Column<Directory>[] = [
   {
     id: 'path', label: 'Directory', width: 'minmax(10rem, 1fr)',
     render: (row) => <a href={link('space', placeParameters([placeOf(row)]))} tabIndex={-1}><PathText text={row.path} isRaw={row.path_raw !== undefined} /></a>,
@@ -87,6 +89,6 @@ const DIRECTORY_COLUMNS: readonly Column<Usage>[] = [
   { id: 'entries', label: 'Entries', width: '6rem', isNumber: true, render: (row) => formatCount(toNumber(row.entries)) },
 ];
 
-function Directories({ rows, version }: ListProps<Usage>): JSX.Element {
+function Directories({ rows, version }: ListProps<Directory>): JSX.Element {
   return <Table label="Directories" rows={rows} version={version} columns={DIRECTORY_COLUMNS} empty="No directory." onOpen={(row) => navigate(link('space', placeParameters([placeOf(row)])))} />;
 }

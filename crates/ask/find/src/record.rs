@@ -25,7 +25,7 @@ const EXPLANATIONS: usize = 3;
 /// The fields of an entry: its path, and every column that the table of columns reports, with what
 /// explains it.
 pub const FIELDS: [Field; 1 + REPORTED.len() + EXPLANATIONS] = {
-    let mut all = [fields::PATH.with_null(); 1 + REPORTED.len() + EXPLANATIONS];
+    let mut all = [fields::PATH.always().with_null(); 1 + REPORTED.len() + EXPLANATIONS];
     let (mut at, mut next) = (0, 1);
     while at < REPORTED.len() {
         let column = REPORTED[at];

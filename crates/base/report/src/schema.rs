@@ -38,6 +38,8 @@ pub struct Field {
     pub meaning: &'static str,
     /// Whether numbers take all of 64 bits: `UInt64` in Arrow.
     pub is_wide: bool,
+    /// Whether every row has the field, and never as `null`.
+    pub is_always: bool,
     /// The forms in which the field appears; Arrow has the fields of JSON.
     pub forms: Forms,
 }
@@ -146,6 +148,7 @@ impl Field {
             unit: "",
             meaning,
             is_wide: false,
+            is_always: false,
             forms,
         }
     }
@@ -219,6 +222,13 @@ impl Field {
     #[must_use]
     pub const fn wide(mut self) -> Field {
         self.is_wide = true;
+        self
+    }
+
+    /// Says that every row has the field, and never as `null`.
+    #[must_use]
+    pub const fn always(mut self) -> Field {
+        self.is_always = true;
         self
     }
 

@@ -49,11 +49,11 @@ const MTIME: Field = record::field(Column::Mtime).without_json();
 static SCHEMA: Schema = Schema {
     row: "a path in a snapshot",
     fields: &[
-        fields::PATH,
-        fields::STARTED,
-        fields::SNAPSHOT,
-        fields::STATE,
-        fields::CHANGED,
+        fields::PATH.always(),
+        fields::STARTED.always(),
+        fields::SNAPSHOT.always(),
+        fields::STATE.always(),
+        fields::CHANGED.always(),
         ENTRY,
         TYPE,
         SIZE,

@@ -47,35 +47,40 @@ const FORM: &str = "{form}";
 /// Returns command lines that print rows in a form, each once. Those that change the index come
 /// last.
 pub fn samples(form: Form) -> Vec<String> {
-    let option = match form {
-        Form::Text => None,
-        Form::Json => Some("--json"),
-        Form::Csv => Some("--csv"),
-        Form::Null => Some("-0"),
-        Form::Arrow => Some("--arrow"),
-    };
     let mut lines: Vec<String> = Vec::new();
     let mut reports = all();
     reports.sort_by_key(|report| report.is_upkeep);
-    for report in reports
-        .iter()
-        .filter(|report| report.schema.forms.contains(&form))
-    {
-        for sample in report.schema.samples {
-            let line = match (sample.contains(FORM), option) {
-                (true, option) => sample.replace(FORM, option.unwrap_or_default()),
-                (false, option) => {
-                    let words = sample.split(' ').take(1).chain(option);
-                    let words = words.chain(sample.split(' ').skip(1));
-                    words.collect::<Vec<_>>().join(" ")
-                }
-            };
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
+    for line in reports.iter().flat_map(|report| report.samples(form)) {
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
     lines
+}
+
+impl Report {
+    /// Returns command lines that print the report's rows in a form, if it has that form.
+    pub fn samples(&self, form: Form) -> Vec<String> {
+        let option = match form {
+            Form::Text => None,
+            Form::Json => Some("--json"),
+            Form::Csv => Some("--csv"),
+            Form::Null => Some("-0"),
+            Form::Arrow => Some("--arrow"),
+        };
+        if !self.schema.forms.contains(&form) {
+            return Vec::new();
+        }
+        let line = |sample: &&str| match sample.contains(FORM) {
+            true => sample.replace(FORM, option.unwrap_or_default()),
+            false => {
+                let words = sample.split(' ').take(1).chain(option);
+                let words = words.chain(sample.split(' ').skip(1));
+                words.collect::<Vec<_>>().join(" ")
+            }
+        };
+        self.schema.samples.iter().map(line).collect()
+    }
 }
 
 /// A row of the reference: the commands that print a field, by its name, type, unit and meaning.

@@ -17,9 +17,9 @@ use crate::sources::held_by;
 pub(crate) static SCHEMA: Schema = Schema {
     row: "a snapshot of an indexed tree",
     fields: &[
-        fields::ROOT,
-        fields::SNAPSHOT,
-        fields::STARTED,
+        fields::ROOT.always(),
+        fields::SNAPSHOT.always(),
+        fields::STARTED.always(),
         fields::FINISHED,
         fields::ENTRIES,
         fields::DIRECTORIES,

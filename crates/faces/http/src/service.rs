@@ -32,6 +32,9 @@ pub struct App {
     pub metrics: Arc<Metrics>,
 }
 
+/// The type of the description.
+const JSON: &str = "application/json";
+
 /// Headers of every response. Scripts, styles and requests come from this server alone, and no other
 /// page may show this one.
 const HEADERS: &[(&str, &str)] = &[
@@ -80,7 +83,7 @@ fn questions() -> Router<Arc<App>> {
         .route("/api/v1/me", get(me))
         .route(
             "/api/v1/openapi.json",
-            get(async || api::json(&openapi::description())),
+            get(async || ([(header::CONTENT_TYPE, JSON)], openapi::FILE)),
         )
         .route(
             "/api/v1/{name}",

@@ -10,19 +10,27 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{CWD, FileType};
+use schemars::JsonSchema;
 use serde::Serialize;
 use trawl_sys::directory::Links;
 use trawl_sys::file::{locate, open_content};
 use trawl_text::words::quoted;
 
-use crate::rows::{Row, put, without_half_a_character};
+use crate::rows::{shown, without_half_a_character};
 
 /// A part of a file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Range {
-    /// The file's path and the content, each also in hexadecimal where it is not text.
-    #[serde(flatten)]
-    pub fields: Row,
+    /// The file.
+    pub path: String,
+    /// The same in hexadecimal, if it is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path_raw: Option<String>,
+    /// The bytes as text; those that are no text are escaped.
+    pub content: String,
+    /// The bytes in hexadecimal, if they are not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_raw: Option<String>,
     /// First byte.
     pub offset: u64,
     /// Number of bytes.
@@ -97,21 +105,23 @@ pub fn read(path: OsString, offset: u64, length: usize) -> Result<Range, RangeEr
 fn range(path: &[u8], offset: u64, size: u64, bytes: &[u8]) -> Range {
     let whole = without_half_a_character(bytes);
     let is_last = offset.saturating_add(bytes.len() as u64) >= size;
-    let shown = if whole.is_empty() || is_last {
+    let part = if whole.is_empty() || is_last {
         bytes
     } else {
         whole
     };
-    let next = offset.saturating_add(shown.len() as u64);
-    let mut fields = Row::new();
-    put(&mut fields, "path", path);
-    put(&mut fields, "content", shown);
+    let next = offset.saturating_add(part.len() as u64);
+    let (path, path_raw) = shown(path);
+    let (content, content_raw) = shown(part);
     Range {
-        fields,
+        path,
+        path_raw,
+        content,
+        content_raw,
         offset,
-        length: shown.len(),
+        length: part.len(),
         size,
-        next_offset: (next < size && !shown.is_empty()).then_some(next),
+        next_offset: (next < size && !part.is_empty()).then_some(next),
     }
 }
 
@@ -160,8 +170,8 @@ mod tests {
         let (mut joined, mut offset) = (String::new(), Some(0));
         while let Some(at) = offset {
             let part = read_at(&file, at, 7).expect("a part");
-            joined += part.fields["content"].as_str().expect("text");
-            assert!(!part.fields.contains_key("content_raw"), "{part:?}");
+            joined += &part.content;
+            assert_eq!(part.content_raw, None, "{part:?}");
             offset = part.next_offset;
         }
         assert_eq!(joined, text);
@@ -175,8 +185,8 @@ mod tests {
         let file = scratch.join("file");
         std::fs::write(&file, b"a\xff\\\xc3").expect("our own");
         let part = read_at(&file, 0, 10).expect("a part");
-        assert_eq!(part.fields["content"], "a\\xff\\\\\\xc3");
-        assert_eq!(part.fields["content_raw"], "61ff5cc3");
+        assert_eq!(part.content, "a\\xff\\\\\\xc3");
+        assert_eq!(part.content_raw.as_deref(), Some("61ff5cc3"));
         assert_eq!((part.length, part.size, part.next_offset), (4, 4, None));
     }
 

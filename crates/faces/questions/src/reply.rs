@@ -76,12 +76,17 @@ pub fn moment(time: SystemTime) -> String {
 
 /// Returns the JSON schema of replies.
 pub fn schema() -> Value {
+    schema_of::<Reply>()
+}
+
+/// Returns the JSON schema of a type, as it is written.
+pub fn schema_of<T: JsonSchema>() -> Value {
     let mut settings = schemars::generate::SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;
     let schema = settings
         .for_serialize()
         .into_generator()
-        .into_root_schema_for::<Reply>();
+        .into_root_schema_for::<T>();
     schema.to_value()
 }
 

@@ -1,6 +1,8 @@
 //! Rows of answers, made of what `trawl` writes for programs. Names and contents that are not text
 //! are shown as in `docs/json.md`.
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value};
 use trawl_model::escape::escape;
 use trawl_text::json::hex;
@@ -53,11 +55,48 @@ impl Form {
             Form::Objects | Form::Matches => serde_json::from_slice(&record.bytes).ok(),
             Form::Hits => hit(record),
             Form::Names if record.is_cut() => None,
-            Form::Names => {
-                let mut row = Row::new();
-                put(&mut row, "path", &record.bytes);
-                Some(row)
-            }
+            Form::Names => Hit::of(&record.bytes).row(),
+        }
+    }
+}
+
+/// A file with a matching line, or the line itself.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Hit {
+    /// The file.
+    path: String,
+    /// The same in hexadecimal, if it is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path_raw: Option<String>,
+    /// Number of the line, from 1; absent with `names_only`, as all that follows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// The line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// The same in hexadecimal, if it is not text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text_raw: Option<String>,
+    /// Whether the line is too long and was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
+    is_cut: bool,
+}
+
+impl Hit {
+    fn of(path: &[u8]) -> Hit {
+        let (path, path_raw) = shown(path);
+        Hit {
+            path,
+            path_raw,
+            ..Hit::default()
+        }
+    }
+
+    fn row(self) -> Option<Row> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(row)) => Some(row),
+            _ => None,
         }
     }
 }
@@ -69,15 +108,16 @@ fn hit(record: &Record) -> Option<Row> {
     let colon = rest.iter().position(|byte| *byte == b':')?;
     let number: u64 = std::str::from_utf8(&rest[..colon]).ok()?.parse().ok()?;
     let text = &rest[colon + 1..];
-    let shown = shortened(text);
-    let mut row = Row::new();
-    put(&mut row, "path", path);
-    row.insert("line".into(), number.into());
-    put(&mut row, "text", shown);
-    if shown.len() < text.len() || record.is_cut() {
-        row.insert("is_cut".into(), true.into());
-    }
-    Some(row)
+    let short = shortened(text);
+    let (line, raw) = shown(short);
+    let hit = Hit {
+        line: Some(number),
+        text: Some(line),
+        text_raw: raw,
+        is_cut: short.len() < text.len() || record.is_cut(),
+        ..Hit::of(path)
+    };
+    hit.row()
 }
 
 /// Returns the beginning of a text, without half a character at its end.
@@ -96,13 +136,11 @@ pub fn without_half_a_character(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Puts a value of bytes into a row: as text, and also in hexadecimal where the text is escaped.
-pub fn put(row: &mut Row, field: &str, bytes: &[u8]) {
+/// Returns bytes as text, and also in hexadecimal where the text is escaped.
+pub fn shown(bytes: &[u8]) -> (String, Option<String>) {
     let text = escape(bytes);
-    if text.as_bytes() != bytes {
-        row.insert(format!("{field}_raw"), hex(bytes).into());
-    }
-    row.insert(field.into(), text.into_owned().into());
+    let raw = (text.as_bytes() != bytes).then(|| hex(bytes));
+    (text.into_owned(), raw)
 }
 
 #[cfg(test)]

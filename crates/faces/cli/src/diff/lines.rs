@@ -50,11 +50,11 @@ const MTIME_AFTER: Field = Field::time("mtime_after", "`mtime` after").without_j
 pub(super) static SCHEMA: Schema = Schema {
     row: "a difference between two snapshots",
     fields: &[
-        KIND,
-        fields::PATH.with_null(),
+        KIND.always(),
+        fields::PATH.always().with_null(),
         FROM,
         TYPE,
-        fields::CHANGED,
+        fields::CHANGED.always(),
         BEFORE,
         AFTER,
         SIZE_BEFORE,

@@ -44,7 +44,7 @@ impl Grouping {
     }
 }
 
-const LABEL: Field = fields::LABEL.without_raw();
+const LABEL: Field = fields::LABEL.without_raw().always();
 const CREATED: Field = Field::integer("created", "number of new entries");
 const DELETED: Field = Field::integer("deleted", "number of deleted entries");
 const CHANGED: Field = Field::integer("changed", "number of changed entries");
@@ -54,13 +54,13 @@ const MOVED: Field = Field::integer("moved", "number of moved entries");
 pub(super) static SCHEMA: Schema = Schema {
     row: "a group of differences",
     fields: &[
-        fields::BY,
+        fields::BY.always(),
         fields::KEY,
         LABEL,
-        CREATED,
-        DELETED,
-        CHANGED,
-        MOVED,
+        CREATED.always(),
+        DELETED.always(),
+        CHANGED.always(),
+        MOVED.always(),
         fields::SIZE_DELTA,
         fields::DISK_DELTA,
     ],

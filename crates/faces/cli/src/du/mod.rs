@@ -37,7 +37,12 @@ const INODES: Field = Field::integer("inodes", "number of objects that `du` coun
 /// Rows for programs.
 static SCHEMA: Schema = Schema {
     row: "a directory with everything below it, or a file",
-    fields: &[fields::PATH, fields::DISK_BYTES, fields::SIZE, INODES],
+    fields: &[
+        fields::PATH.always(),
+        fields::DISK_BYTES.always(),
+        fields::SIZE.always(),
+        INODES.always(),
+    ],
     forms: schema::ROWS,
     samples: &["du -a"],
 };

@@ -52,7 +52,7 @@ const RECLAIMABLE_BYTES: Field = Field::integer(
 const VERIFIED: Field = Field::flag("verified", "whether the files were compared byte by byte");
 const FILES: Field = Field::objects(
     "files",
-    &[fields::PATH],
+    &[fields::PATH.always()],
     "identical files, each an object with `path`",
 );
 const GROUP: Field = Field::integer("group", "number of the group").without_json();
@@ -61,7 +61,12 @@ const PATH: Field = fields::PATH.with_null();
 /// Rows for programs: groups.
 static SCHEMA: Schema = Schema {
     row: "a group of files that may be duplicates",
-    fields: &[fields::SIZE, RECLAIMABLE_BYTES, VERIFIED, FILES],
+    fields: &[
+        fields::SIZE.always(),
+        RECLAIMABLE_BYTES.always(),
+        VERIFIED.always(),
+        FILES.always(),
+    ],
     forms: &[Form::Json, Form::Arrow],
     samples: &["duplicates --min-size 1"],
 };

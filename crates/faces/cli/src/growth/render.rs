@@ -22,7 +22,7 @@ use trawl_answers::growth::{Measured, base};
 
 const DAY_NS: f64 = 86_400e9;
 
-const LABEL: Field = fields::LABEL.without_raw();
+const LABEL: Field = fields::LABEL.without_raw().always();
 const ENTRIES_DELTA: Field = Field::integer(
     "entries_delta",
     "number of entries more than in the previous snapshot",
@@ -34,15 +34,15 @@ const DISK_PER_DAY: Field =
 pub(super) static SCHEMA: Schema = Schema {
     row: "the size of a tree, or of a part of it, in a snapshot",
     fields: &[
-        fields::PATH,
-        fields::BY,
+        fields::PATH.always(),
+        fields::BY.always(),
         fields::KEY,
         LABEL,
-        fields::STARTED,
-        fields::SNAPSHOT,
-        fields::ENTRIES,
-        fields::SIZE,
-        fields::DISK_BYTES,
+        fields::STARTED.always(),
+        fields::SNAPSHOT.always(),
+        fields::ENTRIES.always(),
+        fields::SIZE.always(),
+        fields::DISK_BYTES.always(),
         ENTRIES_DELTA,
         fields::SIZE_DELTA,
         fields::DISK_DELTA,

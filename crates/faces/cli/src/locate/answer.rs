@@ -16,7 +16,7 @@ use crate::rows::{self, Form, Report};
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {
     row: "a path that matches",
-    fields: &[fields::PATH],
+    fields: &[fields::PATH.always()],
     forms: schema::ROWS,
     samples: &["locate /"],
 };

@@ -132,19 +132,19 @@ pub(crate) fn run(
 
 const KEY: Field = fields::KEY.without_csv();
 const KEY_OR_LABEL: Field = fields::KEY.without_json().with_null();
-const LABEL: Field = fields::LABEL.without_csv();
+const LABEL: Field = fields::LABEL.without_csv().always();
 const DIRECTORIES: Field = fields::DIRECTORIES.without_csv();
 
 /// The fields of a group. In CSV and before a NUL, the label takes the place of a missing key.
 pub(crate) const FIELDS: [Field; 9] = [
-    fields::PATH,
-    fields::BY,
+    fields::PATH.always(),
+    fields::BY.always(),
     KEY,
     KEY_OR_LABEL,
     LABEL,
-    fields::ENTRIES,
-    fields::SIZE,
-    fields::DISK_BYTES,
+    fields::ENTRIES.always(),
+    fields::SIZE.always(),
+    fields::DISK_BYTES.always(),
     DIRECTORIES,
 ];
 

@@ -12,10 +12,10 @@ use crate::rows::{Form, Report};
 pub(super) static SCHEMA: Schema = Schema {
     row: "a directory with everything below it",
     fields: &[
-        fields::PATH.with_null(),
-        fields::ENTRIES,
-        fields::SIZE,
-        fields::DISK_BYTES,
+        fields::PATH.always().with_null(),
+        fields::ENTRIES.always(),
+        fields::SIZE.always(),
+        fields::DISK_BYTES.always(),
     ],
     forms: schema::ROWS,
     samples: &["top --dirs", "top --fullest"],

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::Value;
-use trawl_cli::reports::samples;
-use trawl_report::Form;
+use trawl_cli::reports::{all, samples};
+use trawl_report::{Field, Form};
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::{self, Skip, without_program};
 
@@ -245,6 +245,43 @@ fn every_field_is_as_the_document_says() {
     ] {
         assert!(seen.contains(key), "{key} was never printed");
     }
+}
+
+/// Checks that an object has the fields that all have.
+fn check_always(line: &str, object: &Value, fields: &[Field]) {
+    for field in fields {
+        let value = &object[field.name];
+        assert!(
+            !field.is_always || !value.is_null(),
+            "{line}: {} is missing: {object}",
+            field.name
+        );
+        let one = std::slice::from_ref(value);
+        let within = value.as_array().map_or(one, Vec::as_slice);
+        for object in within.iter().filter(|value| value.is_object()) {
+            check_always(line, object, field.kind.fields());
+        }
+    }
+}
+
+#[test]
+fn fields_that_every_row_has_are_never_missing() {
+    let site = odd("machines-always");
+    let reports = all();
+    let mut rows = 0;
+    for report in reports
+        .iter()
+        .filter(|report| report.schema.fields.iter().any(|field| field.is_always))
+    {
+        for line in report.samples(Form::Json) {
+            for text in ask(&site, &line).text().lines() {
+                let object: Value = serde_json::from_str(text).unwrap();
+                check_always(&line, &object, report.schema.fields);
+                rows += 1;
+            }
+        }
+    }
+    assert!(rows > 50, "{rows} rows");
 }
 
 /// Reads objects as strictly as Python can, and prints the paths in them.

@@ -8,7 +8,7 @@ use crate::client::{SERVER, Server};
 
 /// Returns the rows that a command line prints.
 #[track_caller]
-fn rows(site: &Site, words: &[String]) -> Vec<Value> {
+pub(crate) fn rows(site: &Site, words: &[String]) -> Vec<Value> {
     let ran = oracle::run(site.command(&Identity::Ourselves).args(words));
     let lines = ran
         .stdout

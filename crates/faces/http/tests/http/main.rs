@@ -8,6 +8,7 @@
 mod authority;
 mod browser;
 mod client;
+mod clients;
 mod downloads;
 mod equality;
 mod gate;

@@ -280,7 +280,7 @@ pub struct More {
 }
 
 pub use contents::Read;
-pub use sql::REFERENCE as SQL_REFERENCE;
+pub use sql::{Column, REFERENCE as SQL_REFERENCE};
 
 fn asked<A: Arguments>(arguments: Value) -> Result<Question, Refused> {
     parsed::<A>(arguments)?.question()

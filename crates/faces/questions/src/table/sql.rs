@@ -15,6 +15,20 @@ const COLUMNS: &str = "SELECT table_name AS \"table\", column_name AS \"column\"
      data_type AS \"type\", is_nullable AS nullable FROM information_schema.columns \
      WHERE table_schema <> 'information_schema' ORDER BY table_name, ordinal_position";
 
+/// A column of a table.
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+pub struct Column {
+    /// Name of the table.
+    table: String,
+    /// Name of the column.
+    column: String,
+    /// Its type, as Arrow names it.
+    r#type: String,
+    /// `YES` or `NO`.
+    nullable: String,
+}
+
 /// Columns that are listed if the client does not say how many: all of them.
 const COLUMNS_MAX: u32 = 1_000;
 

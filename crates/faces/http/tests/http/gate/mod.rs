@@ -2,6 +2,7 @@
 
 mod browser;
 mod crowd;
+mod clients;
 mod leaving;
 mod passwords;
 mod permissions;
