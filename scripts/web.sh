@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# The web page (web): web.sh build | check | test | browser | service
+# The web page (web): web.sh build | check | test | browser | service | oidc
 #   build    installs the exact versions of web/package-lock.json, and writes web/dist
 #   check    type checks, and compares web/dist with a fresh build, byte for byte
 #   test     runs the unit tests
 #   browser  runs the tests in Chromium against a running server, or those whose names contain an argument:
 #            TRAWL_WEB_URL=http://127.0.0.1:PORT TRAWL_WEB_LOGIN='/#token=…' TRAWL_WEB_TREE=DIR web.sh browser
 #   service  checks a running service for many users: web/browser/service.mjs has the variables
+#   oidc     checks logins at a provider of OpenID Connect, which it starts: web/browser/oidc.mjs
 # It needs Node.js 20 or newer; without it, steps report that they are skipped. Scripts of packages do
 # not run. Everything happens in a copy of web/ in the cache, where the packages stay.
 set -euo pipefail
@@ -69,5 +70,6 @@ case "${1:-}" in
     test) ensure_packages test; run_tests ;;
     browser) ensure_packages browser; node browser/run.mjs "${@:2}" ;;
     service) ensure_packages service; node browser/service.mjs ;;
-    *) echo "usage: web.sh build | check | test | browser | service" >&2; exit 2 ;;
+    oidc) ensure_packages oidc; node browser/oidc.mjs ;;
+    *) echo "usage: web.sh build | check | test | browser | service | oidc" >&2; exit 2 ;;
 esac

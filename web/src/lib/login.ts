@@ -1,19 +1,20 @@
 /**
  * How a session begins and ends. `trawl web` gives one for a one-time link, whose address ends with
- * `#token=…`; a service, for a password or a token. Other tabs of the page are asked for theirs, so
+ * `#token=…`; a service, for a password, a token, or what a provider of OpenID Connect says. Other tabs of the page are asked for theirs, so
  * that links open in new tabs, and are given a new one if they wait for it.
  */
 
-import { Problem, request } from './api.ts';
+import { asProblem, Problem, request } from './api.ts';
 import { plural } from './format.ts';
+import { noteProviderFailure, type Returned, takeReturn } from './provider.ts';
 import { currentSession, forgetSession, openSession, sessionHeaders, storedSecret } from './session.ts';
 
-const WAYS = ['link', 'password', 'token', 'proxy', 'certificate'] as const;
+const WAYS = ['link', 'password', 'oidc', 'token', 'proxy', 'certificate'] as const;
 
 /** A way to say who asks. With `proxy` and `certificate` the server knows it without a session. */
 export type Way = (typeof WAYS)[number];
 
-export type Credentials = { readonly user: string; readonly password: string } | { readonly token: string };
+export type Credentials = { readonly user: string; readonly password: string } | { readonly token: string } | { readonly oidc: Returned };
 
 const CHANNEL = 'trawl.session';
 /** Time that other tabs have for an answer, in milliseconds. */
@@ -24,15 +25,26 @@ const SPOKEN_S = [10, 30, 60];
 
 let channel: BroadcastChannel | undefined;
 
+export interface Offer {
+  readonly ways: readonly Way[];
+  /** The name of the provider of OpenID Connect. */
+  readonly provider: string;
+}
+
 /** Returns the ways that the server offers. One that cannot say so knows the link alone. */
-export async function loginWays(signal?: AbortSignal): Promise<readonly Way[]> {
+export async function loginOffer(signal?: AbortSignal): Promise<Offer> {
   try {
-    const { ways } = await request<{ readonly ways?: unknown }>('/api/v1/login', signal === undefined ? {} : { signal });
-    return WAYS.filter((way) => Array.isArray(ways) && ways.includes(way));
+    const { ways, provider } = await request<{ readonly ways?: unknown; readonly provider?: unknown }>('/api/v1/login', signal === undefined ? {} : { signal });
+    return { ways: WAYS.filter((way) => Array.isArray(ways) && ways.includes(way)), provider: typeof provider === 'string' ? provider : '' };
   } catch (error) {
-    if (error instanceof Problem && (error.status === 401 || error.status === 404)) return ['link'];
+    if (error instanceof Problem && (error.status === 401 || error.status === 404)) return { ways: ['link'], provider: '' };
     throw error;
   }
+}
+
+/** Returns only the ways. */
+export async function loginWays(signal?: AbortSignal): Promise<readonly Way[]> {
+  return (await loginOffer(signal)).ways;
 }
 
 async function exchange(credentials: Credentials): Promise<string> {
@@ -50,6 +62,7 @@ async function exchange(credentials: Credentials): Promise<string> {
  */
 export async function login(credentials: Credentials): Promise<void> {
   const secret = await exchange(credentials);
+  noteProviderFailure(undefined);
   openSession(secret);
   channel?.postMessage({ began: secret });
 }
@@ -67,6 +80,17 @@ function takeLink(): string | undefined {
  */
 async function exchangeLink(token: string): Promise<string | undefined> {
   return (await loginWays()).includes('link') ? exchange({ token }) : undefined;
+}
+
+/** Exchanges what a provider sent back with the address; undefined if there is nothing, or it is refused. */
+async function exchangeReturn(): Promise<string | undefined> {
+  try {
+    const returned = takeReturn();
+    return returned === undefined ? undefined : await exchange({ oidc: returned });
+  } catch (error) {
+    noteProviderFailure(asProblem(error));
+    return undefined;
+  }
 }
 
 function fieldOf(data: unknown, name: string): unknown {
@@ -87,7 +111,7 @@ function fromOtherTab(tabs: BroadcastChannel): Promise<string | undefined> {
   });
 }
 
-/** Begins the session: with the link, from this tab, or from another one. Fails silently: questions say so. */
+/** Begins the session: with the link, by a provider, from this tab, or from another one. Fails silently: questions say so. */
 export async function beginSession(): Promise<void> {
   const tabs = new BroadcastChannel(CHANNEL);
   channel = tabs;
@@ -98,7 +122,7 @@ export async function beginSession(): Promise<void> {
     if (typeof began === 'string' && isRefused) openSession(began);
   });
   const token = takeLink();
-  const exchanged = token === undefined ? undefined : await exchangeLink(token).catch(() => undefined);
+  const exchanged = token === undefined ? await exchangeReturn() : await exchangeLink(token).catch(() => undefined);
   if (exchanged !== undefined) tabs.postMessage({ began: exchanged });
   openSession(exchanged ?? storedSecret() ?? (await fromOtherTab(tabs)));
 }
