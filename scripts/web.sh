@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The web page (web) and the client that it shares with others (clients/typescript):
-# web.sh build | check | test | browser | service
+# web.sh build | check | test | browser | service | oidc
 #   build    installs the exact versions of the package-lock.json, and writes the client's types and code
 #            from clients/openapi.json, and web/dist
 #   check    type checks, and compares what build writes with a fresh build, byte for byte
@@ -8,6 +8,7 @@
 #   browser  runs the tests in Chromium against a running server, or those whose names contain an argument:
 #            TRAWL_WEB_URL=http://127.0.0.1:PORT TRAWL_WEB_LOGIN='/#token=…' TRAWL_WEB_TREE=DIR web.sh browser
 #   service  checks a running service for many users: web/browser/service.mjs has the variables
+#   oidc     checks logins at a provider of OpenID Connect, which it starts: web/browser/oidc.mjs
 # It needs Node.js 20 or newer; without it, steps report that they are skipped. Scripts of packages do
 # not run. Everything happens in a copy in the cache, where the packages stay.
 set -euo pipefail
@@ -97,5 +98,6 @@ case "${1:-}" in
     test) ensure_packages test; run_tests ;;
     browser) ensure_packages browser; node browser/run.mjs "${@:2}" ;;
     service) ensure_packages service; node browser/service.mjs ;;
-    *) echo "usage: web.sh build | check | test | browser | service" >&2; exit 2 ;;
+    oidc) ensure_packages oidc; node browser/oidc.mjs ;;
+    *) echo "usage: web.sh build | check | test | browser | service | oidc" >&2; exit 2 ;;
 esac

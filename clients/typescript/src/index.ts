@@ -121,6 +121,11 @@ export class Client {
     return this.json('login', { signal: signal ?? null });
   }
 
+  /** Returns where the user logs in at the provider of OpenID Connect; `hash` is that of a secret. */
+  beginOpenId(hash: string): Promise<Schemas['Address']> {
+    return this.json('login', { method: 'POST', ...jsonOf({ hash }) });
+  }
+
   /** Says as whom the server answers. */
   me(signal?: AbortSignal): Promise<Schemas['Me']> {
     return this.json('me', { signal: signal ?? null });

@@ -3,8 +3,10 @@
 import type { ComponentChildren, JSX, Ref } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { asProblem, isAbort, type Problem } from '../lib/api.ts';
-import { login, loginWays, secondsLeft, spokenSeconds, waitText, type Way } from '../lib/login.ts';
+import { login, loginOffer, type Offer, secondsLeft, spokenSeconds, waitText, type Way } from '../lib/login.ts';
+import { goToProvider, providerFailure } from '../lib/provider.ts';
 import { openSession } from '../lib/session.ts';
+import { visible } from '../lib/text.ts';
 import { ProblemBox } from './problem.tsx';
 
 /** Ways that have a form. */
@@ -13,37 +15,60 @@ type FormWay = Extract<Way, 'password' | 'token'>;
 /** @param isReturning whether a session has ended while the page was open */
 export function Login({ isReturning }: { readonly isReturning: boolean }): JSX.Element {
   const [attempts, setAttempts] = useState(0);
-  const [ways, setWays] = useState<readonly Way[] | undefined>(undefined);
+  const [offer, setOffer] = useState<Offer | undefined>(undefined);
   const [problem, setProblem] = useState<Problem | undefined>(undefined);
   useEffect(() => {
     const abort = new AbortController();
     setProblem(undefined);
-    loginWays(abort.signal).then(setWays, (error: unknown) => {
+    loginOffer(abort.signal).then(setOffer, (error: unknown) => {
       if (!isAbort(error)) setProblem(asProblem(error));
     });
     return () => abort.abort();
   }, [attempts]);
+  const ways = offer?.ways;
+  const hasProvider = ways?.includes('oidc') ?? false;
   const forms = (['password', 'token'] as const).filter((way) => ways?.includes(way));
   return (
     <>
-      <h1>{forms.length > 0 ? 'Log in' : 'Trawl'}</h1>
+      <h1>{forms.length > 0 || hasProvider ? 'Log in' : 'Trawl'}</h1>
       <ProblemBox problem={problem} />
       {problem !== undefined && <TryAgain onClick={() => setAttempts(attempts + 1)} />}
       {problem === undefined && ways === undefined && <p class="hint" role="status">Loading …</p>}
       {forms.length > 0 && isReturning && <p role="status">The session has ended. Log in to go on where you were.</p>}
+      {hasProvider && <ProviderLogin name={offer?.provider ?? ''} />}
       {forms[0] !== undefined && <LoginForm ways={forms} first={forms[0]} />}
       {ways?.includes('link') && (
         <NoSession>
           Open the link that <code>trawl web</code> printed. It holds once: press Enter where <code>trawl web</code> runs for a new one, or run it again.
         </NoSession>
       )}
-      {ways !== undefined && forms.length === 0 && !ways.includes('link') && (
+      {ways !== undefined && forms.length === 0 && !hasProvider && !ways.includes('link') && (
         <>
           <NoSession>This server has no form to log in. A certificate, or a proxy in front of it, must say who asks, and does not.</NoSession>
           <TryAgain onClick={() => openSession(undefined)} />
         </>
       )}
     </>
+  );
+}
+
+/** The way to a provider of OpenID Connect, and why it did not lead to a session. */
+function ProviderLogin({ name }: { readonly name: string }): JSX.Element {
+  const [isAsking, setAsking] = useState(false);
+  const [problem, setProblem] = useState(providerFailure);
+  const go = (): void => {
+    setAsking(true);
+    setProblem(undefined);
+    goToProvider().catch((error: unknown) => {
+      setProblem(asProblem(error));
+      setAsking(false);
+    });
+  };
+  return (
+    <div class="login provider">
+      <ProblemBox problem={problem} />
+      <button type="button" class="button" disabled={isAsking} onClick={go}>{isAsking ? 'Asking …' : `Log in with ${visible(name)}`}</button>
+    </div>
   );
 }
 

@@ -1,12 +1,13 @@
 /**
  * How a session begins and ends. `trawl web` gives one for a one-time link, whose address ends with
- * `#token=…`; a service, for a password or a token. Other tabs of the page are asked for theirs, so
+ * `#token=…`; a service, for a password, a token, or what a provider of OpenID Connect says. Other tabs of the page are asked for theirs, so
  * that links open in new tabs, and are given a new one if they wait for it.
  */
 
 import type { Schemas } from '../../../clients/typescript/src/index.ts';
-import { Problem, server } from './api.ts';
+import { asProblem, Problem, server } from './api.ts';
 import { plural } from './format.ts';
+import { noteProviderFailure, takeReturn } from './provider.ts';
 import { currentSession, forgetSession, openSession, storedSecret } from './session.ts';
 
 /** A way to say who asks. With `proxy` and `certificate` the server knows it without a session. */
@@ -14,7 +15,7 @@ export type Way = Schemas['Ways']['ways'][number];
 
 export type Credentials = Schemas['Credentials'];
 
-const WAYS: Readonly<Record<Way, true>> = { link: true, password: true, token: true, proxy: true, certificate: true };
+const WAYS: Readonly<Record<Way, true>> = { link: true, password: true, oidc: true, token: true, proxy: true, certificate: true };
 
 const CHANNEL = 'trawl.session';
 /** Time that other tabs have for an answer, in milliseconds. */
@@ -25,15 +26,27 @@ const SPOKEN_S = [10, 30, 60];
 
 let channel: BroadcastChannel | undefined;
 
+export interface Offer {
+  readonly ways: readonly Way[];
+  /** The name of the provider of OpenID Connect. */
+  readonly provider: string;
+}
+
 /** Returns the ways that the server offers. One that cannot say so knows the link alone. */
-export async function loginWays(signal?: AbortSignal): Promise<readonly Way[]> {
+export async function loginOffer(signal?: AbortSignal): Promise<Offer> {
   try {
-    const { ways } = await server.ways(signal);
-    return (Object.keys(WAYS) as Way[]).filter((way) => Array.isArray(ways) && ways.includes(way));
+    const { ways, provider } = await server.ways(signal);
+    const known = (Object.keys(WAYS) as Way[]).filter((way) => Array.isArray(ways) && ways.includes(way));
+    return { ways: known, provider: typeof provider === 'string' ? provider : '' };
   } catch (error) {
-    if (error instanceof Problem && (error.status === 401 || error.status === 404)) return ['link'];
+    if (error instanceof Problem && (error.status === 401 || error.status === 404)) return { ways: ['link'], provider: '' };
     throw error;
   }
+}
+
+/** Returns only the ways. */
+export async function loginWays(signal?: AbortSignal): Promise<readonly Way[]> {
+  return (await loginOffer(signal)).ways;
 }
 
 async function exchange(credentials: Credentials): Promise<string> {
@@ -49,6 +62,7 @@ async function exchange(credentials: Credentials): Promise<string> {
  */
 export async function login(credentials: Credentials): Promise<void> {
   const secret = await exchange(credentials);
+  noteProviderFailure(undefined);
   openSession(secret);
   channel?.postMessage({ began: secret });
 }
@@ -66,6 +80,17 @@ function takeLink(): string | undefined {
  */
 async function exchangeLink(token: string): Promise<string | undefined> {
   return (await loginWays()).includes('link') ? exchange({ token }) : undefined;
+}
+
+/** Exchanges what a provider sent back with the address; undefined if there is nothing, or it is refused. */
+async function exchangeReturn(): Promise<string | undefined> {
+  try {
+    const returned = takeReturn();
+    return returned === undefined ? undefined : await exchange({ oidc: returned });
+  } catch (error) {
+    noteProviderFailure(asProblem(error));
+    return undefined;
+  }
 }
 
 function fieldOf(data: unknown, name: string): unknown {
@@ -86,7 +111,7 @@ function fromOtherTab(tabs: BroadcastChannel): Promise<string | undefined> {
   });
 }
 
-/** Begins the session: with the link, from this tab, or from another one. Fails silently: questions say so. */
+/** Begins the session: with the link, by a provider, from this tab, or from another one. Fails silently: questions say so. */
 export async function beginSession(): Promise<void> {
   const tabs = new BroadcastChannel(CHANNEL);
   channel = tabs;
@@ -97,7 +122,7 @@ export async function beginSession(): Promise<void> {
     if (typeof began === 'string' && isRefused) openSession(began);
   });
   const token = takeLink();
-  const exchanged = token === undefined ? undefined : await exchangeLink(token).catch(() => undefined);
+  const exchanged = token === undefined ? await exchangeReturn() : await exchangeLink(token).catch(() => undefined);
   if (exchanged !== undefined) tabs.postMessage({ began: exchanged });
   openSession(exchanged ?? storedSecret() ?? (await fromOtherTab(tabs)));
 }

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use trawl_http::gate::openid::process;
 use trawl_http::gate::{desk, front, keeper, password};
 use trawl_http::options::Options;
 use trawl_http::server;
@@ -32,6 +33,7 @@ fn run() -> Result<(), String> {
         Some(keeper::WORD) => keeper::keep(rest(words)),
         Some(keeper::FRONT) => front::serve(),
         Some(keeper::DESK) => server::run(desk::serve(rest(words))),
+        Some(process::WORD) => process::serve(),
         Some(password::WORD) => password::answer(),
         _ => {
             let options = Options::parse(words).map_err(|error| error.to_string())?;

@@ -363,6 +363,15 @@ fn other_paths() -> Map<String, Value> {
     let body = json!({"application/json": {"schema": reference("Credentials")}});
     begin["requestBody"] = json!({"required": true, "content": body});
     begin["security"] = json!([{}]);
+    let mut begin_openid = answered(
+        "begin_openid",
+        "Begin a login at the provider of OpenID Connect",
+        reference("Address"),
+        &["400", "403", "404", "429", "503"],
+    );
+    let body = json!({"application/json": {"schema": reference("Begun")}});
+    begin_openid["requestBody"] = json!({"required": true, "content": body});
+    begin_openid["security"] = json!([{}]);
     let ended = json!({"204": {"description": "It has ended, or there was none"}});
     let end = json!({
         "operationId": "logout",
@@ -375,7 +384,7 @@ fn other_paths() -> Map<String, Value> {
     [
         ("/api/v1/me", json!({"get": me})),
         ("/api/v1/openapi.json", json!({"get": own})),
-        ("/api/v1/login", json!({"get": ways})),
+        ("/api/v1/login", json!({"get": ways, "post": begin_openid})),
         ("/api/v1/session", json!({"post": begin, "delete": end})),
         ("/healthz", json!({"get": healthz})),
         ("/metrics", json!({"get": metrics})),
@@ -396,8 +405,7 @@ fn fixed_schemas() -> Map<String, Value> {
     let token =
         json!({"token": text("The secret of a link of trawl web, or a token of a service")});
     let password = json!({"user": text("The user"), "password": text("The password")});
-    let ways =
-        json!({"type": "string", "enum": ["link", "password", "token", "proxy", "certificate"]});
+    let ways = json!({"type": "string", "enum": ["link", "password", "oidc", "token", "proxy", "certificate"]});
     let schemas = [
         (
             "Integer",
@@ -437,13 +445,49 @@ fn fixed_schemas() -> Map<String, Value> {
         ),
         (
             "Ways",
-            object(&["ways"], json!({"ways": {"type": "array", "items": ways}})),
+            object(
+                &["ways"],
+                json!({
+                    "ways": {"type": "array", "items": ways},
+                    "provider": text("Name of the provider of OpenID Connect"),
+                }),
+            ),
         ),
         ("Password", object(&["user", "password"], password)),
         ("Token", object(&["token"], token)),
         (
             "Credentials",
-            json!({"anyOf": [reference("Password"), reference("Token")]}),
+            json!({"anyOf": [reference("Password"), reference("Token"), reference("OpenId")]}),
+        ),
+        (
+            "OpenId",
+            object(&["oidc"], json!({"oidc": reference("Returned")})),
+        ),
+        (
+            "Returned",
+            object(
+                &["code", "state", "secret"],
+                json!({
+                    "code": text("The code that the provider sent back"),
+                    "state": text("The state that it sent back"),
+                    "secret": text("The secret whose hash began the login"),
+                    "issuer": text("The issuer that it named (RFC 9207)"),
+                }),
+            ),
+        ),
+        (
+            "Begun",
+            object(
+                &["hash"],
+                json!({"hash": text("SHA-256 of a secret, in base64url")}),
+            ),
+        ),
+        (
+            "Address",
+            object(
+                &["address"],
+                json!({"address": text("Where the user logs in")}),
+            ),
         ),
         (
             "Session",

@@ -38,6 +38,9 @@ pub(super) struct HttpArgs {
     /// Read the configuration of PAM services from DIR
     #[arg(long, value_name = "DIR", requires = "pam", hide = true)]
     pam_directory: Option<PathBuf>,
+    /// For http, let users log in at the provider of OpenID Connect that FILE names (docs/web.md)
+    #[arg(long, value_name = "FILE", requires = "http")]
+    oidc: Option<PathBuf>,
     /// For http, believe proxies which user asks in the header NAME [default: x-remote-user]
     #[arg(long, value_name = "NAME", requires = "http")]
     proxy_header: Option<String>,
@@ -100,6 +103,7 @@ pub(super) fn serve(setting: &Setting<'_>, args: &ServeArgs) -> Result<Failure, 
             "--pam-directory=",
             http.pam_directory.as_deref().and_then(name),
         ),
+        ("--oidc=", http.oidc.as_deref().and_then(name)),
         ("--proxy-header=", text(&http.proxy_header)),
         ("--state=", http.sessions.as_deref().and_then(name)),
         ("--record=", http.record.as_deref().and_then(name)),

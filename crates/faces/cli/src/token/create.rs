@@ -65,6 +65,7 @@ pub(super) fn run(args: &CreateArgs) -> Result<Exit, Failure> {
         lifetime: args.expires,
         note: &args.note,
         token: None,
+        identity: None,
     };
     let (secret, grant) = credentials.create(new, now())?;
     let mut output = Output::stdout();

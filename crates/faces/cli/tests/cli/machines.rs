@@ -89,6 +89,7 @@ fn write_token(site: &Site) {
         lifetime: std::time::Duration::from_secs(86_400),
         note: "say \"x\", =1+1",
         token: None,
+        identity: None,
     };
     let made = credentials.create(token, std::time::SystemTime::now());
     made.unwrap();

@@ -120,6 +120,7 @@ fn lists_show_sessions_too_and_what_has_been_revoked_is_gone() {
         lifetime: Duration::from_secs(3_600),
         note: "",
         token: None,
+        identity: None,
     };
     let (session, of_session) = credentials.create(session, SystemTime::now()).unwrap();
     let rows = objects(&tokens.run("list --json").expect_code(0));

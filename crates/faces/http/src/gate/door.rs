@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::front::{Keeper, Peer};
 use super::messages::{Asked, Proof, Refusal, Setup, Told};
+use super::openid::Shown;
 use super::places::{Place, Places};
 use super::relay::relay;
 use super::turns::{Turn, Turns};
@@ -38,6 +39,8 @@ pub struct Door {
     turns: Turns,
     /// Ways to log in.
     ways: Vec<String>,
+    /// The name of the provider of OpenID Connect.
+    provider: Option<String>,
     /// The header in which a proxy names the user.
     proxy_header: HeaderName,
 }
@@ -54,6 +57,7 @@ impl Door {
             asked: Places::new(QUESTIONS_OF_ONE_USER),
             turns: Turns::new(CALLS_OF_ALL, CALLS_OF_ONE_USER),
             ways: setup.ways,
+            provider: setup.provider,
             proxy_header: setup.proxy_header.parse()?,
         })
     }
@@ -112,7 +116,7 @@ pub fn router(door: Arc<Door>) -> Router {
     Router::new()
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(metrics))
-        .route("/api/v1/login", get(ways))
+        .route("/api/v1/login", get(ways).post(begin_openid))
         .route("/api/v1/session", post(begin).delete(end))
         .route("/api/v1/{name}", get(relay).post(relay).delete(relay))
         .fallback(service::other)
@@ -155,7 +159,33 @@ async fn ways(
     match door.proof(&headers, &peer) {
         Ok(Proof::Proxy(_)) => api::json(&json!({"ways": ["proxy"]})),
         Ok(Proof::Certificate(_)) => api::json(&json!({"ways": ["certificate"]})),
-        _ => api::json(&json!({"ways": door.ways})),
+        _ => match &door.provider {
+            Some(provider) => api::json(&json!({"ways": door.ways, "provider": provider})),
+            None => api::json(&json!({"ways": door.ways})),
+        },
+    }
+}
+
+/// What begins a login at the provider of OpenID Connect.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BeginOpenId {
+    /// The hash of a secret that the tab keeps.
+    hash: String,
+}
+
+/// Returns the address at which the user logs in. The page goes there by itself: nothing here sends a
+/// browser elsewhere.
+async fn begin_openid(
+    State(door): State<Arc<Door>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let BeginOpenId { hash } = api::body(request).await?;
+    let asked = Asked::BeginOpenId { hash };
+    match door.keeper.ask(peer.address, asked).await? {
+        (Told::Address(address), _) => Ok(api::json(&json!({"address": address}))),
+        _ => Err(Refusal::new(500, "the answer is lost").into()),
     }
 }
 
@@ -166,6 +196,7 @@ struct Begin {
     user: Option<String>,
     password: Option<String>,
     token: Option<String>,
+    oidc: Option<Shown>,
 }
 
 async fn begin(
@@ -174,11 +205,12 @@ async fn begin(
     request: Request,
 ) -> Result<Response, Problem> {
     let begin: Begin = api::body(request).await?;
-    let asked = match (begin.user, begin.password, begin.token) {
-        (Some(user), Some(password), None) => Asked::Login { user, password },
-        (None, None, Some(token)) => Asked::Exchange { token },
+    let asked = match (begin.user, begin.password, begin.token, begin.oidc) {
+        (Some(user), Some(password), None, None) => Asked::Login { user, password },
+        (None, None, Some(token), None) => Asked::Exchange { token },
+        (None, None, None, Some(shown)) => Asked::FinishOpenId(shown),
         _ => {
-            let detail = "give either user and password, or token";
+            let detail = "give either user and password, or token, or oidc";
             return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
         }
     };

@@ -23,6 +23,9 @@ use trawl_sys::wait::readable;
 
 use super::fronts::{Certificate, Fronts};
 use super::messages::{Answer, Asked, Refusal, Request, Setup, Told, hear, tell};
+use super::openid::line::Line;
+use super::openid::login::OpenId;
+use super::openid::settings::Settings;
 use super::options::Options;
 use super::password::Passwords;
 use super::proofs::Proofs;
@@ -50,6 +53,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// A request, and where the answer goes.
 type Job = (Request, Arc<OwnedFd>);
 
+/// The threads that answer.
+struct Crews {
+    questions: SyncSender<Job>,
+    logins: SyncSender<Job>,
+    openid: SyncSender<Job>,
+}
+
 struct Keeper {
     proofs: Proofs,
     staff: Mutex<Staff>,
@@ -69,9 +79,10 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     let sockets = Sockets::open(&options)?;
     let certificate = Certificate::read(&options)?;
     let front = front_user(&options.user)?;
-    let keeper = Arc::new(Keeper::new(&options, &program, front.uid)?);
+    let keeper = Arc::new(Keeper::new(&options, &program, &front)?);
     let setup = Setup {
         ways: ways(&options),
+        provider: keeper.provider(),
         proxy_header: options.proxy_header.clone(),
         sockets: sockets.tls.len() + sockets.proxy.len(),
     };
@@ -83,6 +94,12 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
     };
     let questions = crew(&keeper)?;
     let logins = crew(&keeper)?;
+    let crews = Crews {
+        questions,
+        logins,
+        // A provider that is slow delays nobody who logs in otherwise.
+        openid: crew(&keeper)?,
+    };
     let mut front = Some(fronts.start(&sockets)?);
     for address in sockets.tls.iter().filter_map(|tls| tls.local_addr().ok()) {
         eprintln!("trawl: listening on https://{address}");
@@ -110,7 +127,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
             break;
         }
         if let Some(control) = control
-            && !pass_on(&keeper, &control, &questions, &logins)
+            && !pass_on(&keeper, &control, &crews)
             && let Some((mut child, _)) = front.take()
         {
             let _ = child.kill();
@@ -133,7 +150,10 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
         let _ = child.kill();
         let _ = child.wait();
         // What it has said of questions is recorded.
-        while pass_on(&keeper, &control, &questions, &logins) {}
+        while pass_on(&keeper, &control, &crews) {}
+    }
+    if let Some(openid) = &keeper.proofs.openid {
+        openid.line.end();
     }
     lock(&keeper.staff).end();
     Ok(())
@@ -143,6 +163,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
 fn ways(options: &Options) -> Vec<String> {
     let ways = [
         ("password", options.pam.is_some()),
+        ("oidc", options.oidc.is_some()),
         ("token", true),
         ("certificate", options.client_ca.is_some()),
     ];
@@ -192,12 +213,7 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
 
 /// Passes the messages of the front on to the crews. Returns false if the front has ended, or says
 /// something that it must not.
-fn pass_on(
-    keeper: &Keeper,
-    control: &Arc<OwnedFd>,
-    questions: &SyncSender<Job>,
-    logins: &SyncSender<Job>,
-) -> bool {
+fn pass_on(keeper: &Keeper, control: &Arc<OwnedFd>, crews: &Crews) -> bool {
     // Now and then a signal must be heard, and desks looked after.
     for _ in 0..QUEUE {
         let request = match hear::<Request>(&**control, Waiting::Never) {
@@ -211,8 +227,9 @@ fn pass_on(
                 keeper.record(|record| record.question(request.address, ended));
                 continue;
             }
-            Asked::Login { .. } | Asked::Exchange { .. } => logins,
-            _ => questions,
+            Asked::Login { .. } | Asked::Exchange { .. } => &crews.logins,
+            Asked::BeginOpenId { .. } | Asked::FinishOpenId(_) => &crews.openid,
+            _ => &crews.questions,
         };
         if let Err(TrySendError::Full(_)) = crew.try_send((request, Arc::clone(control))) {
             let refusal = Refusal::until(503, "the server is busy: ask again", 1);
@@ -224,7 +241,7 @@ fn pass_on(
 }
 
 impl Keeper {
-    fn new(options: &Options, program: &Path, front: u32) -> Result<Keeper, String> {
+    fn new(options: &Options, program: &Path, front: &User) -> Result<Keeper, String> {
         let credentials = Credentials::open(&options.state).map_err(|error| error.to_string())?;
         let users = match &options.client_ca {
             None => None,
@@ -250,12 +267,19 @@ impl Keeper {
                 rates: Mutex::default(),
                 passwords,
                 users,
+                openid: openid(options, program, front)?,
                 has_proxies: !options.proxy.is_empty(),
-                front,
+                front: front.uid,
             },
             staff: Mutex::new(Staff::new(desks(options, program))),
             record: record.transpose()?,
         })
+    }
+
+    /// Returns the name of the provider of OpenID Connect.
+    fn provider(&self) -> Option<String> {
+        let openid = self.proofs.openid.as_ref();
+        openid.map(|openid| openid.line.settings.name.clone())
     }
 
     /// Answers a request of the front.
@@ -269,11 +293,16 @@ impl Keeper {
             }
             Asked::Exchange { token } => {
                 let begun = self.proofs.exchange(&token, address);
-                let user = match &begun {
-                    Ok(Told::Session { user, .. }) => user.as_str(),
-                    _ => "",
-                };
-                self.record_login(address, user, "token", &begun);
+                self.record_login(address, user_of(&begun), "token", &begun);
+                begun.map(|told| (told, None))
+            }
+            Asked::BeginOpenId { hash } => {
+                let begun = self.proofs.begin_openid(hash, address);
+                begun.map(|told| (told, None))
+            }
+            Asked::FinishOpenId(shown) => {
+                let begun = self.proofs.finish_openid(shown, address);
+                self.record_login(address, user_of(&begun), "oidc", &begun);
                 begun.map(|told| (told, None))
             }
             Asked::Open { proof } => {
@@ -321,6 +350,26 @@ impl Keeper {
             eprintln!("trawl: the record of questions cannot be written: {error}");
         }
     }
+}
+
+/// Returns the user of a session that has begun.
+fn user_of(begun: &Result<Told, Refusal>) -> &str {
+    match begun {
+        Ok(Told::Session { user, .. }) => user,
+        _ => "",
+    }
+}
+
+/// Reads the file that names a provider of OpenID Connect, and the rules for its users.
+fn openid(options: &Options, program: &Path, user: &User) -> Result<Option<OpenId>, String> {
+    let Some(path) = &options.oidc else {
+        return Ok(None);
+    };
+    let settings = Settings::read(path).map_err(|error| error.to_string())?;
+    let users = Users::in_file(&options.users);
+    users.check().map_err(|error| error.to_string())?;
+    let line = Line::new(program.to_owned(), user.clone(), settings);
+    Ok(Some(OpenId { line, users }))
 }
 
 fn desks(options: &Options, program: &Path) -> Work {

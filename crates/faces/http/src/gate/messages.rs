@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trawl_sys::message::{Waiting, receive, send};
 
+use super::openid::Shown;
+
 /// Most bytes of a message. Files of certificates are messages of their own.
 pub const MESSAGE_BYTES: usize = 128 << 10;
 
@@ -22,6 +24,8 @@ pub const NAME_BYTES: usize = 1024;
 pub struct Setup {
     /// Ways to log in, as the page is told.
     pub ways: Vec<String>,
+    /// The name of the provider of OpenID Connect, if there is one.
+    pub provider: Option<String>,
     /// The header in which a proxy names the user.
     pub proxy_header: String,
     /// How many listening sockets follow.
@@ -63,6 +67,13 @@ pub enum Asked {
         /// The token.
         token: String,
     },
+    /// Begin a login at the provider of OpenID Connect.
+    BeginOpenId {
+        /// The hash of a secret that the tab keeps.
+        hash: String,
+    },
+    /// Begin a session by what the provider says.
+    FinishOpenId(Shown),
     /// Return a connection to the desk of a user.
     Open {
         /// What shows who the client is.
@@ -146,6 +157,8 @@ pub enum Told {
         /// Name of the user.
         user: String,
     },
+    /// The address at which the user logs in.
+    Address(String),
     /// The client is known. If a connection was asked for, it comes with the message.
     Known(Who),
     /// Done.

@@ -1,12 +1,13 @@
 //! The service for many users: `trawl serve --http`, also called as `trawld --http`.
 //!
-//! Three kinds of processes share the work, so that what parses bytes of strangers has no rights, and
+//! Four kinds of processes share the work, so that what parses bytes of strangers has no rights, and
 //! what has all rights parses no bytes of strangers:
 //!
 //! | process | runs as | does |
 //! |---|---|---|
 //! | [`keeper`] | the superuser | checks passwords, tokens and sessions; starts the processes of users; writes the record of questions |
 //! | [`front`] | `nobody` | ends TLS and HTTP, serves the page, relays each question to a process of its user |
+//! | [`openid`] | `nobody` | speaks with the provider of OpenID Connect, if there is one |
 //! | [`desk`] | the asking user | answers, as `trawl web` does |
 //!
 //! For each question, the front shows the keeper what the client has shown: a session, a token, a
@@ -15,7 +16,8 @@
 //! question over it, and the answer back. So the kernel decides what is shown, a session that is
 //! revoked holds for no further question, and a front in the hands of an attacker sees what its clients
 //! ask and show, but can ask as nobody who does not come to it. That is true for passwords, sessions
-//! and tokens; the keeper has to believe the front what certificate or proxy it has seen.
+//! and tokens; the keeper has to believe the front what certificate or proxy it has seen, and the process
+//! that speaks with the provider, what that has said.
 //!
 //! | module | contents |
 //! |---|---|
@@ -27,6 +29,7 @@
 //! | [`sockets`], [`places`], [`activity`] | what clients connect to, how many can, and when they are closed |
 //! | [`proofs`] | who a client is |
 //! | [`password`] | passwords, checked by PAM in a process of its own |
+//! | [`openid`] | logins at a provider of OpenID Connect |
 //! | [`rates`] | how often a user may ask |
 //! | [`turns`] | how many questions run at a time |
 //! | [`record`] | the record of questions |
@@ -43,6 +46,7 @@ pub mod front;
 pub mod fronts;
 pub mod keeper;
 pub mod messages;
+pub mod openid;
 pub mod options;
 pub mod password;
 pub mod places;

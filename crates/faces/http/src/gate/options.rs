@@ -39,6 +39,8 @@ pub struct Options {
     pub pam: Option<String>,
     /// Where PAM's configuration is, if not in its usual place.
     pub pam_directory: Option<PathBuf>,
+    /// The file that names a provider of OpenID Connect.
+    pub oidc: Option<PathBuf>,
     /// Where sessions and tokens are kept.
     pub state: PathBuf,
     /// File of the record of questions.
@@ -66,6 +68,7 @@ impl Options {
             user: "nobody".to_owned(),
             pam: None,
             pam_directory: None,
+            oidc: None,
             state: trawl_identity::DIRECTORY.into(),
             record: None,
             time_limit: None,
@@ -97,6 +100,7 @@ impl Options {
             "--user" => self.user = text()?,
             "--pam" => self.pam = Some(text()?),
             "--pam-directory" => self.pam_directory = Some(value.into()),
+            "--oidc" => self.oidc = Some(value.into()),
             "--state" => self.state = value.into(),
             "--record" => self.record = Some(value.into()),
             "--time-limit" => self.time_limit = Some(milliseconds(value)?),

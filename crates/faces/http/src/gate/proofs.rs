@@ -5,13 +5,14 @@ use std::sync::Mutex;
 use std::time::{Instant, SystemTime};
 
 use trawl_identity::attempts::{Attempts, Key};
-use trawl_identity::credentials::{Credentials, Grant, Kind, New, Scopes};
+use trawl_identity::credentials::{Credentials, Grant, Kind, MAX_TEXT_BYTES, New, Scopes};
 use trawl_model::sync::lock;
 use trawl_remote::tls::users::Users;
 use trawl_sys::become_user::{User, UserError};
 use trawl_sys::identity::effective_uid;
 
 use super::messages::{NAME_BYTES, Proof, Refusal, Told, Who};
+use super::openid::login::OpenId;
 use super::password::Passwords;
 use super::rates::Rates;
 use crate::limits::IDLE;
@@ -32,6 +33,8 @@ pub struct Proofs {
     pub passwords: Option<Passwords>,
     /// The users of certificates, if those are asked for.
     pub users: Option<Users>,
+    /// Users of the provider of OpenID Connect, if there is one.
+    pub openid: Option<OpenId>,
     /// Whether there is a socket for proxies.
     pub has_proxies: bool,
     /// Number of the user that the front runs as.
@@ -50,6 +53,7 @@ impl Proofs {
                 let grant = self.grant(secret)?.ok_or_else(|| {
                     unknown("this session or token does not hold, or no longer: log in again")
                 })?;
+                self.rule_holds(&grant)?;
                 let by = format!("{} {}", grant.kind.name(), grant.id);
                 (by, grant.user, grant.scopes)
             }
@@ -144,7 +148,7 @@ impl Proofs {
         if let Err(UserError::Superuser) = User::named(&name) {
             return Err(wrong());
         }
-        let begun = self.session(&name, Scopes::all(), None)?;
+        let begun = self.session(&name, Scopes::all(), None, None)?;
         self.forget(&keys);
         Ok(begun)
     }
@@ -160,13 +164,13 @@ impl Proofs {
         let Some(grant) = grant.filter(|grant| grant.kind == Kind::Token) else {
             return Err(Refusal::new(403, "this token does not hold, or no longer"));
         };
-        let begun = self.session(&grant.user, grant.scopes, Some(&grant.id))?;
+        let begun = self.session(&grant.user, grant.scopes, Some(&grant.id), None)?;
         self.forget(&keys);
         Ok(begun)
     }
 
     /// Counts an attempt, which fails until [`Proofs::forget`] says otherwise.
-    fn begin(&self, keys: &[Key]) -> Result<(), Refusal> {
+    pub(super) fn begin(&self, keys: &[Key]) -> Result<(), Refusal> {
         let now = Instant::now();
         let waits = keys.iter().filter_map(|key| self.attempts.wait(key, now));
         // Where one of them has to wait, none is counted.
@@ -181,7 +185,7 @@ impl Proofs {
 
     /// Takes back an attempt that was right. It forgets the failures at the user's name, and not those
     /// of others at the same address.
-    fn forget(&self, keys: &[Key]) {
+    pub(super) fn forget(&self, keys: &[Key]) {
         for key in keys {
             match key.is_user() {
                 true => self.attempts.succeeded(key),
@@ -190,7 +194,14 @@ impl Proofs {
         }
     }
 
-    fn session(&self, name: &str, scopes: Scopes, token: Option<&str>) -> Result<Told, Refusal> {
+    /// Begins a session; it ends with the token, or the rule for the identity, by which it began.
+    pub(super) fn session(
+        &self,
+        name: &str,
+        scopes: Scopes,
+        token: Option<&str>,
+        identity: Option<&str>,
+    ) -> Result<Told, Refusal> {
         self.may_ask(name)?;
         // A session of somebody who may not ask would only puzzle its owner.
         self.user(name)?;
@@ -199,8 +210,12 @@ impl Proofs {
             user: name,
             scopes,
             lifetime: IDLE,
-            note: "",
+            // Lists show how it began.
+            note: identity
+                .filter(|text| text.len() <= MAX_TEXT_BYTES)
+                .unwrap_or(""),
             token,
+            identity,
         };
         let created = self.credentials.create(new, SystemTime::now());
         let (secret, grant) = created.map_err(broken)?;
@@ -225,7 +240,8 @@ impl Proofs {
     }
 }
 
-fn broken(error: impl std::fmt::Display) -> Refusal {
+/// Returns what a client is told if something is wrong here; the details are for the administrator.
+pub(super) fn broken(error: impl std::fmt::Display) -> Refusal {
     eprintln!("trawl: {error}");
     Refusal::new(
         503,

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use super::MAX_AGE;
-use super::{EXTENDED_EVERY, Grant, Kind, MAX_TEXT_BYTES, New, Scopes};
+use super::{EXTENDED_EVERY, Grant, Kind, MAX_IDENTITY_BYTES, MAX_TEXT_BYTES, New, Scopes};
 use crate::error::IdentityError;
 
 /// Random bytes of an id.
@@ -41,6 +41,8 @@ pub(super) struct Record {
     pub(super) note: String,
     /// Id of the token that began the session.
     pub(super) token: Option<String>,
+    /// What another service said of the user when the session began.
+    pub(super) identity: Option<String>,
 }
 
 /// A record as it is written.
@@ -58,6 +60,8 @@ struct Line {
     note: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     token: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
 }
 
 impl Record {
@@ -86,6 +90,7 @@ impl Record {
             lifetime,
             note: new.note.to_owned(),
             token: new.token.map(str::to_owned),
+            identity: new.identity.map(str::to_owned),
         };
         match record.wrong_text() {
             Some((part, why)) => invalid(part, why),
@@ -100,7 +105,12 @@ impl Record {
             text if text.chars().any(char::is_control) => Some("it has control characters"),
             _ => None,
         };
+        let is_wrong =
+            |text: &String| text.len() > MAX_IDENTITY_BYTES || text.chars().any(char::is_control);
         match (why(&self.user), why(&self.note)) {
+            _ if self.identity.as_ref().is_some_and(is_wrong) => {
+                Some(("identity", "it is too long, or has control characters"))
+            }
             _ if self.user.is_empty() => Some(("user", "it is empty")),
             (Some(why), _) => Some(("user", why)),
             (None, Some(why)) => Some(("note", why)),
@@ -137,6 +147,7 @@ impl Record {
             created: time(self.created),
             expires: time(self.expires),
             note: self.note.clone(),
+            identity: self.identity.clone(),
         }
     }
 
@@ -152,6 +163,7 @@ impl Record {
             lifetime: self.lifetime,
             note: self.note.clone(),
             token: self.token.clone(),
+            identity: self.identity.clone(),
         }
     }
 }
@@ -181,6 +193,7 @@ impl TryFrom<Line> for Record {
             lifetime: line.lifetime,
             note: line.note,
             token: line.token,
+            identity: line.identity,
         };
         match record.wrong_text() {
             Some((part, why)) => Err(format!("the {part} is invalid: {why}")),

@@ -37,6 +37,8 @@ pub const MAX_SESSIONS_OF_TOKEN: usize = 8;
 pub const MAX_TOKENS: usize = 64;
 /// Maximum length in bytes of a user's name, and of a note.
 pub const MAX_TEXT_BYTES: usize = 256;
+/// Maximum length in bytes of an identity.
+pub const MAX_IDENTITY_BYTES: usize = 1024;
 /// Longest time between two extensions of a session that is used.
 pub const EXTENDED_EVERY: Duration = Duration::from_secs(10 * 60);
 
@@ -94,6 +96,8 @@ pub struct Grant {
     pub expires: SystemTime,
     /// A text for people, such as what a token is for.
     pub note: String,
+    /// What another service says of the user, by which a session began.
+    pub identity: Option<String>,
 }
 
 /// A session or token to make.
@@ -111,6 +115,8 @@ pub struct New<'a> {
     pub note: &'a str,
     /// Id of the token that began the session. The session ends with it.
     pub token: Option<&'a str>,
+    /// What another service says of the user, by which the session begins.
+    pub identity: Option<&'a str>,
 }
 
 /// The sessions and tokens of a server.

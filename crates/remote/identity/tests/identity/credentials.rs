@@ -22,6 +22,7 @@ fn a_secret_stands_for_its_user_until_it_expires() {
         scopes: "names,sql".parse().unwrap(),
         note: "nightly report",
         token: None,
+        identity: None,
         ..new(Kind::Token, "alice")
     };
     let (secret, grant) = credentials.create(request, now()).unwrap();

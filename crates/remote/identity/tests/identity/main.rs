@@ -23,6 +23,7 @@ fn new(kind: Kind, user: &str) -> New<'_> {
         lifetime: HOUR,
         note: "",
         token: None,
+        identity: None,
     }
 }
 

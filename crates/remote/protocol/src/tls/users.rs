@@ -1,4 +1,5 @@
-//! Maps certificates to users of this machine, by a table that the administrator writes.
+//! Maps certificates, and claims of OpenID Connect, to users of this machine, by a table that the
+//! administrator writes.
 //!
 //! Invariants: only the superuser can have written the file (or, for a server that does not run as
 //! the superuser, the user that runs it); one invalid line invalidates the whole table; no
@@ -19,7 +20,8 @@ pub const FILE: &str = "/etc/trawl/users";
 const FILE_MAX_BYTES: u64 = 16 << 20;
 
 /// A file of lines `IDENTITY=USER`, where an identity is `sha256:` and the fingerprint of a
-/// certificate, `san:` and one of its names, or `cn:` and its common name; `#` begins a comment.
+/// certificate, `san:` and one of its names, `cn:` and its common name, or [`claim`] of OpenID Connect;
+/// `#` begins a comment.
 /// The first matching line counts. The file is read for each client, so that changes take effect at
 /// once.
 #[derive(Clone, Debug)]
@@ -70,6 +72,36 @@ impl Users {
         })
     }
 
+    /// Returns the first line for one of these identities: the identity, and the name of the user.
+    ///
+    /// # Errors
+    /// Fails if the table cannot be read or has an invalid line.
+    pub fn line(&self, identities: &[String]) -> Result<Option<(String, String)>, RemoteError> {
+        let lines = self.lines()?;
+        Ok(lines.into_iter().find(|line| identities.contains(&line.0)))
+    }
+
+    /// Returns the names of the claims of this issuer that lines test, each once.
+    ///
+    /// # Errors
+    /// As [`Users::line`].
+    pub fn claims(&self, issuer: &str) -> Result<Vec<String>, RemoteError> {
+        let before = format!("{CLAIM}:{issuer}#");
+        let lines = self.lines()?;
+        let claims = lines.iter().filter_map(|(identity, _)| {
+            let (name, _) = identity.strip_prefix(&before)?.split_once('=')?;
+            Some(name.to_owned())
+        });
+        let claims: std::collections::BTreeSet<String> = claims.collect();
+        Ok(claims.into_iter().collect())
+    }
+
+    /// Returns the path of the table.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
     fn lines(&self) -> Result<Vec<(String, String)>, RemoteError> {
         let failed = |source| RemoteError::File {
             action: "read the users in",
@@ -103,6 +135,37 @@ fn user(name: &str) -> Result<User, String> {
     })
 }
 
+/// Begins the identities of OpenID Connect.
+const CLAIM: &str = "oidc";
+
+/// Returns the identity for a claim, `oidc:ISSUER#CLAIM=VALUE`; `None` if a part of it is no plain text
+/// on one line, or too long.
+#[must_use]
+pub fn claim(issuer: &str, name: &str, value: &str) -> Option<String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+    let is_sound = |text: &str, most: usize| {
+        !text.is_empty()
+            && text.len() <= most
+            && text.trim() == text
+            && !text.chars().any(char::is_control)
+    };
+    let is_issuer = issuer.starts_with("https://") || issuer.starts_with("http://");
+    let is_sound = is_issuer
+        && is_sound(issuer, 255)
+        && !issuer.contains('#')
+        && is_sound(name, 64)
+        && name.bytes().all(is_name)
+        && is_sound(value, 255);
+    is_sound.then(|| format!("{CLAIM}:{issuer}#{name}={value}"))
+}
+
+/// Reads what follows `oidc:` in a line; without the name of a claim it is `sub`.
+fn claim_of_line(text: &str) -> Option<String> {
+    let (issuer, rest) = text.split_once('#')?;
+    let (name, value) = rest.split_once('=').unwrap_or(("sub", rest));
+    claim(issuer, name.trim(), value.trim())
+}
+
 /// Parses the lines of a table into identities and users.
 ///
 /// # Errors
@@ -112,7 +175,12 @@ pub fn from_lines(text: &str) -> Result<Vec<(String, String)>, String> {
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| {
-            let bad = || format!("a line is not sha256:…=USER, san:…=USER or cn:…=USER: {line}");
+            let bad = || {
+                format!(
+                    "a line is not sha256:…=USER, san:…=USER, cn:…=USER or \
+                     oidc:ISSUER#CLAIM=VALUE=USER: {line}"
+                )
+            };
             let (identity, user) = line.rsplit_once('=').ok_or_else(bad)?;
             let (kind, name) = identity.split_once(':').ok_or_else(bad)?;
             let (name, user) = (name.trim(), user.trim());
@@ -122,6 +190,7 @@ pub fn from_lines(text: &str) -> Result<Vec<(String, String)>, String> {
             let identity = match kind.trim() {
                 "sha256" if is_digits(&digits()) => format!("sha256:{}", digits()),
                 kind @ ("san" | "cn") if !name.is_empty() => format!("{kind}:{name}"),
+                CLAIM => claim_of_line(name).ok_or_else(bad)?,
                 _ => return Err(bad()),
             };
             match user {
@@ -140,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "(sha256|san|cn|x|:|=|\n|#| |[0-9a-f]{64}|\\PC){0,12}") {
+        fn no_text_panics(text in "(sha256|san|cn|oidc|https://|x|:|=|\n|#| |[0-9a-f]{64}|\\PC){0,12}") {
             if let Ok(lines) = from_lines(&text) {
                 for (identity, user) in lines {
                     prop_assert!(identity.contains(':') && !user.is_empty());
@@ -163,6 +232,63 @@ mod tests {
         for bad in ["alice", "cn:x", "cn:=x", "cn:x=", "sha256:ab=x", "dns:x=y"] {
             assert!(from_lines(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn claims_are_identities() {
+        let text = "oidc:https://a.example/r#email=a=b@x = ann\n\
+                    oidc: https://a.example/r#0815 = bob\n\
+                    oidc:https://b.example#https://b.example/unix=c=carl\n";
+        let lines = from_lines(text).unwrap();
+        let of = |issuer: &str, name: &str, value: &str| claim(issuer, name, value).unwrap();
+        let expected = [
+            (
+                of("https://a.example/r", "email", "a=b@x"),
+                "ann".to_owned(),
+            ),
+            (of("https://a.example/r", "sub", "0815"), "bob".to_owned()),
+            (
+                of("https://b.example", "https://b.example/unix", "c"),
+                "carl".to_owned(),
+            ),
+        ];
+        assert_eq!(lines, expected);
+        for bad in [
+            "oidc:x",
+            "oidc:https://a.example=x",
+            "oidc:https://a.example#=x",
+            "oidc:https://a.example#sub==x",
+            "oidc:https://a.example#=v=x",
+            "oidc:https://a.example#a b=v=x",
+            "oidc:a.example#v=x",
+            "oidc:https://a.example#v=",
+        ] {
+            assert!(from_lines(bad).is_err(), "{bad}");
+        }
+        let long = "x".repeat(256);
+        for (issuer, name, value) in [
+            ("https://a#b", "sub", "x"),
+            ("https://a", "s=b", "x"),
+            ("https://a", "s#b", "x"),
+            ("https://a", "sub", "x\ny"),
+            ("https://a", "sub", " x"),
+            ("https://a", "sub", &long),
+            ("https://a", &long, "x"),
+            (&long, "sub", "x"),
+        ] {
+            assert_eq!(claim(issuer, name, value), None, "{issuer} {name} {value}");
+        }
+        let scratch = Scratch::new("users-claims");
+        let path = scratch.join("users");
+        std::fs::write(&path, text).unwrap();
+        let users = Users::in_file(&path);
+        assert_eq!(
+            users.claims("https://a.example/r").unwrap(),
+            ["email", "sub"]
+        );
+        assert!(users.claims("https://a.example").unwrap().is_empty());
+        let both = [lines[1].0.clone(), lines[0].0.clone()];
+        assert_eq!(users.line(&both).unwrap().as_ref(), Some(&lines[0]));
     }
 
     #[test]

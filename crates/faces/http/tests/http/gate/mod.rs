@@ -1,9 +1,10 @@
 //! The service for many users, in a mount namespace with users of its own.
 
 mod browser;
-mod crowd;
 mod clients;
+mod crowd;
 mod leaving;
+mod openid;
 mod passwords;
 mod permissions;
 mod proofs;
@@ -148,6 +149,13 @@ impl Settings {
         self
     }
 
+    /// Has the service listen at this port.
+    pub(crate) fn at_port(mut self, port: u16) -> Settings {
+        self.words
+            .retain(|word| !word.to_string_lossy().starts_with("--listen="));
+        self.word(format!("--listen=127.0.0.1:{port}"))
+    }
+
     /// Returns a path beside the service's files.
     pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.scratch.join(name)
@@ -175,6 +183,7 @@ impl Settings {
             lifetime: Duration::from_secs(3600),
             note: "",
             token: None,
+            identity: None,
         };
         let made = self.credentials().create(new, SystemTime::now());
         made.expect("a token").0
@@ -228,6 +237,16 @@ impl Settings {
             }
         }
         self.run(before.into_iter().chain(after))
+    }
+
+    /// Returns what the service says when it refuses to start.
+    #[track_caller]
+    pub(crate) fn refused(&self) -> String {
+        let mut command = oracle::command(&self.program);
+        // Outside the namespace there is another user.
+        let ran = oracle::run(command.arg("--many").args(&self.words).arg("--user=nobody"));
+        assert_eq!(ran.code, Some(2), "{}", ran.errors());
+        ran.errors()
     }
 
     /// Runs the service with few descriptors, as from a login shell: it has to raise that limit.

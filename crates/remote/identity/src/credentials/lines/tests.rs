@@ -17,6 +17,7 @@ fn record(number: u8) -> Record {
         lifetime: 1_000,
         note: "backup \"of\" größe".to_owned(),
         token: None,
+        identity: None,
     }
 }
 
