@@ -192,6 +192,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l tls-user -d 'For t
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l http -d 'Serve a page and an API over HTTPS, to each user as that user (docs/web.md)' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l pam -d 'For http, let users log in with their passwords, checked by the PAM service SERVICE' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l pam-directory -d 'Read the configuration of PAM services from DIR' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l oidc -d 'For http, let users log in at the provider of OpenID Connect that FILE names (docs/web.md)' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l proxy-header -d 'For http, believe proxies which user asks in the header NAME [default: x-remote-user]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l sessions -d 'For http, keep sessions and tokens in DIR [default: /var/lib/trawl-http]' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l record -d 'For http, append a line of JSON for each question and login to FILE' -r -F

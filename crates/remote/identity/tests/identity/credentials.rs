@@ -34,6 +34,7 @@ fn a_secret_stands_for_its_user_until_it_expires() {
         created: now(),
         expires: now() + HOUR,
         note: "nightly report".to_owned(),
+        identity: None,
     };
     assert_eq!(grant, expected);
     let find = |secret: &str, at| credentials.find(secret, at).unwrap();
@@ -51,6 +52,27 @@ fn a_secret_stands_for_its_user_until_it_expires() {
         &"x".repeat(1 << 20),
     ] {
         assert_eq!(find(wrong, now()), None, "{wrong:.100}");
+    }
+}
+
+#[test]
+fn a_session_keeps_the_identity_by_which_it_began() {
+    let scratch = Scratch::new("identities");
+    let credentials = open(&scratch);
+    let identity = "oidc:https://login.example.org#sub=1";
+    let begin = |identity| {
+        let request = New {
+            identity: Some(identity),
+            ..new(Kind::Session, "alice")
+        };
+        credentials.create(request, now())
+    };
+    let (secret, grant) = begin(identity).unwrap();
+    assert_eq!(grant.identity.as_deref(), Some(identity));
+    let read = open(&scratch).find(&secret, now()).unwrap();
+    assert_eq!(read, Some(grant));
+    for wrong in ["a\nb", &"x".repeat(1025)] {
+        assert!(begin(wrong).is_err(), "{wrong:.100}");
     }
 }
 
