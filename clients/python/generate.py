@@ -54,7 +54,7 @@ def main(folder: Path) -> None:
     methods = [
         question(path.rpartition("/")[2], methods["post"], schemas)
         for path, methods in description["paths"].items()
-        if "requestBody" in methods.get("post", {}) and path not in ("/api/v1/more", "/api/v1/session")
+        if "requestBody" in methods.get("post", {}) and path.rpartition("/")[2] not in ("login", "more", "session")
     ]
     (folder / "questions.py").write_text(HEAD + "".join(methods))
 

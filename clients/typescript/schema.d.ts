@@ -209,7 +209,8 @@ export interface paths {
          */
         readonly get: operations["login_ways"];
         readonly put?: never;
-        readonly post?: never;
+        /** Begin a login at the provider of OpenID Connect */
+        readonly post: operations["begin_openid"];
         readonly delete?: never;
         readonly options?: never;
         readonly head?: never;
@@ -523,8 +524,16 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        readonly Address: {
+            /** @description Where the user logs in */
+            readonly address: string;
+        };
         readonly AnyRow: {
             readonly [key: string]: unknown;
+        };
+        readonly Begun: {
+            /** @description SHA-256 of a secret, in base64url */
+            readonly hash: string;
         };
         /** @description a group of differences */
         readonly Changes: {
@@ -562,7 +571,7 @@ export interface components {
             /** @description Its type, as Arrow names it. */
             readonly type: string;
         };
-        readonly Credentials: components["schemas"]["Password"] | components["schemas"]["Token"];
+        readonly Credentials: components["schemas"]["Password"] | components["schemas"]["Token"] | components["schemas"]["OpenId"];
         /** @description a file */
         readonly Details: {
             /** @description entries of the access control list, if it says more than the mode */
@@ -1243,6 +1252,9 @@ export interface components {
             /** @description Most rows of this answer (default: 100). */
             readonly limit?: number | null;
         };
+        readonly OpenId: {
+            readonly oidc: components["schemas"]["Returned"];
+        };
         /** @description A page of an answer. */
         readonly Page: {
             /** @description As of when the parts of the answer are true; known at its end. */
@@ -1316,6 +1328,16 @@ export interface components {
             readonly path?: string | null;
             /** @description The same, as bytes in hexadecimal: the path_raw of a row whose name is not UTF-8. */
             readonly path_raw?: string | null;
+        };
+        readonly Returned: {
+            /** @description The code that the provider sent back */
+            readonly code: string;
+            /** @description The issuer that it named (RFC 9207) */
+            readonly issuer?: string;
+            /** @description The secret whose hash began the login */
+            readonly secret: string;
+            /** @description The state that it sent back */
+            readonly state: string;
         };
         readonly SchemaAnswer: components["schemas"]["Page"] & {
             readonly rows: readonly components["schemas"]["Column"][];
@@ -1677,7 +1699,9 @@ export interface components {
             readonly size: components["schemas"]["Integer"];
         };
         readonly Ways: {
-            readonly ways: readonly ("link" | "password" | "token" | "proxy" | "certificate")[];
+            /** @description Name of the provider of OpenID Connect */
+            readonly provider?: string;
+            readonly ways: readonly ("link" | "password" | "oidc" | "token" | "proxy" | "certificate")[];
         };
     };
     responses: {
@@ -2600,6 +2624,35 @@ export interface operations {
                 };
             };
             readonly 401: components["responses"]["401"];
+            readonly default: components["responses"]["default"];
+        };
+    };
+    readonly begin_openid: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["Begun"];
+            };
+        };
+        readonly responses: {
+            /** @description Begin a login at the provider of OpenID Connect */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Address"];
+                };
+            };
+            readonly 400: components["responses"]["400"];
+            readonly 403: components["responses"]["403"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
             readonly default: components["responses"]["default"];
         };
     };

@@ -95,6 +95,8 @@ export declare class Client {
     logout(): Promise<void>;
     /** Returns the ways to log in. */
     ways(signal?: AbortSignal): Promise<Schemas['Ways']>;
+    /** Returns where the user logs in at the provider of OpenID Connect; `hash` is that of a secret. */
+    beginOpenId(hash: string): Promise<Schemas['Address']>;
     /** Says as whom the server answers. */
     me(signal?: AbortSignal): Promise<Schemas['Me']>;
     /**

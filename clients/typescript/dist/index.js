@@ -74,6 +74,10 @@ export class Client {
     ways(signal) {
         return this.json('login', { signal: signal ?? null });
     }
+    /** Returns where the user logs in at the provider of OpenID Connect; `hash` is that of a secret. */
+    beginOpenId(hash) {
+        return this.json('login', { method: 'POST', ...jsonOf({ hash }) });
+    }
     /** Says as whom the server answers. */
     me(signal) {
         return this.json('me', { signal: signal ?? null });

@@ -5,7 +5,22 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+
+class Address(TypedDict):
+    address: str
+    """
+    Where the user logs in
+    """
+
+
 AnyRow: TypeAlias = dict[str, Any]
+
+
+class Begun(TypedDict):
+    hash: str
+    """
+    SHA-256 of a secret, in base64url
+    """
 
 
 class Column(TypedDict):
@@ -631,6 +646,25 @@ class ReadArguments(TypedDict):
     """
 
 
+class Returned(TypedDict):
+    code: str
+    """
+    The code that the provider sent back
+    """
+    issuer: NotRequired[str]
+    """
+    The issuer that it named (RFC 9207)
+    """
+    secret: str
+    """
+    The secret whose hash began the login
+    """
+    state: str
+    """
+    The state that it sent back
+    """
+
+
 class SchemaAnswer(Page):
     rows: list[Column]
 
@@ -1248,7 +1282,11 @@ class Usage(TypedDict):
 
 
 class Ways(TypedDict):
-    ways: list[Literal["link", "password", "token", "proxy", "certificate"]]
+    provider: NotRequired[str]
+    """
+    Name of the provider of OpenID Connect
+    """
+    ways: list[Literal["link", "password", "oidc", "token", "proxy", "certificate"]]
 
 
 class Changes(TypedDict):
@@ -1300,9 +1338,6 @@ class Changes(TypedDict):
     """
     apparent size beyond that of the previous snapshot (bytes)
     """
-
-
-Credentials: TypeAlias = Password | Token
 
 
 class Details(TypedDict):
@@ -1917,12 +1952,19 @@ class MoreAnswer(Page):
     rows: list[AnyRow]
 
 
+class OpenId(TypedDict):
+    oidc: Returned
+
+
 class StatAnswer(Page):
     rows: list[Details]
 
 
 class TopAnswer(Page):
     rows: list[Entry | Directory | Share]
+
+
+Credentials: TypeAlias = Password | Token | OpenId
 
 
 class DiffAnswer(Page):

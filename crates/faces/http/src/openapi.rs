@@ -367,7 +367,7 @@ fn other_paths() -> Map<String, Value> {
         "begin_openid",
         "Begin a login at the provider of OpenID Connect",
         reference("Address"),
-        &["400", "403", "404", "429", "503"],
+        &["400", "403", "429", "503"],
     );
     let body = json!({"application/json": {"schema": reference("Begun")}});
     begin_openid["requestBody"] = json!({"required": true, "content": body});
