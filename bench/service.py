@@ -237,9 +237,19 @@ class Browser(Client):
                     raise Refused("not 200")
                 if kind == SETTINGS and not flags & ACK:
                     writer.write(frame(SETTINGS, ACK))
+        self.kept = asyncio.create_task(self.keep(reader, writer))
+
+    async def keep(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers the server's pings, until it closes the connection."""
+        with contextlib.suppress(OSError, EOFError):
+            while True:
+                head = await reader.readexactly(9)
+                payload = await reader.readexactly(int.from_bytes(head[:3]))
+                if head[3] == PING and not head[4] & ACK:
+                    writer.write(frame(PING, ACK, 0, payload))
 
 
-DATA, HEADERS, SETTINGS = 0, 1, 4
+DATA, HEADERS, SETTINGS, PING = 0, 1, 4, 6
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 
@@ -316,7 +326,7 @@ async def crowd(setting: Setting, service: Service) -> None:
     """Opens the connections, and reads the memory."""
     gate = asyncio.Semaphore(100)
 
-    async def begin(number: int) -> Client:
+    async def begin(number: int) -> Browser:
         async with gate:
             client = Browser(service, number)
             await client.greet(service.tokens[number % len(service.tokens)])
@@ -352,7 +362,7 @@ async def crowd(setting: Setting, service: Service) -> None:
         most, count = max((most, count), await asyncio.to_thread(service.memory_bytes))
     is_over.set()
     await asyncio.gather(*workers)
-    lost = sum(client.streams is None or client.streams[0].at_eof() for client in idle)
+    lost = sum(client.kept.done() for client in idle)
     setting.table.fact(f"the most with {setting.busy} more that ask all the time ({count} processes of {len(service.tokens)} users; "
                        f"{asked} answers and {refused} refusals in 20 s; {lost} idle connections lost)",
                        "", "", f"{most / MIB:.0f} MiB", "<= 400 MiB", most <= 400 * MIB)

@@ -35,8 +35,8 @@ use super::door::{self, Door};
 use super::messages::{Answer, Asked, Kind, Refusal, Request, Setup, Told, hear, tell};
 use super::places::{Places, network};
 use crate::limits::{
-    CONNECTIONS_OF_ONE_ADDRESS, CONNECTIONS_OF_PROXIES, HANDSHAKE, HEAD, HEAD_BYTES, STREAMS,
-    connections_within,
+    CONNECTIONS_OF_ONE_ADDRESS, CONNECTIONS_OF_PROXIES, HANDSHAKE, HEAD, HEAD_BYTES, QUIET,
+    STREAMS, connections_within,
 };
 use crate::metrics::{Connected, Metrics};
 
@@ -383,9 +383,11 @@ macro_rules! service {
 async fn answer_http1(stream: impl AsyncRead + AsyncWrite + Unpin, router: Router, peer: Peer) {
     let activity = Activity::default();
     let mut builder = hyper::server::conn::http1::Builder::new();
+    // A proxy keeps connections for later requests, and must not meet one that is being closed.
+    let head = if peer.is_proxy { QUIET } else { HEAD };
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
+        .header_read_timeout(head)
         .max_buf_size(HEAD_BYTES);
     let service = service!(router, peer, activity.clone());
     // Clients leave as they like: that is no error of the server.

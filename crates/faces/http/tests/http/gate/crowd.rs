@@ -1,4 +1,4 @@
-//! More connections than a process has descriptors at first.
+//! Many connections that stay open: more than a process has descriptors at first.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -10,6 +10,8 @@ use super::{Settings, cannot};
 
 /// Longer than an answer takes.
 const LONG: Duration = Duration::from_secs(60);
+/// Longer than the service waits for the head of a stranger's request.
+const BETWEEN: Duration = Duration::from_secs(12);
 
 /// Asks on a connection that stays open, and returns the first line of the answer.
 fn ask(connection: &mut BufReader<UnixStream>) -> String {
@@ -30,7 +32,7 @@ fn ask(connection: &mut BufReader<UnixStream>) -> String {
 }
 
 #[test]
-fn the_service_raises_its_limit_on_descriptors() {
+fn the_service_raises_its_limit_on_descriptors_and_keeps_the_connections_of_proxies() {
     if cannot("descriptors of the service") {
         return;
     }
@@ -44,9 +46,13 @@ fn the_service_raises_its_limit_on_descriptors() {
     };
     // The service is started with a limit of 256.
     let mut connections: Vec<_> = (0..600).map(connect).collect();
-    for _ in 0..2 {
+    let mut ask_all = || {
         for connection in &mut connections {
             assert_eq!(ask(connection), "HTTP/1.1 200 OK\r\n");
         }
-    }
+    };
+    ask_all();
+    // A proxy keeps its connections.
+    std::thread::sleep(BETWEEN);
+    ask_all();
 }
