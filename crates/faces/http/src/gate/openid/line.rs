@@ -64,8 +64,11 @@ struct Way {
     control: OwnedFd,
     number: AtomicU64,
     /// Those who wait for an answer; `None` once the process has ended.
-    waiting: Mutex<Option<HashMap<u64, Sender<Result<Told, Refused>>>>>,
+    waiting: Mutex<Option<HashMap<u64, Waits>>>,
 }
+
+/// Somebody who waits for an answer.
+type Waits = Sender<Result<Told, Refused>>;
 
 impl Line {
     /// Returns the way to a process that has yet to be started.
