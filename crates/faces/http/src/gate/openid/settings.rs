@@ -252,7 +252,7 @@ mod tests {
         for name in ["issuer", "client_id", "client_secret", "redirect"] {
             let lines = GOOD.lines().filter(|line| !line.trim().starts_with(name));
             let without: Vec<&str> = lines.collect();
-            let why = Settings::parse(&without.join("\n")).err().expect("refused");
+            let why = Settings::parse(&without.join("\n")).expect_err("refused");
             assert!(why.contains(name) && why.contains("add it"), "{why}");
         }
         for line in [
@@ -322,7 +322,7 @@ mod tests {
             }
         }
         let missing = scratch.join("none");
-        let error = Settings::read(&missing).err().expect("it is missing");
+        let error = Settings::read(&missing).expect_err("it is missing");
         assert!(error.to_string().contains(&*missing.to_string_lossy()));
     }
 }

@@ -67,13 +67,16 @@ fn tokens_that_are_not_for_this_login_begin_no_session() {
     assert_eq!(granted.count(), 1, "{record}");
 }
 
+/// Makes a token with these claims.
+type Forge = fn(&Key, &Value) -> String;
+
 #[test]
 fn signatures_of_others_begin_no_session() {
     if cannot("signatures of a hostile provider") {
         return;
     }
     let (gate, _settings, provider, _stand_in) = service("http-oidc-signatures");
-    let forge: [(&str, fn(&Key, &Value) -> String); 8] = [
+    let forge: [(&str, Forge); 8] = [
         ("none", |_, claims| {
             format!("{}.", unsigned(&json!({"alg": "none"}), claims))
         }),
