@@ -60,7 +60,7 @@ ANSWER_S = 120.0
 HITS = 100
 LETTERS = 6
 NAMES = 40
-SOAK_ROWS = 20_000
+SOAK_ROWS = 1_000_000
 Answer = dict[str, Any]
 
 
