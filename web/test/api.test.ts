@@ -70,6 +70,7 @@ test('a download that ends early is broken off', async () => {
 test('what has no columns is downloaded as JSON', () => {
   assert.deepEqual(formatsOf('grep').map(([format]) => format), ['jsonl']);
   assert.deepEqual(formatsOf('find').map(([format]) => format), ['csv', 'arrow']);
+  assert.deepEqual(formatsOf('sql').map(([format]) => format), ['csv', 'arrow', 'parquet']);
 });
 
 test('the rest of an answer is dropped', () => {

@@ -8,7 +8,7 @@ import { visible } from '../lib/text.ts';
 
 interface Props {
   readonly question: Downloadable;
-  readonly format: Format<'find'>;
+  readonly format: Format<Downloadable['name']>;
   readonly label: string;
 }
 

@@ -33,9 +33,14 @@ type AsCsv = { [Name in Whole]: 'csv' extends Format<Name> ? Name : never }[Whol
 /** The others. */
 const ONLY_JSON: Readonly<Record<Exclude<Whole, AsCsv>, true>> = { grep: true, sources: true, stat: true };
 
+/** Questions that are answered as Parquet. */
+type AsParquet = { [Name in Whole]: 'parquet' extends Format<Name> ? Name : never }[Whole];
+const PARQUET: Readonly<Record<AsParquet, true>> = { schema: true, sql: true };
+
 /** Returns the formats in which a question can be downloaded, with their names for people. */
 export function formatsOf(name: Whole): readonly (readonly [Format<AsCsv>, string])[] {
-  return name in ONLY_JSON ? [['jsonl', 'Download JSON']] : [['csv', 'Download CSV'], ['arrow', 'Arrow']];
+  if (name in ONLY_JSON) return [['jsonl', 'Download JSON']];
+  return [['csv', 'Download CSV'], ['arrow', 'Arrow'], ...(name in PARQUET ? [['parquet', 'Parquet'] as const] : [])];
 }
 
 /** Title of the problem of a download that ended early. */

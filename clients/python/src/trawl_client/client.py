@@ -147,13 +147,13 @@ class Server:
         self,
         name: str,
         arguments: Mapping[str, object],
-        format: Literal["jsonl", "csv", "arrow"],
+        format: Literal["jsonl", "csv", "arrow", "parquet"],
         *,
         partial: bool = False,
         spreadsheet: bool = False,
     ) -> Iterator[Iterator[bytes]]:
         """Asks for a whole answer, and gives its bytes. Unless `partial` is true, reading them raises
-        `httpx.RemoteProtocolError` if something is missing."""
+        `httpx.RemoteProtocolError` if something is missing. Only `sql` and `schema` are answered as Parquet."""
         body: dict[str, object] = {**arguments, "format": format}
         if partial:
             body["partial"] = True

@@ -1,4 +1,4 @@
-//! Whole answers as streams: JSON lines, CSV, or an Arrow IPC stream.
+//! Whole answers as streams: JSON lines, CSV, an Arrow IPC stream, or a Parquet file.
 //!
 //! The bytes are those that the command writes. A stream ends early, as a broken connection does, if
 //! the answer turns out to be incomplete, so that no client takes a part for the whole; with
@@ -40,6 +40,8 @@ pub enum Format {
     Csv,
     /// An Arrow IPC stream.
     Arrow,
+    /// A Parquet file. Its end is written last, so a part of it cannot be read.
+    Parquet,
 }
 
 /// What a client may want of a download.
@@ -82,6 +84,7 @@ impl Format {
             "jsonl" => Some(Format::Lines),
             "csv" => Some(Format::Csv),
             "arrow" => Some(Format::Arrow),
+            "parquet" => Some(Format::Parquet),
             _ => None,
         }
     }
@@ -92,6 +95,11 @@ impl Format {
             Format::Lines => ("--json", "application/jsonl", "jsonl"),
             Format::Csv => ("--csv", "text/csv; charset=utf-8; header=present", "csv"),
             Format::Arrow => ("--arrow", "application/vnd.apache.arrow.stream", "arrow"),
+            Format::Parquet => (
+                "--format=parquet",
+                "application/vnd.apache.parquet",
+                "parquet",
+            ),
         }
     }
 

@@ -138,6 +138,8 @@ fn component(mut schema: Value) -> Value {
 
 /// Formats of most questions.
 const ALL_FORMATS: &[&str] = &["json", "jsonl", "csv", "arrow"];
+/// Formats of questions in SQL.
+const SQL_FORMATS: &[&str] = &["json", "jsonl", "csv", "arrow", "parquet"];
 /// Formats of questions whose commands write neither CSV nor Arrow.
 const LINES: &[&str] = &["json", "jsonl"];
 
@@ -146,6 +148,7 @@ fn formats(question: &Named) -> &'static [&'static str] {
     match (question.action, question.name) {
         (Action::More | Action::Read, _) => &[],
         (Action::Ask(_), "grep" | "sources" | "stat") => LINES,
+        (Action::Ask(_), "schema" | "sql") => SQL_FORMATS,
         (Action::Ask(_), _) => ALL_FORMATS,
     }
 }
@@ -224,9 +227,10 @@ fn parameters(question: &Named) -> Vec<Value> {
 
 /// Returns the name of the schema of these formats.
 fn format_schema(formats: &[&str]) -> &'static str {
-    match formats.contains(&"csv") {
-        true => "Format",
-        false => "LinesFormat",
+    match (formats.contains(&"csv"), formats.contains(&"parquet")) {
+        (_, true) => "SqlFormat",
+        (true, false) => "Format",
+        (false, false) => "LinesFormat",
     }
 }
 
@@ -256,6 +260,7 @@ fn response(question: &Named) -> Value {
             "jsonl" => "application/jsonl",
             "csv" => "text/csv",
             "arrow" => "application/vnd.apache.arrow.stream",
+            "parquet" => "application/vnd.apache.parquet",
             _ => continue,
         };
         content[media_type] = json!({"schema": {"type": "string"}});
@@ -417,6 +422,7 @@ fn fixed_schemas() -> Map<String, Value> {
         ("Page", page()),
         ("Part", written::<Range>()),
         ("Format", format(ALL_FORMATS)),
+        ("SqlFormat", format(SQL_FORMATS)),
         ("LinesFormat", format(LINES)),
         (
             "Me",

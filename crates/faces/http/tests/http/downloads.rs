@@ -84,7 +84,12 @@ fn every_question_has_the_formats_that_the_description_names() {
         let mut parameters = parameters.expect("parameters").iter();
         let format = parameters.find(|parameter| parameter["name"] == "format");
         let named = &format.expect("a format")["schema"]["enum"];
-        for (format, option) in [("jsonl", "--json"), ("csv", "--csv"), ("arrow", "--arrow")] {
+        for (format, option) in [
+            ("jsonl", "--json"),
+            ("csv", "--csv"),
+            ("arrow", "--arrow"),
+            ("parquet", "--format=parquet"),
+        ] {
             let mut arguments: Value =
                 serde_json::from_str(&arguments.replace('@', &tree)).expect("JSON");
             arguments["format"] = format.into();
