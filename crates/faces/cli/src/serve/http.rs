@@ -55,6 +55,12 @@ pub(super) struct HttpArgs {
     /// For http, answer a question after TIME, with what has been found so far [default: 30s]
     #[arg(long, value_name = "TIME", requires = "http", value_parser = crate::web::parse_limit)]
     time_limit: Option<Duration>,
+    /// For http, send each user at most SIZE in an hour [default: no limit]
+    ///
+    /// Beyond that, questions are refused until a part of the hour has passed, and whole answers break
+    /// off. The suffixes k, M, G and T stand for powers of 1024.
+    #[arg(long, value_name = "SIZE", requires = "http", value_parser = crate::duplicates::size)]
+    hourly_bytes: Option<u64>,
 }
 
 /// Where HTTP is spoken.
@@ -108,6 +114,10 @@ pub(super) fn serve(setting: &Setting<'_>, args: &ServeArgs) -> Result<Failure, 
         ("--state=", http.sessions.as_deref().and_then(name)),
         ("--record=", http.record.as_deref().and_then(name)),
         ("--time-limit=", http.time_limit.map(beside::milliseconds)),
+        (
+            "--hourly-bytes=",
+            http.hourly_bytes.map(|bytes| bytes.to_string().into()),
+        ),
     ];
     Ok(beside::serve_as(
         PROGRAM,

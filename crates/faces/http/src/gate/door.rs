@@ -1,6 +1,7 @@
 //! The requests that the front answers itself, and what every request must have.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Request, State};
 use axum::http::header::InvalidHeaderName;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
 
+use super::amounts::Amounts;
 use super::front::{Keeper, Peer};
 use super::messages::{Asked, Proof, Refusal, Setup, Told};
 use super::openid::Shown;
@@ -37,6 +39,8 @@ pub struct Door {
     asked: Places<u32>,
     /// Those that run.
     turns: Turns,
+    /// What each user may be sent; `None` if that is not limited.
+    amounts: Option<Amounts>,
     /// Ways to log in.
     ways: Vec<String>,
     /// The name of the provider of OpenID Connect.
@@ -56,6 +60,7 @@ impl Door {
             metrics: Arc::new(Metrics::default()),
             asked: Places::new(QUESTIONS_OF_ONE_USER),
             turns: Turns::new(CALLS_OF_ALL, CALLS_OF_ONE_USER),
+            amounts: setup.hourly_bytes.map(Amounts::new),
             ways: setup.ways,
             provider: setup.provider,
             proxy_header: setup.proxy_header.parse()?,
@@ -70,6 +75,20 @@ impl Door {
         self.asked.take(uid).ok_or_else(|| {
             let why = "too many of your questions are being answered: wait for one of them";
             Refusal::until(429, why, 1).into()
+        })
+    }
+
+    /// Counts bytes of an answer that a user is sent.
+    ///
+    /// # Errors
+    /// Fails if the user was sent too many within an hour.
+    pub fn send(&self, uid: u32, bytes: u64) -> Result<(), Problem> {
+        let Some(amounts) = &self.amounts else {
+            return Ok(());
+        };
+        amounts.take(uid, bytes, Instant::now()).map_err(|wait| {
+            let why = "you were sent as many bytes as one user may be sent in an hour";
+            Refusal::until(429, why, wait.as_secs().max(1)).into()
         })
     }
 

@@ -84,6 +84,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
         ways: ways(&options),
         provider: keeper.provider(),
         proxy_header: options.proxy_header.clone(),
+        hourly_bytes: options.hourly_bytes,
         sockets: sockets.tls.len() + sockets.proxy.len(),
     };
     let fronts = Fronts {

@@ -28,6 +28,8 @@ pub struct Setup {
     pub provider: Option<String>,
     /// The header in which a proxy names the user.
     pub proxy_header: String,
+    /// Most bytes that a user is sent in an hour.
+    pub hourly_bytes: Option<u64>,
     /// How many listening sockets follow.
     pub sockets: usize,
 }

@@ -31,6 +31,7 @@
 //! | [`password`] | passwords, checked by PAM in a process of its own |
 //! | [`openid`] | logins at a provider of OpenID Connect |
 //! | [`rates`] | how often a user may ask |
+//! | [`amounts`] | how many bytes a user is sent |
 //! | [`turns`] | how many questions run at a time |
 //! | [`record`] | the record of questions |
 //! | [`options`] | the words of the keeper |
@@ -40,6 +41,7 @@
 //! request of another site has none; everything is bounded, for each user and in total.
 
 pub mod activity;
+pub mod amounts;
 pub mod desk;
 pub mod door;
 pub mod front;

@@ -47,6 +47,8 @@ pub struct Options {
     pub record: Option<PathBuf>,
     /// How long a question may take.
     pub time_limit: Option<Duration>,
+    /// Most bytes that a user is sent in an hour.
+    pub hourly_bytes: Option<u64>,
 }
 
 impl Options {
@@ -72,6 +74,7 @@ impl Options {
             state: trawl_identity::DIRECTORY.into(),
             record: None,
             time_limit: None,
+            hourly_bytes: None,
         };
         for word in words {
             options.take(&word).ok_or_else(|| Refused::Unknown {
@@ -104,6 +107,7 @@ impl Options {
             "--state" => self.state = value.into(),
             "--record" => self.record = Some(value.into()),
             "--time-limit" => self.time_limit = Some(milliseconds(value)?),
+            "--hourly-bytes" => self.hourly_bytes = Some(text()?.parse().ok()?),
             _ => return None,
         }
         Some(())
@@ -123,12 +127,14 @@ mod tests {
             "--pam=trawl",
             "--proxy-header=X-User",
             "--time-limit=250",
+            "--hourly-bytes=1048576",
         ];
         let options = Options::parse(words.map(OsString::from)).expect("they are valid");
         assert_eq!(options.listen.len(), 2);
         assert_eq!(options.proxy, [PathBuf::from("/run/p")]);
         assert_eq!(options.proxy_header, "x-user");
         assert_eq!(options.time_limit, Some(Duration::from_millis(250)));
+        assert_eq!(options.hourly_bytes, Some(1 << 20));
         for word in [
             "",
             "--proxy-header=a b",
@@ -136,6 +142,7 @@ mod tests {
             "--listen",
             "--x=y",
             "--time-limit=x",
+            "--hourly-bytes=-1",
         ] {
             let refused = Options::parse([OsString::from(word)]);
             assert!(matches!(refused, Err(Refused::Unknown { .. })), "{word}");

@@ -123,6 +123,7 @@ async fn ask(
     let uid = who.uid;
     note.ended.who = Some(who);
     note.open = Some(door.open(uid)?);
+    door.send(uid, 0)?;
     // Until the answer begins.
     let _turn = door.turn(uid).await?;
     let stream = stream(connection).map_err(|_| lost("your process cannot be reached"))?;
@@ -194,6 +195,7 @@ impl Note {
             (true, Some("false")) => Outcome::Partial,
             (true, _) => Outcome::Complete,
         };
+        let is_whole = head.headers.contains_key(header::TRAILER);
         let mut kept = HeaderMap::new();
         for name in KEPT {
             if let Some(value) = head.headers.get(&name) {
@@ -210,6 +212,7 @@ impl Note {
         *response.body_mut() = Body::new(Relayed {
             body,
             at_end,
+            is_whole,
             note: self,
             _line: line,
         });
@@ -234,23 +237,39 @@ struct Relayed {
     body: Incoming,
     /// How the question has ended if the body comes to its end.
     at_end: Outcome,
+    /// Whether it is a whole answer. It is broken off when its user was sent too much; a page is not.
+    is_whole: bool,
     note: Note,
     _line: Line,
 }
 
+impl Relayed {
+    /// Counts bytes that the client is sent.
+    fn count(&mut self, bytes: u64) -> Result<(), Problem> {
+        self.note.ended.bytes += bytes;
+        let uid = self.note.ended.who.as_ref().map(|who| who.uid);
+        match uid.map_or(Ok(()), |uid| self.note.door.send(uid, bytes)) {
+            Err(problem) if self.is_whole => Err(problem),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl http_body::Body for Relayed {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = axum::BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                if let Some(bytes) = frame.data_ref() {
-                    self.note.ended.bytes += bytes.len() as u64;
+                let bytes = frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
+                if let Err(problem) = self.count(bytes) {
+                    self.note.outcome = Outcome::Failed;
+                    return Poll::Ready(Some(Err(problem.detail.into())));
                 }
                 let is_partial = frame
                     .trailers_ref()
@@ -267,7 +286,7 @@ impl http_body::Body for Relayed {
             Poll::Ready(None) => self.note.outcome = self.at_end,
             Poll::Pending => {}
         }
-        polled
+        polled.map_err(Into::into)
     }
 
     fn is_end_stream(&self) -> bool {
