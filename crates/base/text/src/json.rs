@@ -47,10 +47,17 @@ pub const EXACT_MAX: i128 = (1 << 53) - 1;
 /// Appends a whole number, as a string of digits if a double would not keep it
 /// exactly.
 pub fn push_integer(out: &mut String, value: i128) {
-    let _ = match (-EXACT_MAX..=EXACT_MAX).contains(&value) {
-        true => write!(out, "{value}"),
-        false => write!(out, "\"{value}\""),
-    };
+    let mut digits = itoa::Buffer::new();
+    match i64::try_from(value) {
+        Ok(value) if (-EXACT_MAX..=EXACT_MAX).contains(&value.into()) => {
+            out.push_str(digits.format(value));
+        }
+        _ => {
+            out.push('"');
+            out.push_str(digits.format(value));
+            out.push('"');
+        }
+    }
 }
 
 /// Formats a time in UTC with nine digits after the second:
@@ -67,15 +74,35 @@ pub fn rfc3339(time: Timestamp) -> String {
 /// Appends a time as [`rfc3339`] formats it.
 pub fn push_rfc3339(out: &mut String, time: Timestamp) {
     let civil = Zone::utc().civil(time.secs);
-    let _ = match civil.year {
-        year @ 0..=9999 => write!(out, "{year:04}"),
-        year => write!(out, "{year:+05}"),
-    };
-    let _ = write!(
-        out,
-        "-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z",
-        civil.month, civil.day, civil.hour, civil.minute, civil.second, time.nanos
-    );
+    match civil.year {
+        year @ 0..=9999 => push_digits::<4>(out, year.unsigned_abs()),
+        year => {
+            let _ = write!(out, "{year:+05}");
+        }
+    }
+    for (before, part) in [
+        ('-', civil.month),
+        ('-', civil.day),
+        ('T', civil.hour),
+        (':', civil.minute),
+        (':', civil.second),
+    ] {
+        out.push(before);
+        push_digits::<2>(out, part.into());
+    }
+    out.push('.');
+    push_digits::<9>(out, time.nanos.into());
+    out.push('Z');
+}
+
+/// Appends the last `N` decimal digits of a number, with leading zeros.
+fn push_digits<const N: usize>(out: &mut String, mut number: u64) {
+    let mut digits = [0; N];
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    out.extend(digits.map(char::from));
 }
 
 /// Formats a time as seconds since 1970 with nine decimals. A time of -0.25 s,
@@ -104,6 +131,20 @@ pub fn hex(bytes: &[u8]) -> String {
 /// including U+007F, so that the output is also harmless on a terminal.
 pub fn push_string(out: &mut String, value: &str) {
     out.push('"');
+    if value.bytes().all(is_plain) {
+        out.push_str(value);
+    } else {
+        push_escaped(out, value);
+    }
+    out.push('"');
+}
+
+/// Returns whether a byte begins no character that is escaped. U+0080 to U+009F begin with 0xC2.
+fn is_plain(byte: u8) -> bool {
+    !matches!(byte, ..0x20 | b'"' | b'\\' | 0x7f | 0xc2)
+}
+
+fn push_escaped(out: &mut String, value: &str) {
     for c in value.chars() {
         match c {
             '"' => out.push_str("\\\""),
@@ -117,7 +158,6 @@ pub fn push_string(out: &mut String, value: &str) {
             c => out.push(c),
         }
     }
-    out.push('"');
 }
 
 #[cfg(test)]
@@ -143,6 +183,22 @@ mod tests {
         assert_eq!(shown(EXACT_MAX), "9007199254740991");
         assert_eq!(shown(EXACT_MAX + 1), "\"9007199254740992\"");
         assert_eq!(shown(-EXACT_MAX - 1), "\"-9007199254740992\"");
+        assert_eq!(shown(-7), "-7");
+        assert_eq!(shown(i128::from(u64::MAX)), "\"18446744073709551615\"");
+    }
+
+    #[test]
+    fn every_control_character_is_escaped_and_no_other() {
+        for c in (0..0x3000).filter_map(char::from_u32) {
+            let text = format!("a{c}b");
+            let mut out = String::new();
+            push_string(&mut out, &text);
+            let read: Result<String, _> = serde_json::from_str(&out);
+            assert_eq!(read.expect("JSON"), text);
+            assert!(!out.contains(char::is_control), "{out:?}");
+            let is_special = c.is_control() || c == '"' || c == '\\';
+            assert_eq!(out != format!("\"{text}\""), is_special, "{c:?}");
+        }
     }
 
     #[test]

@@ -74,6 +74,12 @@ pub const CALLS_OF_ONE_USER: usize = 8;
 /// Most questions at a time of all users; further ones wait.
 pub const CALLS_OF_ALL: usize = 64;
 
+/// Most questions for each processor that began less than [`FRESH`] ago; further ones wait.
+pub const FRESH_CALLS_OF_A_PROCESSOR: usize = 2;
+
+/// Time after which a question lets another one begin.
+pub const FRESH: Duration = Duration::from_millis(250);
+
 /// Time that a question waits for its turn.
 pub const TURN: Duration = Duration::from_secs(60);
 

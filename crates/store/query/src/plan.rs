@@ -24,6 +24,8 @@ pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
 const NARROW_MORSEL_ROWS: u64 = 2 * MORSEL_ROWS;
 /// That many columns are few.
 const NARROW_COLUMNS: usize = 4;
+/// Rows of the first morsel of a walk that begins small, about: whoever stops reading soon waits for few.
+const FIRST_MORSEL_ROWS: u64 = 1024;
 /// Directories of a morsel, at most.
 const MORSEL_DIRS: usize = 16 * 1024;
 /// Rows of most pages.
@@ -72,8 +74,7 @@ pub(crate) struct Plan<'a> {
     order: Order,
     start_depth: usize,
     selected: Option<&'a RowSelection>,
-    /// Rows of a morsel, about.
-    morsel_rows: u64,
+    size: Size,
     /// When items' paths are decoded.
     paths: Paths,
     scratch: Scratch,
@@ -146,10 +147,10 @@ impl<'a> Plan<'a> {
             order,
             start_depth,
             selected: request.rows,
-            morsel_rows: match request.columns.iter().count() <= NARROW_COLUMNS {
+            size: Size::of(match request.columns.iter().count() <= NARROW_COLUMNS {
                 true => NARROW_MORSEL_ROWS,
                 false => MORSEL_ROWS,
-            },
+            }),
             paths: Paths::Now,
             scratch: Scratch::default(),
             morsel: Morsel::default(),
@@ -160,6 +161,12 @@ impl<'a> Plan<'a> {
     /// Leaves the paths of items to whoever works on them.
     pub(crate) fn with_late_paths(mut self) -> Plan<'a> {
         self.paths = Paths::Late;
+        self
+    }
+
+    /// Makes the first morsel a small one. It ends inside a page, and the second one with that page.
+    pub(crate) fn beginning_small(mut self) -> Plan<'a> {
+        self.size.rows = FIRST_MORSEL_ROWS;
         self
     }
 
@@ -193,7 +200,7 @@ impl<'a> Plan<'a> {
                 segment: run.segment,
                 chunk: run.chunk,
                 selected: self.selected.and_then(|rows| rows.of(run.segment)),
-                morsel_rows: self.morsel_rows,
+                size: &mut self.size,
                 order,
             };
             let start_depth = self.start_depth;
@@ -237,9 +244,35 @@ struct Filling<'m> {
     chunk: &'m Arc<DirRows>,
     /// The rows of the segment that are wanted; `None` for all.
     selected: Option<&'m [Range<u64>]>,
-    /// Rows of a morsel, about.
-    morsel_rows: u64,
+    size: &'m mut Size,
     order: Order,
+}
+
+/// How many rows a morsel has, about.
+struct Size {
+    /// The one that is being filled.
+    rows: u64,
+    /// Most of them.
+    full: u64,
+}
+
+impl Size {
+    fn of(full: u64) -> Size {
+        Size { rows: full, full }
+    }
+
+    /// Returns whether a morsel with these rows is full enough to end at the end of a page.
+    fn may_end_at_page(&self, rows: u64) -> bool {
+        rows + PAGE >= self.rows
+    }
+
+    /// Goes on to the next morsel.
+    fn grow(&mut self) {
+        self.rows = match self.rows < PAGE {
+            true => PAGE,
+            false => self.full,
+        };
+    }
 }
 
 /// Whether rows go into a listing of their own.
@@ -292,6 +325,7 @@ impl Filling<'_> {
             if is_full || self.morsel.items.len() >= MORSEL_DIRS {
                 self.done
                     .push_back(std::mem::take(self.morsel).finished(self.order));
+                self.size.grow();
                 *place = Place::New;
             }
             if left.is_empty() {
@@ -302,12 +336,12 @@ impl Filling<'_> {
 
     /// How many of these rows the morsel takes.
     fn room(&self, left: &Range<u64>) -> u64 {
-        let room = self.morsel_rows.saturating_sub(self.morsel.rows).max(1);
+        let room = self.size.rows.saturating_sub(self.morsel.rows).max(1);
         let count = left.end - left.start;
         // A page that lies in two morsels is decoded twice.
         let to_page = left.start.next_multiple_of(PAGE) - left.start;
         let ends_early =
-            self.order == Order::Forward && self.morsel.rows + to_page >= self.morsel_rows - PAGE;
+            self.order == Order::Forward && self.size.may_end_at_page(self.morsel.rows + to_page);
         match ends_early && to_page > 0 {
             true => count.min(room).min(to_page),
             false => count.min(room),
@@ -318,7 +352,7 @@ impl Filling<'_> {
     fn is_full_with(&self, piece: &Range<u64>) -> bool {
         let rows = self.morsel.rows + (piece.end - piece.start);
         let at_page = self.order == Order::Forward && piece.end.is_multiple_of(PAGE);
-        rows >= self.morsel_rows || (at_page && rows >= self.morsel_rows - PAGE)
+        rows >= self.size.rows || (at_page && self.size.may_end_at_page(rows))
     }
 
     /// Adds rows of a directory; false if they do not lie where the order

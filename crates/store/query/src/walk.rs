@@ -3,9 +3,11 @@
 //! The [`plan`](crate::plan) cuts the directories of the scope, in order,
 //! into morsels of some ten thousand rows. Workers take morsels, decode
 //! their rows and do the caller's work on them; results reach the caller's
-//! thread in order. A scope of one morsel is done on the caller's thread.
-//! What waits is bounded: a worker that is too far ahead of the slowest one
-//! sleeps.
+//! thread in order. The first morsel is small and done on the caller's thread
+//! before workers begin, so a caller that takes no more than a few rows, as
+//! `trawl find … | head` and the pages of the API do, causes no work for
+//! others. A scope of one more morsel is done there, too. What waits is
+//! bounded: a worker that is too far ahead of the slowest one sleeps.
 
 use crate::decode::{Decoded, decode};
 use crate::error::{QueryError, Result};
@@ -213,8 +215,10 @@ impl Start {
             rows: request.rows.or(selected.as_ref()),
             ..request.clone()
         };
-        let mut plan = Plan::new(start, request)?.with_late_paths();
-        let Some(first) = plan.next_morsel()? else {
+        let mut plan = Plan::new(start, request)?
+            .with_late_paths()
+            .beginning_small();
+        let Some(small) = plan.next_morsel()? else {
             return Ok(());
         };
         let view: &View = &start.view;
@@ -233,6 +237,12 @@ impl Start {
             done.map(|()| out)
         };
         let mut scratch = Scratch::default();
+        if emit(run(&small, &mut scratch)?).is_break() {
+            return Ok(());
+        }
+        let Some(first) = plan.next_morsel()? else {
+            return Ok(());
+        };
         let second = plan.next_morsel()?;
         let threads = threads(request);
         if second.is_some() && threads > 1 {

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 use support::{Made, Random, Shape, Tree, is_dir, made_of};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
@@ -272,6 +273,41 @@ fn a_walk_ends_when_it_is_told_to() {
         let ended = index.walk(&start, &request, nothing, all);
         assert!(matches!(ended, Err(QueryError::Cancelled)));
         cancel.store(false, Ordering::Relaxed);
+    }
+}
+
+/// `find … | head` and a page of the API read few rows: no worker renders others ahead of them.
+#[test]
+fn a_caller_that_takes_the_first_rows_causes_no_work_for_others() {
+    let shape = Shape {
+        dirs: 14,
+        entries: 15_000,
+    };
+    let Written { tree, index, _dir } = written(3, "/r", shape);
+    let start = found(&index, &tree.root);
+    for order in [Order::Forward, Order::Backward] {
+        let request = Request {
+            columns: ColumnSet::of(&[Column::Name]),
+            threads: NonZeroUsize::new(4),
+            order,
+            ..Request::default()
+        };
+        let worked = AtomicUsize::new(0);
+        let count = |listing: &trawl_query::Listing<'_>, rows: &mut usize| {
+            worked.fetch_add(listing.range.len(), Ordering::Relaxed);
+            *rows += listing.range.len();
+        };
+        let mut taken = 0;
+        let first_only = |rows| {
+            // Workers that had begun would go on meanwhile.
+            std::thread::sleep(Duration::from_millis(20));
+            taken = rows;
+            ControlFlow::Break(())
+        };
+        index.walk(&start, &request, count, first_only).unwrap();
+        let worked = worked.into_inner();
+        assert!((1..=1024).contains(&taken), "{taken}");
+        assert_eq!(worked, taken);
     }
 }
 

@@ -20,10 +20,10 @@ use super::messages::{Asked, Proof, Refusal, Setup, Told};
 use super::openid::Shown;
 use super::places::{Place, Places};
 use super::relay::relay;
-use super::turns::{Turn, Turns};
+use super::turns::{Bounds, Turn, Turns};
 use super::unread;
 use crate::api;
-use crate::limits::{CALLS_OF_ALL, CALLS_OF_ONE_USER, QUESTIONS_OF_ONE_USER, TURN};
+use crate::limits::{QUESTIONS_OF_ONE_USER, TURN};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::service::{self, add_headers, bearer, host_of, is_guarded, is_own_site, text};
@@ -59,7 +59,7 @@ impl Door {
             keeper,
             metrics: Arc::new(Metrics::default()),
             asked: Places::new(QUESTIONS_OF_ONE_USER),
-            turns: Turns::new(CALLS_OF_ALL, CALLS_OF_ONE_USER),
+            turns: Turns::new(Bounds::here()),
             amounts: setup.hourly_bytes.map(Amounts::new),
             ways: setup.ways,
             provider: setup.provider,
