@@ -24,8 +24,11 @@ pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
 const NARROW_MORSEL_ROWS: u64 = 2 * MORSEL_ROWS;
 /// That many columns are few.
 const NARROW_COLUMNS: usize = 4;
-/// Rows of the first morsel of a walk that begins small, about: whoever stops reading soon waits for few.
-const FIRST_MORSEL_ROWS: u64 = 1024;
+/// Rows of the first morsels of a walk that begins small, about, and the most pages that these lie in:
+/// whoever stops reading soon causes little work, even if few rows of each page are wanted.
+const FIRST_SIZES: [(u64, u64); 3] = [(1024, 2), (3072, 8), (4096, 16)];
+/// How many these morsels are.
+pub(crate) const FIRST_MORSELS: usize = FIRST_SIZES.len();
 /// Directories of a morsel, at most.
 const MORSEL_DIRS: usize = 16 * 1024;
 /// Rows of most pages.
@@ -39,6 +42,8 @@ pub(crate) struct Morsel {
     chunks: Vec<Arc<DirRows>>,
     pub(crate) parts: Vec<Part>,
     rows: u64,
+    /// Pages that these lie in, about.
+    pages: u64,
     /// The part of the item before.
     recent: usize,
 }
@@ -164,9 +169,10 @@ impl<'a> Plan<'a> {
         self
     }
 
-    /// Makes the first morsel a small one. It ends inside a page, and the second one with that page.
+    /// Makes the first morsels small ones. Those within a page have it decoded again.
     pub(crate) fn beginning_small(mut self) -> Plan<'a> {
-        self.size.rows = FIRST_MORSEL_ROWS;
+        self.size.next = 0;
+        self.size.grow();
         self
     }
 
@@ -252,26 +258,34 @@ struct Filling<'m> {
 struct Size {
     /// The one that is being filled.
     rows: u64,
-    /// Most of them.
+    /// Most pages that these lie in.
+    pages: u64,
+    /// Rows of all but the first.
     full: u64,
+    /// The next one among the first.
+    next: usize,
 }
 
 impl Size {
     fn of(full: u64) -> Size {
-        Size { rows: full, full }
+        Size {
+            rows: full,
+            pages: u64::MAX,
+            full,
+            next: FIRST_MORSELS,
+        }
     }
 
     /// Returns whether a morsel with these rows is full enough to end at the end of a page.
     fn may_end_at_page(&self, rows: u64) -> bool {
-        rows + PAGE >= self.rows
+        rows + PAGE.min(self.rows / 2) >= self.rows
     }
 
     /// Goes on to the next morsel.
     fn grow(&mut self) {
-        self.rows = match self.rows < PAGE {
-            true => PAGE,
-            false => self.full,
-        };
+        let first = FIRST_SIZES.get(self.next);
+        (self.rows, self.pages) = *first.unwrap_or(&(self.full, u64::MAX));
+        self.next += 1;
     }
 }
 
@@ -322,7 +336,10 @@ impl Filling<'_> {
                 return false;
             }
             *place = Place::Same;
-            if is_full || self.morsel.items.len() >= MORSEL_DIRS {
+            if is_full
+                || self.morsel.items.len() >= MORSEL_DIRS
+                || self.morsel.pages >= self.size.pages
+            {
                 self.done
                     .push_back(std::mem::take(self.morsel).finished(self.order));
                 self.size.grow();
@@ -361,6 +378,16 @@ impl Filling<'_> {
         let morsel = &mut *self.morsel;
         let part = morsel.part_of(self.segment);
         let ranges = &mut morsel.parts[part].ranges;
+        let before = match (ranges.last(), self.order) {
+            (Some(last), Order::Forward) => Some((last.end - 1) / PAGE),
+            (Some(last), Order::Backward) => Some(last.start / PAGE),
+            (None, _) => None,
+        };
+        if !rows.is_empty() {
+            let (first, last) = (rows.start / PAGE, (rows.end - 1) / PAGE);
+            let is_known = before.is_some_and(|page| (first..=last).contains(&page));
+            morsel.pages += last - first + u64::from(!is_known);
+        }
         match (ranges.last_mut(), self.order) {
             _ if rows.is_empty() => {}
             (Some(last), Order::Forward) if last.end == rows.start => last.end = rows.end,

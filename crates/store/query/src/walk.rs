@@ -3,16 +3,16 @@
 //! The [`plan`](crate::plan) cuts the directories of the scope, in order,
 //! into morsels of some ten thousand rows. Workers take morsels, decode
 //! their rows and do the caller's work on them; results reach the caller's
-//! thread in order. The first morsel is small and done on the caller's thread
-//! before workers begin, so a caller that takes no more than a few rows, as
-//! `trawl find … | head` and the pages of the API do, causes no work for
-//! others. A scope of one more morsel is done there, too. What waits is
+//! thread in order. The first morsels are small and done on the caller's
+//! thread before workers begin, so a caller that takes no more than a few
+//! rows, as `trawl find … | head` and the pages of the API do, causes no work
+//! for others. A scope of one more morsel is done there, too. What waits is
 //! bounded: a worker that is too far ahead of the slowest one sleeps.
 
 use crate::decode::{Decoded, decode};
 use crate::error::{QueryError, Result};
 use crate::index::{Index, Start, View};
-use crate::plan::{Morsel, Plan};
+use crate::plan::{FIRST_MORSELS, Morsel, Plan};
 use crate::search::{rows_with, select_by_value};
 use crate::segment::Scratch;
 use crate::selection::RowSelection;
@@ -218,9 +218,6 @@ impl Start {
         let mut plan = Plan::new(start, request)?
             .with_late_paths()
             .beginning_small();
-        let Some(small) = plan.next_morsel()? else {
-            return Ok(());
-        };
         let view: &View = &start.view;
         let run = |morsel: &Morsel, scratch: &mut Scratch| -> Result<O> {
             check_cancelled_by(request.cancel)?;
@@ -237,8 +234,13 @@ impl Start {
             done.map(|()| out)
         };
         let mut scratch = Scratch::default();
-        if emit(run(&small, &mut scratch)?).is_break() {
-            return Ok(());
+        for _ in 0..FIRST_MORSELS {
+            let Some(small) = plan.next_morsel()? else {
+                return Ok(());
+            };
+            if emit(run(&small, &mut scratch)?).is_break() {
+                return Ok(());
+            }
         }
         let Some(first) = plan.next_morsel()? else {
             return Ok(());

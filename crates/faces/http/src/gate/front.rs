@@ -352,7 +352,10 @@ async fn answer_tls(stream: TcpStream, address: IpAddr, tls: &TlsAcceptor, route
         identities: shown.map_or_else(Vec::new, |own| identities(own)).into(),
         is_proxy: false,
     };
-    match session.alpn_protocol() == Some(HTTP2.as_bytes()) {
+    let is_http2 = session.alpn_protocol() == Some(HTTP2.as_bytes());
+    // Futures that pass a stream on have room for it several times, for as long as the connection lasts.
+    let stream = Box::new(stream);
+    match is_http2 {
         true => answer_http2(stream, router, peer).await,
         false => answer_http1(stream, router, peer).await,
     }
@@ -391,8 +394,9 @@ async fn answer_http1(stream: impl AsyncRead + AsyncWrite + Unpin, router: Route
         .max_buf_size(HEAD_BYTES);
     let service = service!(router, peer, activity.clone());
     // Clients leave as they like: that is no error of the server.
+    let answers = Box::pin(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
-        _ = builder.serve_connection(TokioIo::new(stream), service) => {}
+        _ = answers => {}
         () = activity.idle() => {}
     }
 }
@@ -407,8 +411,9 @@ async fn answer_http2(stream: impl AsyncRead + AsyncWrite + Unpin, router: Route
         .keep_alive_interval(HEAD)
         .keep_alive_timeout(HEAD);
     let service = service!(router, peer, activity.clone());
+    let answers = Box::pin(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
-        _ = builder.serve_connection(TokioIo::new(stream), service) => {}
+        _ = answers => {}
         () = activity.idle() => {}
     }
 }

@@ -12,7 +12,7 @@ use std::time::Instant;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
@@ -124,8 +124,11 @@ async fn ask(
     note.ended.who = Some(who);
     note.open = Some(door.open(uid)?);
     door.send(uid, 0)?;
-    // Until the answer begins.
-    let _turn = door.turn(uid).await?;
+    // Until the answer begins. Whoever drops an answer ends a process, and so waits for nobody.
+    let _turn = match parts.method {
+        Method::DELETE => None,
+        _ => Some(door.turn(uid).await?),
+    };
     let stream = stream(connection).map_err(|_| lost("your process cannot be reached"))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
