@@ -3,6 +3,7 @@
 mod browser;
 mod clients;
 mod crowd;
+mod heads;
 mod leaving;
 mod openid;
 mod passwords;
