@@ -4,7 +4,8 @@
 # through sudo without a password). Elsewhere it says how to install them by hand, and fails only if
 # the build needs them. `test` also makes Python environments: one with the engines that read exports,
 # one with a client for `trawl mcp`, one (`client`) that generates and checks the client of the HTTP API,
-# and one (`wheel`) with the tools that build and test the Python package.
+# one (`httpfs`) with DuckDB as a client of it, and one (`wheel`) with the tools that build and test the
+# Python package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -83,6 +84,9 @@ mcp_client='mcp==2.3.0'
 # What the client of the HTTP API needs (clients/python), and what generates and checks it.
 http_client='httpx==0.28.1 datamodel-code-generator==0.89.0 mypy==2.4.1'
 
+# DuckDB with the extension that reads tables over HTTP. The extension exists for this version of DuckDB.
+httpfs_client='duckdb==1.5.5 duckdb-extension-httpfs==1.5.5'
+
 # install_python NAME PACKAGES
 install_python() {
     local home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/$1"
@@ -158,6 +162,7 @@ case " $* " in
         install_python python "$python_engines"
         install_python mcp "$mcp_client"
         install_python client "$http_client"
+        install_python httpfs "$httpfs_client"
         ;;
 esac
 case " $* " in
