@@ -4,7 +4,8 @@
 # through sudo without a password). Elsewhere it says how to install them by hand, and fails only if
 # the build needs them. `test` also makes Python environments: one with the engines that read exports,
 # one with a client for `trawl mcp`, one (`client`) that generates and checks the client of the HTTP API,
-# and one (`wheel`) with the tools that build and test the Python package.
+# one (`httpfs`) with DuckDB as a client of it, and one (`wheel`) with the tools that build and test the
+# Python package. It unpacks a directory service (`ldap`), too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -83,6 +84,12 @@ mcp_client='mcp==2.3.0'
 # What the client of the HTTP API needs (clients/python), and what generates and checks it.
 http_client='httpx==0.28.1 datamodel-code-generator==0.89.0 mypy==2.4.1'
 
+# DuckDB with the extension that reads tables over HTTP. The extension exists for this version of DuckDB.
+httpfs_client='duckdb==1.5.5 duckdb-extension-httpfs==1.5.5'
+# A directory service (LDAP), and how the C library and PAM ask one. Installing these would change how this
+# machine looks up its users, so they are only unpacked.
+directory_packages='slapd ldap-utils nslcd libnss-ldapd libpam-ldapd'
+
 # install_python NAME PACKAGES
 install_python() {
     local home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/$1"
@@ -119,6 +126,36 @@ install_packages() {
             echo "apt-get could not install $package: $(grep -m1 '^E:' "$log" || tail -n 1 "$log")" >&2
     done
     rm -f "$log"
+}
+
+# Unpacks the packages of a directory service into the cache, with the libraries that this machine lacks.
+unpack_directory() {
+    local home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/ldap" package log
+    command -v apt-get >/dev/null 2>&1 || return 0
+    [ "$(cat "$home/packages" 2>/dev/null)" != "$directory_packages" ] || return 0
+    echo "unpacking for tests, in $home: $directory_packages" >&2
+    rm -rf "$home"
+    mkdir -p "$home/archives/partial"
+    log=$home/log
+    if download_directory "$home/archives" >"$log" 2>&1 ||
+        { may_install && as_root apt-get -qq update </dev/null >>"$log" 2>&1 &&
+            download_directory "$home/archives" >>"$log" 2>&1; }; then
+        for package in "$home"/archives/*.deb; do
+            dpkg-deb -x "$package" "$home" 2>>"$log" || return 0
+        done
+        rm -rf "$home/archives"
+        echo "$directory_packages" >"$home/packages"
+    else
+        echo "continuing without them, because $(grep -m1 '^E:' "$log" || tail -n 1 "$log"): tests that need them are skipped" >&2
+    fi
+}
+
+# download_directory DIRECTORY
+download_directory() {
+    # shellcheck disable=SC2086 # a list of words
+    timeout 300 apt-get -qq -y install --download-only --reinstall --no-install-recommends \
+        -o Debug::NoLocking=true -o APT::Sandbox::User= -o Dir::Cache::Archives="$1" \
+        $directory_packages </dev/null
 }
 
 check_toolchain() {
@@ -158,6 +195,8 @@ case " $* " in
         install_python python "$python_engines"
         install_python mcp "$mcp_client"
         install_python client "$http_client"
+        install_python httpfs "$httpfs_client"
+        unpack_directory
         ;;
 esac
 case " $* " in

@@ -248,7 +248,7 @@ async fn answer(
     };
     let ready = question.ready(arguments)?;
     match (download_as, is_head, ready) {
-        (None, true, _) => Ok(json(&Value::Null)),
+        (None, true, _) => Ok(json_with(download::unmeasured())),
         (Some(format), false, Ready::Ask(line)) => {
             download(app, question, line, format, wishes).await
         }
@@ -303,18 +303,20 @@ fn command(line: &Question) -> Vec<String> {
 /// Returns a response of JSON.
 pub fn json(value: &impl Serialize) -> Response {
     match serde_json::to_vec(value) {
-        Ok(bytes) => {
-            let mut response = Response::new(Body::from(bytes));
-            let media_type = HeaderValue::from_static("application/json");
-            response
-                .headers_mut()
-                .insert(header::CONTENT_TYPE, media_type);
-            response
-        }
+        Ok(bytes) => json_with(Body::from(bytes)),
         Err(error) => {
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
         }
     }
+}
+
+fn json_with(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let media_type = HeaderValue::from_static("application/json");
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, media_type);
+    response
 }
 
 #[cfg(test)]

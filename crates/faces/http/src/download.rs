@@ -115,10 +115,18 @@ impl Format {
     }
 }
 
+/// Returns the body of an answer that was not made, for its head. It is empty, and does not say so: a
+/// length would have to be the answer's.
+///
+/// Source: RFC 9110, section 8.6
+pub fn unmeasured() -> Body {
+    Body::new(Pipe(mpsc::channel(1).1))
+}
+
 /// Returns the head of a download.
 pub fn head(name: &str, format: Format) -> Response {
     let (_, media_type, end) = format.words();
-    let mut response = Response::new(Body::empty());
+    let mut response = Response::new(unmeasured());
     let out = response.headers_mut();
     out.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
     let disposition = format!("attachment; filename=\"trawl-{name}.{end}\"");

@@ -151,6 +151,8 @@ pub fn add_headers(response: &mut Response, is_question: bool) {
     }
     if is_question {
         out.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // A part of an answer would be that of another run.
+        out.insert(header::ACCEPT_RANGES, HeaderValue::from_static("none"));
     }
 }
 

@@ -12,7 +12,8 @@ use std::time::Instant;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use axum::http::response::Parts;
+use axum::http::{HeaderName, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
@@ -27,7 +28,7 @@ use super::front::Peer;
 use super::messages::{Asked, Ended, Proof, Told};
 use super::places::Place;
 use crate::api::{ROWS, SCOPES, WHOLE, whole};
-use crate::download::COMPLETE;
+use crate::download::{COMPLETE, unmeasured};
 use crate::metrics::{Outcome, Timed};
 use crate::problem::Problem;
 
@@ -55,6 +56,7 @@ pub async fn relay(
     request: Request,
 ) -> Result<Response, Problem> {
     let (proof, address) = (door.proof(request.headers(), &peer)?, peer.address);
+    let is_head = request.method() == Method::HEAD;
     let question = named(&name);
     if question.is_none() && !OTHERS.contains(&name.as_str()) {
         door.keeper.ask(address, Asked::Check { proof }).await?;
@@ -82,6 +84,7 @@ pub async fn relay(
     };
     let answered = ask(&door, proof, request, &mut note).await;
     match answered {
+        Ok((response, _)) if is_head => Ok(note.head(response)),
         Ok((response, line)) => Ok(note.follow(response, line)),
         Err(problem) => {
             note.ended.status = problem.status.as_u16();
@@ -190,24 +193,8 @@ impl Note {
     /// leaves.
     fn follow(mut self, response: hyper::Response<Incoming>, line: Line) -> Response {
         let (head, body) = response.into_parts();
-        let told = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-        self.ended.status = head.status.as_u16();
-        self.ended.rows = told(ROWS).and_then(|rows| rows.parse().ok());
-        let at_end = match (head.status.is_success(), told(WHOLE)) {
-            (false, _) => Outcome::Failed,
-            (true, Some("false")) => Outcome::Partial,
-            (true, _) => Outcome::Complete,
-        };
         let is_whole = head.headers.contains_key(header::TRAILER);
-        let mut kept = HeaderMap::new();
-        for name in KEPT {
-            if let Some(value) = head.headers.get(&name) {
-                kept.insert(name, value.clone());
-            }
-        }
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = head.status;
-        *response.headers_mut() = kept;
+        let (mut response, at_end) = self.begin(&head);
         if body.is_end_stream() {
             self.outcome = at_end;
             return response;
@@ -220,6 +207,39 @@ impl Note {
             _line: line,
         });
         response
+    }
+
+    /// Returns the response to `HEAD`, whose length is what the desk says, if it does.
+    fn head(mut self, response: hyper::Response<Incoming>) -> Response {
+        let (head, _) = response.into_parts();
+        let (mut response, at_end) = self.begin(&head);
+        self.outcome = at_end;
+        *response.body_mut() = unmeasured();
+        if let Some(length) = head.headers.get(header::CONTENT_LENGTH) {
+            let out = response.headers_mut();
+            out.insert(header::CONTENT_LENGTH, length.clone());
+        }
+        response
+    }
+
+    /// Returns a response without a body, and how the question has ended if the body comes to its end.
+    fn begin(&mut self, head: &Parts) -> (Response, Outcome) {
+        let told = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+        self.ended.status = head.status.as_u16();
+        self.ended.rows = told(ROWS).and_then(|rows| rows.parse().ok());
+        let at_end = match (head.status.is_success(), told(WHOLE)) {
+            (false, _) => Outcome::Failed,
+            (true, Some("false")) => Outcome::Partial,
+            (true, _) => Outcome::Complete,
+        };
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = head.status;
+        for name in KEPT {
+            if let Some(value) = head.headers.get(&name) {
+                response.headers_mut().insert(name, value.clone());
+            }
+        }
+        (response, at_end)
     }
 }
 

@@ -13,14 +13,18 @@ use trawl_testkit::site::{ASKED, Site};
 use crate::client::{SERVER, Server};
 use crate::equality::rows;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+pub(crate) const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
+
+/// Returns the directory of what `scripts/need.sh test` has put into the cache.
+pub(crate) fn tools() -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    cache.or(home).unwrap_or_default().join("trawl/tools")
+}
 
 /// Returns the Python interpreter that has what the client needs, as `make test` installs it.
 pub(crate) fn python() -> Result<Command, Skip> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = cache.or(home).unwrap_or_default();
-    let python = cache.join("trawl/tools/client/bin/python");
+    let python = tools().join("client/bin/python");
     let found = oracle::command(&python)
         .args(["-c", "import httpx"])
         .output();

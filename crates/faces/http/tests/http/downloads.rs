@@ -209,7 +209,14 @@ fn asking_for_the_head_runs_nothing() {
         let answer = server.curl(&format!("/api/v1/find?paths=/{query}"), &["--head"]);
         assert_eq!(answer.status, 200, "{answer:?}");
         assert_eq!(answer.header("content-type"), [media_type]);
+        // A length would be that of an answer that nobody has made.
+        assert_eq!(answer.header("content-length"), [""; 0], "{answer:?}");
+        assert_eq!(answer.header("accept-ranges"), ["none"], "{answer:?}");
     }
+    // What is not made anew for each request has one.
+    let whole = server.curl("/api/v1/openapi.json", &[]).body.len();
+    let head = server.curl("/api/v1/openapi.json", &["--head"]);
+    assert_eq!(head.header("content-length"), [whole.to_string()]);
     assert_eq!(server.curl("/api/v1/find?paths=x", &["--head"]).status, 400);
     assert!(!stand_in.scratch.join("ran").exists());
 }

@@ -10,6 +10,7 @@ mod browser;
 mod client;
 mod clients;
 mod downloads;
+mod duckdb;
 mod equality;
 mod gate;
 mod guards;

@@ -4,6 +4,8 @@ mod amounts;
 mod browser;
 mod clients;
 mod crowd;
+mod directory;
+mod heads;
 mod leaving;
 mod openid;
 mod passwords;
@@ -16,7 +18,7 @@ mod users;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -73,6 +75,8 @@ pub(crate) struct Settings {
     /// The installed program.
     program: PathBuf,
     words: Vec<OsString>,
+    /// What is mounted in the namespace of the service: pairs of a file or directory, and where.
+    mounts: Vec<(PathBuf, &'static str)>,
 }
 
 impl Settings {
@@ -106,8 +110,10 @@ impl Settings {
         for (gid, members) in members {
             group += &format!("g{gid}:x:{gid}:{}\n", members.join(","));
         }
-        write("passwd", &passwd, 0o644);
-        write("group", &group, 0o644);
+        let mounts = vec![
+            (write("passwd", &passwd, 0o644), "/etc/passwd"),
+            (write("group", &group, 0o644), "/etc/group"),
+        ];
         let word = |name: &str, path: &Path| {
             let mut word = OsString::from(name);
             word.push(path);
@@ -131,6 +137,7 @@ impl Settings {
             authority: Arc::new(authority),
             program,
             words,
+            mounts,
         }
     }
 
@@ -147,6 +154,12 @@ impl Settings {
     /// Adds a word.
     pub(crate) fn word(mut self, word: impl Into<OsString>) -> Settings {
         self.words.push(word.into());
+        self
+    }
+
+    /// Mounts a file or directory in the namespace of the service.
+    pub(crate) fn mount(mut self, what: PathBuf, at: &'static str) -> Settings {
+        self.mounts.push((what, at));
         self
     }
 
@@ -253,19 +266,8 @@ impl Settings {
     /// Runs the service with few descriptors, as from a login shell: it has to raise that limit.
     #[track_caller]
     fn run(&self, words: impl Iterator<Item = OsString>) -> Gate {
-        const SCRIPT: &str = "mount --bind \"$1\" /etc/passwd && mount --bind \"$2\" /etc/group && \
-                              shift 2 && ulimit -Sn 256 && exec \"$@\"";
-        let mut command = oracle::command("unshare");
-        command.args([
-            "--mount",
-            "--propagation",
-            "private",
-            "sh",
-            "-c",
-            SCRIPT,
-            "sh",
-        ]);
-        command.arg(self.join("passwd")).arg(self.join("group"));
+        const SCRIPT: &str = "ulimit -Sn 256 && exec \"$@\"";
+        let mut command = in_namespace(&self.mounts, SCRIPT);
         command.args(words);
         let mut child = command
             .stdin(Stdio::null())
@@ -381,6 +383,16 @@ impl Gate {
         found
     }
 
+    /// Returns a command that runs a program in the namespace of the service, as a user whom it finds
+    /// there, with this user's groups.
+    pub(crate) fn as_user(&self, user: &str, gid: u32, program: &str) -> Command {
+        let mut command = oracle::command("nsenter");
+        command.arg(format!("--mount=/proc/{}/ns/mnt", self.child.id()));
+        command.args(["setpriv", "--reuid", user, "--regid", &gid.to_string()]);
+        command.args(["--init-groups", "--inh-caps=-all", "--", program]);
+        command
+    }
+
     /// Returns the numbers of the processes with this first word.
     pub(crate) fn those(&self, word: &str) -> Vec<u32> {
         let all = self.processes().into_iter();
@@ -426,6 +438,21 @@ impl Drop for Gate {
         }
         let _ = self.child.wait();
     }
+}
+
+/// Returns a command that runs a script in a mount namespace, with further words as its arguments, once
+/// files and directories are mounted there.
+pub(crate) fn in_namespace(mounts: &[(PathBuf, &str)], script: &str) -> Command {
+    let mut command = oracle::command("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c"]);
+    let mount =
+        "while [ \"$1\" != -- ]; do mount --bind \"$1\" \"$2\" || exit; shift 2; done; shift";
+    command.arg(format!("{mount}; {script}")).arg("sh");
+    for (what, at) in mounts {
+        command.arg(what).arg(at);
+    }
+    command.arg("--");
+    command
 }
 
 /// Returns the header that shows a session or token.
