@@ -17,7 +17,7 @@ use super::front::{Keeper, Peer};
 use super::messages::{Asked, Proof, Refusal, Setup, Told};
 use super::openid::Shown;
 use super::places::{Place, Places};
-use super::relay::relay;
+use super::relay::{relay, relay_message};
 use super::turns::{Turn, Turns};
 use super::unread;
 use crate::api;
@@ -25,6 +25,7 @@ use crate::limits::{CALLS_OF_ALL, CALLS_OF_ONE_USER, QUESTIONS_OF_ONE_USER, TURN
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::service::{self, add_headers, bearer, host_of, is_guarded, is_own_site, text};
+use crate::tools;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -119,6 +120,7 @@ pub fn router(door: Arc<Door>) -> Router {
         .route("/api/v1/login", get(ways).post(begin_openid))
         .route("/api/v1/session", post(begin).delete(end))
         .route("/api/v1/{name}", get(relay).post(relay).delete(relay))
+        .route(tools::PATH, post(relay_message))
         .fallback(service::other)
         .layer(from_fn(checked))
         .with_state(door)
