@@ -1,5 +1,6 @@
 //! The service for many users, in a mount namespace with users of its own.
 
+mod assistants;
 mod browser;
 mod clients;
 mod crowd;
