@@ -3,7 +3,7 @@
 # Missing Debian packages are named, and installed where apt can run without asking (as root, or
 # through sudo without a password). Elsewhere it says how to install them by hand, and fails only if
 # the build needs them. `test` also makes Python environments: one with the engines that read exports,
-# one with a client for `trawl mcp`, one (`client`) that generates and checks the client of the HTTP API,
+# one with a client for assistants' tools, one (`client`) that generates and checks the client of the HTTP API,
 # one (`httpfs`) with DuckDB as a client of it, and one (`wheel`) with the tools that build and test the
 # Python package. It unpacks a directory service (`ldap`), too.
 set -euo pipefail
@@ -79,8 +79,10 @@ missing_packages() {
 # them these tests report that they are skipped.
 python_engines='duckdb==2.0.0 pyarrow==26.0.1 pandas==3.1.1'
 wheel_tools='maturin==1.16.0 pytest==9.2.0 mypy==2.4.1'
-# The official client of the Model Context Protocol, which asks the server of `trawl mcp`.
+# The official client of the Model Context Protocol, which asks `trawl mcp` and `/mcp` of `trawl web`.
 mcp_client='mcp==2.3.0'
+# Another client, which also checks the schemas of tools (111 MB with what it needs).
+mcp_inspector='@modelcontextprotocol/inspector@2.12.0'
 # What the client of the HTTP API needs (clients/python), and what generates and checks it.
 http_client='httpx==0.28.1 datamodel-code-generator==0.89.0 mypy==2.4.1'
 
@@ -101,6 +103,21 @@ install_python() {
         echo "$2" >"$home/engines"
     else
         echo "continuing without them: tests that need them are skipped" >&2
+    fi
+}
+
+# install_node NAME PACKAGE
+install_node() {
+    local home="${XDG_CACHE_HOME:-$HOME/.cache}/trawl/tools/$1"
+    [ "$(cat "$home/package" 2>/dev/null)" != "$2" ] || return 0
+    command -v npm >/dev/null 2>&1 || return 0
+    echo "installing for tests, in $home: $2" >&2
+    mkdir -p "$home"
+    # Nothing of the package runs while it is installed.
+    if timeout 300 npm install --prefix "$home" --ignore-scripts --no-audit --no-fund --silent "$2" </dev/null >&2; then
+        echo "$2" >"$home/package"
+    else
+        echo "continuing without it: tests that need it are skipped" >&2
     fi
 }
 
@@ -194,6 +211,7 @@ case " $* " in
     *' test '*)
         install_python python "$python_engines"
         install_python mcp "$mcp_client"
+        install_node inspector "$mcp_inspector"
         install_python client "$http_client"
         install_python httpfs "$httpfs_client"
         unpack_directory

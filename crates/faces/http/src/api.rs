@@ -28,7 +28,7 @@ use crate::service::App;
 
 /// Header of a page: its number of rows.
 pub const ROWS: &str = "trawl-rows";
-/// Header of a page: whether everything was answered.
+/// Header of a page: `true` or `false`, whether everything was answered.
 pub const WHOLE: &str = "trawl-whole";
 
 /// Header of a request that the service for many users sends on: what may be asked.
@@ -151,7 +151,10 @@ fn known(name: &str) -> Result<&'static Named, Problem> {
 }
 
 /// Checks that the session or token of a request is for this question.
-fn allowed(headers: &HeaderMap, question: &Named, arguments: &Object) -> Result<(), Problem> {
+///
+/// # Errors
+/// Says what it is for.
+pub fn allowed(headers: &HeaderMap, question: &Named, arguments: &Object) -> Result<(), Problem> {
     let Some(scopes) = headers.get(SCOPES) else {
         return Ok(());
     };
@@ -263,15 +266,8 @@ async fn page(app: &App, question: &Named, ready: &Ready) -> Result<Response, Pr
     let found = AtomicU64::new(0);
     match app.desk.answer(ready, &found).await {
         Ok(answered) => {
-            let outcome = match &answered {
-                Answered::Page(page) if !page.complete => Outcome::Partial,
-                _ => Outcome::Complete,
-            };
+            let (outcome, rows) = (outcome_of(&answered), rows_of(&answered));
             timed.end(outcome);
-            let rows = match &answered {
-                Answered::Page(page) => Some(page.rows.len()),
-                Answered::Part(_) => None,
-            };
             let command = match ready {
                 Ready::Ask(line) => Some(command(line)),
                 _ => None,
@@ -290,6 +286,22 @@ async fn page(app: &App, question: &Named, ready: &Ready) -> Result<Response, Pr
             timed.end(Outcome::Failed);
             Err(why.into())
         }
+    }
+}
+
+/// Returns how a question has ended that is answered like this.
+pub fn outcome_of(answered: &Answered) -> Outcome {
+    match answered {
+        Answered::Page(page) if !page.complete => Outcome::Partial,
+        _ => Outcome::Complete,
+    }
+}
+
+/// Returns the number of rows, if there can be any.
+pub fn rows_of(answered: &Answered) -> Option<usize> {
+    match answered {
+        Answered::Page(page) => Some(page.rows.len()),
+        Answered::Part(_) => None,
     }
 }
 

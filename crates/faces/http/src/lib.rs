@@ -7,6 +7,7 @@
 //! | [`service`] | the routes, and what every request must have |
 //! | [`sessions`] | who may ask: one-time links, sessions, a token from a file |
 //! | [`api`] | questions and their answers as JSON |
+//! | [`tools`] | the same for assistants, by the Model Context Protocol |
 //! | [`parameters`] | arguments from the query of a URL |
 //! | [`download`] | whole answers as streams: JSON lines, CSV, Arrow |
 //! | [`problem`] | errors, as RFC 9457 describes them |
@@ -36,3 +37,4 @@ pub mod problem;
 pub mod server;
 pub mod service;
 pub mod sessions;
+pub mod tools;

@@ -20,6 +20,7 @@ use crate::openapi;
 use crate::page;
 use crate::problem::Problem;
 use crate::sessions::Sessions;
+use crate::tools;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -57,7 +58,7 @@ const HEADERS: &[(&str, &str)] = &[
 
 /// Returns the service of one user: the questions, the page, and the check of every request.
 pub fn router(app: Arc<App>) -> Router {
-    questions()
+    questions(&app)
         .route("/healthz", get(async || "ok\n"))
         .route("/metrics", get(metrics))
         .route(
@@ -75,11 +76,16 @@ pub fn router(app: Arc<App>) -> Router {
 
 /// Returns the questions alone, for requests that were checked before.
 pub fn answers(app: Arc<App>) -> Router {
-    questions().with_state(app)
+    questions(&app).with_state(app)
 }
 
-fn questions() -> Router<Arc<App>> {
+fn questions(app: &App) -> Router<Arc<App>> {
+    let assistants = tools::service(app);
     Router::new()
+        .route(
+            tools::PATH,
+            post(move |request: Request| tools::answer(assistants.clone(), request)),
+        )
         .route("/api/v1/me", get(me))
         .route(
             "/api/v1/openapi.json",
@@ -94,7 +100,9 @@ fn questions() -> Router<Arc<App>> {
 /// Answers paths that are no part of the API: with the page.
 pub async fn other(request: Request) -> Response {
     let path = request.uri().path();
-    if path.starts_with("/api") {
+    // Clients look there for other ways to log in; a page would confuse them.
+    let is_for_programs = is_below(path, "/.well-known") || is_below(path, tools::PATH);
+    if is_for_programs || path.starts_with("/api") {
         let detail = "there is nothing here; /api/v1/openapi.json describes the API";
         return Problem::new(StatusCode::NOT_FOUND, detail).into_response();
     }
@@ -159,7 +167,13 @@ pub fn add_headers(response: &mut Response, is_question: bool) {
 /// Returns whether a path belongs to the API, or is as secret: its requests must come from this site, and
 /// its answers are not cached.
 pub fn is_guarded(path: &str) -> bool {
-    path == "/metrics" || path.starts_with("/api")
+    path == "/metrics" || path.starts_with("/api") || is_below(path, tools::PATH)
+}
+
+/// Returns whether a path is this one, or below it.
+fn is_below(path: &str, top: &str) -> bool {
+    let rest = path.strip_prefix(top);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn check(app: &App, request: &Request) -> Result<(), Problem> {

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ServerCapabilities,
-    ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, Extensions, Implementation,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{MaybeSendFuture, RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler, ServiceExt};
 use serde_json::Value;
 use tokio::time::sleep;
 use trawl_questions::child::Program;
-use trawl_questions::desk::Desk;
+use trawl_questions::desk::{Answered, Desk};
 use trawl_questions::table::{self, Action, Named, Object, QUESTIONS};
 
 use crate::options::Options;
@@ -35,10 +35,45 @@ const SQL_REFERENCE: &str = "trawl:///docs/sql.md";
 /// Time between two notifications of progress.
 const PROGRESS: Duration = Duration::from_secs(1);
 
-/// The server of one client.
+/// What answers the calls of a server: a desk, or a desk behind further checks.
+pub trait Answers: Clone + Send + Sync + 'static {
+    /// Whether the transport can tell progress before the answer.
+    const TELLS_PROGRESS: bool;
+
+    /// Answers a call. `extensions` has what the transport knows of the request; `found` counts the rows
+    /// while they are being found. A call that is no longer waited for ends its command.
+    ///
+    /// # Errors
+    /// Says why it is not answered.
+    fn answer(
+        &self,
+        tool: &'static Named,
+        arguments: Object,
+        extensions: &Extensions,
+        found: &AtomicU64,
+    ) -> impl Future<Output = Result<Answered, String>> + Send;
+}
+
+impl Answers for Desk {
+    const TELLS_PROGRESS: bool = true;
+
+    async fn answer(
+        &self,
+        tool: &'static Named,
+        arguments: Object,
+        _: &Extensions,
+        found: &AtomicU64,
+    ) -> Result<Answered, String> {
+        let ready = tool.ready(arguments).map_err(|why| why.to_string())?;
+        let answered = Desk::answer(self, &ready, found).await;
+        answered.map_err(|why| why.to_string())
+    }
+}
+
+/// The server, for any transport.
 #[derive(Clone, Debug)]
-pub struct Server {
-    desk: Desk,
+pub struct Server<A> {
+    answers: A,
 }
 
 /// Serves the client on standard input and output until it leaves.
@@ -46,7 +81,11 @@ pub struct Server {
 /// # Errors
 /// Says why the conversation could not begin or go on.
 pub async fn serve(options: Options) -> Result<(), String> {
-    let server = Server::new(options);
+    let program = Program {
+        path: options.program,
+        index: options.index,
+    };
+    let server = Server::new(Desk::new(program, options.limits));
     let serving = match server.serve(rmcp::transport::stdio()).await {
         Ok(serving) => serving,
         // The client left before it said anything.
@@ -57,50 +96,49 @@ pub async fn serve(options: Options) -> Result<(), String> {
     ended.map(|_| ()).map_err(|error| error.to_string())
 }
 
-impl Server {
+impl<A: Answers> Server<A> {
     /// Makes a server.
-    pub fn new(options: Options) -> Server {
-        let program = Program {
-            path: options.program,
-            index: options.index,
-        };
-        Server {
-            desk: Desk::new(program, options.limits),
-        }
+    pub fn new(answers: A) -> Server<A> {
+        Server { answers }
     }
 
     /// Answers a call.
-    async fn answer(&self, tool: &Named, arguments: Object, found: &AtomicU64) -> CallToolResult {
-        let ready = match tool.ready(arguments) {
-            Ok(ready) => ready,
-            Err(why) => return reply::refused(why),
-        };
-        match self.desk.answer(&ready, found).await {
+    async fn answer(
+        &self,
+        tool: &'static Named,
+        request: CallToolRequestParams,
+        extensions: &Extensions,
+        found: &AtomicU64,
+    ) -> CallToolResult {
+        let arguments = request.arguments.unwrap_or_default();
+        let answered = self.answers.answer(tool, arguments, extensions, found);
+        match answered.await {
             Ok(answered) => reply::structured(&answered),
             Err(why) => reply::refused(why),
         }
     }
-}
 
-/// Tells the client how many rows have been found, every second, if it wants to know.
-async fn tell_progress(context: &RequestContext<RoleServer>, found: &AtomicU64) {
-    let Some(token) = context.meta.get_progress_token() else {
-        return std::future::pending().await;
-    };
-    let mut ticks = 0_u32;
-    loop {
-        sleep(PROGRESS).await;
-        ticks += 1;
-        let rows = found.load(Ordering::Relaxed);
-        let progress = ProgressNotificationParam::new(token.clone(), f64::from(ticks));
-        let progress = progress.with_message(format!("{rows} rows so far"));
-        if context.peer.notify_progress(progress).await.is_err() {
+    /// Tells the client how many rows have been found, every second, if it wants to know and can be told.
+    async fn tell_progress(&self, context: &RequestContext<RoleServer>, found: &AtomicU64) {
+        let token = context.meta.get_progress_token();
+        let Some(token) = token.filter(|_| A::TELLS_PROGRESS) else {
             return std::future::pending().await;
+        };
+        let mut ticks = 0_u32;
+        loop {
+            sleep(PROGRESS).await;
+            ticks += 1;
+            let rows = found.load(Ordering::Relaxed);
+            let progress = ProgressNotificationParam::new(token.clone(), f64::from(ticks));
+            let progress = progress.with_message(format!("{rows} rows so far"));
+            if context.peer.notify_progress(progress).await.is_err() {
+                return std::future::pending().await;
+            }
         }
     }
 }
 
-impl ServerHandler for Server {
+impl<A: Answers> ServerHandler for Server<A> {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -131,15 +169,12 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(text, None));
         };
         let found = AtomicU64::new(0);
-        let work = async {
-            let arguments = request.arguments.unwrap_or_default();
-            self.answer(tool, arguments, &found).await
-        };
+        let work = self.answer(tool, request, &context.extensions, &found);
         // Whatever ends first ends the others: a cancelled call drops its command, which ends.
         tokio::select! {
             result = work => Ok(result.into()),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
-            () = tell_progress(&context, &found) => Err(ErrorData::internal_error("no progress", None)),
+            () = self.tell_progress(&context, &found) => Err(ErrorData::internal_error("no progress", None)),
         }
     }
 

@@ -94,6 +94,20 @@ impl Desk {
         }
     }
 
+    /// Returns a desk whose pages have the sizes of these limits. It shares its room for command lines, and
+    /// its open answers, with this one.
+    pub fn with_pages(&self, pages: &Limits) -> Desk {
+        Desk {
+            limits: Limits {
+                rows_default: pages.rows_default,
+                rows_max: pages.rows_max,
+                bytes: pages.bytes,
+                ..self.limits
+            },
+            ..self.clone()
+        }
+    }
+
     /// Answers a question. `found` counts the rows while they are being found. An answer that is no
     /// longer waited for ends its command.
     ///

@@ -19,7 +19,7 @@ use super::front::{Keeper, Peer};
 use super::messages::{Asked, Proof, Refusal, Setup, Told};
 use super::openid::Shown;
 use super::places::{Place, Places};
-use super::relay::relay;
+use super::relay::{relay, relay_message};
 use super::turns::{Bounds, Turn, Turns};
 use super::unread;
 use crate::api;
@@ -27,6 +27,7 @@ use crate::limits::{QUESTIONS_OF_ONE_USER, TURN};
 use crate::metrics::Metrics;
 use crate::problem::Problem;
 use crate::service::{self, add_headers, bearer, host_of, is_guarded, is_own_site, text};
+use crate::tools;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -138,6 +139,7 @@ pub fn router(door: Arc<Door>) -> Router {
         .route("/api/v1/login", get(ways).post(begin_openid))
         .route("/api/v1/session", post(begin).delete(end))
         .route("/api/v1/{name}", get(relay).post(relay).delete(relay))
+        .route(tools::PATH, post(relay_message))
         .fallback(service::other)
         .layer(from_fn(checked))
         .with_state(door)

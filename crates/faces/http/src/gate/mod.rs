@@ -24,6 +24,7 @@
 //! | [`messages`] | what keeper and front tell each other |
 //! | [`door`] | the requests that the front answers itself, and what every request must have |
 //! | [`unread`] | what is left of requests that are refused |
+//! | [`call`] | which question a message of an assistant asks |
 //! | [`relay`] | a question on its way to a desk, and its answer back |
 //! | [`staff`], [`fronts`] | how desks and fronts are started |
 //! | [`sockets`], [`places`], [`activity`] | what clients connect to, how many can, and when they are closed |
@@ -42,6 +43,7 @@
 
 pub mod activity;
 pub mod amounts;
+pub mod call;
 pub mod desk;
 pub mod door;
 pub mod front;

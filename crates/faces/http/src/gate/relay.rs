@@ -12,7 +12,8 @@ use std::time::Instant;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::response::Parts;
+use axum::http::request;
+use axum::http::response;
 use axum::http::{HeaderName, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
@@ -20,8 +21,9 @@ use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use tokio::task::AbortHandle;
-use trawl_questions::table::named;
+use trawl_questions::table::{Named, named};
 
+use super::call::called;
 use super::desk::stream;
 use super::door::Door;
 use super::front::Peer;
@@ -31,9 +33,20 @@ use crate::api::{ROWS, SCOPES, WHOLE, whole};
 use crate::download::{COMPLETE, unmeasured};
 use crate::metrics::{Outcome, Timed};
 use crate::problem::Problem;
+use crate::tools::FAILED;
 
 /// Most bytes of a question's arguments that are recorded.
 const ARGUMENTS_BYTES: usize = 8 << 10;
+
+/// Headers of a request that its desk is sent: those that say what the body is, and those of the Model
+/// Context Protocol.
+const SENT: [HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::ACCEPT,
+    HeaderName::from_static("mcp-protocol-version"),
+    HeaderName::from_static("mcp-method"),
+    HeaderName::from_static("mcp-name"),
+];
 
 /// Headers of a desk's answer that the client is sent.
 const KEPT: [HeaderName; 3] = [
@@ -64,34 +77,35 @@ pub async fn relay(
         let detail = format!("there is no question {shown}; /api/v1/openapi.json lists them");
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
-    let mut note = Note {
-        door: Arc::clone(&door),
-        address,
-        timed: question.map(|question| door.metrics.begin(question)),
-        begun: Instant::now(),
-        outcome: Outcome::Cancelled,
-        ended: Ended {
-            who: None,
-            question: name,
-            arguments: String::new(),
-            status: 0,
-            outcome: String::new(),
-            rows: None,
-            bytes: 0,
-            seconds: 0.0,
-        },
-        open: None,
-    };
-    let answered = ask(&door, proof, request, &mut note).await;
-    match answered {
-        Ok((response, _)) if is_head => Ok(note.head(response)),
-        Ok((response, line)) => Ok(note.follow(response, line)),
-        Err(problem) => {
-            note.ended.status = problem.status.as_u16();
-            note.outcome = Outcome::Failed;
-            Err(problem)
-        }
+    let mut note = Note::new(&door, address);
+    if let Some(question) = question {
+        note.begin(question);
     }
+    match ask(&door, proof, request, &mut note).await {
+        Ok((response, _)) if is_head => Ok(note.head(response)),
+        answered => note.answered(answered),
+    }
+}
+
+/// Answers `/mcp`. A call of a tool is the question that the tool stands for.
+///
+/// # Errors
+/// Says why it is not answered.
+pub async fn relay_message(
+    State(door): State<Arc<Door>>,
+    Extension(peer): Extension<Peer>,
+    request: Request,
+) -> Result<Response, Problem> {
+    let proof = door.proof(request.headers(), &peer)?;
+    let mut note = Note::new(&door, peer.address);
+    let (head, body) = request.into_parts();
+    let body = whole(body).await?;
+    if let Some(call) = called(&body)? {
+        note.begin(call.question);
+        note.ended.arguments = cut(call.arguments.as_bytes());
+    }
+    let answered = pass(&door, proof, (head, body), &mut note).await;
+    note.answered(answered)
 }
 
 /// Closes the connection to a desk when it is dropped.
@@ -103,17 +117,29 @@ impl Drop for Line {
     }
 }
 
+/// The answer of a desk, and the connection over which it comes.
+type Begun = (hyper::Response<Incoming>, Line);
+
 async fn ask(
     door: &Door,
     proof: Proof,
     request: Request,
     note: &mut Note,
-) -> Result<(hyper::Response<Incoming>, Line), Problem> {
+) -> Result<Begun, Problem> {
     let (parts, body) = request.into_parts();
-    // The whole question is here before its user's process learns of it.
     let body = whole(body).await?;
     let query = parts.uri.query().unwrap_or_default();
     note.ended.arguments = arguments(query, &body);
+    pass(door, proof, (parts, body), note).await
+}
+
+/// Passes a request on. All of it is here before its user's process learns of it.
+async fn pass(
+    door: &Door,
+    proof: Proof,
+    (parts, body): (request::Parts, Bytes),
+    note: &mut Note,
+) -> Result<Begun, Problem> {
     let opened = door.keeper.ask(note.address, Asked::Open { proof }).await?;
     let lost = |what: &str| {
         let detail = format!("{what}; ask again");
@@ -149,8 +175,10 @@ async fn ask(
         .header(header::HOST, "localhost")
         .header(header::TE, "trailers")
         .header(SCOPES, scopes);
-    if let Some(media_type) = parts.headers.get(header::CONTENT_TYPE) {
-        asked = asked.header(header::CONTENT_TYPE, media_type);
+    for name in SENT {
+        for value in parts.headers.get_all(&name) {
+            asked = asked.header(&name, value);
+        }
     }
     let asked = asked
         .body(Body::from(body))
@@ -168,9 +196,12 @@ fn arguments(query: &str, body: &Bytes) -> String {
     } else {
         " "
     };
-    let all = [query.as_bytes(), between.as_bytes(), body].concat();
-    match all.get(..ARGUMENTS_BYTES) {
-        None => String::from_utf8_lossy(&all).into_owned(),
+    cut(&[query.as_bytes(), between.as_bytes(), body].concat())
+}
+
+fn cut(arguments: &[u8]) -> String {
+    match arguments.get(..ARGUMENTS_BYTES) {
+        None => String::from_utf8_lossy(arguments).into_owned(),
         Some(part) => format!("{}…", String::from_utf8_lossy(part)),
     }
 }
@@ -189,12 +220,52 @@ struct Note {
 }
 
 impl Note {
+    /// Returns a note of a request that is no question yet.
+    fn new(door: &Arc<Door>, address: Option<IpAddr>) -> Note {
+        Note {
+            door: Arc::clone(door),
+            address,
+            timed: None,
+            begun: Instant::now(),
+            outcome: Outcome::Cancelled,
+            ended: Ended {
+                who: None,
+                question: String::new(),
+                arguments: String::new(),
+                status: 0,
+                outcome: String::new(),
+                rows: None,
+                bytes: 0,
+                seconds: 0.0,
+            },
+            open: None,
+        }
+    }
+
+    /// Says which question it is.
+    fn begin(&mut self, question: &Named) {
+        self.timed = Some(self.door.metrics.begin(question));
+        self.ended.question = question.name.to_owned();
+    }
+
+    /// Returns the response for the client, or notes the problem.
+    fn answered(mut self, answered: Result<Begun, Problem>) -> Result<Response, Problem> {
+        match answered {
+            Ok((response, line)) => Ok(self.follow(response, line)),
+            Err(problem) => {
+                self.ended.status = problem.status.as_u16();
+                self.outcome = Outcome::Failed;
+                Err(problem)
+            }
+        }
+    }
+
     /// Returns the response for the client. The note ends with its last byte, or when the client
     /// leaves.
     fn follow(mut self, response: hyper::Response<Incoming>, line: Line) -> Response {
         let (head, body) = response.into_parts();
         let is_whole = head.headers.contains_key(header::TRAILER);
-        let (mut response, at_end) = self.begin(&head);
+        let (mut response, at_end) = self.begun(&head);
         if body.is_end_stream() {
             self.outcome = at_end;
             return response;
@@ -212,7 +283,7 @@ impl Note {
     /// Returns the response to `HEAD`, whose length is what the desk says, if it does.
     fn head(mut self, response: hyper::Response<Incoming>) -> Response {
         let (head, _) = response.into_parts();
-        let (mut response, at_end) = self.begin(&head);
+        let (mut response, at_end) = self.begun(&head);
         self.outcome = at_end;
         *response.body_mut() = unmeasured();
         if let Some(length) = head.headers.get(header::CONTENT_LENGTH) {
@@ -223,12 +294,12 @@ impl Note {
     }
 
     /// Returns a response without a body, and how the question has ended if the body comes to its end.
-    fn begin(&mut self, head: &Parts) -> (Response, Outcome) {
+    fn begun(&mut self, head: &response::Parts) -> (Response, Outcome) {
         let told = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
         self.ended.status = head.status.as_u16();
         self.ended.rows = told(ROWS).and_then(|rows| rows.parse().ok());
         let at_end = match (head.status.is_success(), told(WHOLE)) {
-            (false, _) => Outcome::Failed,
+            (false, _) | (true, Some(FAILED)) => Outcome::Failed,
             (true, Some("false")) => Outcome::Partial,
             (true, _) => Outcome::Complete,
         };

@@ -22,25 +22,29 @@ pub(crate) fn tools() -> PathBuf {
     cache.or(home).unwrap_or_default().join("trawl/tools")
 }
 
-/// Returns the Python interpreter that has what the client needs, as `make test` installs it.
-pub(crate) fn python() -> Result<Command, Skip> {
-    let python = tools().join("client/bin/python");
+/// Returns the Python interpreter of an environment, which `make test` makes, if it has a module.
+pub(crate) fn python_with(test: &str, environment: &str, module: &str) -> Result<PathBuf, Skip> {
+    let python = tools().join(format!("{environment}/bin/python"));
     let found = oracle::command(&python)
-        .args(["-c", "import httpx"])
+        .args(["-c", &format!("import {module}")])
         .output();
     match found {
-        Ok(output) if output.status.success() => {
-            let mut command = oracle::command(python);
-            let sources = Path::new(ROOT).join("clients/python/src");
-            command.arg("-B").env("PYTHONPATH", sources);
-            Ok(command)
-        }
+        Ok(output) if output.status.success() => Ok(python),
         _ => {
             let python = python.display();
-            let why = format!("{python} has no httpx: scripts/need.sh test installs it");
-            Err(Skip::new("the client for Python", why))
+            let why = format!("{python} has no {module}: scripts/need.sh test installs it");
+            Err(Skip::new(test, why))
         }
     }
+}
+
+/// Returns the Python interpreter that has what the client needs, as `make test` installs it.
+pub(crate) fn python() -> Result<Command, Skip> {
+    let python = python_with("the client for Python", "client", "httpx")?;
+    let mut command = oracle::command(python);
+    let sources = Path::new(ROOT).join("clients/python/src");
+    command.arg("-B").env("PYTHONPATH", sources);
+    Ok(command)
 }
 
 /// Returns Node.js, which the client for TypeScript needs.

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod assistants;
 #[path = "../../../cli/tests/server/authority.rs"]
 #[allow(dead_code)]
 mod authority;

@@ -60,13 +60,26 @@ pub(crate) fn check_page(
     let found = page["rows"]
         .as_array()
         .unwrap_or_else(|| panic!("{about}: {page}"));
-    let found: BTreeSet<String> = found.iter().map(path_of).collect();
     assert!(page["cursor"].is_null(), "{about}: the tree is small");
-    assert_eq!(found, *expected, "{about}");
-    if code == Some(1) {
-        assert_eq!(page["complete"], false, "{about}: {}", page["issues"]);
-    }
+    check_rows(found, &page, expected, code, about);
     (found.len(), usize::from(code == Some(1)))
+}
+
+/// Checks all rows of an answer, and its last page.
+#[track_caller]
+pub(crate) fn check_rows(
+    found: &[Value],
+    last: &Value,
+    expected: &BTreeSet<String>,
+    code: Option<i32>,
+    about: &str,
+) {
+    let paths: BTreeSet<String> = found.iter().map(path_of).collect();
+    assert_eq!(paths.len(), found.len(), "{about}: a row comes twice");
+    assert_eq!(paths, *expected, "{about}");
+    if code == Some(1) {
+        assert_eq!(last["complete"], false, "{about}: {}", last["issues"]);
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-"""Asks a server with the official Python client: client.py MODE TREE COMMAND WORDS…
+"""Asks a server with the official Python client: client.py MODE TREE COMMAND WORDS…, or over HTTP:
+client.py MODE TREE URL TOKEN
 
 MODE is legacy (the handshake of 2025) or auto (discovery, with the handshake as the fallback).
 Prints a JSON object for each step: what was asked, and what came back.
@@ -10,8 +11,10 @@ import os
 import sys
 from typing import Any
 
+import httpx2
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 STEPS: list[tuple[str, dict[str, Any]]] = [
     ("sources", {}),
@@ -23,8 +26,15 @@ STEPS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def server_at(command: str, words: list[str]) -> Any:
+    if not command.startswith("http://"):
+        return StdioServerParameters(command=command, args=words, env=dict(os.environ))
+    client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {words[0]}"}, timeout=120)
+    return streamable_http_client(command, http_client=client)
+
+
 async def ask(mode: str, tree: str, command: str, words: list[str]) -> None:
-    server = StdioServerParameters(command=command, args=words, env=dict(os.environ))
+    server = server_at(command, words)
     async with Client(server, mode=mode) as client:
         tools = await client.list_tools()
         show("tools/list", {}, [tool.name for tool in tools.tools])

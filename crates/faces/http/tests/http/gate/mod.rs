@@ -1,6 +1,7 @@
 //! The service for many users, in a mount namespace with users of its own.
 
 mod amounts;
+mod assistants;
 mod browser;
 mod clients;
 mod crowd;

@@ -7,9 +7,11 @@ use serde_json::json;
 use trawl_testkit::permissions::{Plan, Site, people};
 use trawl_testkit::{Scratch, Skip};
 
+use super::assistants::Known;
 use super::{Settings, cannot, name_of};
+use crate::assistants::Assistant;
 use crate::client::SERVER;
-use crate::permissions::{check_page, expected, hex};
+use crate::permissions::{check_page, check_rows, expected, hex};
 
 const TREES: u64 = 3;
 /// Start points per tree.
@@ -27,7 +29,7 @@ fn every_user_sees_what_the_kernel_shows_through_the_service() {
     }
     let scratch = Scratch::new("http-gate-permissions");
     let trawl = scratch.install(&trawl);
-    let (mut rows, mut refusals) = (0, 0);
+    let (mut rows, mut calls, mut refusals) = (0, 0, 0);
     for seed in 101..=100 + TREES {
         let plan = Plan::new(seed);
         let site = Site::build(&plan, &trawl).expect("a tree");
@@ -54,11 +56,21 @@ fn every_user_sees_what_the_kernel_shows_through_the_service() {
                 let (found, refused) = check_page(&answer, &paths, code, &about);
                 rows += found;
                 refusals += refused;
+                // An assistant of this user sees the same.
+                let result = Known(&gate, &secret).call("search", &json!({"paths_raw": [raw]}));
+                if result["isError"] == true {
+                    assert!(paths.is_empty(), "{about}: {result}");
+                    continue;
+                }
+                let page = result["structuredContent"].clone();
+                let (found, last) = Known(&gate, &secret).follow(page);
+                check_rows(&found, &last, &paths, code, &about);
+                calls += found.len();
             }
         }
     }
     assert!(
-        rows > 500 && refusals > 10,
-        "{rows} rows, {refusals} refusals"
+        rows > 500 && calls == rows && refusals > 10,
+        "{rows} rows, {calls} of them by calls, {refusals} refusals"
     );
 }
