@@ -269,18 +269,18 @@ fn check_the_rest(parts: &Parts<'_>) {
 fn where_no_quotas_are_kept_the_answer_is_empty_and_the_reason_said() {
     let site = Site::empty("quota-none");
     let ran = site.run("quota --json /proc");
-    ran.expect_code(0);
+    let ran = ran.expect_code(0);
     assert_eq!(ran.text(), "");
     assert!(ran.errors().contains("/proc keeps no quotas"), "{ran}");
     let ran = site.run("quota /proc/nowhere");
-    ran.expect_code(1);
+    let ran = ran.expect_code(1);
     assert!(
         ran.errors()
             .contains("cannot reach /proc/nowhere: no such file or directory"),
         "{ran}"
     );
     let ran = site.run("quota --at -1 /proc");
-    ran.expect_code(2);
+    let ran = ran.expect_code(2);
     assert!(ran.errors().contains("--at"), "{ran}");
     let ran = site.run("quota --csv /proc");
     assert!(ran.text().starts_with("mount,mount_raw,kind,id,"), "{ran}");
