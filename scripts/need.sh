@@ -29,6 +29,7 @@ test|mount|mount
 test|ncgen|netcdf-bin
 test|h5copy|hdf5-tools
 test|qemu-system-x86_64|qemu-system-x86
+test|repquota|quota
 test|python3|python3-venv
 test|curl|curl
 test|node|nodejs

@@ -300,6 +300,30 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/quota": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Show quotas
+         * @description Shows what users, groups and projects use of file systems, and their limits, as the kernel has them now: the asker's own and those of their groups, or all for the superuser. A file system without quotas has no rows. Same as `trawl quota --json`.
+         */
+        readonly get: operations["quota"];
+        readonly put?: never;
+        /**
+         * Show quotas
+         * @description Shows what users, groups and projects use of file systems, and their limits, as the kernel has them now: the asker's own and those of their groups, or all for the superuser. A file system without quotas has no rows. Same as `trawl quota --json`.
+         */
+        readonly post: operations["quota_posted"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/read": {
         readonly parameters: {
             readonly query?: never;
@@ -1315,6 +1339,59 @@ export interface components {
             /** @description about:blank */
             readonly type: string;
         };
+        /** @description the quota of a user, group or project */
+        readonly Quota: {
+            /** @description space that cannot be exceeded; `null` if there is no such limit (bytes) */
+            readonly hard_bytes?: components["schemas"]["Integer"] | null;
+            /** @description number of inodes that cannot be exceeded; `null` if there is no such limit */
+            readonly hard_inodes?: components["schemas"]["Integer"] | null;
+            /** @description id of the user, group or project */
+            readonly id: components["schemas"]["Integer"];
+            /** @description when the grace period of the inodes ends; `null` if none has begun */
+            readonly inodes_grace_ends?: string | null;
+            /** @description state of the inodes, as `space_state` */
+            readonly inodes_state: string;
+            /** @description whose quota it is: `user`, `group`, `project` */
+            readonly kind: string;
+            /** @description mount point of the file system */
+            readonly mount: string;
+            /** @description mount in hexadecimal, if it is not text */
+            readonly mount_raw?: string;
+            /** @description name of the user or group; `null` if it has none */
+            readonly name?: string | null;
+            /** @description name in hexadecimal, if it is not text */
+            readonly name_raw?: string;
+            /** @description space that may be exceeded for the grace period; `null` if there is no such limit (bytes) */
+            readonly soft_bytes?: components["schemas"]["Integer"] | null;
+            /** @description number of inodes that may be exceeded for the grace period; `null` if there is no such limit */
+            readonly soft_inodes?: components["schemas"]["Integer"] | null;
+            /** @description when the grace period of the space ends; `null` if none has begun */
+            readonly space_grace_ends?: string | null;
+            /** @description state of the space: `unlimited`, `within`, `over` (grace period), `expired` (grace period over), `full` (at the hard limit) */
+            readonly space_state: string;
+            /** @description space used (bytes) */
+            readonly used_bytes: components["schemas"]["Integer"];
+            /** @description number of inodes used */
+            readonly used_inodes: components["schemas"]["Integer"];
+        };
+        readonly QuotaAnswer: components["schemas"]["Page"] & {
+            readonly rows: readonly components["schemas"]["Quota"][];
+        };
+        /** @description Arguments of `quota`. */
+        readonly QuotaArguments: {
+            /** @description Most rows of one answer (default: 100); a cursor continues it. */
+            readonly limit?: number | null;
+            /**
+             * @description Absolute paths.
+             * @default []
+             */
+            readonly paths?: readonly string[];
+            /**
+             * @description Further absolute paths, as bytes in hexadecimal: the path_raw of rows whose names are not UTF-8.
+             * @default []
+             */
+            readonly paths_raw?: readonly string[];
+        };
         /** @description Arguments of `read`. */
         readonly ReadArguments: {
             /** @description Most bytes, up to 65536 (default: 16384). */
@@ -1936,6 +2013,22 @@ export interface components {
             };
             content: {
                 readonly "application/json": components["schemas"]["Part"];
+            };
+        };
+        /** @description The answer. A whole answer that lacks something breaks off, unless partial is true; then the trailer trawl-complete is false */
+        readonly QuotaAnswer: {
+            headers: {
+                /** @description Number of rows of a page */
+                readonly "Trawl-Rows"?: number;
+                /** @description Whether everything was answered */
+                readonly "Trawl-Whole"?: boolean;
+                readonly [name: string]: unknown;
+            };
+            content: {
+                readonly "application/json": components["schemas"]["QuotaAnswer"];
+                readonly "application/jsonl": string;
+                readonly "application/vnd.apache.arrow.stream": string;
+                readonly "text/csv": string;
             };
         };
         /** @description The answer. A whole answer that lacks something breaks off, unless partial is true; then the trailer trawl-complete is false */
@@ -2837,6 +2930,63 @@ export interface operations {
             };
             readonly 401: components["responses"]["401"];
             readonly 403: components["responses"]["403"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly default: components["responses"]["default"];
+        };
+    };
+    readonly quota: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Most rows of one answer (default: 100); a cursor continues it. */
+                readonly limit?: number | null;
+                /** @description Absolute paths. */
+                readonly paths?: readonly string[];
+                /** @description Further absolute paths, as bytes in hexadecimal: the path_raw of rows whose names are not UTF-8. */
+                readonly paths_raw?: readonly string[];
+                /** @description json is one page with a cursor; the others are whole answers */
+                readonly format?: "json" | "jsonl" | "csv" | "arrow";
+                /** @description End a whole answer well, even if something is missing; the trailer Trawl-Complete tells */
+                readonly partial?: boolean;
+                /** @description Protect texts of CSV that spreadsheets take for formulas */
+                readonly spreadsheet?: boolean;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            readonly 200: components["responses"]["QuotaAnswer"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
+            readonly 429: components["responses"]["429"];
+            readonly 503: components["responses"]["503"];
+            readonly default: components["responses"]["default"];
+        };
+    };
+    readonly quota_posted: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                readonly "application/json": components["schemas"]["QuotaArguments"] & components["schemas"]["Format"];
+            };
+        };
+        readonly responses: {
+            readonly 200: components["responses"]["QuotaAnswer"];
+            readonly 400: components["responses"]["400"];
+            readonly 401: components["responses"]["401"];
+            readonly 403: components["responses"]["403"];
+            readonly 409: components["responses"]["409"];
+            readonly 422: components["responses"]["422"];
             readonly 429: components["responses"]["429"];
             readonly 503: components["responses"]["503"];
             readonly default: components["responses"]["default"];

@@ -64,6 +64,7 @@ complete -c trawl -n "__fish_trawl_needs_command" -f -a "mcp" -d 'Answer the que
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "sql" -d 'Query the index with SQL'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "export" -d 'Write the index\'s content to files for other programs'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "top" -d 'Rank files, directories or owners by size, time or number'
+complete -c trawl -n "__fish_trawl_needs_command" -f -a "quota" -d 'Show what users and groups use of their quotas'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "duplicates" -d 'Find files that may be duplicates'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "diff" -d 'Show the differences between two snapshots'
 complete -c trawl -n "__fish_trawl_needs_command" -f -a "history" -d 'Show the state of a path in every snapshot'
@@ -798,6 +799,22 @@ complete -c trawl -n "__fish_trawl_using_subcommand top" -l status -d 'Report ho
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
 complete -c trawl -n "__fish_trawl_using_subcommand top" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l at -d 'Answer from the newest snapshot that began by TIME' -r
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l fresh -d 'Wait up to TIME until the index includes all earlier changes' -r
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l max-age -d 'Accept answers up to AGE old, such as 30s, 5m or 1d' -r
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -s b -l bytes -d 'Print sizes in bytes, without units'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l json -d 'Print one JSON object per line'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l csv -d 'Print comma-separated values with a header'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l arrow -d 'Write an Arrow IPC stream'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l status -d 'Report how fresh the answer is and what could not be read'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l spreadsheet -d 'Protect --csv texts that spreadsheets take for formulas'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -l no-wait -d 'Ask the index as it is, without waiting for a daemon'
+complete -c trawl -n "__fish_trawl_using_subcommand quota" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -s i -l index -d 'Use the index in DIR, as before the command' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l profile -d 'Record how long each operation of trawl takes, and write FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand duplicates" -l min-size -d 'Leave out files smaller than SIZE; units as in 10K, 1M, 2G' -r

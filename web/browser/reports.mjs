@@ -1,5 +1,5 @@
 /** Checks of space, SQL and the reports. */
-import { expect, rowsOf, settled, until } from './harness.mjs';
+import { expect, rowsOf, settled, until, violations } from './harness.mjs';
 
 export const checks = ({ tree, hasSql }) => {
   const here = encodeURIComponent(tree);
@@ -58,6 +58,19 @@ export const checks = ({ tree, hasSql }) => {
       expect((await rowsOf(page, 'Groups')).length > 3, 'too few groups');
       await page.getByLabel('By', { exact: true }).selectOption('owner');
       await page.locator('.chart, .table').first().waitFor();
+    }],
+    ['quotas beside owners, as a bar and in words', `/top?path=${here}&subject=owners`, {}, async (page) => {
+      await settled(page);
+      const owner = await page.getByRole('grid', { name: 'Groups' }).locator('.window [role=row]').first().locator('[role=gridcell]').first().innerText();
+      expect((await page.getByRole('columnheader', { name: 'Quota' }).count()) === 0, 'a column without quotas');
+      const amount = { used_inodes: 1, soft_inodes: null, hard_inodes: null, inodes_state: 'unlimited', inodes_grace_ends: null };
+      const row = { mount: '/srv', kind: 'user', id: 1, name: owner, used_bytes: 3 << 20, soft_bytes: 2 << 20, hard_bytes: 4 << 20, space_state: 'over', space_grace_ends: null, ...amount };
+      await page.route('**/api/v1/quota', (route) => route.fulfill({ json: { rows: [row], complete: true, issues: [], asked_at: '2026-01-01T00:00:00.000000000Z', as_of: [], command: [] } }));
+      await page.reload();
+      await settled(page);
+      await page.getByRole('columnheader', { name: 'Quota' }).waitFor();
+      await page.getByRole('gridcell', { name: 'over the limit: 3.0 MiB of 2.0 MiB (150 %)' }).waitFor();
+      expect((await violations(page)) === '', await violations(page));
     }],
     ['growth over snapshots', `/growth?path=${here}`, {}, async (page) => {
       await settled(page);

@@ -6,6 +6,7 @@ import { axisOf } from '../src/lib/axis.ts';
 import { coldStatement, literal } from '../src/lib/cold.ts';
 import { formatAgo, formatDelta, formatSize, parseTime, toNumber } from '../src/lib/format.ts';
 import { above, chain, isBelow, placeOfRaw, placesOf } from '../src/lib/places.ts';
+import { limitsOf, type Quota, quotaKind } from '../src/lib/quotas.ts';
 import { bytesOf, parseSize, sizeOfBytes } from '../src/lib/sizes.ts';
 import { spaceTree } from '../src/lib/space-tree.ts';
 import { complete } from '../src/lib/sql-complete.ts';
@@ -86,4 +87,34 @@ test('the tree of the space view', () => {
   assert.equal(root.bytes, 1124);
   assert.deepEqual(root.children.map(({ label, bytes }) => [label, bytes]), [['f', 1024], ['a', 60], ['b', 30], ['smaller entries', 10]]);
   assert.deepEqual([...root.weights.owner], [['ann', 1024], ['bob', 0]]);
+});
+
+const quota = (change: Partial<Quota>): Quota => ({
+  mount: '/srv', kind: 'user', id: 1001, name: 'ann', used_bytes: 0, soft_bytes: null, hard_bytes: null, space_state: 'unlimited', space_grace_ends: null,
+  used_inodes: 0, soft_inodes: null, hard_inodes: null, inodes_state: 'unlimited', inodes_grace_ends: null, ...change,
+});
+
+test('quotas belong to lists of owners, groups and projects', () => {
+  assert.deepEqual(['owner', 'groups', 'projects', 'age', 'constructor'].map(quotaKind), ['user', 'group', 'project', undefined, undefined]);
+  assert.equal(limitsOf([quota({ hard_bytes: 1 })], undefined).size, 0);
+  assert.equal(limitsOf([quota({ hard_bytes: 1, kind: 'group' })], 'user').size, 0);
+});
+
+test('quotas are said in words, by name or number', () => {
+  const within = quota({ used_bytes: 1536, soft_bytes: 2048, hard_bytes: 4096, space_state: 'within' });
+  const nobody = quota({ id: 7, name: null, used_bytes: '9007199254740993', hard_bytes: '9007199254740993', space_state: 'full' });
+  const limits = limitsOf([within, nobody, quota({ name: 'bob' })], 'user');
+  assert.deepEqual([...limits.keys()], ['ann', '7']);
+  assert.deepEqual(limits.get('ann'), { share: 0.75, text: '1.5 KiB of 2.0 KiB (75 %)', warning: '', isStopped: false, mount: '/srv' });
+  assert.deepEqual([limits.get('7')?.warning, limits.get('7')?.isStopped], ['full, writing stopped', true]);
+});
+
+test('of several limits, the one that stops writing is shown, or the nearest', () => {
+  const space = quota({ used_bytes: 90, soft_bytes: 100, space_state: 'within' });
+  const inodes = { used_inodes: 3, hard_inodes: 1000, inodes_state: 'within' };
+  assert.equal(limitsOf([{ ...space, ...inodes }], 'user').get('ann')?.text, '90 B of 100 B (90 %)');
+  const elsewhere = quota({ mount: '/home', used_inodes: 5, hard_inodes: 5, inodes_state: 'full' });
+  const over = quota({ used_bytes: 300, soft_bytes: 100, space_state: 'over' });
+  const shown = limitsOf([over, elsewhere, space], 'user').get('ann');
+  assert.deepEqual([shown?.text, shown?.mount], ['5 entries of 5 entries (100 %)', '/home']);
 });

@@ -19,6 +19,7 @@ const ROWS: &[(&str, &[&str])] = &[
     ("top", &["Entry", "Directory", "Share"]),
     ("stats", &["Share"]),
     ("growth", &["Growth"]),
+    ("quota", &["Quota"]),
     ("diff", &["Difference", "Changes"]),
     ("history", &["State"]),
     ("duplicates", &["Duplicates"]),

@@ -5,9 +5,11 @@ import { useState } from 'preact/hooks';
 import { navigate } from '../lib/router.ts';
 import type { Share } from '../lib/api-types.ts';
 import { formatCount, formatShare, formatSize, toNumber } from '../lib/format.ts';
+import type { Limit } from '../lib/quotas.ts';
 import { visible } from '../lib/text.ts';
 import { Bars } from './bars.tsx';
 import { Name } from './name.tsx';
+import { QuotaBar } from './quota-bar.tsx';
 import { sorted } from './table-head.tsx';
 import { type Column, type Sort, Table } from './table.tsx';
 
@@ -21,14 +23,17 @@ interface Props {
   readonly search?: (row: Share) => string | undefined;
   /** Whether the groups have an order of their own, as sizes and ages do. */
   readonly isOrdered?: boolean;
+  /** Quotas of the groups, by key. */
+  readonly quotas?: ReadonlyMap<string, Limit>;
 }
 
 const CHARTED = 24;
 
-export function ShareList({ rows, version, by, heading, search, isOrdered = false }: Props): JSX.Element {
+export function ShareList({ rows, version, by, heading, search, isOrdered = false, quotas }: Props): JSX.Element {
   const [sort, setSort] = useState<Sort | undefined>(undefined);
   const merged = merge(rows);
   const total = { entries: sum(merged, 'entries'), disk: sum(merged, 'disk_bytes') };
+  const quotaOf = ({ key }: Share): Limit | undefined => (key == null ? undefined : quotas?.get(key));
   const columns: readonly Column<Share>[] = [
     {
       id: 'label', label: heading, width: 'minmax(8rem, 1fr)',
@@ -43,6 +48,7 @@ export function ShareList({ rows, version, by, heading, search, isOrdered = fals
     { id: 'size', label: 'Size', width: '6.5rem', isNumber: true, from: 480, render: (row) => formatSize(toNumber(row.size)) },
     { id: 'disk_bytes', label: 'On disk', width: '6.5rem', isNumber: true, render: (row) => formatSize(toNumber(row.disk_bytes)) },
     { id: 'disk_share', label: 'Share', width: '4.5rem', isNumber: true, canSort: false, from: 620, render: (row) => formatShare(toNumber(row.disk_bytes), total.disk) },
+    ...(merged.some((row) => quotaOf(row) !== undefined) ? [quotaColumn(quotaOf)] : []),
   ];
   const order = sorted(merged, sort, (row, column) => (column === 'label' ? row.label : toNumber(row[column as 'size'])));
   return (
@@ -57,6 +63,15 @@ export function ShareList({ rows, version, by, heading, search, isOrdered = fals
         onOpen={(row) => { const address = search?.(row); if (address !== undefined) navigate(address); }} />
     </>
   );
+}
+
+/** Quotas are of whole file systems, whatever the list is about. */
+function quotaColumn(quotaOf: (row: Share) => Limit | undefined): Column<Share> {
+  const render = (row: Share): JSX.Element | null => {
+    const limit = quotaOf(row);
+    return limit === undefined ? null : <QuotaBar limit={limit} />;
+  };
+  return { id: 'quota', label: 'Quota', width: 'minmax(12rem, 1fr)', canSort: false, from: 560, render };
 }
 
 function sum(rows: readonly Share[], field: 'entries' | 'disk_bytes'): number {

@@ -5,6 +5,7 @@ import { Choice } from '../components/choice.tsx';
 import { Report } from '../components/report.tsx';
 import { ShareList } from '../components/shares.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
+import { useQuotas } from '../hooks/use-quotas.ts';
 import { useReport } from '../hooks/use-report.ts';
 import type { Route } from '../lib/router.ts';
 import { shareSearch } from './top.tsx';
@@ -30,12 +31,13 @@ export function StatsView({ route }: { readonly route: Route }): JSX.Element {
   const by = report.choice('by', KINDS.map(([name]) => name));
   const values = report.places && { ...report.places, by };
   const asked = useAnswer('stats', values, { limit: 200 });
+  const quotas = useQuotas(by, report.places);
   return (
     <Report
       title="Breakdown" {...report} asked={asked} question={values && { name: 'stats', values: { ...values, limit: 200 } }}
       controls={<Choice label="By" value={by} options={KINDS} onChange={(next) => report.change({ by: next })} />}
     >
-      <ShareList rows={asked.isStale ? [] : asked.rows} version={asked.version} by={by} heading={KINDS.find(([name]) => name === by)?.[1] ?? 'Group'} isOrdered={ORDERED.has(by)} search={shareSearch(by, report.places)} />
+      <ShareList rows={asked.isStale ? [] : asked.rows} version={asked.version} by={by} heading={KINDS.find(([name]) => name === by)?.[1] ?? 'Group'} isOrdered={ORDERED.has(by)} quotas={quotas} search={shareSearch(by, report.places)} />
     </Report>
   );
 }

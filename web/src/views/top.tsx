@@ -8,6 +8,7 @@ import { Report } from '../components/report.tsx';
 import { ShareList } from '../components/shares.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { useAnswer } from '../hooks/use-answer.ts';
+import { useQuotas } from '../hooks/use-quotas.ts';
 import { useReport } from '../hooks/use-report.ts';
 import { type Directory, type Entry, type PlaceArguments, placeOf, type Share } from '../lib/api-types.ts';
 import { formatCount, formatSize, toNumber } from '../lib/format.ts';
@@ -37,13 +38,14 @@ export function TopView({ route }: { readonly route: Route }): JSX.Element {
   const values = report.places && { ...report.places, subject };
   const question = values && { name: 'top' as const, values: { ...values, limit: LIMIT } };
   const asked = useAnswer<'top', Entry & Directory & Share>('top', values, { limit: LIMIT });
+  const quotas = useQuotas(subject, report.places);
   const rows = asked.isStale ? [] : asked.rows;
   return (
     <Report
       title="Top lists" {...report} asked={asked} question={question}
       controls={<Choice label="List" value={subject} options={SUBJECTS} onChange={(next) => report.change({ subject: next })} />}
     >
-      {subject in SHARES ? <ShareList rows={rows} version={asked.version} by={subject} heading={SHARES[subject] ?? 'Group'} search={shareSearch(subject, report.places)} />
+      {subject in SHARES ? <ShareList rows={rows} version={asked.version} by={subject} heading={SHARES[subject] ?? 'Group'} quotas={quotas} search={shareSearch(subject, report.places)} />
         : ABOUT_DIRECTORIES.has(subject) ? <Directories rows={rows} version={asked.version} /> : <Files rows={rows} version={asked.version} />}
     </Report>
   );

@@ -623,6 +623,100 @@ class Problem(TypedDict):
     """
 
 
+class Quota(TypedDict):
+    """
+    the quota of a user, group or project
+    """
+
+    hard_bytes: NotRequired[Integer | None]
+    """
+    space that cannot be exceeded; `null` if there is no such limit (bytes)
+    """
+    hard_inodes: NotRequired[Integer | None]
+    """
+    number of inodes that cannot be exceeded; `null` if there is no such limit
+    """
+    id: Integer
+    """
+    id of the user, group or project
+    """
+    inodes_grace_ends: NotRequired[str | None]
+    """
+    when the grace period of the inodes ends; `null` if none has begun
+    """
+    inodes_state: str
+    """
+    state of the inodes, as `space_state`
+    """
+    kind: str
+    """
+    whose quota it is: `user`, `group`, `project`
+    """
+    mount: str
+    """
+    mount point of the file system
+    """
+    mount_raw: NotRequired[str]
+    """
+    mount in hexadecimal, if it is not text
+    """
+    name: NotRequired[str | None]
+    """
+    name of the user or group; `null` if it has none
+    """
+    name_raw: NotRequired[str]
+    """
+    name in hexadecimal, if it is not text
+    """
+    soft_bytes: NotRequired[Integer | None]
+    """
+    space that may be exceeded for the grace period; `null` if there is no such limit (bytes)
+    """
+    soft_inodes: NotRequired[Integer | None]
+    """
+    number of inodes that may be exceeded for the grace period; `null` if there is no such limit
+    """
+    space_grace_ends: NotRequired[str | None]
+    """
+    when the grace period of the space ends; `null` if none has begun
+    """
+    space_state: str
+    """
+    state of the space: `unlimited`, `within`, `over` (grace period), `expired` (grace period over), `full` (at the hard limit)
+    """
+    used_bytes: Integer
+    """
+    space used (bytes)
+    """
+    used_inodes: Integer
+    """
+    number of inodes used
+    """
+
+
+class QuotaAnswer(Page):
+    rows: list[Quota]
+
+
+class QuotaArguments(TypedDict):
+    """
+    Arguments of `quota`.
+    """
+
+    limit: NotRequired[int | None]
+    """
+    Most rows of one answer (default: 100); a cursor continues it.
+    """
+    paths: NotRequired[list[str]]
+    """
+    Absolute paths.
+    """
+    paths_raw: NotRequired[list[str]]
+    """
+    Further absolute paths, as bytes in hexadecimal: the path_raw of rows whose names are not UTF-8.
+    """
+
+
 class ReadArguments(TypedDict):
     """
     Arguments of `read`.

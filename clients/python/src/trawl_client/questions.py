@@ -82,6 +82,15 @@ class Client(Server):
         """
         return Rows(self, "ls", arguments or {})
 
+    def quota(self, arguments: models.QuotaArguments | None = None) -> Rows[models.Quota]:
+        """Show quotas.
+
+        Shows what users, groups and projects use of file systems, and their limits, as the kernel has them
+        now: the asker's own and those of their groups, or all for the superuser. A file system without
+        quotas has no rows. Same as `trawl quota --json`.
+        """
+        return Rows(self, "quota", arguments or {})
+
     def read(self, arguments: models.ReadArguments | None = None) -> models.Part:
         """Read a part of a file.
 

@@ -18,6 +18,7 @@
 //! | [`place`] | the mount point and the security context of a file |
 //! | [`named`] | the entries of a named index, by their values |
 //! | [`growth`] | the size of a tree in each snapshot |
+//! | [`quota`] | what users, groups and projects use of file systems, and may use |
 //!
 //! [`expression`] selects the entries that a question is about.
 //!
@@ -39,6 +40,7 @@ pub mod named;
 mod no_answer;
 mod past;
 pub mod place;
+pub mod quota;
 pub mod stats;
 pub mod top;
 pub mod xattrs;

@@ -79,11 +79,12 @@ pub enum Op {
     Fadvise,
     Fiemap,
     Removexattr,
+    QuotactlFd,
 }
 
 impl Op {
     /// Every operation, for tables that map a stored name back to the operation.
-    pub const ALL: [Op; 68] = [
+    pub const ALL: [Op; 69] = [
         Op::Openat,
         Op::Faccessat,
         Op::Getdents64,
@@ -152,6 +153,7 @@ impl Op {
         Op::Fadvise,
         Op::Fiemap,
         Op::Removexattr,
+        Op::QuotactlFd,
     ];
 
     /// Returns the call's name as in the manual, such as `"openat"`.
@@ -226,6 +228,7 @@ impl Op {
             Op::Fadvise => "posix_fadvise",
             Op::Fiemap => "ioctl(FS_IOC_FIEMAP)",
             Op::Removexattr => "removexattr",
+            Op::QuotactlFd => "quotactl_fd",
         }
     }
 }
@@ -268,6 +271,7 @@ impl Errno {
     pub const NOTTY: Errno = Errno(libc::ENOTTY);
     pub const PERM: Errno = Errno(libc::EPERM);
     pub const RANGE: Errno = Errno(libc::ERANGE);
+    pub const SRCH: Errno = Errno(libc::ESRCH);
     pub const STALE: Errno = Errno(libc::ESTALE);
     pub const TOOBIG: Errno = Errno(libc::E2BIG);
     pub const WOULDBLOCK: Errno = Errno(libc::EWOULDBLOCK);
@@ -371,7 +375,7 @@ mod tests {
     fn names_are_distinct_and_complete() {
         let names: HashSet<_> = Op::ALL.iter().map(|op| op.name()).collect();
         assert_eq!(names.len(), Op::ALL.len());
-        assert_eq!(Op::Removexattr as usize + 1, Op::ALL.len());
+        assert_eq!(Op::QuotactlFd as usize + 1, Op::ALL.len());
     }
 
     #[test]

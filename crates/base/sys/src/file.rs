@@ -41,6 +41,15 @@ pub fn locate(parent: impl AsFd, path: &CStr) -> Result<std::os::fd::OwnedFd, Sy
     rustix::fs::openat(parent, path, flags, Mode::empty()).named(Op::Openat)
 }
 
+/// Opens the file that a path leads to, of any type, as a place only (`O_PATH`). Neither its content nor
+/// a device is touched. A link at the end is followed.
+///
+/// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
+pub fn place(path: &CStr) -> Result<std::os::fd::OwnedFd, SysError> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, Mode::empty()).named(Op::Openat)
+}
+
 /// Returns the attributes of the file that a path leads to, and the file's path without links and
 /// dots as the kernel shows it. Neither its content nor a device is touched. A link at the end is
 /// followed.
@@ -50,8 +59,7 @@ pub fn locate(parent: impl AsFd, path: &CStr) -> Result<std::os::fd::OwnedFd, Sy
 /// # Errors
 /// Returns the errors of open(2) and statx(2).
 pub fn found_at(path: &CStr) -> Result<(Stat, Vec<u8>), SysError> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).named(Op::Openat)?;
+    let file = place(path)?;
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     let place = rustix::fs::readlink(link, Vec::new()).named(Op::Readlinkat)?;
     Ok((stat_fd(&file)?, place.into_bytes()))

@@ -19,6 +19,7 @@
 //! | [`link`] | readlinkat |
 //! | [`xattr`] | listing and reading extended attributes relative to a directory descriptor |
 //! | [`project`] | project ids and the flag that inherits them |
+//! | [`quota`] | quotas of users, groups and projects |
 //! | [`filesystem`] | statfs: the file system of a descriptor |
 //! | [`file`] | fsync, syncfs, flock, rename, link, unlink, mkdir, fadvise |
 //! | [`fanotify`] | marks, the event queue and its parser |
@@ -101,6 +102,7 @@ pub mod priority;
 pub mod process;
 pub mod project;
 pub mod pseudo_terminal;
+pub mod quota;
 pub mod regex;
 pub mod replaced;
 pub mod restricted;

@@ -17,7 +17,7 @@
 //! | `run` | commands that see trees of other machines |
 //! | `index`, `sources`, `watch` | writing the index, managing it, keeping it up to date |
 //! | `set` | sets: their members, and a command for each |
-//! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr` | the questions |
+//! | `find`, `grep`, `locate`, `search`, `ls`, `stat`, `du`, `stats`, `top`, `duplicates`, `getfattr`, `quota` | the questions |
 //! | `diff`, `history`, `growth` | questions about several snapshots |
 //! | `hooks` | hooks that find attributes and words in files |
 //! | `related` | files related to a file |
@@ -71,6 +71,7 @@ mod members;
 mod output;
 mod own;
 mod profile;
+mod quota;
 mod related;
 mod remote;
 mod report;
@@ -133,6 +134,7 @@ commands::commands! {
     "sql" Sql sql::SqlArgs;
     "export" Export sql::ExportArgs;
     "top" Top top::TopArgs;
+    "quota" Quota quota::QuotaArgs;
     "duplicates" Duplicates duplicates::DuplicatesArgs;
     "diff" Diff diff::DiffArgs;
     "history" History history::HistoryArgs;

@@ -374,6 +374,12 @@ const QUESTIONS: &[Question] = &[
         paths: &["paths"],
     },
     Question {
+        command: "quota",
+        answered: &["bytes", "paths"],
+        refused: &[],
+        paths: &["paths"],
+    },
+    Question {
         command: "sources",
         answered: &["snapshots"],
         refused: &[],
@@ -424,7 +430,7 @@ pub(super) fn paths(arguments: &Arguments) -> Vec<OsString> {
         }
     };
     // A question without a path is about the whole index.
-    let asks_here = !matches!(question.paths, [] | ["below"]);
+    let asks_here = !matches!(question.paths, [] | ["below"]) && given.command != "quota";
     match named.is_empty() && asks_here {
         true => vec![".".into()],
         false => named,

@@ -47,6 +47,7 @@ mod profile_file_system;
 mod profile_parquet;
 mod profile_peers;
 mod profile_protobuf;
+mod quota;
 mod recovery;
 mod remote;
 mod revoked;

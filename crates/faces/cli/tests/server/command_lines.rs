@@ -141,6 +141,8 @@ const QUESTIONS: &[&[&str]] = &[
     &["growth", "tree"],
     &["diff", "latest", "latest"],
     &["sources", "--json"],
+    &["quota", "tree", "/proc"],
+    &["quota", "--json"],
     &["--at", "latest", "--no-wait", "ls", "--csv", "tree/open"],
 ];
 

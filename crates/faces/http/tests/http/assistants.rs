@@ -12,7 +12,7 @@ use trawl_testkit::oracle::{self, Identity};
 use trawl_testkit::site::{ASKED, Asked, Site, StandIn};
 
 use crate::client::{Answer, SERVER, Server};
-use crate::clients::{cache, node, python_with};
+use crate::clients::{node, python_with, tools};
 use crate::equality::rows;
 
 /// What clients of the protocol accept.

@@ -96,6 +96,32 @@ fn contents_are_searched_and_read() {
     );
 }
 
+/// There may be no quotas here, so a stand-in has some; it gets the command line.
+#[test]
+fn quotas_are_asked_for() {
+    let row = r#"{"mount":"/srv","kind":"user","id":7,"used_bytes":1}"#;
+    let script = format!("printf '%s\\n' \"$*\" > words; echo '{row}'");
+    let stand_in = StandIn::new("http-quota", &script);
+    let server = Server::with(&stand_in, &[]);
+    let (found, last) = server.all("quota", &json!({"paths": ["/srv"]}));
+    let expected: Value = serde_json::from_str(row).expect("JSON");
+    assert_eq!(found, [expected], "{last}");
+    let words = std::fs::read_to_string(stand_in.scratch.join("words")).expect("it was run");
+    assert!(words.ends_with("quota --json -- /srv\n"), "{words}");
+    let Some(site) = Site::small("http-no-quota", SERVER) else {
+        return;
+    };
+    let server = Server::of(&site, &Identity::Ourselves);
+    let (found, last) = server.all("quota", &json!({"paths": ["/proc"]}));
+    assert_eq!(
+        (found.len(), &last["complete"]),
+        (0, &json!(true)),
+        "{last}"
+    );
+    let issue = last["issues"][0].as_str().expect("the reason");
+    assert!(issue.contains("/proc keeps no quotas"), "{last}");
+}
+
 /// The description is one that typed clients can be made from: every question is in it, and every
 /// reference leads somewhere.
 #[test]
@@ -107,7 +133,7 @@ fn the_description_names_every_question() {
     let names: Vec<&str> = ASKED.iter().map(|asked| asked.name).collect();
     for name in names
         .iter()
-        .chain(&["grep", "read", "sql", "schema", "more", "me"])
+        .chain(&["quota", "grep", "read", "sql", "schema", "more", "me"])
     {
         let get = &description["paths"][format!("/api/v1/{name}")]["get"];
         assert!(get["responses"]["200"].is_object(), "{name}: {get}");

@@ -42,6 +42,7 @@ fn every_tool_only_reads_and_says_that_its_answers_are_data() {
             "top",
             "stats",
             "growth",
+            "quotas",
             "changes",
             "history",
             "duplicates",

@@ -40,6 +40,9 @@ impl Asker<'_> {
             let words = ["top", option, "-n", &limit];
             section.commands.push(self.command(&words, &self.paths));
         }
+        if !self.is_past() {
+            self.quotas(section);
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod duplicates;
 mod files;
 mod groups;
 mod growth;
+mod quota;
 mod sources;
 mod space;
 

@@ -210,6 +210,11 @@ pub static QUESTIONS: &[Named] = &[
         "Show growth over time",
         "Shows the size of trees in each snapshot that the index keeps, in total or by directory, owner or extension. Same as `trawl growth --json`.",
     ),
+    Named::ask::<sizes::Quota>(
+        ["quota", "quotas"],
+        "Show quotas",
+        "Shows what users, groups and projects use of file systems, and their limits, as the kernel has them now: the asker's own and those of their groups, or all for the superuser. A file system without quotas has no rows. Same as `trawl quota --json`.",
+    ),
     Named::ask::<times::Diff>(
         ["diff", "changes"],
         "Show what changed",
@@ -307,6 +312,11 @@ struct Place {
 }
 
 impl Place {
+    /// Returns whether no path is given.
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.paths_raw.is_empty()
+    }
+
     /// Adds the paths, of which there must be at least one.
     fn add(&self, line: &mut Line) -> Result<(), Refused> {
         line.rows(self.limit)

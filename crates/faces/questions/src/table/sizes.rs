@@ -1,4 +1,4 @@
-//! Questions about space: `du`, `top`, `stats`, `growth`, `duplicates`.
+//! Questions about space: `du`, `top`, `stats`, `growth`, `quota`, `duplicates`.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -231,6 +231,29 @@ impl Arguments for Growth {
         let mut line = Line::of(&["growth", "--json", "--status"]);
         line.value("--by", Some(by)).end_of_options();
         self.place.add(&mut line)?;
+        line.finish(Form::Objects)
+    }
+}
+
+/// Arguments of `quota`.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Quota {
+    #[serde(flatten)]
+    place: Place,
+}
+
+impl Arguments for Quota {
+    fn question(&self) -> Result<Question, Refused> {
+        let mut line = Line::of(&["quota", "--json"]);
+        line.end_of_options();
+        match self.place.is_empty() {
+            // Those of all indexed trees.
+            true => line.rows(self.place.limit),
+            false => {
+                self.place.add(&mut line)?;
+                &mut line
+            }
+        };
         line.finish(Form::Objects)
     }
 }

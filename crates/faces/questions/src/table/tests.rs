@@ -125,6 +125,12 @@ fn arguments_mean_command_lines() {
             json!({"paths": ["/a"], "all": true}),
             "history|--json|--status|--all|--|/a",
         ),
+        ("quota", json!({}), "quota|--json|--"),
+        (
+            "quota",
+            json!({"paths": ["/a"], "limit": 5}),
+            "quota|--json|--|/a",
+        ),
         ("sources", json!({}), "sources|--json"),
     ] {
         assert_eq!(line(name, arguments), expected, "{name}");
