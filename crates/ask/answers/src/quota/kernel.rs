@@ -74,7 +74,7 @@ impl Source for Kernel {
         quota::of_id(place, kind, id)
     }
 
-    fn from_id(&self, place: &OwnedFd, kind: Kind, id: u32) -> Result<Option<Quota>, SysError> {
+    fn next_id(&self, place: &OwnedFd, kind: Kind, id: u32) -> Result<Option<Quota>, SysError> {
         quota::from_id(place, kind, id)
     }
 

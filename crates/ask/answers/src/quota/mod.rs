@@ -67,7 +67,7 @@ pub trait Source {
     ///
     /// # Errors
     /// If the asker may not know all of them.
-    fn from_id(&self, place: &Self::Place, kind: Kind, id: u32) -> Result<Option<Quota>, SysError>;
+    fn next_id(&self, place: &Self::Place, kind: Kind, id: u32) -> Result<Option<Quota>, SysError>;
 
     /// Returns the ids of this kind that are the asker's own.
     ///
@@ -241,7 +241,7 @@ impl Quotas {
     ) -> Result<(), SysError> {
         let mut next = Some(0);
         while let Some(from) = next {
-            let Some(quota) = source.from_id(place, kind, from)? else {
+            let Some(quota) = source.next_id(place, kind, from)? else {
                 break;
             };
             // A file system that goes backwards would never end.

@@ -62,7 +62,7 @@ impl Source for StandIn {
         Ok(all.iter().find(|quota| quota.id == id).copied())
     }
 
-    fn from_id(&self, place: &Mounted, kind: Kind, id: u32) -> Result<Option<Quota>, SysError> {
+    fn next_id(&self, place: &Mounted, kind: Kind, id: u32) -> Result<Option<Quota>, SysError> {
         match place.listing {
             Some(errno) => Err(failed(errno)),
             None => Ok(place.kept[&kind]
