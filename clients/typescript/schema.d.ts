@@ -1546,6 +1546,24 @@ export interface components {
             /** @description The statement. Only statements that read are allowed. */
             readonly query: string;
         };
+        readonly SqlFormat: {
+            /**
+             * @description json is one page with a cursor; the others are whole answers
+             * @default json
+             * @enum {string}
+             */
+            readonly format?: "json" | "jsonl" | "csv" | "arrow" | "parquet";
+            /**
+             * @description End a whole answer well, even if something is missing; the trailer Trawl-Complete tells
+             * @default false
+             */
+            readonly partial?: boolean;
+            /**
+             * @description Protect texts of CSV that spreadsheets take for formulas
+             * @default false
+             */
+            readonly spreadsheet?: boolean;
+        };
         readonly StatAnswer: components["schemas"]["Page"] & {
             readonly rows: readonly components["schemas"]["Details"][];
         };
@@ -2044,6 +2062,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["SchemaAnswer"];
                 readonly "application/jsonl": string;
                 readonly "application/vnd.apache.arrow.stream": string;
+                readonly "application/vnd.apache.parquet": string;
                 readonly "text/csv": string;
             };
         };
@@ -2074,6 +2093,7 @@ export interface components {
                 readonly "application/json": components["schemas"]["SqlAnswer"];
                 readonly "application/jsonl": string;
                 readonly "application/vnd.apache.arrow.stream": string;
+                readonly "application/vnd.apache.parquet": string;
                 readonly "text/csv": string;
             };
         };
@@ -3051,7 +3071,7 @@ export interface operations {
                 /** @description Most rows of one answer (default: all); a cursor continues it. */
                 readonly limit?: number | null;
                 /** @description json is one page with a cursor; the others are whole answers */
-                readonly format?: "json" | "jsonl" | "csv" | "arrow";
+                readonly format?: "json" | "jsonl" | "csv" | "arrow" | "parquet";
                 /** @description End a whole answer well, even if something is missing; the trailer Trawl-Complete tells */
                 readonly partial?: boolean;
                 /** @description Protect texts of CSV that spreadsheets take for formulas */
@@ -3083,7 +3103,7 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": components["schemas"]["SchemaArguments"] & components["schemas"]["Format"];
+                readonly "application/json": components["schemas"]["SchemaArguments"] & components["schemas"]["SqlFormat"];
             };
         };
         readonly responses: {
@@ -3214,7 +3234,7 @@ export interface operations {
                 /** @description The statement. Only statements that read are allowed. */
                 readonly query: string;
                 /** @description json is one page with a cursor; the others are whole answers */
-                readonly format?: "json" | "jsonl" | "csv" | "arrow";
+                readonly format?: "json" | "jsonl" | "csv" | "arrow" | "parquet";
                 /** @description End a whole answer well, even if something is missing; the trailer Trawl-Complete tells */
                 readonly partial?: boolean;
                 /** @description Protect texts of CSV that spreadsheets take for formulas */
@@ -3246,7 +3266,7 @@ export interface operations {
         };
         readonly requestBody: {
             readonly content: {
-                readonly "application/json": components["schemas"]["SqlArguments"] & components["schemas"]["Format"];
+                readonly "application/json": components["schemas"]["SqlArguments"] & components["schemas"]["SqlFormat"];
             };
         };
         readonly responses: {

@@ -1008,6 +1008,21 @@ class SqlArguments(TypedDict):
     """
 
 
+class SqlFormat(TypedDict):
+    format: NotRequired[Literal["json", "jsonl", "csv", "arrow", "parquet"]]
+    """
+    json is one page with a cursor; the others are whole answers
+    """
+    partial: NotRequired[bool]
+    """
+    End a whole answer well, even if something is missing; the trailer Trawl-Complete tells
+    """
+    spreadsheet: NotRequired[bool]
+    """
+    Protect texts of CSV that spreadsheets take for formulas
+    """
+
+
 class StatArguments(TypedDict):
     """
     Arguments of `stat`.

@@ -238,7 +238,7 @@ fn check_users(parts: &Parts<'_>) {
         assert_eq!(rows(lines), own, "{name}");
         assert!(said.is_empty(), "{name}: {said:?}");
     }
-    let team = parts["ann"].0.iter().map(|line| row(line).0);
+    let mut team = parts["ann"].0.iter().map(|line| row(line).0);
     let team = ("group".to_owned(), u64::from(TEAM)) == team.next_back().expect("rows");
     assert!(team, "ann is in a group with a quota");
 }
