@@ -48,10 +48,10 @@ fn a_user_who_was_sent_too_much_waits_and_others_do_not() {
     assert_eq!(
         outcomes,
         [
-            (json!(60_001), json!("complete"), json!(200)),
+            (json!(60_001), json!("partial"), json!(200)),
             (json!(60_001), json!("failed"), json!(200)),
             (json!(60_001), json!("failed"), json!(429)),
-            (json!(60_002), json!("complete"), json!(200)),
+            (json!(60_002), json!("partial"), json!(200)),
         ]
     );
 }
