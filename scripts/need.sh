@@ -159,7 +159,10 @@ unpack_directory() {
         { may_install && as_root apt-get -qq update </dev/null >>"$log" 2>&1 &&
             download_directory "$home/archives" >>"$log" 2>&1; }; then
         for package in "$home"/archives/*.deb; do
-            dpkg-deb -x "$package" "$home" 2>>"$log" || return 0
+            dpkg-deb -x "$package" "$home" 2>>"$log" && continue
+            echo "continuing without them, because $package cannot be unpacked: $(tail -n 1 "$log")" >&2
+            rm -rf "$home"
+            return 0
         done
         rm -rf "$home/archives"
         echo "$directory_packages" >"$home/packages"

@@ -105,8 +105,8 @@ test('quotas are said in words, by name or number', () => {
   const nobody = quota({ id: 7, name: null, used_bytes: '9007199254740993', hard_bytes: '9007199254740993', space_state: 'full' });
   const limits = limitsOf([within, nobody, quota({ name: 'bob' })], 'user');
   assert.deepEqual([...limits.keys()], ['ann', '7']);
-  assert.deepEqual(limits.get('ann'), { share: 0.75, text: '1.5 KiB of 2.0 KiB (75 %)', warning: '', isStopped: false, mount: '/srv' });
-  assert.deepEqual([limits.get('7')?.warning, limits.get('7')?.isStopped], ['full, writing stopped', true]);
+  assert.deepEqual(limits.get('ann'), { share: 0.75, text: '1.5 KiB of 2.0 KiB (75 %)', warning: '', isExhausted: false, mount: '/srv' });
+  assert.deepEqual([limits.get('7')?.warning, limits.get('7')?.isExhausted], ['at the hard limit', true]);
 });
 
 test('of several limits, the one that stops writing is shown, or the nearest', () => {

@@ -13,7 +13,7 @@ export interface Limit {
   readonly text: string;
   /** What is wrong, in words; empty if nothing is. */
   readonly warning: string;
-  readonly isStopped: boolean;
+  readonly isExhausted: boolean;
   /** Mount point of the file system. */
   readonly mount: string;
 }
@@ -28,7 +28,7 @@ export function quotaKind(by: string): Quota['kind'] | undefined {
   return Object.hasOwn(KINDS, by) ? KINDS[by] : undefined;
 }
 
-const WARNINGS: Readonly<Record<string, string>> = { over: 'over the limit', expired: 'over the limit, writing stopped', full: 'full, writing stopped' };
+const WARNINGS: Readonly<Record<string, string>> = { over: 'over the limit', expired: 'grace period over', full: 'at the hard limit' };
 
 interface Amount {
   readonly used: unknown;
@@ -44,13 +44,13 @@ function limitOf({ used, soft, hard, state, format }: Amount, mount: string): Li
   const value = toNumber(used);
   const warning = WARNINGS[state] ?? '';
   const text = `${format(value)} of ${format(limit)} (${formatShare(value, limit)})`;
-  return { share: value / limit, text, warning, isStopped: state === 'expired' || state === 'full', mount };
+  return { share: value / limit, text, warning, isExhausted: state === 'expired' || state === 'full', mount };
 }
 
-/** Returns whether a limit matters more than another: one that stops writing, or the nearer one. */
+/** Returns whether a limit matters more than another: one that is exhausted, or the nearer one. */
 function isNearer(one: Limit, other: Limit | undefined): boolean {
   if (other === undefined) return true;
-  return one.isStopped === other.isStopped ? one.share > other.share : one.isStopped;
+  return one.isExhausted === other.isExhausted ? one.share > other.share : one.isExhausted;
 }
 
 /** Returns the limit that matters most for each owner, group or project, by the keys of a list. */

@@ -44,6 +44,9 @@ pub fn locate(parent: impl AsFd, path: &CStr) -> Result<std::os::fd::OwnedFd, Sy
 /// Opens the file that a path leads to, of any type, as a place only (`O_PATH`). Neither its content nor
 /// a device is touched. A link at the end is followed.
 ///
+/// # Errors
+/// Fails if the path leads to nothing that the caller can reach.
+///
 /// Source: <https://man7.org/linux/man-pages/man2/open.2.html>
 pub fn place(path: &CStr) -> Result<std::os::fd::OwnedFd, SysError> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;

@@ -46,7 +46,7 @@ pub struct Amount {
     pub soft: Option<u64>,
     /// Cannot be exceeded; `None` if there is no such limit.
     pub hard: Option<u64>,
-    /// When the grace period ends; `None` unless the soft limit is exceeded.
+    /// When the grace period ends, or ended. It may be left over from a soft limit that was exceeded.
     pub grace_ends: Option<Timestamp>,
 }
 

@@ -29,9 +29,10 @@ use crate::sources::opened;
 const EXAMPLES: &str = "\
 The kernel shows you your own quota and those of your groups, and the superuser
 all of them. Quotas hold for whole file systems, wherever in them the files are.
-They are read at once, so options about the age of an answer change nothing. The
-exit code is 0 where a file system keeps no quotas, and 1 if quotas may be
-missing; standard error says why. Servers of NFS are not asked.";
+The kernel is asked each time, so --status and options about the age of an
+answer change nothing. The exit code is 0 where a file system keeps no quotas,
+and 1 if quotas may be missing; standard error says why. Servers of NFS are not
+asked.";
 
 const MOUNT: Field = Field::bytes("mount", "mount point of the file system").always();
 const KIND: Field = Field::text("kind", "whose quota it is: `user`, `group`, `project`").always();

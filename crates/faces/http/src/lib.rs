@@ -9,7 +9,7 @@
 //! | [`api`] | questions and their answers as JSON |
 //! | [`tools`] | the same for assistants, by the Model Context Protocol |
 //! | [`parameters`] | arguments from the query of a URL |
-//! | [`download`] | whole answers as streams: JSON lines, CSV, Arrow |
+//! | [`download`] | whole answers as streams: JSON lines, CSV, Arrow, Parquet |
 //! | [`problem`] | errors, as RFC 9457 describes them |
 //! | [`openapi`] | the description of the API, made of the table of questions |
 //! | [`metrics`] | counts and times, for Prometheus |

@@ -106,9 +106,10 @@ pub enum State {
     Within,
     /// Beyond the soft limit, within the grace period.
     Over,
-    /// Beyond the soft limit, and the grace period has ended: nothing more can be written.
+    /// Beyond the soft limit, and the grace period has ended: a file system that enforces its limits
+    /// lets nothing more be written.
     Expired,
-    /// At the hard limit: nothing more can be written.
+    /// At the hard limit, so likewise.
     Full,
 }
 
@@ -226,8 +227,12 @@ impl Quotas {
             done => return done,
         }
         for id in source.own(kind)? {
-            if let Some(quota) = source.of_id(place, kind, id)? {
-                self.keep(system, kind, quota);
+            match source.of_id(place, kind, id) {
+                Ok(Some(quota)) => self.keep(system, kind, quota),
+                Ok(None) => {}
+                // In a user namespace, groups from outside it have an id that nobody may ask about.
+                Err(error) if error.errno == Errno::PERM => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -244,8 +249,10 @@ impl Quotas {
             let Some(quota) = source.next_id(place, kind, from)? else {
                 break;
             };
-            // A file system that goes backwards would never end.
-            next = quota.id.checked_add(1).filter(|next| *next > from);
+            // A file system that goes backwards would never end. The last number is no id: the kernel
+            // refuses it.
+            let is_id = |next: &u32| *next > from && *next != u32::MAX;
+            next = quota.id.checked_add(1).filter(is_id);
             self.keep(system, kind, quota);
         }
         Ok(())

@@ -11,15 +11,14 @@ use super::{FileSystem, kind_name};
 #[non_exhaustive]
 pub enum Remark {
     /// The file system keeps none.
-    #[error(
-        "{} keeps no quotas: if it should ({kind}), mount it with usrquota, grpquota or prjquota",
-        shown(mount)
-    )]
+    #[error("{} keeps no quotas ({kind}){remedy}", shown(mount))]
     Off {
         /// Mount point.
         mount: Vec<u8>,
         /// Type of the file system.
         kind: String,
+        /// How to have them, if this type can.
+        remedy: &'static str,
     },
     /// The kernel does not know them, because somebody else keeps them.
     #[error("the kernel knows no quotas of {} ({kind}): {remedy}", shown(mount))]
@@ -64,14 +63,14 @@ pub enum Remark {
     /// The kernel cannot be asked.
     #[error(
         "the kernel does not answer questions about quotas here: they need Linux 5.14, and a \
-         container that allows quotactl_fd(2)"
+         container or service that allows quotactl_fd(2)"
     )]
     NoCall,
 }
 
 /// File systems that keep quotas where the kernel does not look, by the beginnings of their types, and
 /// what to ask instead.
-const ELSEWHERE: [(&[u8], &str); 12] = [
+const ELSEWHERE: [(&[u8], &str); 13] = [
     (
         b"nfs",
         "the NFS server is not asked: use quota(1), or run trawl quota on the server",
@@ -90,7 +89,15 @@ const ELSEWHERE: [(&[u8], &str); 12] = [
     (b"gpfs", "use mmlsquota"),
     (b"beegfs", "use beegfs-ctl --getquota"),
     (b"fuse", "ask the program that serves it"),
+    (
+        b"overlay",
+        "ask about the file system of its upper directory",
+    ),
 ];
+
+/// Types of file systems of which the kernel can keep account.
+const CAN: [&[u8]; 6] = [b"ext4", b"ext3", b"ext2", b"xfs", b"f2fs", b"tmpfs"];
+const MOUNT: &str = ": to have them, mount it with usrquota, grpquota or prjquota";
 
 impl Remark {
     /// Returns the remark about a file system of which the kernel keeps no account.
@@ -105,7 +112,15 @@ impl Remark {
                 kind,
                 remedy,
             },
-            None => Remark::Off { mount, kind },
+            None => Remark::Off {
+                mount,
+                kind,
+                remedy: if CAN.contains(&&*system.kind) {
+                    MOUNT
+                } else {
+                    ""
+                },
+            },
         }
     }
 

@@ -17,6 +17,8 @@ struct Mounted {
     listing: Option<Errno>,
     /// The error of any question.
     refusal: Option<Errno>,
+    /// Ids that may not be asked about.
+    foreign: Vec<u32>,
 }
 
 #[derive(Default)]
@@ -58,6 +60,9 @@ impl Source for StandIn {
     }
 
     fn of_id(&self, place: &Mounted, kind: Kind, id: u32) -> Result<Option<Quota>, SysError> {
+        if place.foreign.contains(&id) {
+            return Err(failed(Errno::PERM));
+        }
         let all = &place.kept[&kind];
         Ok(all.iter().find(|quota| quota.id == id).copied())
     }
@@ -65,6 +70,7 @@ impl Source for StandIn {
     fn next_id(&self, place: &Mounted, kind: Kind, id: u32) -> Result<Option<Quota>, SysError> {
         match place.listing {
             Some(errno) => Err(failed(errno)),
+            None if id == u32::MAX => Err(failed(Errno::INVAL)),
             None => Ok(place.kept[&kind]
                 .iter()
                 .find(|quota| quota.id >= id)
@@ -94,7 +100,7 @@ fn of(id: u32, used: u64) -> Quota {
 }
 
 fn ext4(device: u32) -> Mounted {
-    let users = vec![of(0, 1), of(7, 20), of(u32::MAX, 3)];
+    let users = vec![of(0, 1), of(7, 20), of(u32::MAX - 1, 3)];
     let nothing = Quota {
         id: 3,
         ..Quota::default()
@@ -137,7 +143,7 @@ fn the_superuser_gets_all_that_use_something_or_have_a_limit() {
     let expected = [
         (Kind::User, 0, 1),
         (Kind::User, 7, 20),
-        (Kind::User, u32::MAX, 3),
+        (Kind::User, u32::MAX - 1, 3),
         (Kind::Group, 50, 30),
         (Kind::Group, 60, 40),
         (Kind::Project, 9, 9),
@@ -155,6 +161,18 @@ fn others_get_their_own() {
     let found = asked(&[("/srv", shut)], &["/srv"]);
     let expected = [(Kind::User, 7, 20), (Kind::Group, 50, 30)];
     assert_eq!(rows(&found), expected);
+    assert!(!found.is_incomplete(), "{found:?}");
+}
+
+#[test]
+fn an_id_that_may_not_be_asked_about_hides_no_other() {
+    let shut = Mounted {
+        listing: Some(Errno::PERM),
+        foreign: vec![7],
+        ..ext4(1)
+    };
+    let found = asked(&[("/srv", shut)], &["/srv"]);
+    assert_eq!(rows(&found), [(Kind::Group, 50, 30)]);
     assert!(!found.is_incomplete(), "{found:?}");
 }
 
@@ -191,7 +209,16 @@ fn without_quotas_the_reason_and_the_remedy_are_said() {
         ..ext4(4)
     };
     for (mounted, is_gap, part) in [
-        (none("ext4", 1), false, "/x keeps no quotas"),
+        (
+            none("ext4", 1),
+            false,
+            "/x keeps no quotas (ext4): to have them, mount it with",
+        ),
+        (
+            none("overlay", 5),
+            true,
+            "the file system of its upper directory",
+        ),
         (
             none("nfs4", 2),
             true,

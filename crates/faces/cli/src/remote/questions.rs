@@ -23,6 +23,17 @@ struct Question {
     refused: &'static [(&'static str, &'static str)],
     /// The operands and options whose values are paths, from which the server is chosen.
     paths: &'static [&'static str],
+    /// What it is about without a path.
+    without: Without,
+}
+
+/// What a question without a path is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Without {
+    /// The working directory.
+    WorkingDirectory,
+    /// Everything that is indexed.
+    WholeIndex,
 }
 
 /// Options that are answered for each command that has them.
@@ -57,6 +68,7 @@ const QUESTIONS: &[Question] = &[
         answered: &["arguments"],
         refused: &[],
         paths: &[],
+        without: Without::WholeIndex,
     },
     Question {
         command: "ls",
@@ -122,6 +134,7 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "stat",
@@ -138,6 +151,7 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "du",
@@ -168,12 +182,14 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[("files0_from", READS_WORDS), ("exclude_from", READS_WORDS)],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "stats",
         answered: &["by", "expression", "limit", "paths", "share"],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "top",
@@ -196,12 +212,14 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "duplicates",
         answered: &["limit", "min_size", "name", "path", "verify"],
         refused: &[],
         paths: &["path"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "locate",
@@ -224,6 +242,7 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[("database", OTHER_INDEX)],
         paths: &["below"],
+        without: Without::WholeIndex,
     },
     Question {
         command: "getfattr",
@@ -242,6 +261,7 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "search",
@@ -271,6 +291,7 @@ const QUESTIONS: &[Question] = &[
             ("key", OTHER_MACHINES),
         ],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "grep",
@@ -320,6 +341,7 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[("file", READS_WORDS)],
         paths: &["words"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "set",
@@ -344,6 +366,7 @@ const QUESTIONS: &[Question] = &[
             ("stdin", RUNS),
         ],
         paths: &["names"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "diff",
@@ -360,30 +383,35 @@ const QUESTIONS: &[Question] = &[
         ],
         refused: &[],
         paths: &[],
+        without: Without::WholeIndex,
     },
     Question {
         command: "history",
         answered: &["all", "paths"],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "growth",
         answered: &["by", "paths"],
         refused: &[],
         paths: &["paths"],
+        without: Without::WorkingDirectory,
     },
     Question {
         command: "quota",
         answered: &["bytes", "paths"],
         refused: &[],
         paths: &["paths"],
+        without: Without::WholeIndex,
     },
     Question {
         command: "sources",
         answered: &["snapshots"],
         refused: &[],
         paths: &[],
+        without: Without::WholeIndex,
     },
     Question {
         command: "sql",
@@ -397,6 +425,7 @@ const QUESTIONS: &[Question] = &[
             ("threads", ITS_LIMITS),
         ],
         paths: &["below"],
+        without: Without::WholeIndex,
     },
 ];
 
@@ -429,11 +458,9 @@ pub(super) fn paths(arguments: &Arguments) -> Vec<OsString> {
             named.cloned().collect()
         }
     };
-    // A question without a path is about the whole index.
-    let asks_here = !matches!(question.paths, [] | ["below"]) && given.command != "quota";
-    match named.is_empty() && asks_here {
-        true => vec![".".into()],
-        false => named,
+    match question.without {
+        Without::WorkingDirectory if named.is_empty() => vec![".".into()],
+        _ => named,
     }
 }
 

@@ -141,8 +141,8 @@ const QUESTIONS: &[&[&str]] = &[
     &["growth", "tree"],
     &["diff", "latest", "latest"],
     &["sources", "--json"],
-    &["quota", "tree", "/proc"],
-    &["quota", "--json"],
+    &["quota", "/proc"],
+    &["quota", "--json", "/proc"],
     &["--at", "latest", "--no-wait", "ls", "--csv", "tree/open"],
 ];
 
@@ -447,6 +447,12 @@ fn rules_say_which_paths_are_asked_where() {
             "{ran}"
         );
     }
+    // Without a path it is about the whole index of this machine, which has none.
+    let ran = ask(&["quota"], &shut);
+    assert!(
+        ran.code == Some(2) && !ran.errors().contains("/nowhere/x"),
+        "{ran}"
+    );
     let ran = ask(&["find", "open", "shut"], &tree);
     assert!(
         ran.code == Some(2) && ran.errors().contains("different servers"),

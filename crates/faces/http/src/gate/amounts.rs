@@ -36,10 +36,10 @@ impl Amounts {
         }
     }
 
-    /// Takes bytes out of a user's allowance.
+    /// Takes bytes out of a user's allowance, also if it is used up: they are sent.
     ///
     /// # Errors
-    /// Returns the time to wait if the allowance was used up before. Then nothing is taken.
+    /// Returns the time to wait if the allowance was used up before.
     pub fn take(&self, uid: u32, bytes: u64, now: Instant) -> Result<(), Duration> {
         let mut all = lock(&self.spent);
         // Whole allowances need not be remembered.
@@ -51,15 +51,17 @@ impl Amounts {
             at: now,
         });
         let before = self.at(spent, now);
-        if before >= self.whole {
-            let share = (before - self.whole) / self.whole;
-            return Err(HOUR.mul_f64(share).max(Duration::from_secs(1)));
-        }
         *spent = Spent {
             bytes: before + bytes as f64,
             at: now,
         };
-        Ok(())
+        match spent.bytes - self.whole {
+            over if before >= self.whole => {
+                let wait = Duration::try_from_secs_f64(HOUR.as_secs_f64() * over / self.whole);
+                Err(wait.unwrap_or(Duration::MAX).max(Duration::from_secs(1)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns what is spent at a time.
@@ -84,6 +86,10 @@ mod tests {
         amounts
             .take(1, 1, begin + wait + Duration::from_secs(1))
             .expect("it has grown");
+        let late = begin + wait + Duration::from_secs(2);
+        amounts.take(3, 3000, late).expect("it is whole");
+        let wait = amounts.take(3, 1000, late).expect_err("it is used up");
+        assert_eq!(wait, 3 * HOUR, "what is sent nevertheless counts");
         let later = begin + 3 * HOUR;
         amounts.take(1, 999, later).expect("it is whole");
         amounts.take(1, 1, later).expect("a byte is left");

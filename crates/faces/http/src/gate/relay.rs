@@ -38,8 +38,8 @@ use crate::tools::FAILED;
 /// Most bytes of a question's arguments that are recorded.
 const ARGUMENTS_BYTES: usize = 8 << 10;
 
-/// Headers of a request that its desk is sent: those that say what the body is, and those of the Model
-/// Context Protocol.
+/// Headers of a request that its desk is sent: those that say what the body is and what the client
+/// accepts, and those of the Model Context Protocol.
 const SENT: [HeaderName; 5] = [
     header::CONTENT_TYPE,
     header::ACCEPT,
@@ -100,8 +100,17 @@ pub async fn relay_message(
     let mut note = Note::new(&door, peer.address);
     let (head, body) = request.into_parts();
     let body = whole(body).await?;
-    if let Some(call) = called(&body)? {
+    let call = match called(&body) {
+        Ok(call) => call,
+        Err(problem) => {
+            let address = note.address;
+            door.keeper.ask(address, Asked::Check { proof }).await?;
+            return Err(problem);
+        }
+    };
+    if let Some(call) = call {
         note.begin(call.question);
+        note.is_call = true;
         note.ended.arguments = cut(call.arguments.as_bytes());
     }
     let answered = pass(&door, proof, (head, body), &mut note).await;
@@ -152,11 +161,13 @@ async fn pass(
     let uid = who.uid;
     note.ended.who = Some(who);
     note.open = Some(door.open(uid)?);
-    door.send(uid, 0)?;
     // Until the answer begins. Whoever drops an answer ends a process, and so waits for nobody.
     let _turn = match parts.method {
         Method::DELETE => None,
-        _ => Some(door.turn(uid).await?),
+        _ => {
+            door.send(uid, 0)?;
+            Some(door.turn(uid).await?)
+        }
     };
     let stream = stream(connection).map_err(|_| lost("your process cannot be reached"))?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
@@ -217,6 +228,8 @@ struct Note {
     ended: Ended,
     /// Counts the question at its user.
     open: Option<Place<u32>>,
+    /// Whether it is the call of an assistant's tool.
+    is_call: bool,
 }
 
 impl Note {
@@ -239,6 +252,7 @@ impl Note {
                 seconds: 0.0,
             },
             open: None,
+            is_call: false,
         }
     }
 
@@ -300,6 +314,8 @@ impl Note {
         self.ended.rows = told(ROWS).and_then(|rows| rows.parse().ok());
         let at_end = match (head.status.is_success(), told(WHOLE)) {
             (false, _) | (true, Some(FAILED)) => Outcome::Failed,
+            // A message that calls a tool wrongly is answered, but the tool was not asked.
+            (true, None) if self.is_call => Outcome::Failed,
             (true, Some("false")) => Outcome::Partial,
             (true, _) => Outcome::Complete,
         };
@@ -360,8 +376,8 @@ impl http_body::Body for Relayed {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
         match &polled {
             Poll::Ready(Some(Ok(frame))) => {
-                let bytes = frame.data_ref().map_or(0, |bytes| bytes.len() as u64);
-                if let Err(problem) = self.count(bytes) {
+                let bytes = frame.data_ref().map(|bytes| bytes.len() as u64);
+                if let Some(Err(problem)) = bytes.map(|bytes| self.count(bytes)) {
                     self.note.outcome = Outcome::Failed;
                     return Poll::Ready(Some(Err(problem.detail.into())));
                 }

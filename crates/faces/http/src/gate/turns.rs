@@ -3,8 +3,8 @@
 //!
 //! Most questions are answered in some milliseconds, and sooner if they do not share the processors
 //! with many others. So very few are *fresh* at a time. A question that takes longer is no longer fresh
-//! and lets another one begin: slow questions delay no others, and do not add up to more than
-//! [`Bounds::all`].
+//! and lets another one begin: a slow question takes the place of a fresh one for a moment only, and no
+//! more than [`Bounds::all`] run together.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;

@@ -174,6 +174,7 @@ fn pages_for_assistants_are_short_and_continued_once() {
     let first = server.ask_tool("search", &arguments);
     let bytes = first["rows"].to_string().len();
     assert!(bytes <= (64 << 10) + 1_100, "{bytes}");
+    assert!(first["cursor"].is_string(), "{first}");
     let (found, last) = server.follow(first.clone());
     let words = ["find", "--json", &site.text("")].map(str::to_owned);
     assert_eq!(found, rows(&site, &words));

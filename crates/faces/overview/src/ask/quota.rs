@@ -33,14 +33,14 @@ impl Asker<'_> {
     }
 
     fn add_quotas(&self, section: &mut Section, found: &Quotas) {
-        let Some(table) = table(&found.entries, &self.names, (self.now, self.limit)) else {
-            return;
-        };
-        section.parts.push(Part::Table(table));
         let flawed = found.remarks.iter();
         let flawed = flawed
             .filter(|remark| matches!(remark, Remark::OwnOnly { .. } | Remark::Refused { .. }));
         section.remarks.extend(flawed.map(ToString::to_string));
+        let Some(table) = table(&found.entries, &self.names, (self.now, self.limit)) else {
+            return;
+        };
+        section.parts.push(Part::Table(table));
         let command = self.command_of_all_times(&["quota"], &self.paths);
         section.commands.push(command);
     }

@@ -22,7 +22,8 @@ fn a_user_who_was_sent_too_much_waits_and_others_do_not() {
         settings.whole_token("u60002"),
     );
     let page = json!({"paths": ["/"]});
-    assert_eq!(gate.ask(&one, "find", &page).status, 200);
+    let first = gate.ask(&one, "find", &page).json();
+    let cursor = first["cursor"].as_str().expect("a cursor");
     let lines = "/api/v1/find?paths=/&format=jsonl&partial=true";
     let broken = gate.get(&one, lines);
     assert_ne!(broken.code, Some(0), "{broken:?}");
@@ -33,9 +34,15 @@ fn a_user_who_was_sent_too_much_waits_and_others_do_not() {
     let wait = refused.header("retry-after").concat();
     let wait: u64 = wait.parse().expect("a number of seconds");
     assert!((1..=3600).contains(&wait), "{wait}");
+    // An answer can still be dropped.
+    let dropped = gate.curl(
+        &format!("/api/v1/more?cursor={cursor}"),
+        &["--header", &header, "--request", "DELETE"],
+    );
+    assert_eq!(dropped.status, 204, "{dropped:?}");
     assert_eq!(gate.ask(&other, "find", &page).status, 200);
     let outcomes: Vec<_> = gate
-        .record(4)
+        .record(5)
         .iter()
         .map(|line| {
             (
@@ -51,6 +58,7 @@ fn a_user_who_was_sent_too_much_waits_and_others_do_not() {
             (json!(60_001), json!("partial"), json!(200)),
             (json!(60_001), json!("failed"), json!(200)),
             (json!(60_001), json!("failed"), json!(429)),
+            (json!(60_001), json!("complete"), json!(204)),
             (json!(60_002), json!("partial"), json!(200)),
         ]
     );

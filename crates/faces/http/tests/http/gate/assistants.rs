@@ -139,9 +139,11 @@ fn without_a_proof_no_message_reaches_a_desk() {
         &["--header", "Cookie: session=u60001"],
     ] {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        for method in ["tools/call", "tools/list", "initialize"] {
-            let answer = Shown(&gate, &words).request(method, &call);
-            assert_eq!(answer.status, 401, "{method} {words:?}: {answer:?}");
+        let asked = ["tools/call", "tools/list", "initialize"];
+        let asked = asked.map(|method| Shown(&gate, &words).request(method, &call));
+        let garbled = Shown(&gate, &words).send(&["--json", "[{"]);
+        for answer in asked.into_iter().chain([garbled]) {
+            assert_eq!(answer.status, 401, "{words:?}: {answer:?}");
             assert_eq!(answer.header("www-authenticate"), ["Bearer"], "{words:?}");
         }
     }
@@ -369,6 +371,35 @@ fn calls_are_recorded_as_the_questions_that_they_are() {
     let metrics = String::from_utf8(metrics.body).expect("text");
     let line = "trawl_web_questions_total{question=\"find\",outcome=\"partial\"} 1";
     assert!(metrics.lines().any(|known| known == line), "{metrics}");
+}
+
+/// The protocol answers such messages without the tool.
+#[test]
+fn a_call_that_no_tool_answers_is_recorded_as_failed() {
+    if cannot("the record of wrong calls") {
+        return;
+    }
+    let stand_in = StandIn::new("http-gate-tool-wrong", "touch ran");
+    let settings = Settings::with(&stand_in);
+    let gate = settings.start();
+    let token = settings.whole_token("u60001");
+    let assistant = Known(&gate, &token);
+    let call = json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "search", "arguments": {"paths": ["/"]}}});
+    let mut list = call.clone();
+    list["id"] = json!(1);
+    list["params"]["arguments"] = json!(["/"]);
+    for wrong in [call, list] {
+        let answer = assistant.send(&["--json", &wrong.to_string()]);
+        assert!((200..300).contains(&answer.status), "{answer:?}");
+    }
+    for line in gate.record(2) {
+        assert_eq!(
+            (&line["question"], &line["outcome"]),
+            (&json!("find"), &json!("failed")),
+            "{line}"
+        );
+    }
+    assert!(!stand_in.scratch.join("ran").exists(), "something ran");
 }
 
 #[test]
