@@ -377,7 +377,9 @@ fn on_terminal(site: &Site, size: (u32, u32), keys: &str) -> Ran {
         format!("trap : INT; stty cols {columns} rows {rows}; {watch}; echo code $?; stty -a");
     let outer =
         format!("(sleep 1.5; printf '{keys}'; sleep 0.5) | script -qec '{inner}' /dev/null");
-    let mut shell = oracle::command("sh");
+    // Whoever runs the tests in the background may have the interrupt ignored.
+    let mut shell = oracle::command("env");
+    shell.args(["--default-signal=INT,QUIT", "sh"]);
     oracle::run(shell.args(["-c", &outer]).current_dir(site.tree()))
 }
 
