@@ -206,12 +206,17 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Flushes standard output and all files.
-    pub(crate) fn flush_all(&self) -> io::Result<()> {
-        self.files.iter().for_each(OutputFile::flush);
+    /// Flushes standard output.
+    pub(crate) fn flush_printed(&self) {
         if self.lost.borrow().is_none() {
             self.note(self.streams.borrow_mut().out.flush());
         }
+    }
+
+    /// Flushes standard output and all files.
+    pub(crate) fn flush_all(&self) -> io::Result<()> {
+        self.files.iter().for_each(OutputFile::flush);
+        self.flush_printed();
         Ok(())
     }
 }

@@ -12,6 +12,45 @@ use expressions::Words;
 use site::Site;
 use trawl_testkit::{OddTree, Prng, RandomTree, odd_tree, random_tree};
 
+/// Number of lines between two flushes.
+#[derive(Default)]
+struct Shown {
+    parts: Vec<usize>,
+    lines: usize,
+}
+
+impl std::io::Write for Shown {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        if self.lines > 0 {
+            self.parts.push(std::mem::take(&mut self.lines));
+        }
+        Ok(())
+    }
+}
+
+/// Search as you type shows the first rows of a search that goes on.
+#[test]
+fn the_first_rows_are_shown_before_others_are_looked_for() {
+    const FILES: usize = 5000;
+    let site = Site::build(|root| {
+        let files = (0..FILES).map(|at| root.join(format!("file-{at}")));
+        files
+            .map(|path| std::fs::write(path, ""))
+            .collect::<std::io::Result<()>>()
+    });
+    let words = ["tree", "-name", "file-*"].map(|word| word.as_bytes().to_vec());
+    let mut shown = Shown::default();
+    let (code, messages) = site.ask_ours_to(&words, &mut shown);
+    assert_eq!((code, messages.len()), (0, 0));
+    assert_eq!(shown.parts.iter().sum::<usize>(), FILES);
+    assert!(shown.parts[0] <= 1024, "{:?}", shown.parts);
+}
+
 fn number(variable: &str, otherwise: u64) -> u64 {
     let set = std::env::var(variable).ok();
     set.and_then(|text| text.parse().ok()).unwrap_or(otherwise)

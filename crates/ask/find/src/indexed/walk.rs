@@ -372,6 +372,8 @@ impl<'w, 's> Walk<'w, 's> {
             let done = done.map(|bytes| lock(&memory).push(bytes));
             let done = done.map_err(DriverError::Write);
             let done = done.and_then(|()| turns.take(found.waiting));
+            // Whoever reads along waits for no further part.
+            printer.flush_printed();
             match done {
                 Ok(()) if printer.has_ended() => ControlFlow::Break(()),
                 Ok(()) => ControlFlow::Continue(()),

@@ -134,6 +134,13 @@ impl Site {
     }
 
     fn ask_ours(&self, words: &[Vec<u8>]) -> Answer {
+        let mut out = Vec::new();
+        let (code, err) = self.ask_ours_to(words, &mut out);
+        (code, out, err)
+    }
+
+    /// Answers to `out`. Returns the exit code and messages.
+    pub(crate) fn ask_ours_to(&self, words: &[Vec<u8>], out: &mut dyn io::Write) -> (i32, Vec<u8>) {
         let now = trawl_sys::process::now();
         let env = Environment {
             contents: Default::default(),
@@ -152,7 +159,7 @@ impl Site {
             foresight: || None,
             references: Box::new(FilesOf(self.scratch.path().to_owned())),
         };
-        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut err = Vec::new();
         let program = match parse(words, &env) {
             Ok(Parsed::Search(program)) => program,
             Ok(other) => panic!("{other:?}"),
@@ -160,14 +167,11 @@ impl Site {
                 let lines = refusal.warnings.iter().cloned();
                 let lines = lines.chain([refusal.to_string()]);
                 let text: String = lines.map(|line| format!("find: {line}\n")).collect();
-                return (1, out, text.into_bytes());
+                return (1, text.into_bytes());
             }
         };
         let cwd = self.scratch.path().canonicalize().unwrap();
-        let streams = Streams {
-            out: &mut out,
-            err: &mut err,
-        };
+        let streams = Streams { out, err: &mut err };
         let cwd = cwd.as_os_str().as_bytes();
         let code = run(
             &self.index,
@@ -178,7 +182,7 @@ impl Site {
             streams,
         );
         let code = code.unwrap_or_else(|error| panic!("{error}"));
-        (i32::from(code), out, err)
+        (i32::from(code), err)
     }
 }
 
