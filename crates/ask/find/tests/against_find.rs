@@ -38,10 +38,7 @@ impl std::io::Write for Shown {
 fn the_first_rows_are_shown_before_others_are_looked_for() {
     const FILES: usize = 5000;
     let site = Site::build(|root| {
-        let files = (0..FILES).map(|at| root.join(format!("file-{at}")));
-        files
-            .map(|path| std::fs::write(path, ""))
-            .collect::<std::io::Result<()>>()
+        (0..FILES).try_for_each(|at| std::fs::write(root.join(format!("file-{at}")), ""))
     });
     let words = ["tree", "-name", "file-*"].map(|word| word.as_bytes().to_vec());
     let mut shown = Shown::default();
