@@ -195,6 +195,7 @@ class Client:
         """Returns the body of an answer."""
         head = (f"{method} /api/v1/{name} HTTP/1.1\r\nHost: localhost:{self.service.port}\r\nAuthorization: Bearer {token}\r\n"
                 f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
+        was_open = self.streams is not None
         reader, writer = await self.open()
         writer.write(head.encode() + body)
         try:
@@ -202,6 +203,9 @@ class Client:
                 status, answer = await answered(reader)
         except (OSError, EOFError, ValueError, TimeoutError) as error:
             self.close()
+            # The server closes connections that nobody has asked on for a while.
+            if was_open and isinstance(error, asyncio.IncompleteReadError) and not error.partial:
+                return await self.send(token, method, name, body)
             raise Refused(type(error).__name__) from error
         if status not in (200, 204):
             raise Refused(str(status))
