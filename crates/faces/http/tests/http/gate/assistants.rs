@@ -389,7 +389,7 @@ fn a_call_that_no_tool_answers_is_recorded_as_failed() {
     list["id"] = json!(1);
     list["params"]["arguments"] = json!(["/"]);
     for wrong in [call, list] {
-        let answer = assistant.send(&["--json", &wrong.to_string()]);
+        let answer = assistant.message(&wrong);
         assert!((200..300).contains(&answer.status), "{answer:?}");
     }
     for line in gate.record(2) {
