@@ -37,7 +37,7 @@ impl Kind {
     }
 }
 
-/// What is used of a resource, and what may be used.
+/// Use and limits of a resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// Used.
@@ -133,7 +133,7 @@ pub fn of_id(fd: impl AsFd, kind: Kind, id: u32) -> Result<Option<Quota>, SysErr
     Ok(found.map(|block| block.quota(id)))
 }
 
-/// Returns the quota of the first id from `id` on that has one; `None` if there is none.
+/// Returns the first quota whose id is `id` or larger; `None` if there is none.
 ///
 /// # Errors
 /// Fails with `EPERM` if the caller may not know all of them, and with `ENOSYS` if the file system

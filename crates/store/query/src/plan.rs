@@ -171,8 +171,7 @@ impl<'a> Plan<'a> {
 
     /// Makes the first morsels small ones. Those within a page have it decoded again.
     pub(crate) fn beginning_small(mut self) -> Plan<'a> {
-        self.size.next = 0;
-        self.size.grow();
+        self.size.morsel = 0;
         self
     }
 
@@ -256,36 +255,35 @@ struct Filling<'m> {
 
 /// How many rows a morsel has, about.
 struct Size {
-    /// The one that is being filled.
-    rows: u64,
-    /// Most pages that these lie in.
-    pages: u64,
     /// Rows of all but the first.
     full: u64,
-    /// The next one among the first.
-    next: usize,
+    /// Number of the one that is being filled.
+    morsel: usize,
 }
 
 impl Size {
     fn of(full: u64) -> Size {
         Size {
-            rows: full,
-            pages: u64::MAX,
             full,
-            next: FIRST_MORSELS,
+            morsel: FIRST_MORSELS,
         }
+    }
+
+    /// Rows, and the most pages that they lie in.
+    fn bounds(&self) -> (u64, u64) {
+        let first = FIRST_SIZES.get(self.morsel);
+        *first.unwrap_or(&(self.full, u64::MAX))
     }
 
     /// Returns whether a morsel with these rows is full enough to end at the end of a page.
     fn may_end_at_page(&self, rows: u64) -> bool {
-        rows + PAGE.min(self.rows / 2) >= self.rows
+        let (full, _) = self.bounds();
+        rows + PAGE.min(full / 2) >= full
     }
 
     /// Goes on to the next morsel.
     fn grow(&mut self) {
-        let first = FIRST_SIZES.get(self.next);
-        (self.rows, self.pages) = *first.unwrap_or(&(self.full, u64::MAX));
-        self.next += 1;
+        self.morsel += 1;
     }
 }
 
@@ -338,7 +336,7 @@ impl Filling<'_> {
             *place = Place::Same;
             if is_full
                 || self.morsel.items.len() >= MORSEL_DIRS
-                || self.morsel.pages >= self.size.pages
+                || self.morsel.pages >= self.size.bounds().1
             {
                 self.done
                     .push_back(std::mem::take(self.morsel).finished(self.order));
@@ -353,7 +351,8 @@ impl Filling<'_> {
 
     /// How many of these rows the morsel takes.
     fn room(&self, left: &Range<u64>) -> u64 {
-        let room = self.size.rows.saturating_sub(self.morsel.rows).max(1);
+        let (full, _) = self.size.bounds();
+        let room = full.saturating_sub(self.morsel.rows).max(1);
         let count = left.end - left.start;
         // A page that lies in two morsels is decoded twice.
         let to_page = left.start.next_multiple_of(PAGE) - left.start;
@@ -369,7 +368,7 @@ impl Filling<'_> {
     fn is_full_with(&self, piece: &Range<u64>) -> bool {
         let rows = self.morsel.rows + (piece.end - piece.start);
         let at_page = self.order == Order::Forward && piece.end.is_multiple_of(PAGE);
-        rows >= self.size.rows || (at_page && self.size.may_end_at_page(rows))
+        rows >= self.size.bounds().0 || (at_page && self.size.may_end_at_page(rows))
     }
 
     /// Adds rows of a directory; false if they do not lie where the order

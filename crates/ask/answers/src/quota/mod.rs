@@ -37,7 +37,7 @@ pub struct FileSystem {
     pub device: DeviceNumber,
 }
 
-/// What is asked about quotas: the kernel, or a stand-in in tests.
+/// Source of quotas: the kernel, or a stand-in in tests.
 pub trait Source {
     /// A place in a file system.
     type Place;

@@ -55,13 +55,12 @@ impl Amounts {
             bytes: before + bytes as f64,
             at: now,
         };
-        match spent.bytes - self.whole {
-            over if before >= self.whole => {
-                let wait = Duration::try_from_secs_f64(HOUR.as_secs_f64() * over / self.whole);
-                Err(wait.unwrap_or(Duration::MAX).max(Duration::from_secs(1)))
-            }
-            _ => Ok(()),
+        if before < self.whole {
+            return Ok(());
         }
+        let over = (spent.bytes - self.whole) / self.whole;
+        let wait = Duration::try_from_secs_f64(HOUR.as_secs_f64() * over);
+        Err(wait.unwrap_or(Duration::MAX).max(Duration::from_secs(1)))
     }
 
     /// Returns what is spent at a time.

@@ -237,7 +237,7 @@ fn asking_for_the_head_runs_nothing() {
         assert_eq!(answer.header("content-length"), [""; 0], "{answer:?}");
         assert_eq!(answer.header("accept-ranges"), ["none"], "{answer:?}");
     }
-    // What is not made anew for each request has one.
+    // A document that is the same for each request has a length.
     let whole = server.curl("/api/v1/openapi.json", &[]).body.len();
     let head = server.curl("/api/v1/openapi.json", &["--head"]);
     assert_eq!(head.header("content-length"), [whole.to_string()]);

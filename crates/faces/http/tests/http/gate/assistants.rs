@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use trawl_testkit::oracle::{self, Identity, gnu};
 use trawl_testkit::site::{Site, StandIn};
 
+use super::sessions::scoped;
 use super::{Gate, Settings, bearer, cannot};
 use crate::assistants::Assistant;
 use crate::client::{Answer, SERVER, wait_until};
@@ -189,45 +190,10 @@ fn tokens_call_the_tools_that_they_are_for() {
     };
     let settings = Settings::of(&site);
     let gate = settings.start();
-    let tree = site.text("");
-    let file = site.text("open/file");
-    let calls: [(&str, Value, &str); 11] = [
-        ("search", json!({"paths": [tree], "name": "f*"}), "names"),
-        (
-            "search",
-            json!({"paths": [tree], "expression": ["-keyword", "needle"]}),
-            "contents",
-        ),
-        (
-            "search",
-            json!({"paths": [tree], "expression": []}),
-            "contents",
-        ),
-        (
-            "search",
-            json!({"paths": [tree], "keyword": "needle"}),
-            "contents",
-        ),
-        (
-            "stats",
-            json!({"paths": [tree], "keyword": "needle"}),
-            "contents",
-        ),
-        (
-            "duplicates",
-            json!({"paths": [tree], "verify": true}),
-            "contents",
-        ),
-        ("size", json!({"paths": [tree]}), "names"),
-        (
-            "content",
-            json!({"paths": [tree], "pattern": "needle"}),
-            "contents",
-        ),
-        ("read", json!({"path": file}), "contents"),
-        ("sql", json!({"query": "SELECT 1"}), "sql"),
-        ("sql_schema", json!({}), "sql"),
-    ];
+    let calls = scoped(&site).map(|(name, arguments, needed)| {
+        let question = trawl_questions::table::named(name).expect("a question");
+        (question.tool, arguments, needed)
+    });
     for scopes in ["names", "contents", "sql", "names,contents"] {
         let token = settings.token("u60001", scopes);
         let assistant = Known(&gate, &token);
@@ -252,7 +218,7 @@ fn tokens_call_the_tools_that_they_are_for() {
     let token = settings.token("u60001", "sql");
     let message = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "search", "arguments": {"paths": [tree]}},
+        "params": {"name": "search", "arguments": {"paths": [site.text("")]}},
     });
     let answer = Known(&gate, &token).send(&[
         "--header",

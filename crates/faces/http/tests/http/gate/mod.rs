@@ -76,7 +76,7 @@ pub(crate) struct Settings {
     /// The installed program.
     program: PathBuf,
     words: Vec<OsString>,
-    /// What is mounted in the namespace of the service: pairs of a file or directory, and where.
+    /// Bind mounts in the namespace of the service: pairs of source and target.
     mounts: Vec<(PathBuf, &'static str)>,
 }
 

@@ -69,19 +69,11 @@ fn a_session_holds_over_a_restart_until_it_is_ended() {
     }
 }
 
-#[test]
-fn tokens_ask_what_they_are_for() {
-    if cannot("scopes of tokens") {
-        return;
-    }
-    let Some(site) = Site::guarded("http-gate-scopes", SERVER) else {
-        return;
-    };
-    let settings = Settings::of(&site);
-    let gate = settings.start();
+/// Returns questions, by their names in the API, with the scopes that they need.
+pub(crate) fn scoped(site: &Site) -> [(&'static str, Value, &'static str); 11] {
     let tree = site.text("");
     let file = site.text("open/file");
-    let questions: [(&str, Value, &str); 11] = [
+    [
         ("find", json!({"paths": [tree], "name": "f*"}), "names"),
         (
             "find",
@@ -117,7 +109,20 @@ fn tokens_ask_what_they_are_for() {
         ("read", json!({"path": file}), "contents"),
         ("sql", json!({"query": "SELECT 1"}), "sql"),
         ("schema", json!({}), "sql"),
-    ];
+    ]
+}
+
+#[test]
+fn tokens_ask_what_they_are_for() {
+    if cannot("scopes of tokens") {
+        return;
+    }
+    let Some(site) = Site::guarded("http-gate-scopes", SERVER) else {
+        return;
+    };
+    let settings = Settings::of(&site);
+    let gate = settings.start();
+    let questions = scoped(&site);
     for scopes in ["names", "contents", "sql", "names,contents"] {
         let token = settings.token("u60001", scopes);
         // A session has no more rights than the token that began it.

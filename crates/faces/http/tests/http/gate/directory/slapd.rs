@@ -15,7 +15,7 @@ use crate::client::wait_until;
 use crate::clients::tools;
 use crate::gate::{Settings, in_namespace};
 
-/// Who may change everything, and the password.
+/// Name and password of the administrator.
 const ADMINISTRATOR: [&str; 4] = ["-D", "cn=admin,dc=example", "-w", "s3cret"];
 
 /// The only files of `/etc` that nslcd sees.
