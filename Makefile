@@ -31,7 +31,7 @@ PROFILE := $(CARGO_TARGET_DIR)/release/libtrawl_profile.so
 AUDIT := $(CARGO_TARGET_DIR)/audit/libtrawl_audit.so
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 
-.PHONY: help build build-cli build-lib build-mcp build-web build-sql build-python demo check test test-system lint bench generate install install-lib built built-lib clean-cache
+.PHONY: help build build-cli build-demo build-lib build-mcp build-web build-sql build-python demo check test test-system lint bench generate install install-lib built built-lib clean-cache
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -69,7 +69,12 @@ build-python: ## build the Python package's wheel into dist
 	@scripts/need.sh build wheel
 	@scripts/python.sh wheel '$(CURDIR)/dist'
 
-demo: build-cli ## index a real tree (TREE=/usr) and compare searches with find's and du's times
+# The programs that `make build` adds take as long to link as this one.
+build-demo:
+	@scripts/need.sh build
+	$(CARGO) build --release --locked --package trawl-cli --package trawl-remote --bin trawl
+
+demo: build-demo ## index a real tree (TREE=/usr) and compare searches with find's and du's times
 	@TRAWL='$(RELEASE)' TREE='$(TREE)' INDEX='$(CACHE)/demo-index' scripts/demo.sh
 
 test: ## install what the tests need and run all of them

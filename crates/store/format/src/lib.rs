@@ -32,6 +32,7 @@ mod listing_kind;
 pub mod live;
 pub mod manifest;
 pub mod pack;
+pub mod restricted;
 pub mod retention;
 mod scan_options;
 pub mod schema;

@@ -158,6 +158,7 @@ fields! {
     SizeBefore, "size_before", U64, false, Delta, false, "Sum of `size` over their rows, modulo 2^64";
     BlocksBefore, "blocks_before", U64, false, Delta, false, "Sum of `blocks` over their rows, modulo 2^64";
     LinksBefore, "links_before", U64, false, Delta, false, "Rows of the links table that belong to entries before this directory's, and so the number of its first row in the links table";
+    Restricted, "restricted", Bytes, true, Bytes, false, "The subdirectories that some users who may read this row may not list or not search, with their permissions (see below); null if there are none";
 }
 
 fields! {
@@ -240,6 +241,7 @@ impl Table {
     pub fn required_fields(self) -> usize {
         match self {
             Table::Entries => REQUIRED_COLUMNS,
+            Table::Dirs => DirColumn::Restricted as usize,
             _ => self.fields().len(),
         }
     }

@@ -7,6 +7,7 @@ use crate::asker::{Asker, asker, may_reach, of_kernel};
 use crate::index::View;
 use crate::locate::Located;
 use std::collections::HashMap;
+use trawl_format::restricted::Restricted;
 use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::rows::Row;
 use trawl_model::{Acl, DirAccess, Gid, Uid, path};
@@ -87,25 +88,43 @@ impl<'a> Judge<'a> {
     /// Returns the reader's access to the directory with this row (with mode,
     /// owners and ACL) and this stored path.
     pub(crate) fn judge(&mut self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>) -> Access {
+        match self.without_permissions(stored) {
+            Some(access) => access,
+            None => self.by_permissions(row.mode(), row.uid(), row.gid(), row.acl()),
+        }
+    }
+
+    /// Returns the reader's access to a directory that the index names with its
+    /// permissions.
+    pub(crate) fn judge_restricted(&mut self, dir: &Restricted<'_>) -> Access {
+        match self.without_permissions(|| dir.path.to_vec()) {
+            Some(access) => access,
+            None => self.by_permissions(dir.mode, dir.uid, dir.gid, dir.acl),
+        }
+    }
+
+    /// Returns the answer if ids need not be looked at, or mislead.
+    fn without_permissions(&self, stored: impl Fn() -> Vec<u8>) -> Option<Access> {
+        match self.who {
+            None => Some(Access::Full),
+            Some(_) if self.asks_kernel => of_kernel(&stored()),
+            Some(_) => None,
+        }
+    }
+
+    fn by_permissions(&mut self, mode: u32, uid: Uid, gid: Gid, acl: &[u8]) -> Access {
         let Some(who) = self.who else {
             return Access::Full;
         };
-        if self.asks_kernel
-            && let Some(access) = of_kernel(&stored())
-        {
-            return access;
-        }
-        let mode = row.mode() & PERMISSION_BITS;
-        let acl = row.acl().to_vec();
-        let key = (mode, row.uid(), row.gid(), acl);
+        let key = (mode & PERMISSION_BITS, uid, gid, acl.to_vec());
         if let Some(known) = self.known.get(&key) {
             return *known;
         }
         let access = DirAccess {
-            mode,
-            uid: key.1,
-            gid: key.2,
-            acl: Acl::parse(&key.3),
+            mode: key.0,
+            uid,
+            gid,
+            acl: Acl::parse(acl),
         };
         let may = |bit| Predicate::of(&access, bit).admits(who);
         let answer = match (may(Bit::Search), may(Bit::Read)) {

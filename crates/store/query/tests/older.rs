@@ -7,26 +7,20 @@
 
 mod support;
 
-use arrow_array::RecordBatch;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::file::metadata::KeyValue;
-use std::fs::File;
-use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use support::answers::{answers, files_below};
+use support::answers::answers;
+use support::older::make_older;
 use support::{Random, Shape, Tree};
-use trawl_format::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
-use trawl_format::{Hash, Readers};
+use trawl_format::Readers;
+use trawl_format::schema::Table;
 use trawl_model::Meta;
 use trawl_model::column::{COLUMNS, Column, ColumnSet, REQUIRED_COLUMNS};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::guard::Credentials;
 use trawl_model::rows::{Row, RowBatch};
 use trawl_query::{Index, Listing, Located, Request};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns a tree whose entries have nothing in the columns that may be missing.
 fn tree() -> Tree {
@@ -56,90 +50,6 @@ fn without_late_columns(meta: &Meta) -> Meta {
         dir: b"",
     };
     row.meta()
-}
-
-/// Writes the rows of an entries file with only its first `columns`.
-fn with_columns(file: &Path, columns: usize) -> Vec<u8> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).unwrap()).unwrap();
-    let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
-    let kept: Vec<usize> = (0..columns).collect();
-    let schema = trawl_writer::parquet_schema::arrow_schema(Table::Entries)
-        .project(&kept)
-        .unwrap();
-    let write = |pairs: &[(&str, String)]| {
-        let properties = Some(trawl_writer::parquet_schema::writer_properties(
-            Table::Entries,
-        ));
-        let mut writer =
-            ArrowWriter::try_new(Vec::new(), schema.clone().into(), properties).unwrap();
-        for batch in &batches {
-            writer.write(&batch.project(&kept).unwrap()).unwrap();
-        }
-        writer.flush().unwrap();
-        let groups = writer.flushed_row_groups();
-        let chunks = groups.iter().flat_map(|group| group.columns());
-        let chunks: Vec<(u64, u64)> = chunks.map(|chunk| chunk.byte_range()).collect();
-        for (key, value) in pairs {
-            writer.append_key_value_metadata(KeyValue::new((*key).to_owned(), value.clone()));
-        }
-        (writer.into_inner().unwrap(), chunks)
-    };
-    let (bytes, chunks) = write(&[]);
-    let hash = |(start, len): &(u64, u64)| xxh3_64(&bytes[*start as usize..(start + len) as usize]);
-    let hashes = chunks.iter().map(|chunk| format!("{:016x}", hash(chunk)));
-    let pairs = [
-        (KEY_CHUNKS, hashes.collect()),
-        (KEY_FORMAT, FORMAT.to_string()),
-        (KEY_TABLE, "entries".to_owned()),
-    ];
-    write(&pairs).0
-}
-
-/// Replaces the entries files of an index by ones with only the first `columns`,
-/// as a program would have written them that knew no others.
-fn make_older(index: &Path, columns: usize) {
-    let mut files = Vec::new();
-    files_below(index, &mut files);
-    let named = |end: &'static str| {
-        let files = files.iter();
-        files.filter(move |file| file.to_str().is_some_and(|name| name.ends_with(end)))
-    };
-    let derived = named(".pack").chain(named(".items"));
-    derived.for_each(|file| std::fs::remove_file(file).unwrap());
-    for manifest in named(".manifest") {
-        let text = std::fs::read_to_string(manifest).unwrap();
-        let (json, _) = text.trim_end().rsplit_once('\n').unwrap();
-        let mut json: serde_json::Value = serde_json::from_str(json).unwrap();
-        for segment in json["segments"].as_array_mut().unwrap() {
-            let id = segment["id"].as_str().unwrap().to_owned();
-            let Some(of) = segment["files"].get_mut("entries") else {
-                continue;
-            };
-            let path = manifest.with_file_name(format!("{id}.entries.parquet"));
-            let bytes = with_columns(&path, columns);
-            let tail = tail_of(&bytes);
-            of["size_bytes"] = bytes.len().into();
-            of["hash"] = Hash::of(&bytes).to_string().into();
-            of["tail_bytes"] = tail.len().into();
-            of["tail_hash"] = Hash::of(tail).to_string().into();
-            std::fs::write(&path, &bytes).unwrap();
-        }
-        let text = format!("{json}\n");
-        let sum = Hash::of(text.as_bytes());
-        std::fs::write(manifest, format!("{text}xxh3-128 {sum}\n")).unwrap();
-    }
-}
-
-/// Returns what follows the last column chunk.
-fn tail_of(bytes: &[u8]) -> &[u8] {
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(bytes).unwrap();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let chunks = reader.metadata().row_groups().iter();
-    let chunks = chunks.flat_map(|group| group.columns());
-    let ends = chunks.map(|chunk| chunk.byte_range().0 + chunk.byte_range().1);
-    let start = ends.max().unwrap_or(4) as usize;
-    &bytes[start..]
 }
 
 /// Counts the rows of the whole index that a clause lets through.
@@ -198,7 +108,7 @@ fn an_index_without_the_last_columns_answers_the_same() {
         let dir = tempfile::tempdir().unwrap();
         let index = dir.path().join("index");
         tree().write_for(Some(Readers::Owner), &index, &mut Random(4));
-        make_older(&index, columns);
+        make_older(&index, Table::Entries, columns);
         assert_same_answers(&index);
     }
 }
@@ -209,7 +119,7 @@ fn an_index_without_a_required_column_is_refused() {
     let index = dir.path().join("index");
     let tree = tree();
     tree.write_for(Some(Readers::Owner), &index, &mut Random(4));
-    make_older(&index, REQUIRED_COLUMNS - 1);
+    make_older(&index, Table::Entries, REQUIRED_COLUMNS - 1);
     let error = answers(&index, &tree.root, &tree.root).unwrap_err();
     let error = error.to_string();
     assert!(error.contains("its columns are not those"), "{error}");
@@ -243,7 +153,7 @@ fn the_committed_older_index_is_read() {
     if std::env::var_os("BLESS").is_some() {
         let index = dir.path().join("new");
         tree().write_for(Some(Readers::Owner), &index, &mut Random(4));
-        make_older(&index, REQUIRED_COLUMNS);
+        make_older(&index, Table::Entries, REQUIRED_COLUMNS);
         let _ = std::fs::remove_dir_all(committed());
         copy(&index, &committed());
     }

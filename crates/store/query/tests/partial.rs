@@ -5,11 +5,16 @@
 
 #![forbid(unsafe_code)]
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use support::older::make_older;
 use tempfile::TempDir;
+use trawl_format::restricted::BYTES_MOST;
+use trawl_format::schema::{DirColumn, Table};
 use trawl_format::{GuardStep, IndexDir, Shard};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
@@ -18,10 +23,10 @@ use trawl_query::{DeniedRequest, Index, Listing, Located, Request, Start, View};
 use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A directory of the generated tree: path, mode, owner, group, and its files.
-type Dir = (&'static str, u32, u32, u32, &'static [&'static str]);
+type Dir<'a> = (&'a str, u32, u32, u32, &'static [&'static str]);
 
 /// In path order, parents first.
-const TREE: &[Dir] = &[
+const TREE: &[Dir<'static>] = &[
     ("/t", 0o755, 0, 0, &["f"]),
     ("/t/a", 0o755, 0, 0, &["f"]),
     ("/t/closed", 0o700, 0, 0, &["secret"]),
@@ -34,7 +39,7 @@ const TREE: &[Dir] = &[
     ("/t/read", 0o744, 0, 0, &["f"]),
 ];
 
-fn write(index: &Path) {
+fn write(index: &Path, tree: &[Dir<'_>]) {
     let index = make(index);
     let options = WriterOptions {
         memory_bytes: 1 << 20,
@@ -45,7 +50,7 @@ fn write(index: &Path) {
     let mut writer = SnapshotWriter::begin(&index, b"/t", options).unwrap();
     let mut heap = DirBatch::default();
     let entry = Entry {
-        meta: meta(&TREE[0]),
+        meta: meta(&tree[0]),
         name: heap.push_bytes(b"t"),
         ..Entry::default()
     };
@@ -61,7 +66,7 @@ fn write(index: &Path) {
             ..SourceRoot::default()
         })
         .unwrap();
-    deliver(0, None, &mut writer);
+    deliver(tree, 0, None, &mut writer);
     writer.commit(Timestamp { secs: 10, nanos: 0 }).unwrap();
 }
 
@@ -69,7 +74,7 @@ fn make(index: &Path) -> IndexDir {
     trawl_writer::create_index(index, None).unwrap()
 }
 
-fn meta((_, mode, uid, gid, _): &Dir) -> Meta {
+fn meta((_, mode, uid, gid, _): &Dir<'_>) -> Meta {
     Meta {
         mode: 0o040_000 | mode,
         uid: Uid(*uid),
@@ -78,16 +83,17 @@ fn meta((_, mode, uid, gid, _): &Dir) -> Meta {
     }
 }
 
-fn children(at: usize) -> impl Iterator<Item = usize> {
+fn children(tree: &[Dir<'_>], at: usize) -> impl Iterator<Item = usize> {
+    let dir = tree[at].0;
     let is_child = move |child: &usize| {
-        let parent = path::split(TREE[*child].0.as_bytes()).map(|(dir, _)| dir);
-        parent == Some(TREE[at].0.as_bytes())
+        let name = tree[*child].0.strip_prefix(dir);
+        name.is_some_and(|name| name.starts_with('/') && !name[1..].contains('/'))
     };
-    (at + 1..TREE.len()).filter(is_child)
+    (at + 1..tree.len()).filter(is_child)
 }
 
-fn deliver(at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter) {
-    let (dir_path, mode, uid, gid, files) = TREE[at];
+fn deliver(tree: &[Dir<'_>], at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter) {
+    let (dir_path, mode, uid, gid, files) = tree[at];
     let mut batch = DirBatch {
         dir: DirId(at as u64),
         parent,
@@ -98,7 +104,7 @@ fn deliver(at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter) {
             gid: Gid(gid),
             acl: None,
         },
-        own: meta(&TREE[at]),
+        own: meta(&tree[at]),
         ..DirBatch::default()
     };
     let file = Meta {
@@ -106,9 +112,9 @@ fn deliver(at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter) {
         ..Meta::default()
     };
     let mut rows: Vec<(&[u8], Meta)> = files.iter().map(|f| (f.as_bytes(), file)).collect();
-    for child in children(at) {
-        let name = path::split(TREE[child].0.as_bytes()).unwrap().1;
-        rows.push((name, meta(&TREE[child])));
+    for child in children(tree, at) {
+        let name = path::split(tree[child].0.as_bytes()).unwrap().1;
+        rows.push((name, meta(&tree[child])));
     }
     rows.sort_by_key(|(name, _)| *name);
     for (name, meta) in rows {
@@ -121,7 +127,7 @@ fn deliver(at: usize, parent: Option<DirId>, writer: &mut SnapshotWriter) {
     }
     let id = batch.dir;
     writer.batch(batch).unwrap();
-    children(at).for_each(|child| deliver(child, Some(id), writer));
+    children(tree, at).for_each(|child| deliver(tree, child, Some(id), writer));
     writer.subtree_done(id).unwrap();
 }
 
@@ -151,7 +157,7 @@ fn may_open(shard: &Shard, who: &Credentials) -> bool {
 }
 
 /// True if the tree's own modes grant `bit` to `who`.
-fn has(who: &Credentials, (_, mode, uid, gid, _): &Dir, bit: u32) -> bool {
+fn has(who: &Credentials, (_, mode, uid, gid, _): &Dir<'_>, bit: u32) -> bool {
     let class = match () {
         () if who.uid == Uid(*uid) => mode >> 6,
         () if who.groups.contains(&Gid(*gid)) => mode >> 3,
@@ -166,9 +172,15 @@ struct Asked {
 }
 
 fn ask_as(who: &Credentials) -> Asked {
+    ask(who, TREE, |_| ())
+}
+
+/// Writes an index of `tree`, changes it, and opens what `who` may see of it.
+fn ask(who: &Credentials, tree: &[Dir<'_>], change: impl Fn(&Path)) -> Asked {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("index");
-    write(&place);
+    write(&place, tree);
+    change(&place);
     let source = IndexDir::open(&place).unwrap().sources().unwrap().remove(0);
     let mut snapshot = source.current().unwrap().unwrap();
     let before = snapshot.shards.len();
@@ -211,7 +223,7 @@ fn walked(who: &Credentials) -> (Vec<&'static str>, Vec<&'static str>) {
     while let Some(at) = pending.pop() {
         met.push(TREE[at].0);
         match has(who, &TREE[at], 5) {
-            true => pending.extend(children(at)),
+            true => pending.extend(children(TREE, at)),
             false => denied.push(TREE[at].0),
         }
     }
@@ -259,6 +271,49 @@ fn a_walk_meets_what_modes_allow_and_the_rest_is_an_issue() {
     }
 }
 
+/// Returns the directories from `/t` downwards that may not be listed.
+fn denied(asked: &Asked, request: &DeniedRequest<'_>) -> Vec<String> {
+    let mut denied = Vec::new();
+    let visit = |path: &[u8]| {
+        denied.push(String::from_utf8(path.to_vec()).unwrap());
+        ControlFlow::Continue(())
+    };
+    let top = start(&asked.index, "/t");
+    asked.index.denied(&top, request, visit).unwrap();
+    denied.sort_unstable();
+    denied
+}
+
+#[test]
+fn an_index_that_names_no_restricted_directories_denies_the_same() {
+    let columns = DirColumn::Restricted as usize;
+    for who in users() {
+        let asked = ask(&who, TREE, |index| make_older(index, Table::Dirs, columns));
+        let (_, expected) = walked(&who);
+        assert_eq!(
+            denied(&asked, &DeniedRequest::default()),
+            expected,
+            "{who:?}"
+        );
+    }
+}
+
+#[test]
+fn too_many_restricted_directories_to_name_are_denied_one_by_one() {
+    let name = |at| format!("/t/many/{at:04}{}", "x".repeat(240));
+    let names: Vec<String> = (0..BYTES_MOST / 250).map(name).collect();
+    fn closed(path: &str) -> Dir<'_> {
+        (path, 0o700, 0, 0, &[])
+    }
+    let mut tree: Vec<Dir<'_>> = vec![("/t", 0o755, 0, 0, &[]), ("/t/many", 0o755, 0, 0, &["f"])];
+    tree.extend(names.iter().map(|name| closed(name)));
+    tree.push(closed("/t/one"));
+    let asked = ask(&users()[1], &tree, |_| ());
+    let mut expected = names.clone();
+    expected.push("/t/one".to_owned());
+    assert_eq!(denied(&asked, &DeniedRequest::default()), expected);
+}
+
 #[test]
 fn what_is_not_gone_into_is_no_issue() {
     let who = &users()[1];
@@ -278,15 +333,18 @@ fn what_is_not_gone_into_is_no_issue() {
             .collect(),
         ..DeniedRequest::default()
     };
-    let mut denied = Vec::new();
-    let visit = |path: &[u8]| {
-        denied.push(path.to_vec());
-        ControlFlow::Continue(())
+    let rest = ["/t/mine", "/t/pass", "/t/read"];
+    assert_eq!(denied(&asked, &request), rest);
+    let near = |levels| DeniedRequest {
+        max_depth: Some(levels),
+        ..DeniedRequest::default()
     };
-    asked.index.denied(&top, &request, visit).unwrap();
-    denied.sort();
-    let rest: [&[u8]; 3] = [b"/t/mine", b"/t/pass", b"/t/read"];
-    assert_eq!(denied, rest);
+    let (_, all) = walked(who);
+    assert_eq!(denied(&asked, &near(2)), all);
+    assert!(denied(&asked, &near(1)).is_empty());
+    let owner = ask_as(&users()[0]);
+    let is_deep = |levels| denied(&owner, &near(levels)).contains(&"/t/mine/not".to_owned());
+    assert_eq!([1, 2, 3].map(is_deep), [false, false, true]);
 }
 
 #[test]
@@ -325,7 +383,7 @@ fn it_is_told_why_nothing_is_to_be_seen() {
 fn who_sees_everything_is_denied_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("index");
-    write(&place);
+    write(&place, TREE);
     // The kernel let this process open everything: that decides, not the modes.
     let index = Index::open(&place, users().remove(1)).unwrap();
     let top = start(&index, "/t");

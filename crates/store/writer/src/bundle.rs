@@ -391,6 +391,7 @@ impl Writer<'_> {
             },
             root: self.root,
             stay: Lifetime::Long,
+            guard: None,
         };
         self.next += 1;
         let (info, _) = segment::write(&target, take(&mut self.input), self.compressor)?;

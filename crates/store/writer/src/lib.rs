@@ -34,6 +34,7 @@ mod new_index;
 pub mod parquet_schema;
 mod read_back;
 mod rebuild;
+mod restricted;
 mod revision;
 mod segment;
 mod shard;

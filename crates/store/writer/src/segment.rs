@@ -2,6 +2,7 @@
 //! sums them up.
 
 use crate::encode::{ColumnData, Compressor, Effort, TableWriter};
+use crate::restricted::Restrictions;
 use crate::sidecar;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use trawl_format::manifest::{FileRef, SegmentInfo, SegmentSums, Totals};
 use trawl_format::schema::{self, DirColumn, IssueColumn, LinkColumn, Table, XattrColumn};
 use trawl_format::store::Dir;
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::guard::Guard;
 use trawl_model::operation::Operation;
 use trawl_model::{
     DirBatch, Entry, FileType, Issue, Meta, NumberVisitor, Span, StringVisitor, escape, path,
@@ -71,6 +73,8 @@ pub(crate) struct Target<'a> {
     /// The source's root as text.
     pub(crate) root: &'a str,
     pub(crate) stay: Lifetime,
+    /// What readers of the segment must pass; `None` if only the superuser may read it.
+    pub(crate) guard: Option<&'a Guard>,
 }
 
 /// Expected lifetime of a segment.
@@ -110,6 +114,7 @@ pub(crate) fn write(
         first_dir: None,
         last_dir: None,
         filter: DirFilterBuilder::default(),
+        restrictions: target.guard.map(Restrictions::new),
     };
     writer.reserve(rows, input.listings.len())?;
     writer.write_listings(input.listings)?;
@@ -210,6 +215,8 @@ struct SegmentWriter<'a> {
     names: Option<NamesWriter>,
     /// Filter of the listed directories.
     filter: DirFilterBuilder,
+    /// `None` if only the superuser may read the segment.
+    restrictions: Option<Restrictions<'a>>,
 }
 
 impl SegmentWriter<'_> {
@@ -294,6 +301,10 @@ impl SegmentWriter<'_> {
         let first_row = self.rows(Table::Entries);
         let links_before = self.rows(Table::Links);
         let before = self.before;
+        let restricted = match (kind, &mut self.restrictions) {
+            (ListingKind::Listed, Some(restrictions)) => restrictions.of(batch),
+            _ => None,
+        };
         let columns = self.table(Table::Dirs)?.columns();
         let (path_at, raw_at) = (DirColumn::Path as usize, DirColumn::PathRaw as usize);
         push_text(columns, path_at, raw_at, &batch.path);
@@ -318,6 +329,7 @@ impl SegmentWriter<'_> {
         u64s(DirColumn::SizeBefore, before.size_bytes);
         u64s(DirColumn::BlocksBefore, before.blocks);
         u64s(DirColumn::LinksBefore, links_before);
+        columns[DirColumn::Restricted as usize].extend_optional_bytes(once(restricted.as_deref()));
         self.filled(Table::Dirs, 1)
     }
 

@@ -252,6 +252,7 @@ impl ShardBuffer {
             },
             root: &root,
             stay: shared.stay,
+            guard: Some(&self.guard),
         };
         self.next_segment += 1;
         let (info, totals) = segment::write(&target, input, compressor)?;

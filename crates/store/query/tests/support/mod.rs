@@ -4,6 +4,7 @@
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 pub mod answers;
+pub mod older;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
