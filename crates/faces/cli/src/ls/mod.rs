@@ -358,7 +358,7 @@ impl Lister<'_> {
     }
 }
 
-/// Returns a path of the index as users write it.
+/// Returns a path of the index as the asker writes it.
 fn absolute(path: &[u8]) -> Vec<u8> {
-    trawl_model::path::display(path).to_vec()
+    trawl_model::mapped::theirs(path).into_owned()
 }

@@ -4,8 +4,6 @@
 //! Decides which of them are shown; [`links`] looks them up.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::FileType;
 use trawl_query::Start;
@@ -186,8 +184,7 @@ impl Lister<'_> {
         path: &[u8],
     ) -> Result<Vec<Child>, Failure> {
         let mut children = Vec::new();
-        let shown = OsStr::from_bytes(trawl_model::path::display(path));
-        let Some(start) = self.session.locate(shown, Follow::Never)? else {
+        let Some(start) = self.session.locate_path(path, Follow::Never)? else {
             return Ok(children);
         };
         let found = reader.listings(&start, name, Reach::Alone, |directory| {
