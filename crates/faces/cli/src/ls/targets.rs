@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use trawl_model::FileType;
+use trawl_model::{FileType, mapped};
 use trawl_query::Start;
 use trawl_report::listing::{Indicator, Item, Layout};
 
@@ -110,8 +110,13 @@ impl Lister<'_> {
         item.absolute = hyperlinks.then(|| self.end_of(path));
     }
 
+    /// Returns where a link leads, for a hyperlink; the link itself if that has no name for the asker.
     fn end_of(&self, path: &[u8]) -> Vec<u8> {
-        absolute(&links::end_of(&self.session, path))
+        let end = links::end_of(&self.session, path);
+        match mapped::theirs(&end).starts_with(b"/") {
+            true => absolute(&end),
+            false => absolute(path),
+        }
     }
 
     /// Returns true if a listing needs more of an entry than its name: then GNU ls looks at the
