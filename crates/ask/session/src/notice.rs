@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use trawl_format::SnapshotId;
-use trawl_model::mapped::theirs;
+use trawl_model::mapped::{self, theirs};
 use trawl_model::{Issue, Timestamp, path};
 use trawl_query::{AsOf, SnapshotInfo};
 use trawl_text::words::{cause, counted, described, quoted, shown};
@@ -346,7 +346,11 @@ impl fmt::Display for NotIndexed {
             Some(_) => f.write_str("; trawl sources lists the indexed trees")?,
             None => f.write_str("; the index is empty, or has nothing that you may see")?,
         }
-        write!(f, ": to index it, run trawl index {}", shell_word(path))
+        match mapped::mapping() {
+            // It is indexed where the files are, by their path there.
+            Some(_) => write!(f, ": to index it, run trawl index on the server"),
+            None => write!(f, ": to index it, run trawl index {}", shell_word(path)),
+        }
     }
 }
 

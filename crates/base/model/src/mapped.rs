@@ -10,6 +10,8 @@
 //! with [`ELSEWHERE`]. Targets of symbolic links are contents, and are never mapped.
 
 use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::path::{display, is_within, join};
@@ -177,6 +179,12 @@ pub fn spelled(name: &[u8]) -> Cow<'_, [u8]> {
         Some(mapping) if name.starts_with(b"/") => mapping.theirs(name),
         _ => Cow::Borrowed(name),
     }
+}
+
+/// Returns the path of a file of this machine as messages to the asker show it.
+#[must_use]
+pub fn shown_file(path: &Path) -> String {
+    String::from_utf8_lossy(&spelled(path.as_os_str().as_bytes())).into_owned()
 }
 
 /// Returns a path of this machine as the asker calls it; `/` for the root, which is empty in the
