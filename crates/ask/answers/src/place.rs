@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
+use trawl_model::mapped::theirs;
 use trawl_model::path::{display, split};
 use trawl_query::{Located, QueryError, Start};
 use trawl_session::Session;
@@ -23,7 +24,7 @@ pub fn mount_point(session: &Session<'_>, start: &Start) -> Result<Vec<u8>, Quer
         path = split(&path).map_or(Vec::new(), |(dir, _)| dir.to_vec());
     }
     let Some(own) = device(session, &path)? else {
-        return Ok(display(&path).to_vec());
+        return Ok(theirs(&path).into_owned());
     };
     while let Some((above, _)) = split(&path) {
         if device(session, above)? != Some(own) {
@@ -31,7 +32,7 @@ pub fn mount_point(session: &Session<'_>, start: &Start) -> Result<Vec<u8>, Quer
         }
         path = above.to_vec();
     }
-    Ok(display(&path).to_vec())
+    Ok(theirs(&path).into_owned())
 }
 
 /// Returns the device of a directory; above a source's root, the live one.

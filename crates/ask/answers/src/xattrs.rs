@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use trawl_find::regex::{Dialect, Regex};
 use trawl_find::resolve::{Follow, Resolved};
 use trawl_model::FileType;
-use trawl_model::path::{display, is_within, split};
+use trawl_model::path::{is_within, split};
 use trawl_query::{Attribute, AttributeRequest, Attributed, Links, Located, Start};
 use trawl_session::{Depth, NotIndexed, Session};
 use trawl_text::glob::Case;
@@ -220,7 +220,7 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
         link: &Attributed,
         around: &[Vec<u8>],
     ) -> Result<(), E> {
-        let resolved = session.resolve(display(&link.path), Follow::Last);
+        let resolved = session.resolve_path(&link.path, Follow::Last);
         let target = match resolved.map_err(AnswerError::from)? {
             Some(Resolved::To(Located::Found(target), _)) => Some(*target),
             Some(Resolved::To(Located::NotIndexed { nearest }, to)) => {

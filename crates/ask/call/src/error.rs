@@ -1,6 +1,7 @@
 //! Errors that prevent a search or end it early. A path that cannot be read is not an error here
 //! but a record of the answer.
 
+use trawl_model::mapped::spelled;
 use trawl_query::QueryError;
 
 use crate::packed::BadRecord;
@@ -85,7 +86,7 @@ impl CallError {
     /// Creates a [`CallError::NotServed`] about a directory.
     pub(crate) fn not_served(path: &[u8], why: impl Into<String>) -> CallError {
         CallError::NotServed {
-            path: path.escape_ascii().to_string(),
+            path: spelled(path).escape_ascii().to_string(),
             why: why.into(),
         }
     }

@@ -206,6 +206,15 @@ impl Request {
         })
     }
 
+    /// Makes records and messages name the roots in this way, one name for each root.
+    #[must_use]
+    pub fn named<P: AsRef<[u8]>>(mut self, names: &[P]) -> Request {
+        for (root, name) in self.roots.iter_mut().zip(names) {
+            root.shown = name.as_ref().to_vec();
+        }
+        self
+    }
+
     /// Makes the answer begin at a position in it.
     ///
     /// # Errors

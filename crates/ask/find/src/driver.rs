@@ -7,6 +7,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trawl_model::mapped;
 use trawl_query::{Index, Located, QueryError};
 
 use crate::context::{Context, StartPoint, Turn, World};
@@ -81,7 +82,11 @@ pub fn run<'a>(
             continue;
         }
         let follow = search.question.follow_at_start();
-        match resolve(index, cwd, spelled, follow)? {
+        let Some(path) = mapped::ours(spelled) else {
+            search.complain(spelled, ABSENT)?;
+            continue;
+        };
+        match resolve(index, cwd, &path, follow)? {
             Resolved::To(Located::Missing { root }, stored) => {
                 search.visit_missing(index, spelled, &root, &stored)?;
             }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use trawl_model::Timestamp;
+use trawl_model::{Timestamp, mapped};
 
 use crate::traversal::Follow;
 
@@ -38,9 +38,15 @@ pub trait References: Send + Sync + std::fmt::Debug {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveFiles;
 
+/// Why a file of an asker whose paths are mapped cannot be looked at.
+const OUTSIDE: &str = "it does not lie in a tree that is mapped to this server";
+
 impl References for LiveFiles {
     fn attributes(&self, path: &[u8], follow: Follow) -> Result<Reference, String> {
-        let path = Path::new(OsStr::from_bytes(path));
+        let Some(path) = mapped::ours(path) else {
+            return Err(OUTSIDE.into());
+        };
+        let path = Path::new(OsStr::from_bytes(&path));
         let own = || path.symlink_metadata();
         let meta = match follow {
             Follow::Never => own(),

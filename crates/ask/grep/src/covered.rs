@@ -178,7 +178,7 @@ impl Question {
                         let why = format!(
                             "{}: {error}: reading the files that it covers; trawl index PATH \
                              makes it again",
-                            path.display()
+                            trawl_model::mapped::shown_file(&path)
                         );
                         (self.warn)(&why);
                     }

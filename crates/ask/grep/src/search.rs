@@ -12,6 +12,7 @@ use grep_matcher::LineTerminator;
 use grep_printer::Stats;
 use grep_regex::RegexMatcherBuilder;
 use grep_searcher::{BinaryDetection, Encoding, MmapChoice, Searcher, SearcherBuilder};
+use trawl_model::mapped::spelled;
 use trawl_model::sync::{lock, wait_while};
 use trawl_sets::{Opened, Problem, Set};
 
@@ -228,7 +229,8 @@ impl Shared<'_, '_> {
         printer: &mut Printer,
         (number, member): (u64, &Opened),
     ) -> bool {
-        let path = Path::new(OsStr::from_bytes(&member.name));
+        let name = spelled(&member.name);
+        let path = Path::new(OsStr::from_bytes(&name));
         let looked = printer.search(matcher, searcher, path, member);
         lock(&self.target).member((number, member), looked, printer, self.options)
     }
@@ -264,7 +266,7 @@ impl Progress<'_> {
                     } else {
                         b'\n'
                     };
-                    let name = [&member.name[..], &[end]].concat();
+                    let name = [&spelled(&member.name)[..], &[end]].concat();
                     // The buffer is memory.
                     let _ = printer.buffer().write_all(&name);
                 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use trawl_barrier::protocol::{Answer, Noticed, Outcome};
 use trawl_format::IndexDir;
 use trawl_format::retention::parse_age;
+use trawl_model::mapped::theirs;
 use trawl_model::{Timestamp, path};
 use trawl_open::barrier::{DaemonAnswer, Daemons};
 use trawl_query::{Index, SnapshotInfo};
@@ -216,7 +217,7 @@ fn reasons(asked: &DaemonAnswer, answer: &Answer) -> String {
         .iter()
         .map(|stale| match stale.path == asked.root {
             true => stale.why.clone(),
-            false => format!("{}: {}", shown(&stale.path), stale.why),
+            false => format!("{}: {}", shown(&theirs(&stale.path)), stale.why),
         });
     parts.collect::<Vec<_>>().join("; ")
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use trawl_format::SnapshotId;
+use trawl_model::mapped::{self, theirs};
 use trawl_model::{Issue, Timestamp, path};
 use trawl_query::{AsOf, SnapshotInfo};
 use trawl_text::words::{cause, counted, described, quoted, shown};
@@ -190,11 +191,11 @@ impl fmt::Display for Notice {
         match self {
             Notice::Missing { given, why } => write!(f, "cannot access {}: {why}", quoted(given)),
             Notice::NotThen { path, root, why } => {
-                let about = quoted(path::display(path));
+                let about = quoted(&theirs(path));
                 match root == path {
                     true => write!(f, "cannot answer about {about}: {why}"),
                     false => {
-                        let root = quoted(path::display(root));
+                        let root = quoted(&theirs(root));
                         write!(f, "cannot answer about {about} ({root} is indexed): {why}")
                     }
                 }
@@ -208,26 +209,31 @@ impl fmt::Display for Notice {
             Notice::Denied { action, path } => {
                 write!(f, "{action} {}: permission denied", quoted(path))
             }
-            Notice::NoSnapshot { root, why } => write!(f, "{}: {why}", shown(root)),
+            Notice::NoSnapshot { root, why } => write!(f, "{}: {why}", shown(&theirs(root))),
             Notice::MayBeBehind { root, why } => {
-                let root = quoted(path::display(root));
+                let root = quoted(&theirs(root));
                 write!(f, "{root} may be out of date: {why}")
             }
             Notice::TooOld { root } => write!(
                 f,
                 "{} is older than --max-age allows: index it again, or watch it",
-                quoted(path::display(root))
+                quoted(&theirs(root))
             ),
             Notice::AsOf { place, time, when } => {
-                write!(f, "{} as of {}, {when}", shown(place), time_text(*time))
+                write!(
+                    f,
+                    "{} as of {}, {when}",
+                    shown(&theirs(place)),
+                    time_text(*time)
+                )
             }
             Notice::Polled { root, every } => write!(
                 f,
                 "{}: polled every {} s; changes within a file alone are not noticed",
-                shown(root),
+                shown(&theirs(root)),
                 every.as_secs_f32()
             ),
-            Notice::Remark { root, text } => write!(f, "{}: {text}", shown(root)),
+            Notice::Remark { root, text } => write!(f, "{}: {text}", shown(&theirs(root))),
             Notice::IssueCount(count) => write!(f, "{} in scope", counted(*count, "issue")),
             Notice::Issue(issue) => f.write_str(&described(issue)),
             Notice::Unread(count) => write!(
@@ -246,7 +252,11 @@ impl fmt::Display for AsOfWhen {
             AsOfWhen::Snapshot { id, index } => {
                 write!(f, "snapshot {id}")?;
                 match index {
-                    Some(index) => write!(f, ", index {}", shown(index.as_os_str().as_bytes())),
+                    Some(index) => write!(
+                        f,
+                        ", index {}",
+                        shown(&theirs(index.as_os_str().as_bytes()))
+                    ),
                     None => Ok(()),
                 }
             }
@@ -290,7 +300,7 @@ impl fmt::Display for LiveReason {
             LiveReason::Hidden(dir) => write!(
                 f,
                 "the index shows it only to users who may list {}",
-                quoted(path::display(dir))
+                quoted(&theirs(dir))
             ),
             LiveReason::LeadsOut => f.write_str("a link leads out of the index"),
         }
@@ -327,16 +337,20 @@ impl NotIndexed {
 impl fmt::Display for NotIndexed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = path::display(&self.path);
-        write!(f, "{} is not indexed", quoted(path))?;
+        write!(f, "{} is not indexed", quoted(&theirs(path)))?;
         match &self.nearest {
             Some(nearest) if NotIndexed::shared_names(path, nearest) > 0 => {
-                let nearest = quoted(path::display(nearest));
+                let nearest = quoted(&theirs(nearest));
                 write!(f, "; the nearest indexed path is {nearest}")?;
             }
             Some(_) => f.write_str("; trawl sources lists the indexed trees")?,
             None => f.write_str("; the index is empty, or has nothing that you may see")?,
         }
-        write!(f, ": to index it, run trawl index {}", shell_word(path))
+        match mapped::mapping() {
+            // It is indexed where the files are, by their path there.
+            Some(_) => write!(f, ": to index it, run trawl index on the server"),
+            None => write!(f, ": to index it, run trawl index {}", shell_word(path)),
+        }
     }
 }
 

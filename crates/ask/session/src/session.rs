@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use trawl_find::resolve::{Remembered, Resolved, is_recorded, resolve};
-use trawl_model::{ColumnSet, Issue, Op, Subtrees, Timestamp, path};
+use trawl_model::{ColumnSet, Issue, Op, Subtrees, Timestamp, mapped, path};
 use trawl_query::{DeniedRequest, Index, Located, Start};
 use trawl_text::words::shown;
 
@@ -200,13 +200,13 @@ impl<'a> Session<'a> {
         }
         let mut expected = Vec::with_capacity(paths.len());
         for path in paths.iter().map(|path| path.as_bytes()) {
-            if !path.is_empty() {
-                expected.push((self.cwd_of(path)?, path));
+            if let Some(path) = mapped::ours(path).filter(|path| !path.is_empty()) {
+                expected.push((self.cwd_of(&path)?, path));
             }
         }
         let expected: Vec<(&[u8], &[u8])> = expected
             .iter()
-            .map(|(cwd, path)| (&cwd[..], *path))
+            .map(|(cwd, path)| (&cwd[..], &path[..]))
             .collect();
         Ok(self.known.prepare(&expected, follow)?)
     }
@@ -215,7 +215,27 @@ impl<'a> Session<'a> {
     /// do, and returns `None`: the question goes on with the next path.
     pub fn locate(&mut self, given: &OsStr, follow: Follow) -> Result<Option<Start>, SessionError> {
         let given = given.as_bytes();
-        let (located, path) = match self.resolve(given, follow)? {
+        let resolved = self.resolve(given, follow)?;
+        self.found(given, resolved)
+    }
+
+    /// Finds the entry at a path of the index, like [`Session::locate`].
+    pub fn locate_path(
+        &mut self,
+        path: &[u8],
+        follow: Follow,
+    ) -> Result<Option<Start>, SessionError> {
+        let given = mapped::theirs(path).into_owned();
+        let resolved = self.resolve_path(path, follow)?;
+        self.found(&given, resolved)
+    }
+
+    fn found(
+        &mut self,
+        given: &[u8],
+        resolved: Option<Resolved>,
+    ) -> Result<Option<Start>, SessionError> {
+        let (located, path) = match resolved {
             Some(Resolved::To(located, path)) => (located, path),
             Some(Resolved::Loop) => return Ok(self.missing(given, Missing::Loop)),
             Some(Resolved::Unread(error)) => {
@@ -242,15 +262,38 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Resolves `given`; returns `None` for the empty string. Never returns [`Located::Hidden`]:
-    /// the live file system is asked instead.
+    /// Resolves `given`, as the asker writes it; returns `None` for the empty string, and for a path
+    /// of an asker whose paths are mapped that leads to no tree of this machine. Never returns
+    /// [`Located::Hidden`]: the live file system is asked instead.
     pub fn resolve(
         &mut self,
         given: &[u8],
         follow: Follow,
     ) -> Result<Option<Resolved>, SessionError> {
-        let cwd = self.cwd_of(given)?;
-        Ok(match self.resolve_in_index(given, follow)? {
+        match mapped::ours(given) {
+            Some(path) => self.resolve_as(given, &path, follow),
+            None => Ok(None),
+        }
+    }
+
+    /// Resolves a path of the index, like [`Session::resolve`].
+    pub fn resolve_path(
+        &mut self,
+        path: &[u8],
+        follow: Follow,
+    ) -> Result<Option<Resolved>, SessionError> {
+        self.resolve_as(&mapped::theirs(path), path::display(path), follow)
+    }
+
+    /// Resolves a path of this machine that the asker calls `given`.
+    fn resolve_as(
+        &mut self,
+        given: &[u8],
+        asked: &[u8],
+        follow: Follow,
+    ) -> Result<Option<Resolved>, SessionError> {
+        let cwd = self.cwd_of(asked)?;
+        Ok(match self.resolve_ours(asked, follow)? {
             Some(Resolved::To(Located::Hidden { dir, view }, path)) => {
                 let why = LiveReason::Hidden(dir.clone());
                 Some(match is_recorded(&view) {
@@ -260,7 +303,7 @@ impl<'a> Session<'a> {
             }
             Some(Resolved::To(outside @ Located::NotIndexed { .. }, path)) => {
                 let is_link =
-                    follow == Follow::Last && !self.is_past() && self.is_live_link(&cwd, given)?;
+                    follow == Follow::Last && !self.is_past() && self.is_live_link(&cwd, asked)?;
                 Some(match is_link {
                     true => {
                         let dir = path::split(&path).map_or(Vec::new(), |(dir, _)| dir.to_vec());
@@ -280,11 +323,18 @@ impl<'a> Session<'a> {
         given: &[u8],
         follow: Follow,
     ) -> Result<Option<Resolved>, SessionError> {
-        if given.is_empty() {
+        match mapped::ours(given) {
+            Some(path) => self.resolve_ours(&path, follow),
+            None => Ok(None),
+        }
+    }
+
+    fn resolve_ours(&self, asked: &[u8], follow: Follow) -> Result<Option<Resolved>, SessionError> {
+        if asked.is_empty() {
             return Ok(None);
         }
-        let cwd = self.cwd_of(given)?;
-        let resolved = resolve(&self.known, &cwd, given, follow)?;
+        let cwd = self.cwd_of(asked)?;
+        let resolved = resolve(&self.known, &cwd, asked, follow)?;
         if let Resolved::To(_, path) = &resolved {
             self.fresh.touch(path);
         }
@@ -445,7 +495,7 @@ impl<'a> Session<'a> {
 
     /// Records that the answer reaches this far below `start`.
     pub fn note(&mut self, start: &Start, depth: Depth) -> Result<(), SessionError> {
-        self.note_part(start, path::display(&start.path), &Part::whole(depth))
+        self.note_part(start, &mapped::theirs(&start.path), &Part::whole(depth))
     }
 
     /// Records that the answer is about this part of the tree below `start`, which the user calls
@@ -624,7 +674,10 @@ fn index_of(index: &Index, root: &[u8]) -> Option<PathBuf> {
 pub fn shown_index(index: &Index, root: &[u8]) -> String {
     let path = index_of(index, root);
     path.map_or_else(String::new, |path| {
-        format!(", index {}", shown(path.as_os_str().as_bytes()))
+        format!(
+            ", index {}",
+            shown(&mapped::theirs(path.as_os_str().as_bytes()))
+        )
     })
 }
 

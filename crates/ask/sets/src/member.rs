@@ -66,7 +66,8 @@ impl std::fmt::Display for Problem {
             Op::Open => "cannot open",
             Op::Fetch => "cannot read",
         };
-        let name = String::from_utf8_lossy(&self.name);
+        let name = trawl_model::mapped::spelled(&self.name);
+        let name = String::from_utf8_lossy(&name);
         write!(f, "{what} {name}: {}", self.source)
     }
 }

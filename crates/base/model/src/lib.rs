@@ -2,8 +2,8 @@
 //! that connect the scanner, the index and the readers.
 //!
 //! The crate is pure: it performs no I/O, reads no clock and has no
-//! dependencies. It contains only plain data and functions on that data, so
-//! that the permission algebra ([`guard`], [`placement`]) can be read and
+//! dependencies. It contains only plain data and functions on that data (and the
+//! one [`mapped`] asker of a process), so that the permission algebra ([`guard`], [`placement`]) can be read and
 //! tested on its own.
 
 #![forbid(unsafe_code)]
@@ -21,6 +21,7 @@ pub mod id;
 pub mod id_map;
 pub mod index_access;
 pub mod issue;
+pub mod mapped;
 pub mod need;
 pub mod operation;
 pub mod path;

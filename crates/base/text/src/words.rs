@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use trawl_model::Issue;
+use trawl_model::mapped::theirs;
 
 use crate::locale::Locale;
 use crate::quote::message;
@@ -66,9 +67,9 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {plural}", grouped(number))
 }
 
-/// Returns the operation of an issue, its path and its error.
+/// Returns the operation of an issue, its path as the asker calls it, and its error.
 pub fn described(issue: &Issue) -> String {
-    let mut line = format!("{} {}", issue.op, shown(&issue.path));
+    let mut line = format!("{} {}", issue.op, shown(&theirs(&issue.path)));
     if issue.errno.0 != 0 {
         let text = io::Error::from_raw_os_error(issue.errno.0).to_string();
         let text = text.split(" (os error").next().unwrap_or(&text);

@@ -5,13 +5,16 @@
 //! generated from these definitions ([`crate::generate`]).
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 
+use trawl_model::mapped::{Mapping, Tree};
 use trawl_query::AsOf;
+use trawl_remote::client::MAPPED;
 use trawl_session::{Wait, When};
 
 use crate::Command;
@@ -66,9 +69,10 @@ pub(crate) struct Arguments {
     /// Ask the server at ADDRESS; the option may be repeated
     ///
     /// ADDRESS is unix:PATH, tls:HOST:PORT, ssh:HOST (which needs trawld on the host), or
-    /// command:WORDS. It answers as on its own command line, with its own paths, and runs or writes
-    /// nothing. The default is $TRAWL_REMOTE, else the file remote in ~/.config/trawl or /etc/trawl
-    /// says which paths are asked where. `here` asks this machine.
+    /// command:WORDS. It answers as on its own command line, and runs or writes nothing. Paths are its
+    /// own, unless the file remote in ~/.config/trawl or /etc/trawl says which trees of the server
+    /// are mounted where. The default is $TRAWL_REMOTE, else that file says which paths are asked
+    /// where. `here` asks this machine.
     #[arg(long, value_name = "ADDRESS", action = clap::ArgAction::Append)]
     pub(crate) remote: Vec<OsString>,
     #[command(subcommand)]
@@ -79,6 +83,9 @@ pub(crate) struct Arguments {
     /// Whether the command is answered for a client on another machine: `trawl answer`.
     #[arg(skip)]
     pub(crate) answers: bool,
+    /// The mapping of the asker's paths, if the server said one.
+    #[arg(skip)]
+    pub(crate) mapping: Option<Mapping>,
     /// Whether the asker named the index.
     #[arg(skip)]
     pub(crate) names_index: bool,
@@ -288,7 +295,7 @@ const PROFILE_BEHIND: &str = "profile_behind";
 /// Returns clap's answer: an error, or the help or version text that was asked for.
 pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut command = command();
-    let (words, answers, served) = without_answer(words);
+    let (words, answered) = without_answer(words);
     let words = match is_called(&words, DAEMON) {
         true => as_daemon(words),
         false => words,
@@ -301,7 +308,9 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let matches = command.try_get_matches_from_mut(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.given = Given::of(&command, &matches).unwrap_or_default();
-    arguments.answers = answers;
+    arguments.answers = answered.is_some();
+    let (served, mapping) = answered.unwrap_or_default();
+    arguments.mapping = mapping;
     if let Command::Help(help) = arguments.command {
         let words = [Some("trawl".into()), help.command, Some("--help".into())];
         return parse(words.into_iter().flatten().collect());
@@ -327,21 +336,46 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
 /// may name the index: `--index DIR answer COMMAND …`. What follows it is the client's.
 pub(crate) const ANSWER: &str = "answer";
 
-/// Takes [`ANSWER`] and what the server says before it away. Returns whether it was there, and the
-/// index.
-fn without_answer(mut words: Vec<OsString>) -> (Vec<OsString>, bool, Option<PathBuf>) {
-    if words.get(1).is_some_and(|word| word == ANSWER) {
-        words.remove(1);
-        return (words, true, None);
-    }
-    match words.get(1..4) {
+/// What a server says about a command line that is answered for a client: the index, and the mapping
+/// of the client's paths.
+type Answered = (Option<PathBuf>, Option<Mapping>);
+
+/// Takes [`ANSWER`] and what the server says around it away. Returns what it says; `None` if the
+/// command line is this user's own.
+fn without_answer(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Answered>) {
+    let (index, width) = match words.get(1..4) {
         Some([option, index, answer]) if option == "--index" && answer == ANSWER => {
-            let index = PathBuf::from(index);
-            words.drain(1..4);
-            (words, true, Some(index))
+            (Some(PathBuf::from(index)), 3)
         }
-        _ => (words, false, None),
+        _ if words.get(1).is_some_and(|word| word == ANSWER) => (None, 1),
+        _ => return (words, None),
+    };
+    words.drain(1..=width);
+    let (mapping, width) = mapping(&words[1..]).unzip();
+    words.drain(1..=width.unwrap_or(0));
+    (words, Some((index, mapping)))
+}
+
+/// Reads `--mapped NUMBER DIRECTORY THEIRS OURS …` at the beginning of the words; returns how many
+/// words that are, too. Words that are not so are left to the parser, which refuses them.
+fn mapping(words: &[OsString]) -> Option<(Mapping, usize)> {
+    let [option, number, directory, trees @ ..] = words else {
+        return None;
+    };
+    let number: usize = number.to_str()?.parse().ok()?;
+    if option.as_bytes() != MAPPED {
+        return None;
     }
+    let trees = trees.get(..number.checked_mul(2)?)?;
+    let tree = |pair: &[OsString]| Tree {
+        theirs: pair[0].as_bytes().to_vec(),
+        ours: pair[1].as_bytes().to_vec(),
+    };
+    let mapping = Mapping::new(
+        directory.as_bytes().to_vec(),
+        trees.chunks_exact(2).map(tree).collect(),
+    );
+    Some((mapping?, 3 + 2 * number))
 }
 
 /// Returns the words without the program's name and without `--remote` before the command.

@@ -19,9 +19,9 @@ use trawl_find::record;
 use trawl_find::reference::error_text;
 use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_keywords::Contents;
-use trawl_model::Timestamp;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
+use trawl_model::{Timestamp, mapped};
 use trawl_query::AsOf;
 use trawl_report::{Renderer, ReportError, Schema, csv_header, csv_line, render_row, schema};
 use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
@@ -351,7 +351,7 @@ fn limit(contents: &Contents, program: &Program) {
         return;
     }
     let real = |start: &Vec<u8>| {
-        let path = std::fs::canonicalize(OsStr::from_bytes(start)).ok()?;
+        let path = std::fs::canonicalize(OsStr::from_bytes(&mapped::ours(start)?)).ok()?;
         Some(path.into_os_string().into_vec())
     };
     let starts: Option<Vec<Vec<u8>>> = program.starts.iter().map(real).collect();

@@ -1,12 +1,16 @@
 //! What `trawl set` and `trawl grep` open sets with: executors and engines that expand names, and
 //! openers of local files, files at servers, and links.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use trawl_model::mapped::{self, mapping};
 use trawl_open::search::{AskedSource, Choice};
-use trawl_sets::Opener;
 use trawl_sets::expand::Expander;
+use trawl_sets::{Opener, SetName};
 use trawl_web::{Client, Limits, Pages, Web};
 
 use crate::arguments::Manner;
@@ -43,6 +47,26 @@ pub(crate) fn queries(index: Option<PathBuf>) -> Queries {
     Queries {
         engines,
         links: Arc::new(Web::new(client)),
+    }
+}
+
+/// Returns the set pathname on this machine for one as the asker writes it.
+pub(crate) fn set_name(given: &[u8]) -> Vec<u8> {
+    match mapping().and_then(|mapping| mapping.split(given)) {
+        Some((tree, rest)) => [&SetName::literal(&tree.ours)[..], rest].concat(),
+        None => given.to_vec(),
+    }
+}
+
+/// Returns the path on this machine for a name as the asker writes it, if there is something that
+/// the name as a path leads to, else the set pathname.
+pub(crate) fn path_or_set_name(given: Vec<u8>) -> Vec<u8> {
+    let Some(path) = mapped::ours(&given) else {
+        return given;
+    };
+    match Path::new(OsStr::from_bytes(&path)).symlink_metadata() {
+        Err(why) if why.kind() != io::ErrorKind::PermissionDenied => set_name(&given),
+        _ => path.into_owned(),
     }
 }
 

@@ -2,11 +2,12 @@
 //! kernel is asked; the index only says which trees there are.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use trawl_answers::quota::{Amount, Entry, Kernel, Kind, State, kind_name, quotas};
 use trawl_indexer::sources::in_all;
+use trawl_model::mapped::{self, theirs};
 use trawl_model::{Gid, Timestamp, Uid};
 use trawl_report::table::{Align, table};
 use trawl_report::{Field, Form, Row, Schema, schema};
@@ -143,7 +144,7 @@ fn run(index: Option<PathBuf>, args: &QuotaArgs, manner: Manner) -> Result<Exit,
     manner.prepare();
     let paths = match &args.paths[..] {
         [] => roots(index)?,
-        given => given.to_vec(),
+        given => ours(given),
     };
     let found = quotas(&Kernel::new(), &paths);
     let writer = Writer {
@@ -167,6 +168,15 @@ fn run(index: Option<PathBuf>, args: &QuotaArgs, manner: Manner) -> Result<Exit,
         true => Exit::Issues,
         false => Exit::Complete,
     })
+}
+
+/// Returns the paths on this machine for paths as the asker writes them.
+fn ours(given: &[OsString]) -> Vec<OsString> {
+    let ours = given
+        .iter()
+        .filter_map(|path| mapped::ours(path.as_bytes()));
+    ours.map(|path| OsString::from_vec(path.into_owned()))
+        .collect()
 }
 
 /// Returns the roots of the indexed trees.
@@ -201,7 +211,7 @@ impl Writer {
 
     fn fill(&self, row: &mut Row<'_>, entry: &Entry) {
         let (space, inodes) = (&entry.quota.space, &entry.quota.inodes);
-        row.put(&MOUNT, &entry.mount)
+        row.put(&MOUNT, &*theirs(&entry.mount))
             .put(&KIND, kind_name(entry.kind))
             .put(&ID, entry.quota.id)
             .put(&NAME, self.name(entry).as_deref())
@@ -226,7 +236,11 @@ impl Writer {
             if !out.is_empty() {
                 out.push(b'\n');
             }
-            let heading = format!("{}s of {}\n", kind_name(first.kind), shown(&first.mount));
+            let heading = format!(
+                "{}s of {}\n",
+                kind_name(first.kind),
+                shown(&theirs(&first.mount))
+            );
             out.extend_from_slice(heading.as_bytes());
             let head = ["name", "used", "soft", "hard", "inodes", "soft", "hard", ""];
             let mut cells = vec![head.map(|cell| cell.as_bytes().to_vec()).to_vec()];

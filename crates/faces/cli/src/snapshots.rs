@@ -2,6 +2,7 @@
 
 use trawl_format::{IndexDir, Snapshot, SnapshotInfo, Source};
 use trawl_indexer::sources::in_all;
+use trawl_model::mapped::theirs;
 use trawl_report::{Row, Schema, Value, fields, schema};
 use trawl_text::units::{Scale, format};
 
@@ -76,7 +77,7 @@ fn text(info: &SnapshotInfo, snapshot: Option<&Snapshot>) -> String {
 }
 
 fn fill(row: &mut Row<'_>, source: &Source, info: &SnapshotInfo, snapshot: Option<&Snapshot>) {
-    row.put(&fields::ROOT, trawl_model::path::display(source.root()))
+    row.put(&fields::ROOT, &*theirs(source.root()))
         .put(&fields::SNAPSHOT, &info.id.to_string())
         .put(&fields::STARTED, info.started)
         .put(&fields::FINISHED, info.finished);

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use trawl_format::{IndexDir, Snapshot, Source};
 use trawl_indexer::ID_MAP;
 use trawl_indexer::sources::{in_all, kept};
+use trawl_model::mapped::theirs;
 use trawl_report::{Field, Row, Schema, Value, fields, schema};
 use trawl_text::time_style::full_iso;
 use trawl_text::units::{Scale, format};
@@ -119,7 +120,10 @@ pub(crate) fn opened(index: Option<PathBuf>) -> Result<Vec<IndexDir>, Failure> {
 pub(crate) fn held_by(indexes: &[IndexDir], index: &IndexDir) -> String {
     match indexes {
         [_] => String::new(),
-        _ => format!(", index {}", shown(index.path().as_os_str().as_bytes())),
+        _ => format!(
+            ", index {}",
+            shown(&theirs(index.path().as_os_str().as_bytes()))
+        ),
     }
 }
 
@@ -151,7 +155,7 @@ pub(crate) fn list(indexes: &[IndexDir], form: Form) -> Result<Exit, Failure> {
 }
 
 fn fill(row: &mut Row<'_>, source: &Source, snapshot: Option<&Snapshot>, index: &IndexDir) {
-    row.put(&fields::ROOT, trawl_model::path::display(source.root()))
+    row.put(&fields::ROOT, &*theirs(source.root()))
         .put(&fields::ID, &source.id().to_string())
         .put(&CREATED, source.info().created);
     match snapshot {
@@ -160,7 +164,10 @@ fn fill(row: &mut Row<'_>, source: &Source, snapshot: Option<&Snapshot>, index: 
         }
         Some(snapshot) => fill_snapshot(row, source, snapshot),
     }
-    row.put(&fields::INDEX, index.path().as_os_str().as_bytes());
+    row.put(
+        &fields::INDEX,
+        &*theirs(index.path().as_os_str().as_bytes()),
+    );
 }
 
 fn fill_snapshot(row: &mut Row<'_>, source: &Source, snapshot: &Snapshot) {
@@ -186,7 +193,7 @@ fn fill_snapshot(row: &mut Row<'_>, source: &Source, snapshot: &Snapshot) {
 }
 
 fn text(source: &Source, snapshot: Option<&Snapshot>, held_by: &str) -> String {
-    let root = shown(source.root());
+    let root = shown(&theirs(source.root()));
     let Some(snapshot) = snapshot else {
         return format!("{root}: no snapshot yet, run trawl index {root}{held_by}\n");
     };

@@ -26,6 +26,11 @@ const REQUESTS: &[(&str, Operation, Operation)] = &[
         Operation::ServeAttributes,
     ),
     ("command", Operation::AskCommand, Operation::ServeCommand),
+    (
+        "mapped command",
+        Operation::AskCommand,
+        Operation::ServeCommand,
+    ),
 ];
 
 /// The operation of a client that sends this message; `None` if it is not measured.

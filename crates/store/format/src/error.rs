@@ -4,6 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
+use trawl_model::mapped::{shown_file, theirs};
+
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, IndexError>;
 
@@ -12,7 +14,7 @@ pub type Result<T> = std::result::Result<T, IndexError>;
 #[non_exhaustive]
 pub enum IndexError {
     /// A system call failed.
-    #[error("cannot {action} {}: {cause}{}", path.display(), advice(cause))]
+    #[error("cannot {action} {}: {cause}{}", shown_file(path), advice(cause))]
     Io {
         /// The failed operation, as an infinitive.
         action: &'static str,
@@ -22,13 +24,20 @@ pub enum IndexError {
         cause: Cause,
     },
     /// There is no index at this path.
-    #[error("{} holds no index: make one with trawl -i {} index PATH", path.display(), path.display())]
+    #[error(
+        "{} holds no index: make one with trawl -i {} index PATH",
+        shown_file(path),
+        shown_file(path)
+    )]
     NoIndex {
         /// The path where it was expected.
         path: PathBuf,
     },
     /// The directory for a new index contains other files.
-    #[error("{} is not empty and holds no index: choose another directory with -i", path.display())]
+    #[error(
+        "{} is not empty and holds no index: choose another directory with -i",
+        shown_file(path)
+    )]
     NotEmpty {
         /// The directory.
         path: PathBuf,
@@ -36,7 +45,7 @@ pub enum IndexError {
     /// The path for a new index is a symbolic link.
     #[error(
         "{} is a symbolic link to a directory without an index: give the directory itself with -i",
-        path.display()
+        shown_file(path)
     )]
     BehindLink {
         /// The link.
@@ -46,14 +55,14 @@ pub enum IndexError {
     #[error(
         "{} is writable by other users, who could change the index: revoke that \
          (chmod go-w) or choose another directory with -i",
-        path.display()
+        shown_file(path)
     )]
     Writable {
         /// The directory.
         path: PathBuf,
     },
     /// This program does not know the index's format.
-    #[error("{} has format {found}, this trawl reads {known}: {}", path.display(), if found > known { "use a newer trawl, or index again into another directory" } else { "remove it and index again, or use an older trawl" })]
+    #[error("{} has format {found}, this trawl reads {known}: {}", shown_file(path), if found > known { "use a newer trawl, or index again into another directory" } else { "remove it and index again, or use an older trawl" })]
     Format {
         /// The file that names the format.
         path: PathBuf,
@@ -63,7 +72,7 @@ pub enum IndexError {
         known: u32,
     },
     /// A file's bytes differ from those written, or the file never belonged to an index.
-    #[error("{} is damaged: {problem}; see trawl index --verify", path.display())]
+    #[error("{} is damaged: {problem}; see trawl index --verify", shown_file(path))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -71,7 +80,10 @@ pub enum IndexError {
         problem: String,
     },
     /// The index has no such source.
-    #[error("{} has no source {source_name}: trawl sources lists its sources", path.display())]
+    #[error(
+        "{} has no source {source_name}: trawl sources lists its sources",
+        shown_file(path)
+    )]
     NoSource {
         /// The index.
         path: PathBuf,
@@ -79,7 +91,10 @@ pub enum IndexError {
         source_name: String,
     },
     /// The source does not have this snapshot, or no longer has it.
-    #[error("{} has no snapshot {snapshot}: it was removed meanwhile or never existed", path.display())]
+    #[error(
+        "{} has no snapshot {snapshot}: it was removed meanwhile or never existed",
+        shown_file(path)
+    )]
     NoSnapshot {
         /// The source's directory.
         path: PathBuf,
@@ -87,7 +102,7 @@ pub enum IndexError {
         snapshot: crate::SnapshotId,
     },
     /// Another process writes this source.
-    #[error("{} is being written{}: wait for that to end and try again", path.display(), by_whom(*pid))]
+    #[error("{} is being written{}: wait for that to end and try again", shown_file(path), by_whom(*pid))]
     Busy {
         /// The lock file.
         path: PathBuf,
@@ -97,14 +112,17 @@ pub enum IndexError {
     /// More users may traverse the directories above a source's root than when it was indexed.
     #[error(
         "the permissions above the source in {} have changed: index it again",
-        path.display()
+        shown_file(path)
     )]
     Moved {
         /// The source's directory in the index.
         path: PathBuf,
     },
     /// Another process watches this source.
-    #[error("{} is watched by another daemon: stop it first; trawl watch --status shows its state", path.display())]
+    #[error(
+        "{} is watched by another daemon: stop it first; trawl watch --status shows its state",
+        shown_file(path)
+    )]
     Watched {
         /// The source's root.
         path: PathBuf,
@@ -124,7 +142,7 @@ pub enum IndexError {
     #[error(
         "{} is on a file system without POSIX access control lists, which decide who sees what: \
          put the index elsewhere with -i, or make one for its owner alone with --private",
-        path.display()
+        shown_file(path)
     )]
     NoAcls {
         /// The directory that could not be given an ACL.
@@ -133,7 +151,7 @@ pub enum IndexError {
     /// The index belongs to another user, who could change it at any time.
     #[error(
         "{} belongs to user {owner}, who alone can index into it: choose another with -i or TRAWL_INDEX",
-        path.display()
+        shown_file(path)
     )]
     NotOurs {
         /// The index directory.
@@ -142,7 +160,10 @@ pub enum IndexError {
         owner: trawl_model::Uid,
     },
     /// Only the owner of an index can read all of it, and so verify it.
-    #[error("{} belongs to user {owner}, who alone can verify it", path.display())]
+    #[error(
+        "{} belongs to user {owner}, who alone can verify it",
+        shown_file(path)
+    )]
     NotOursToVerify {
         /// The index directory.
         path: PathBuf,
@@ -152,7 +173,7 @@ pub enum IndexError {
     /// The index was made for other readers than those requested.
     #[error(
         "{} was made for {}: choose another index with -i",
-        path.display(),
+        shown_file(path),
         match has { crate::Readers::Owner => "its owner alone", crate::Readers::Everyone => "all users" }
     )]
     OtherReaders {
@@ -162,7 +183,10 @@ pub enum IndexError {
         has: crate::Readers,
     },
     /// Only the superuser can make an index for everyone.
-    #[error("only the superuser can make {} an index for all users", path.display())]
+    #[error(
+        "only the superuser can make {} an index for all users",
+        shown_file(path)
+    )]
     NotSuperuser {
         /// The index directory.
         path: PathBuf,
@@ -174,7 +198,7 @@ pub enum IndexError {
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Rows could not be encoded.
-    #[error("cannot encode {}: {problem}", path.display())]
+    #[error("cannot encode {}: {problem}", shown_file(path))]
     Encode {
         /// The file that was being written.
         path: PathBuf,
@@ -241,7 +265,7 @@ fn by_whom(pid: Option<u32>) -> String {
 }
 
 fn lossy(path: &[u8]) -> String {
-    trawl_model::escape::escape(trawl_model::path::display(path)).into_owned()
+    trawl_model::escape::escape(&theirs(path)).into_owned()
 }
 
 impl IndexError {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use trawl_format::IndexError;
+use trawl_model::mapped::{shown_file, theirs};
 
 /// Result type of this crate.
 pub type Result<T> = std::result::Result<T, QueryError>;
@@ -15,7 +16,7 @@ pub enum QueryError {
     #[error(transparent)]
     Index(#[from] IndexError),
     /// A file of a segment could not be read.
-    #[error("cannot read {}: {cause}", path.display())]
+    #[error("cannot read {}: {cause}", shown_file(path))]
     Read {
         /// The file.
         path: PathBuf,
@@ -23,7 +24,7 @@ pub enum QueryError {
         cause: io::Error,
     },
     /// The contents of a segment's file are invalid.
-    #[error("{} is damaged: {problem}; see trawl index --verify", path.display())]
+    #[error("{} is damaged: {problem}; see trawl index --verify", shown_file(path))]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -35,8 +36,8 @@ pub enum QueryError {
     #[error(
         "{}: the index is older than its daemon says ({}): try again, or restart trawl watch; \
          check for damage with trawl index --verify",
-        trawl_model::escape::escape(trawl_model::path::display(root)),
-        path.display()
+        trawl_model::escape::escape(&theirs(root)),
+        shown_file(path)
     )]
     Behind {
         /// Directory of the source in the index.

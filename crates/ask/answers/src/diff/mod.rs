@@ -11,7 +11,7 @@ use trawl_diff::{
     AttributeSet, BUFFER_BYTES, Collapse, Difference, Kind, Moves, Outcome, Question, differences,
 };
 use trawl_find::resolve::Resolved;
-use trawl_model::path;
+use trawl_model::mapped;
 use trawl_query::{AsOf, Located, Start};
 use trawl_session::{Completeness, Denials, Depth, Follow, Missing, Notice, Session, Sessions};
 
@@ -181,7 +181,7 @@ fn place(session: &Session<'_>, wanted: &[u8]) -> Result<Option<Option<Start>>, 
         }
         _ => {
             say(Notice::Missing {
-                given: path::display(wanted).to_vec(),
+                given: mapped::theirs(wanted).into_owned(),
                 why: Missing::Denied,
             });
             None

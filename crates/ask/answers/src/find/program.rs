@@ -13,7 +13,7 @@ use trawl_find::reference::error_text;
 use trawl_find::resolve::{Follow, Resolved, is_recorded};
 use trawl_find::start_list::StartPoints;
 use trawl_find::traversal::Follow as Links;
-use trawl_model::Timestamp;
+use trawl_model::{Timestamp, mapped};
 use trawl_query::{Index, Located};
 use trawl_session::{Depth, LiveReason, Session, SessionError, now};
 
@@ -208,8 +208,11 @@ impl<'a, 's> ProgramSearch<'a, 's> {
         stored: Option<&[u8]>,
         why: &str,
     ) -> Result<(), AnswerError> {
-        let path = Path::new(OsStr::from_bytes(spelled));
-        let is_there = path.symlink_metadata().is_ok();
+        let ours = mapped::ours(spelled);
+        let is_there = ours.as_ref().is_some_and(|path| {
+            let path = Path::new(OsStr::from_bytes(path));
+            path.symlink_metadata().is_ok()
+        });
         if is_there && self.remarks.on_live && !self.search.has_ended() {
             let shown = trawl_text::words::quoted(spelled);
             self.search.remark(&format!(
@@ -217,7 +220,7 @@ impl<'a, 's> ProgramSearch<'a, 's> {
             ))?;
         }
         if is_there && self.remarks.of_places {
-            let place = stored.unwrap_or(spelled).to_vec();
+            let place = stored.or(ours.as_deref()).unwrap_or(spelled).to_vec();
             self.live.entry(place).or_insert_with(now);
         }
         Ok(self.search.visit_live(spelled)?)

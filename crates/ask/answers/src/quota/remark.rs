@@ -1,5 +1,6 @@
 //! Why the quotas of a file system are missing, or not all of them are there.
 
+use trawl_model::mapped::{spelled, theirs};
 use trawl_sys::SysError;
 use trawl_sys::quota::Kind;
 use trawl_text::words::shown;
@@ -11,7 +12,7 @@ use super::{FileSystem, kind_name};
 #[non_exhaustive]
 pub enum Remark {
     /// The file system keeps none.
-    #[error("{} keeps no quotas ({kind}){remedy}", shown(mount))]
+    #[error("{} keeps no quotas ({kind}){remedy}", shown(&theirs(mount)))]
     Off {
         /// Mount point.
         mount: Vec<u8>,
@@ -21,7 +22,7 @@ pub enum Remark {
         remedy: &'static str,
     },
     /// The kernel does not know them, because somebody else keeps them.
-    #[error("the kernel knows no quotas of {} ({kind}): {remedy}", shown(mount))]
+    #[error("the kernel knows no quotas of {} ({kind}): {remedy}", shown(&theirs(mount)))]
     Elsewhere {
         /// Mount point.
         mount: Vec<u8>,
@@ -33,7 +34,7 @@ pub enum Remark {
     /// The file system answers about single ids only.
     #[error(
         "{} cannot list the quotas of each {}: only yours are shown, repquota(8) has all",
-        shown(mount),
+        shown(&theirs(mount)),
         kind_name(*kind)
     )]
     OwnOnly {
@@ -43,7 +44,7 @@ pub enum Remark {
         kind: Kind,
     },
     /// The path cannot be reached.
-    #[error("cannot reach {}: {}", shown(path), source.errno)]
+    #[error("cannot reach {}: {}", shown(&spelled(path)), source.errno)]
     Unreachable {
         /// The path.
         path: Vec<u8>,
@@ -51,7 +52,7 @@ pub enum Remark {
         source: SysError,
     },
     /// The kernel refuses.
-    #[error("cannot read the {} quotas of {}: {}", kind_name(*kind), shown(mount), source.errno)]
+    #[error("cannot read the {} quotas of {}: {}", kind_name(*kind), shown(&theirs(mount)), source.errno)]
     Refused {
         /// Mount point.
         mount: Vec<u8>,

@@ -278,7 +278,10 @@ fn check_mounts(start: &Start, request: &Request, elsewhere: &[Vec<u8>]) -> Resu
             && root.pattern().below(below).is_some()
             && !elsewhere.iter().any(|known| path::is_within(below, known))
         {
-            let point = point.escape_ascii();
+            let point = path::display(point);
+            let point = trawl_model::mapped::spelled(point)
+                .escape_ascii()
+                .to_string();
             return not_served(format!("{point} was mounted below it since it was indexed"));
         }
     }

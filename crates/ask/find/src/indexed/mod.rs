@@ -22,7 +22,7 @@ use std::io;
 
 use trawl_model::relative_path::join;
 use trawl_model::rows::Row;
-use trawl_model::{Dev, FileType, Issue, Op, path};
+use trawl_model::{Dev, FileType, Issue, Op, mapped, path};
 use trawl_query::{Index, Located, Start};
 use trawl_text::quote;
 
@@ -143,7 +143,7 @@ pub(crate) fn visit(
             let why = match nearest {
                 Some(root) => format!(
                     "Not in the index; the nearest path that is: {}",
-                    quote::message(path::display(&root), locale)
+                    quote::message(&mapped::theirs(&root), locale)
                 ),
                 None => "Not in the index, which is empty; run `trawl index` first".into(),
             };

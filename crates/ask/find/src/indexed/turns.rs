@@ -94,7 +94,7 @@ impl<'t, 's> Turns<'t, 's> {
     pub(super) fn start(&mut self, row: &Row<'_>, stop: Stop) -> Result<bool, DriverError> {
         let follow = self.search.question.world.follow;
         if self.looks_again {
-            let Ok(name) = CString::new(&self.point.spelled[..]) else {
+            let Some(name) = crate::live::path_of(&self.point.spelled) else {
                 return Ok(false);
             };
             let meaning = match follow {
@@ -223,7 +223,7 @@ impl<'t, 's> Turns<'t, 's> {
         };
         let follow = self.search.question.world.follow;
         if self.start.is_none() {
-            let name = CString::new(&self.point.spelled[..]).unwrap_or_default();
+            let name = crate::live::path_of(&self.point.spelled).unwrap_or_default();
             let links = links(follow != Follow::Never);
             self.start = Some(open_path(CWD, &name, Purpose::Pass, links)?);
         }

@@ -25,9 +25,10 @@ mod visitor;
 
 use std::ffi::CString;
 
+use trawl_model::mapped;
 use trawl_sys::directory::Links;
 use trawl_sys::far::Far;
-use trawl_sys::{CWD, Errno, SysError};
+use trawl_sys::{CWD, Errno, Op, SysError};
 
 use crate::base_name::bare_name as base_name;
 use crate::context::{Context, StartPoint};
@@ -94,7 +95,10 @@ pub(crate) fn visit_link(
 ) -> Result<Visited, DriverError> {
     let spelled = point.spell(below.0);
     let mut visitor = Visitor::new(&search.question);
-    let far = match Far::at(&spelled) {
+    let Some(path) = mapped::ours(&spelled) else {
+        return unread(search, &spelled, &SysError::new(Op::Openat, Errno::NOENT));
+    };
+    let far = match Far::at(&path) {
         Ok(far) => far,
         Err(error) => return unread(search, &spelled, &error),
     };
@@ -117,9 +121,11 @@ pub(crate) fn visit_link(
     }
 }
 
-/// Returns the path for system calls; `None` if it is empty or holds a NUL.
-fn path_of(spelled: &[u8]) -> Option<CString> {
-    CString::new(spelled).ok().filter(|path| !path.is_empty())
+/// Returns the path for system calls; `None` if it is empty or holds a NUL, or leads to no tree of
+/// this machine.
+pub(crate) fn path_of(spelled: &[u8]) -> Option<CString> {
+    let path = mapped::ours(spelled)?;
+    CString::new(path).ok().filter(|path| !path.is_empty())
 }
 
 /// Which part of the expression is evaluated on an entry.

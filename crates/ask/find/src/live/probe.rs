@@ -68,7 +68,10 @@ impl<'p> LiveProbe<'p> {
         if let Some(path) = &self.path {
             return Some(path.clone());
         }
-        CString::new(if self.is_start { path } else { row.name() }).ok()
+        match self.is_start {
+            true => super::path_of(path),
+            false => CString::new(row.name()).ok(),
+        }
     }
 
     fn is_empty(&self, name: &CString) -> Result<bool, SysError> {

@@ -189,6 +189,11 @@ impl Asked {
     }
 }
 
+/// Returns the path that words of the command compare; the working directory if they are wrong.
+pub(crate) fn path_of(words: &[OsString]) -> OsString {
+    Asked::of(words).map_or_else(|_| ".".into(), |asked| asked.path)
+}
+
 /// Runs the command.
 pub(crate) fn run(
     index: Option<PathBuf>,

@@ -77,6 +77,7 @@ impl Spec for GrepArgs {
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {
         let (pattern, names) = self.split()?;
         beside::need_more_for(&setting, names.iter().map(Vec::as_slice))?;
+        let names: Vec<Vec<u8>> = names.into_iter().map(members::path_or_set_name).collect();
         let is_single = self.expression.is_empty() && is_single(&names);
         let options = self.options(pattern, is_single)?;
         members::refuse_past(setting.manner.then(self.manner))?;

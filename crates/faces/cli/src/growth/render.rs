@@ -1,5 +1,6 @@
 //! Sizes over time, formatted for people and for programs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trawl_model::{Timestamp, Uid};
@@ -162,13 +163,21 @@ impl<'a> Series<'a> {
         }
     }
 
+    /// Returns a key as the asker writes it: that of a directory is its path.
+    fn key<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
+        match self.by {
+            By::Dir => trawl_model::mapped::theirs(key),
+            _ => Cow::Borrowed(key),
+        }
+    }
+
     fn fill(&self, row: &mut Row<'_>, key: &[u8], at: usize) {
         let (time, count) = self.point(key, at);
         let delta = self.delta(key, at);
         let per_day = delta.and_then(|delta| delta.per_day);
         row.put(&fields::PATH, self.given)
             .put(&fields::BY, self.by.name())
-            .put(&fields::KEY, key)
+            .put(&fields::KEY, &*self.key(key))
             .put(&LABEL, &self.label(key))
             .put(&fields::STARTED, time)
             .put(&fields::SNAPSHOT, &self.id(at))

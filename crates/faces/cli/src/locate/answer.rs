@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use trawl_model::path;
+use trawl_model::mapped::theirs;
 use trawl_query::Hit;
 use trawl_report::{Schema, fields, schema};
 use trawl_text::locale::Locale;
@@ -104,23 +104,17 @@ impl Answer {
         // Only the root of the file system has an empty name.
         self.path.push(b'/');
         self.path.extend_from_slice(hit.name);
-        let path = self.path.as_slice();
+        let path = &*theirs(&self.path);
         let done = match self.writing {
-            Writing::Bytes(end) => {
-                self.path.push(end);
-                self.report.put(&self.path)
-            }
+            Writing::Bytes(end) => (self.report.put(path)).and_then(|()| self.report.put([end])),
             Writing::Quoted(locale) => {
                 let quoted = Quoting::ShellEscape.quote(path, locale);
                 self.report.put([&quoted[..], b"\n"].concat())
             }
             Writing::Shown(terminal) => self.report.put([&terminal.show(path)[..], b"\n"].concat()),
-            Writing::Rows => {
-                let path = path::display(path);
-                self.report.row(|row| {
-                    row.put(&fields::PATH, path);
-                })
-            }
+            Writing::Rows => self.report.row(|row| {
+                row.put(&fields::PATH, path);
+            }),
         };
         Ok(done?)
     }

@@ -8,9 +8,11 @@ mod answer;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use trawl_answers::locate::{Capitals, Existing, Fuzzy, Language, Locate, Patterns};
+use trawl_model::mapped::mapping;
 use trawl_model::need::Within;
 use trawl_model::path;
 use trawl_query::{Event, Hit};
@@ -153,10 +155,11 @@ pub(crate) fn run(
         true => Existing::Now,
         false => Existing::Any,
     };
-    let mut locate = Locate::new(&mut session, &args.below, existing)?;
+    let below = below(args);
+    let mut locate = Locate::new(&mut session, &below, existing)?;
     // Without directories, the question is about every source; with `--status`, gaps are reported
     // at the end.
-    let is_about_all = locate.session().is_past() && args.below.is_empty();
+    let is_about_all = locate.session().is_past() && below.is_empty();
     if is_about_all && !manner.status && locate.session().say_who_has_none() {
         return Ok(Exit::Fatal);
     }
@@ -207,6 +210,19 @@ impl Question {
         };
         let patterns = Patterns::new(words, language, case, within(args), Locale::from_env());
         Ok(Question::Patterns(patterns?))
+    }
+}
+
+/// Returns the directories below which names are looked for; none stands for all that is indexed. An
+/// asker whose paths are mapped asks about the mapped trees: nothing else has a name there.
+fn below(args: &LocateArgs) -> Vec<OsString> {
+    match mapping() {
+        Some(mapping) if args.below.is_empty() => {
+            let trees = mapping.trees().iter();
+            let names = trees.map(|tree| path::display(&tree.theirs).to_vec());
+            names.map(OsString::from_vec).collect()
+        }
+        _ => args.below.clone(),
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use trawl_answers::listing::Hidden;
 use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
 use trawl_find::record;
+use trawl_model::mapped;
 use trawl_model::{FileType, Subtrees};
 use trawl_query::Start;
 use trawl_report::listing::{BadColours, Item, Layout, Naming, Palette, Renderer};
@@ -105,7 +106,11 @@ pub(crate) fn run(index: Option<PathBuf>, args: &LsArgs, manner: Manner) -> Resu
 fn renderer<'a>(plan: &'a Plan, get: &dyn Fn(&str) -> Option<OsString>) -> Renderer<'a> {
     let palette = plan.colour.then(|| palette(get)).flatten();
     let host = || {
-        let name = std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+        // Mapped paths are those of the asker's machine, which an empty name stands for.
+        let name = match mapped::mapping() {
+            Some(_) => Vec::new(),
+            None => std::fs::read("/proc/sys/kernel/hostname").unwrap_or_default(),
+        };
         name.trim_ascii_end().to_vec()
     };
     let host = plan.hyperlinks.then(host);
@@ -358,7 +363,11 @@ impl Lister<'_> {
     }
 }
 
-/// Returns a path of the index as users write it.
+/// Returns a path of the index as the asker writes it, for a hyperlink. One that the asker has no name
+/// for leads nowhere.
 fn absolute(path: &[u8]) -> Vec<u8> {
-    trawl_model::path::display(path).to_vec()
+    match mapped::theirs(path) {
+        named if named.starts_with(b"/") => named.into_owned(),
+        elsewhere => [b"/", &elsewhere[..]].concat(),
+    }
 }

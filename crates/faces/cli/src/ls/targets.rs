@@ -4,10 +4,8 @@
 //! Decides which of them are shown; [`links`] looks them up.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
-use trawl_model::FileType;
+use trawl_model::{FileType, mapped};
 use trawl_query::Start;
 use trawl_report::listing::{Indicator, Item, Layout};
 
@@ -112,8 +110,13 @@ impl Lister<'_> {
         item.absolute = hyperlinks.then(|| self.end_of(path));
     }
 
+    /// Returns where a link leads, for a hyperlink; the link itself if that has no name for the asker.
     fn end_of(&self, path: &[u8]) -> Vec<u8> {
-        absolute(&links::end_of(&self.session, path))
+        let end = links::end_of(&self.session, path);
+        match mapped::theirs(&end).starts_with(b"/") {
+            true => absolute(&end),
+            false => absolute(path),
+        }
     }
 
     /// Returns true if a listing needs more of an entry than its name: then GNU ls looks at the
@@ -186,8 +189,7 @@ impl Lister<'_> {
         path: &[u8],
     ) -> Result<Vec<Child>, Failure> {
         let mut children = Vec::new();
-        let shown = OsStr::from_bytes(trawl_model::path::display(path));
-        let Some(start) = self.session.locate(shown, Follow::Never)? else {
+        let Some(start) = self.session.locate_path(path, Follow::Never)? else {
             return Ok(children);
         };
         let found = reader.listings(&start, name, Reach::Alone, |directory| {

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use trawl_remote::client::{Command, CommandLine, OutputStream, Part, TerminalSize, Terminals};
 use trawl_remote::client::{VARIABLES, is_variable};
-use trawl_remote::{Address, Remote, RemoteError};
+use trawl_remote::{Remote, RemoteError};
 use trawl_sys::process::{terminal_columns, terminal_rows};
 
 use super::questions;
+use super::servers::Server;
 use crate::arguments::{Arguments, without_remote};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -24,7 +25,7 @@ use crate::output::say;
 /// Asks each server, and returns how the whole ended. A server that fails is named; the answers of
 /// the others are printed.
 pub(super) fn ask(
-    servers: &[Address],
+    servers: &[Server],
     arguments: &Arguments,
     words: &[OsString],
 ) -> Result<Exit, Failure> {
@@ -65,12 +66,18 @@ struct Begun {
 }
 
 /// Asks a server on a thread of its own, so that nobody waits for a connection to another.
-fn begin(server: &Address, line: &CommandLine) -> Result<Begun, Failure> {
+fn begin(server: &Server, line: &CommandLine) -> Result<Begun, Failure> {
     let (give, command) = channel();
-    let (remote, line) = (Remote::new(server.clone()), line.clone());
-    let server = server.to_string();
+    let (remote, line) = (Remote::new(server.address.clone()), line.clone());
+    let trees = server.trees.clone();
+    let server = server.address.to_string();
     // Nobody takes the command if the question was interrupted; dropping it ends it.
-    let work = move || drop(give.send(remote.command(line)));
+    let work = move || {
+        drop(give.send(match trees.is_empty() {
+            true => remote.command(line),
+            false => remote.mapped_command(line, trees),
+        }));
+    };
     let thread = std::thread::Builder::new().name("ask".into()).spawn(work);
     match thread {
         Ok(_) => Ok(Begun { server, command }),

@@ -4,11 +4,13 @@
 //! - `questions`: the commands and options that a server answers.
 //! - `servers`: which server is asked.
 //! - `asking`: sends a command line, and prints the answer.
+//! - `mapped`: questions of somebody whose machine shows trees of the server at other places.
 //!
 //! Invariants: a server answers only what the table in `questions` lists, whatever a client sends:
 //! it parses the words with the parsers of the command line. Nothing is run or written there.
 
 mod asking;
+mod mapped;
 mod questions;
 mod servers;
 
@@ -29,6 +31,9 @@ pub(crate) fn elsewhere(
 ) -> Result<Option<Exit>, Failure> {
     if arguments.answers {
         trawl_find::restrict(questions::predicate_is_refused);
+        if let Some(mapping) = &arguments.mapping {
+            mapped::begin(mapping, arguments)?;
+        }
         return questions::check(arguments).map(|()| None);
     }
     let servers = servers::of(arguments)?;

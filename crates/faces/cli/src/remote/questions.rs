@@ -453,6 +453,7 @@ pub(super) fn paths(arguments: &Arguments) -> Vec<OsString> {
     let named = match given.command.as_str() {
         FIND => return find::start_points(given.values_of(find::WORDS)),
         "grep" => grep_names(given).to_vec(),
+        "diff" => vec![crate::diff::path_of(given.values_of("words"))],
         _ => {
             let named = question.paths.iter().flat_map(|id| given.values_of(id));
             named.cloned().collect()
@@ -574,6 +575,9 @@ pub(super) fn predicate_is_refused(predicate: &Predicate) -> Option<&'static str
         "-snippets",
         "-sort",
     ];
+    if let Some(why) = super::mapped::predicate_is_refused(predicate.name) {
+        return Some(why);
+    }
     match predicate.name {
         "-files0-from" => Some("it would read a file on the server"),
         "-delete" => Some(

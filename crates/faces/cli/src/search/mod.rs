@@ -5,6 +5,7 @@
 
 mod answer;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use trawl_call::options::{DEPTH_DEFAULT, DEPTH_PAPER, Flags, Options};
 use trawl_call::{CallError, Executor, Pattern, Request, Search, ServedBy};
+use trawl_model::mapped;
 use trawl_open::search::AskedSource;
 use trawl_remote::tls::Certificates;
 use trawl_remote::{Address, Remote};
@@ -269,7 +271,9 @@ impl SearchArgs {
             [] => vec![b"."],
             paths => paths.iter().map(|path| path.as_bytes()).collect(),
         };
-        Ok(Request::new(pattern, &paths, options)?)
+        let ours = paths.iter().filter_map(|path| mapped::ours(path));
+        let ours: Vec<Cow<'_, [u8]>> = ours.collect();
+        Ok(Request::new(pattern, &ours, options)?.named(&paths))
     }
 }
 

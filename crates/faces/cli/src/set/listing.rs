@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use trawl_call::Attributes;
 use trawl_find::record;
+use trawl_model::mapped::spelled;
 use trawl_model::{Column, FileType};
 use trawl_report::{Field, Form, Row, fields};
 use trawl_sets::{Digest, Problem, Set};
@@ -70,7 +71,7 @@ pub(super) fn list(
             }
         }
     }
-    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all.sort_by(|a, b| spelled(&a.name).cmp(&spelled(&b.name)));
     for member in &all {
         put(&mut report, member, args, ending)?;
     }
@@ -136,11 +137,12 @@ fn text(member: &Digest, args: &SetArgs, ending: Ending) -> Vec<u8> {
             format!("{letter} {} {} ", of.size, decimal(of.mtime)).into_bytes()
         }
     };
+    let name = spelled(&member.name);
     match ending {
-        Ending::Null => line.extend([&member.name[..], b"\0"].concat()),
-        Ending::Line => line.extend([&member.name[..], b"\n"].concat()),
+        Ending::Null => line.extend([&name[..], b"\0"].concat()),
+        Ending::Line => line.extend([&name[..], b"\n"].concat()),
         Ending::Quoted => {
-            let quoted = Quoting::ShellEscape.quote(&member.name, Locale::from_env());
+            let quoted = Quoting::ShellEscape.quote(&name, Locale::from_env());
             line.extend_from_slice(quoted.as_ref());
             line.push(b'\n');
         }
@@ -153,7 +155,7 @@ fn letter(of: &Attributes) -> char {
 }
 
 fn fill(row: &mut Row<'_>, member: &Digest) {
-    row.put(&PATH, &member.name);
+    row.put(&PATH, &*spelled(&member.name));
     if let Some(of) = &member.attributes {
         row.put(&super::TYPE, letter(of))
             .put(&SIZE, of.size)

@@ -184,7 +184,7 @@ impl SetArgs {
     ) -> Result<Set, Failure> {
         let mut names = Vec::new();
         for name in &self.names {
-            names.push(SetName::parse(name.as_bytes()).map_err(usage)?);
+            names.push(SetName::parse(&members::set_name(name.as_bytes())).map_err(usage)?);
         }
         let local = Arc::new(Local::default());
         let (mut expander, openers) = members::sources(setting, manner, local);

@@ -1,11 +1,14 @@
 //! `trawl stat -f`: the live file systems that contain the files. No index is asked.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use trawl_model::mapped;
 use trawl_report::stat::{Escapes, Format, Subject, Value, file_system_names};
 use trawl_report::{Field, Schema, fields, json_object, schema};
 use trawl_sys::filesystem::{Details, of_path};
+use trawl_sys::{Errno, Op, SysError};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 
@@ -56,7 +59,7 @@ pub(crate) fn show(args: &StatArgs) -> Result<Exit, Failure> {
     };
     let (mut output, mut exit) = (Output::stdout().with_own_controls(), Exit::Complete);
     for given in &args.paths {
-        let details = match of_path(Path::new(given)) {
+        let details = match details_of(given) {
             Ok(details) => details,
             Err(error) => {
                 let why = cause(&error.into());
@@ -82,6 +85,13 @@ pub(crate) fn show(args: &StatArgs) -> Result<Exit, Failure> {
     }
     output.finish()?;
     Ok(exit)
+}
+
+/// Returns the details of the file system that holds a path as the asker writes it.
+fn details_of(given: &OsStr) -> Result<Details, SysError> {
+    let path = mapped::ours(given.as_bytes());
+    let path = path.ok_or(SysError::new(Op::Statfs, Errno::NOENT))?;
+    of_path(Path::new(OsStr::from_bytes(&path)))
 }
 
 fn format(args: &StatArgs) -> Result<Format, Failure> {

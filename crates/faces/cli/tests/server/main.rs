@@ -6,6 +6,7 @@ mod broken;
 mod chirp;
 mod command_lines;
 mod crowd;
+mod mapped;
 mod metrics;
 mod site;
 mod tls;

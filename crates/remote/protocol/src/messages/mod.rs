@@ -55,7 +55,7 @@ pub use alive::Alive;
 pub use attributes::AttributesRequest;
 pub use block::Block;
 pub use byte_range::ByteRange;
-pub use command::{CommandRequest, VARIABLES};
+pub use command::{CommandRequest, MappedCommand, VARIABLES};
 pub use contents::{Content, Contents, ContentsWish, SearchContents};
 pub use credit::Credit;
 pub use data::Data;
@@ -165,4 +165,9 @@ messages! {
 
     /// The exit code of the command (4).
     23 Exited(Exited), "exited", answer;
+
+    /// Number of trees (4), for each tree: its path on the client (bytes), its path on the server
+    /// (bytes), `/` is empty; then as `command`, with a working directory of the client. In words and
+    /// in the answer, paths are those of the client.
+    24 MappedCommand(MappedCommand), "mapped command", stream, MAPPED = 10;
 }

@@ -10,13 +10,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trawl_call::Cancel;
+use trawl_model::mapped::Tree;
 use trawl_model::operation::{Begun, Operation};
 
-use super::{CommandLine, CommandRequest};
+use super::{CommandLine, CommandRequest, MappedCommand};
 use crate::client::{Connection, Remote, Sender};
 use crate::error::RemoteError;
 use crate::messages::{
-    Code, Credit, End, Ending, Exited, Interrupt, Message, Open, OutputStream, Printed, encode,
+    Body, Code, Credit, End, Ending, Exited, Interrupt, Message, Open, OutputStream, Printed,
+    encode,
 };
 use crate::wire::{ANSWER_MAX_BYTES, BadFrame};
 
@@ -54,54 +56,82 @@ impl Open for CommandRequest {
     type Asker = Command;
 
     fn open(remote: &Remote, line: CommandLine) -> Result<Command, RemoteError> {
-        let begun = Some(Operation::AskCommand.begin());
-        let patience = remote.0.patience;
-        // A connection of its own, so that a command that has begun is never asked again unnoticed.
-        let mut connection = Connection::open(&remote.0.address, patience.silence)?;
-        let credit = patience.credit;
-        let id = connection.request(&CommandRequest { credit, line })?;
-        let (give, parts) = channel();
-        let allowed = Arc::new(AtomicU64::new(credit.into()));
-        let cancel = Cancel::default();
-        let sender = connection.sender();
-        let mut answer = Answer {
-            server: remote.0.address.to_string(),
-            connection,
-            id,
-            silence: patience.silence,
-            bytes: 0,
-            code: None,
-            allowed: Arc::clone(&allowed),
-            cancel: cancel.clone(),
-        };
-        let server = answer.server.clone();
-        let work = move || {
-            loop {
-                let part = answer.next_part();
-                let is_last = !matches!(part, Ok(Part::Printed(..)));
-                if give.send(part).is_err() || is_last {
-                    return;
-                }
-            }
-        };
-        let thread = std::thread::Builder::new().name("answer".into());
-        let receiver = thread.spawn(work).map_err(|source| RemoteError::Connect {
-            server: server.clone(),
-            source,
-        })?;
-        Ok(Command {
-            server,
-            sender,
-            id,
-            parts,
-            allowed,
-            credit,
-            taken: 0,
-            cancel,
-            receiver: Some(receiver),
-            begun,
-        })
+        let request = |credit| CommandRequest { credit, line };
+        open(remote, request, "command lines")
     }
+}
+
+impl Open for MappedCommand {
+    type About = (CommandLine, Vec<Tree>);
+    type Asker = Command;
+
+    fn open(
+        remote: &Remote,
+        (line, trees): (CommandLine, Vec<Tree>),
+    ) -> Result<Command, RemoteError> {
+        let request = |credit| MappedCommand {
+            trees,
+            request: CommandRequest { credit, line },
+        };
+        open(remote, request, "command lines with mapped paths")
+    }
+}
+
+/// Sends the request that is made for this much credit. `what` the server does not know if it refuses
+/// the kind of request.
+fn open<M: Body>(
+    remote: &Remote,
+    request: impl FnOnce(u32) -> M,
+    what: &'static str,
+) -> Result<Command, RemoteError> {
+    let begun = Some(Operation::AskCommand.begin());
+    let patience = remote.0.patience;
+    // A connection of its own, so that a command that has begun is never asked again unnoticed.
+    let mut connection = Connection::open(&remote.0.address, patience.silence)?;
+    let credit = patience.credit;
+    let id = connection.request(&request(credit))?;
+    let (give, parts) = channel();
+    let allowed = Arc::new(AtomicU64::new(credit.into()));
+    let cancel = Cancel::default();
+    let sender = connection.sender();
+    let mut answer = Answer {
+        server: remote.0.address.to_string(),
+        connection,
+        id,
+        what,
+        silence: patience.silence,
+        bytes: 0,
+        code: None,
+        allowed: Arc::clone(&allowed),
+        cancel: cancel.clone(),
+    };
+    let server = answer.server.clone();
+    let work = move || {
+        loop {
+            let part = answer.next_part();
+            let is_last = !matches!(part, Ok(Part::Printed(..)));
+            if give.send(part).is_err() || is_last {
+                return;
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("answer".into());
+    let receiver = thread.spawn(work).map_err(|source| RemoteError::Connect {
+        server: server.clone(),
+        source,
+    })?;
+    Ok(Command {
+        server,
+        sender,
+        id,
+        parts,
+        allowed,
+        credit,
+        taken: 0,
+        cancel,
+        receiver: Some(receiver),
+        begun,
+    })
 }
 
 impl Remote {
@@ -111,6 +141,19 @@ impl Remote {
     /// Fails if the server cannot be reached, or the command line is too long.
     pub fn command(&self, line: CommandLine) -> Result<Command, RemoteError> {
         CommandRequest::open(self, line)
+    }
+
+    /// Asks the server to answer a command line whose paths are this machine's: each tree of the
+    /// server is at another place here.
+    ///
+    /// # Errors
+    /// As [`Remote::command`].
+    pub fn mapped_command(
+        &self,
+        line: CommandLine,
+        trees: Vec<Tree>,
+    ) -> Result<Command, RemoteError> {
+        MappedCommand::open(self, (line, trees))
     }
 }
 
@@ -186,6 +229,8 @@ struct Answer {
     server: String,
     connection: Connection,
     id: u32,
+    /// What a server lacks that refuses the kind of request.
+    what: &'static str,
     silence: Duration,
     /// Number of bytes received, to be compared with what the server says that it sent.
     bytes: u64,
@@ -245,7 +290,7 @@ impl Answer {
                 ..
             } => RemoteError::Lacks {
                 server: server.clone(),
-                what: "command lines",
+                what: self.what,
             },
             other => other,
         })

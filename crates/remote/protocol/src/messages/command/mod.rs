@@ -6,8 +6,11 @@
 //! options it answers. Only the variables in [`VARIABLES`] reach it.
 
 pub(crate) mod asking;
+mod mapped;
 mod running;
 mod serving;
+
+pub use mapped::{MAPPED, MappedCommand};
 
 use super::Body;
 use crate::server::PATH_MAX_BYTES;

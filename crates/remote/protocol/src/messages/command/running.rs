@@ -45,11 +45,16 @@ pub(super) enum Came {
 }
 
 impl Running {
-    /// Starts the command.
-    pub(super) fn start(commands: &Commands, line: &CommandLine) -> io::Result<Running> {
+    /// Starts the command. `before` are words of the server before those of the command line.
+    pub(super) fn start(
+        commands: &Commands,
+        before: &[Vec<u8>],
+        line: &CommandLine,
+    ) -> io::Result<Running> {
         let mut command = Command::new(&commands.program);
         command.args(&commands.words).env_clear();
-        command.args(line.words.iter().map(|word| OsStr::from_bytes(word)));
+        let words = before.iter().chain(&line.words);
+        command.args(words.map(|word| OsStr::from_bytes(word)));
         command.envs(commands.variables.iter().map(|(name, value)| (name, value)));
         let named = line.variables.iter().filter_map(|one| name_and_value(one));
         command

@@ -4,12 +4,12 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::CommandRequest;
 use super::running::{Came, Running};
+use super::{CommandLine, CommandRequest, MappedCommand};
 use crate::exports::Exports;
 use crate::messages::read::of_file;
 use crate::messages::{Code, End, Exited, Printed, Refusal, Serve};
-use crate::server::{BLOCK_BYTES, Job, Leave};
+use crate::server::{BLOCK_BYTES, Commands, Job, Leave};
 
 /// How often a command that prints nothing is checked for whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,32 +43,61 @@ impl Serve for CommandRequest {
     }
 
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
-        let Some(commands) = &job.serving.commands else {
-            let text = "this server answers searches, but no command lines";
-            return Err(Refusal::bad(text));
-        };
-        if !matches!(job.exports(), Exports::Everything) {
-            let text = "this server shows exported trees only, and answers no command lines about them: \
-                        use trawl search --remote, or trawl mount";
-            return Err(Refusal::bad(text));
-        }
-        if let Some(fault) = self.line.fault() {
-            return Err(Refusal::bad(&fault));
-        }
-        let _place = Place::take().ok_or_else(|| {
-            let text = format!("{COMMANDS_MAX} command lines are being answered: ask again later");
-            Refusal::new(Code::Busy, 0, &text)
-        })?;
-        let mut running = Running::start(commands, &self.line).map_err(|error| {
-            let place = self.line.directory.escape_ascii();
-            let program = commands.program.display();
-            let text = format!("cannot run {program} in the working directory {place}: {error}");
-            Refusal::new(Code::System, error.raw_os_error().unwrap_or(0), &text)
-        })?;
-        let sent = send_output(&mut running, job)?;
-        job.say(&Exited(running.wait().map_err(of_file)?));
-        Ok(End::whole(sent))
+        answer(job, &self.line, self.line.fault(), |commands| {
+            Running::start(commands, &[], &self.line)
+        })
     }
+}
+
+impl Serve for MappedCommand {
+    fn credit(&self) -> u32 {
+        self.request.credit
+    }
+
+    fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
+        // The program goes to the working directory that the client's stands for.
+        let line = CommandLine {
+            directory: b"/".to_vec(),
+            ..self.request.line.clone()
+        };
+        answer(job, &line, self.fault(), |commands| {
+            Running::start(commands, &self.words(), &line)
+        })
+    }
+}
+
+/// Answers a command line, unless something is wrong with it.
+fn answer(
+    job: &Job<'_>,
+    line: &CommandLine,
+    fault: Option<String>,
+    start: impl FnOnce(&Commands) -> io::Result<Running>,
+) -> Result<End, Refusal> {
+    let Some(commands) = &job.serving.commands else {
+        let text = "this server answers searches, but no command lines";
+        return Err(Refusal::bad(text));
+    };
+    if !matches!(job.exports(), Exports::Everything) {
+        let text = "this server shows exported trees only, and answers no command lines about them: \
+                    use trawl search --remote, or trawl mount";
+        return Err(Refusal::bad(text));
+    }
+    if let Some(fault) = fault {
+        return Err(Refusal::bad(&fault));
+    }
+    let _place = Place::take().ok_or_else(|| {
+        let text = format!("{COMMANDS_MAX} command lines are being answered: ask again later");
+        Refusal::new(Code::Busy, 0, &text)
+    })?;
+    let mut running = start(commands).map_err(|error| {
+        let place = line.directory.escape_ascii();
+        let program = commands.program.display();
+        let text = format!("cannot run {program} in the working directory {place}: {error}");
+        Refusal::new(Code::System, error.raw_os_error().unwrap_or(0), &text)
+    })?;
+    let sent = send_output(&mut running, job)?;
+    job.say(&Exited(running.wait().map_err(of_file)?));
+    Ok(End::whole(sent))
 }
 
 /// Sends everything that the command prints; returns the number of bytes.
