@@ -306,6 +306,7 @@ pub fn resolve(file: &Path, kind: &Kind, target: &str) -> Option<PathBuf> {
 
 /// Returns the path in a link to a file, such as `a%20b.md#part`.
 fn unescaped(target: &str) -> Option<PathBuf> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
     let target = target.strip_prefix("file://").unwrap_or(target);
     let end = target.find(['#', '?']).unwrap_or(target.len());
     let target = &target.as_bytes()[..end];
@@ -315,11 +316,11 @@ fn unescaped(target: &str) -> Option<PathBuf> {
     let mut bytes = Vec::with_capacity(target.len());
     let mut left = target;
     while let Some((byte, rest)) = left.split_first() {
-        let digits = rest.get(..2).filter(|_| *byte == b'%');
-        let value = digits.and_then(|digits| {
-            let text = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(text, 16).ok()
-        });
+        let value = match rest {
+            [high, low, ..] if *byte == b'%' => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        let value = value.and_then(|(high, low)| u8::try_from(high << 4 | low).ok());
         match value {
             Some(value) => {
                 bytes.push(value);
@@ -343,7 +344,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(folder.path()).unwrap();
         fs::create_dir(top.join("a")).unwrap();
-        for name in ["a b.md", "100%.md", "a/c.md"] {
+        for name in ["a b.md", "100%.md", "100%+5.md", "a/c.md"] {
             fs::write(top.join(name), name).unwrap();
         }
         let page = top.join("a/c.md");
@@ -351,6 +352,8 @@ mod tests {
         assert_eq!(led("../a%20b.md#part"), Some(top.join("a b.md")));
         assert_eq!(led("../a b.md"), Some(top.join("a b.md")));
         assert_eq!(led("../100%.md?x"), Some(top.join("100%.md")));
+        // A sign is no digit.
+        assert_eq!(led("../100%+5.md#x"), Some(top.join("100%+5.md")));
         let absolute = format!("file://{}/a/c.md", top.display());
         assert_eq!(led(&absolute), Some(page.clone()));
         for elsewhere in [

@@ -8,7 +8,7 @@
 //! before the last write, which the file's modification time tells. A file that is gone at the end,
 //! such as a compiler's assembly in `/tmp`, hands its own sources on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use trawl_model::accesses::{Access, AccessKind, Accesses, FileNumber};
 
@@ -35,13 +35,14 @@ pub struct Execution {
     /// The files that it opened and the programs that it started, each once, with the time in
     /// nanoseconds.
     pub opened: Vec<(FileNumber, i64)>,
-    read: Vec<(FileNumber, i64)>,
-    written: Vec<Output>,
+    /// The files that it read, each with the time at which it opened it first.
+    read: BTreeMap<FileNumber, i64>,
+    written: BTreeSet<Output>,
     mapped: HashSet<FileNumber>,
 }
 
 /// A file that an execution could write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Output {
     file: FileNumber,
     /// When it was opened, or when the execution began if it was open before.
@@ -62,6 +63,10 @@ impl Execution {
             self.opened.push((file, at_ns));
         }
     }
+
+    fn read(&mut self, event: &Access) {
+        self.read.entry(event.file).or_insert(event.at_ns);
+    }
 }
 
 /// Returns the executions of a command, in the order in which they began.
@@ -70,7 +75,8 @@ pub fn executions(accesses: &Accesses) -> Vec<Execution> {
     let mut all: Vec<Execution> = Vec::new();
     let mut current: HashMap<u32, usize> = HashMap::new();
     // The executions that wrote a file, so that what was renamed has them, too.
-    let mut writers: HashMap<FileNumber, Vec<(usize, Output)>> = HashMap::new();
+    // Each output is there once, however often names go round.
+    let mut writers: HashMap<FileNumber, BTreeSet<(usize, Output)>> = HashMap::new();
     for event in &accesses.events {
         if event.kind == AccessKind::Executed {
             execute(&mut all, &mut current, event);
@@ -86,7 +92,6 @@ pub fn executions(accesses: &Accesses) -> Vec<Execution> {
             all.len() - 1
         });
         let one = &mut all[at];
-        let access = (event.file, event.at_ns);
         match event.kind {
             AccessKind::Executed => {}
             AccessKind::Mapped => {
@@ -99,26 +104,27 @@ pub fn executions(accesses: &Accesses) -> Vec<Execution> {
                         file: event.file,
                         ..output
                     };
-                    all[writer].written.push(output);
-                    all[writer].open(event.file, event.at_ns);
                     let known = writers.entry(event.file).or_default();
-                    known.push((writer, output));
+                    if known.insert((writer, output)) {
+                        all[writer].written.insert(output);
+                        all[writer].open(event.file, event.at_ns);
+                    }
                 }
                 continue;
             }
-            AccessKind::Read => one.read.push(access),
+            AccessKind::Read => one.read(event),
             AccessKind::Appended => {}
             AccessKind::Updated | AccessKind::Written | AccessKind::Redirected => {
                 if event.kind == AccessKind::Updated {
-                    one.read.push(access);
+                    one.read(event);
                 }
                 let output = Output {
                     file: event.file,
                     at_ns: event.at_ns,
                     is_inherited: event.kind == AccessKind::Redirected,
                 };
-                one.written.push(output);
-                writers.entry(event.file).or_default().push((at, output));
+                one.written.insert(output);
+                writers.entry(event.file).or_default().insert((at, output));
             }
         }
         one.open(event.file, event.at_ns);
@@ -201,20 +207,20 @@ fn sources<'e>(
     let is_written = !output.is_inherited || latest_ns >= output.at_ns;
     let settings: HashSet<FileNumber> = execution
         .read
-        .iter()
-        .map(|(file, _)| *file)
+        .keys()
+        .copied()
         .filter(|file| is_setting(&accesses.files[*file as usize].path))
         .collect();
     let own = execution.written.iter().rev();
     let own: HashMap<FileNumber, i64> = own.map(|one| (one.file, one.at_ns)).collect();
     let read = execution.read.iter().filter(move |(file, at_ns)| {
-        let is_own = own.get(file).is_some_and(|written_ns| written_ns < at_ns);
-        *file != output.file
+        let is_own = own.get(*file).is_some_and(|written_ns| written_ns < *at_ns);
+        **file != output.file
             && is_written
             && !is_own
-            && !execution.mapped.contains(file)
-            && !settings.contains(file)
-            && *at_ns <= latest_ns
+            && !execution.mapped.contains(*file)
+            && !settings.contains(*file)
+            && **at_ns <= latest_ns
     });
     read.map(|(file, _)| *file)
 }
@@ -362,6 +368,35 @@ mod tests {
             .named(4, (2, 0), "T", "o")
             .modified("o", 3);
         assert_eq!(story.built(), ["o: a"]);
+    }
+
+    /// Each new name copies what is known of the old one; two names in turn must not double it.
+    #[test]
+    fn renaming_to_and_fro_adds_nothing() {
+        let story = Story::new()
+            .at(0, (1, 0), Executed, "p")
+            .at(1, (1, 0), Read, "a")
+            .at(2, (1, 0), Written, "x");
+        let story = (3..200).fold(story, |story, ms| match ms % 3 {
+            0 => story.named(ms, (2, 0), "x", "y"),
+            1 => story.named(ms, (2, 0), "y", "x"),
+            _ => story.named(ms, (2, 0), "x", "x"),
+        });
+        assert_eq!(story.built(), ["x: a", "y: a"]);
+    }
+
+    /// A script that starts itself anew has read each of its files once.
+    #[test]
+    fn running_again_adds_nothing() {
+        let story = (0..200).fold(Story::new(), |story, ms| {
+            let story = story.at(10 * ms, (1, 0), Executed, "sh");
+            let story = story.at(10 * ms + 1, (1, 0), Read, "a");
+            story.at(10 * ms + 2, (1, 0), Written, "o")
+        });
+        assert_eq!(story.built(), ["o: a"]);
+        let last = executions(&story.0).pop().unwrap();
+        assert_eq!(last.read.len(), 1);
+        assert!(last.written.len() <= 2, "{}", last.written.len());
     }
 
     #[test]

@@ -321,7 +321,8 @@ fn parse_millis(text: &str) -> Option<Duration> {
 
 fn parse_time(text: &str) -> Option<Timestamp> {
     let (secs, nanos) = text.split_once('.')?;
-    let nanos = (nanos.len() == 9).then(|| nanos.parse().ok()).flatten()?;
+    let is_plain = nanos.len() == 9 && nanos.bytes().all(|byte| byte.is_ascii_digit());
+    let nanos = is_plain.then(|| nanos.parse().ok()).flatten()?;
     Some(Timestamp {
         secs: secs.parse().ok()?,
         nanos,
@@ -349,16 +350,18 @@ pub(crate) fn encode_bytes(bytes: &[u8]) -> String {
 
 /// Decodes the output of [`encode_bytes`]; a code that was cut off at the end is left out.
 pub(crate) fn decode_bytes(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {
         rest = after;
         match first {
-            b'%' if after.len() < 2 => break,
             b'%' => {
-                let digits = std::str::from_utf8(&after[..2]).ok()?;
-                bytes.push(u8::from_str_radix(digits, 16).ok()?);
-                rest = &after[2..];
+                let [high, low, after @ ..] = after else {
+                    break;
+                };
+                bytes.push(u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?);
+                rest = after;
             }
             plain if is_plain(*plain) => bytes.push(*plain),
             _ => return None,
@@ -454,6 +457,19 @@ mod tests {
         assert_eq!(Request::parse(&[b'a'; LINE_BYTES]), Parsed::Nonsense);
         assert_eq!(Request::parse(b"trawl 2 status\n"), Parsed::Nonsense);
         assert_eq!(Request::parse(b"trawl 1 now 1 +2\n"), Parsed::Nonsense);
+    }
+
+    /// [`str::parse`] takes a plus sign, and no reply is written with one.
+    #[test]
+    fn a_sign_is_no_digit() {
+        let parse = |line: &str| Answer::parse(format!("{VERSION}fresh\n{line}\n").as_bytes());
+        for (good, bad) in [
+            ("remark a%05", "remark a%+5"),
+            ("as-of 1.000000005", "as-of 1.+00000005"),
+        ] {
+            assert!(parse(good).is_some(), "{good}");
+            assert_eq!(parse(bad), None, "{bad}");
+        }
     }
 
     #[test]

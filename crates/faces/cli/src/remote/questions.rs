@@ -630,4 +630,75 @@ mod tests {
         }
         assert!(wrong.is_empty(), "{wrong:#?}");
     }
+
+    /// Returns the spellings of an option, each with and without a value: whole and abbreviated, as
+    /// a letter, and behind other letters.
+    fn spellings(option: &clap::Arg) -> Vec<Vec<String>> {
+        let mut names: Vec<String> = Vec::new();
+        for long in option.get_long_and_visible_aliases().into_iter().flatten() {
+            names.extend((1..=long.len()).map(|end| format!("--{}", &long[..end])));
+        }
+        for short in option.get_short_and_visible_aliases().into_iter().flatten() {
+            names.extend(["-", "-a", "-s"].map(|before| format!("{before}{short}")));
+        }
+        let mut spellings: Vec<Vec<String>> = Vec::new();
+        for name in names {
+            for value in ["2", "1G", "/x"] {
+                spellings.push(vec![name.clone(), value.into()]);
+                spellings.push(vec![format!("{name}={value}")]);
+                spellings.push(vec![format!("{name}{value}")]);
+            }
+            spellings.push(vec![name]);
+        }
+        spellings
+    }
+
+    #[test]
+    fn every_spelling_of_a_refused_option_is_refused() {
+        let mut command = crate::arguments::command();
+        command.build();
+        let mut parsed = 0;
+        // What stands behind find is read by find itself.
+        for question in QUESTIONS.iter().filter(|one| one.command != FIND) {
+            let name = question.command;
+            let known = command.find_subcommand(name).expect("a command");
+            for (id, _) in question.refused.iter().chain(NEVER) {
+                let Some(option) = known.get_arguments().find(|one| one.get_id() == id) else {
+                    continue;
+                };
+                for spelling in spellings(option) {
+                    for at in [2, 3] {
+                        let mut words: Vec<String> = ["trawl", name, "/x"].map(String::from).into();
+                        words.splice(at..at, spelling.clone());
+                        let read = crate::arguments::parse(words.iter().map(Into::into).collect());
+                        let Ok(read) = read else { continue };
+                        if read.given.values.iter().any(|(given, _)| given == id) {
+                            parsed += 1;
+                            assert!(why_not(&read).is_some(), "{words:?} is answered");
+                        }
+                    }
+                }
+            }
+        }
+        // Some options need others beside them.
+        assert!(parsed > 100, "only {parsed} spellings are read");
+    }
+
+    #[test]
+    fn every_spelling_of_an_option_of_find_is_refused() {
+        for spelling in [
+            "-i /x",
+            "--index /x",
+            "--index=/x",
+            "--profile /x",
+            "--profile=/x",
+        ] {
+            for before in ["", "--json ", "--at=-1 ", "--max-age 5s -0 "] {
+                let line = format!("trawl find {before}{spelling} /y");
+                let words = line.split(' ').map(Into::into).collect();
+                let read = crate::arguments::parse(words).expect("find reads its words later");
+                assert!(why_not(&read).is_some(), "{line}");
+            }
+        }
+    }
 }

@@ -184,11 +184,16 @@ fn issuer_host(text: &str) -> Result<String, String> {
             .to_owned()
     };
     let url = Url::parse(text).map_err(|_| wrong())?;
-    let is_plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+    let is_plain = url.query().is_none() && url.fragment().is_none() && names_nobody(&url);
     let host = url.host_str().map(str::to_owned);
     let is_short = text.len() <= 255;
     host.filter(|_| is_plain && is_short && may_ask(&url, url.scheme() == "http"))
         .ok_or_else(wrong)
+}
+
+/// Returns whether an address has neither a user nor a password.
+fn names_nobody(url: &Url) -> bool {
+    url.username().is_empty() && url.password().is_none()
 }
 
 fn check_redirect(text: &str) -> Result<(), String> {
@@ -197,7 +202,7 @@ fn check_redirect(text: &str) -> Result<(), String> {
             && url.path() == BACK
             && url.query().is_none()
             && url.fragment().is_none()
-            && url.username().is_empty()
+            && names_nobody(url)
     });
     url.map(drop).ok_or_else(|| {
         format!(
@@ -287,6 +292,7 @@ mod tests {
             "https://a.example?x",
             "https://a.example#x",
             "https://u@a.example",
+            "https://:secret@a.example",
             "ftp://a.example",
             "a.example",
             "javascript:alert(1)",
@@ -299,6 +305,7 @@ mod tests {
             "https://a.example/",
             "https://a.example/login/oidc/",
             "https://a.example/login/oidc?x",
+            "https://:secret@a.example/login/oidc",
             "https://a.example/login/oidc#x",
         ] {
             assert!(with("redirect", redirect).is_err(), "{redirect}");
