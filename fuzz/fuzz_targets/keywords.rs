@@ -44,7 +44,7 @@ fn documents() -> Vec<(DocId, Document)> {
                 ("when".to_owned(), Value::Time(number as i64 * 86_400_000_000_000)),
                 ("l".to_owned(), Value::List(list)),
             ],
-            is_cut: false,
+            ..Document::default()
         };
         let id = DocId {
             object: number,
@@ -56,9 +56,9 @@ fn documents() -> Vec<(DocId, Document)> {
 }
 
 fn sound() -> Vec<u8> {
-    let mut builder = Builder::new().expect("memory");
+    let mut builder = Builder::new(1).expect("memory");
     for (id, document) in documents() {
-        builder.add(id, &document).expect("memory");
+        builder.add(id, id.object, &document).expect("memory");
     }
     builder.finish().expect("memory")
 }

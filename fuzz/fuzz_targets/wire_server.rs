@@ -71,6 +71,7 @@ fuzz_target!(|data: &[u8]| {
         executor: Arc::new(Nothing),
         limits: Limits::default(),
         delay: Duration::ZERO,
+        commands: None,
     };
     let _ = serve(transport, &serving);
 });
