@@ -23,6 +23,15 @@ pub struct Clause {
 }
 
 impl Clause {
+    /// Returns the condition that only rows of directories fulfil.
+    pub const fn directories() -> Clause {
+        Clause {
+            column: Column::Mode,
+            low: 0o040_000,
+            high: 0o047_777,
+        }
+    }
+
     /// Returns true if some value in `min..=max` fulfils the clause.
     pub const fn overlaps(&self, min: i128, max: i128) -> bool {
         self.low <= max && min <= self.high

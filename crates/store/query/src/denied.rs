@@ -240,11 +240,6 @@ fn values(
 
 /// The rows of directories that a question goes into.
 fn rows_to_judge<'a>(request: &DeniedRequest<'a>) -> Request<'a> {
-    let directories = Clause {
-        column: Column::Mode,
-        low: 0o040_000,
-        high: 0o047_777,
-    };
     Request {
         columns: ColumnSet::of(&[
             Column::Name,
@@ -254,7 +249,7 @@ fn rows_to_judge<'a>(request: &DeniedRequest<'a>) -> Request<'a> {
             Column::Acl,
         ]),
         filter: Filter {
-            clauses: vec![directories],
+            clauses: vec![Clause::directories()],
             ..Filter::default()
         },
         max_depth: request.max_depth.map(|depth| depth.saturating_sub(1)),

@@ -9,19 +9,21 @@
 //! sum over all links does not.)
 
 use crate::decode::decode;
+use crate::denied::DeniedRequest;
 use crate::directories::{DirRequest, DirStream, Directory, Facts};
 use crate::error::Result;
 use crate::index::{Index, Start, View};
 use crate::links::{LinkReader, SeenLinks};
 use crate::plan::Plan;
 use crate::segment::Scratch;
-use crate::walk::{Order, Request, check_cancelled_by};
-use std::collections::HashSet;
+use crate::walk::{Listing, Order, Request, check_cancelled_by};
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use trawl_model::column::{Column, ColumnSet};
+use trawl_model::filter::{Clause, Filter};
 use trawl_model::rows::Row;
-use trawl_model::{FileType, path};
+use trawl_model::{FileType, Regions, path};
 
 /// The space used by an entry and everything below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,9 +120,14 @@ impl Index {
         seen: &mut SeenLinks,
         visit: impl FnMut(&UsageOf<'_>) -> ControlFlow<()>,
     ) -> Result<Usage> {
+        let closed = match request.detail {
+            Detail::Listed => Closed::new(),
+            _ => self.closed_below(start, request)?,
+        };
         let mut tally = Tally {
             start,
             request,
+            closed,
             frames: Vec::new(),
             seen,
             links: LinkReader::default(),
@@ -130,7 +137,63 @@ impl Index {
         tally.run()?;
         Ok(tally.total.unwrap_or_default())
     }
+
+    /// Returns the directories below `start` that the asker may not list.
+    fn closed_below(&self, start: &Start, request: &UsageRequest<'_>) -> Result<Closed> {
+        let denied = DeniedRequest {
+            cancel: request.cancel,
+            ..DeniedRequest::default()
+        };
+        let (mut paths, mut parents) = (HashSet::new(), Regions::default());
+        self.denied(start, &denied, |dir| {
+            if let Some((parent, _)) = path::split(dir) {
+                parents.add(parent);
+                paths.insert(dir.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut closed = Closed::new();
+        if paths.is_empty() || paths.contains(&start.path) {
+            return Ok(closed);
+        }
+        let rows = Request {
+            columns: OF_DIRECTORY,
+            filter: Filter {
+                clauses: vec![Clause::directories()],
+                ..Filter::default()
+            },
+            only: Some(&parents),
+            cancel: request.cancel,
+            ..Request::default()
+        };
+        let work = |listing: &Listing<'_>, found: &mut Vec<Unlisted>| {
+            let (batch, dir) = (listing.batch, listing.dir.path);
+            let rows = listing.range.clone().map(|at| Row { batch, at, dir });
+            let rows = rows.map(|row| (row.path(), Usage::of_row(&row)));
+            found.extend(rows.filter(|(path, _)| paths.contains(path)));
+        };
+        self.walk(start, &rows, work, |found: Vec<Unlisted>| {
+            for one in found {
+                if let Some((parent, _)) = path::split(&one.0) {
+                    closed.entry(parent.to_vec()).or_default().push(one);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(closed)
+    }
 }
+
+/// A directory that was not listed, and its own usage.
+type Unlisted = (Vec<u8>, Usage);
+
+/// Directories that the asker may not list, by the directory that contains
+/// them.
+type Closed = HashMap<Vec<u8>, Vec<Unlisted>>;
+
+/// What is read of a directory that was not listed.
+const OF_DIRECTORY: ColumnSet =
+    ColumnSet::of(&[Column::Name, Column::Mode, Column::Size, Column::Blocks]);
 
 /// An open directory.
 struct Frame {
@@ -149,6 +212,7 @@ struct Frame {
 struct Tally<'a, V> {
     start: &'a Start,
     request: &'a UsageRequest<'a>,
+    closed: Closed,
     frames: Vec<Frame>,
     seen: &'a mut SeenLinks,
     links: LinkReader,
@@ -369,9 +433,25 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         Ok(self.give(&frame.path, frame.depth, true, frame.usage))
     }
 
-    /// Reports the directories in `frame` that were not listed, because they
-    /// could not be read or were left out.
+    /// Reports the directories in `frame` that were not listed: because the
+    /// asker may not, or because they could not be read or were left out.
     fn leave_unlisted(&mut self, frame: &mut Frame) -> Result<ControlFlow<()>> {
+        let closed = self.closed.remove(&frame.path).unwrap_or_default();
+        let unlisted = match closed.len() as u64 == frame.dirs.wrapping_sub(frame.listed) {
+            true => closed,
+            false => self.find_unlisted(frame)?,
+        };
+        for (path, usage) in unlisted {
+            frame.usage.dir_size_bytes = frame.usage.dir_size_bytes.wrapping_add(usage.size_bytes);
+            if self.give(&path, frame.depth + 1, true, usage).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Compares the rows of a directory with the listed directories.
+    fn find_unlisted(&self, frame: &Frame) -> Result<Vec<Unlisted>> {
         let inner = Start {
             view: self.start.view.clone(),
             path: frame.path.clone(),
@@ -387,36 +467,26 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         while let Some(directory) = stream.next()? {
             listed.insert(directory.path);
         }
-        let columns = ColumnSet::of(&[Column::Name, Column::Mode, Column::Size, Column::Blocks]);
         let request = Request {
-            columns,
+            columns: OF_DIRECTORY,
             max_depth: Some(1),
             cancel: self.request.cancel,
             ..Request::default()
         };
         let mut plan = Plan::new(&inner, &request)?;
         let mut scratch = Scratch::default();
-        let mut flow = ControlFlow::Continue(());
+        let mut unlisted = Vec::new();
         while let Some(morsel) = plan.next_morsel()? {
             let decoded = decode(&inner.view, &morsel, &request, &mut scratch)?;
             decoded.for_each_listing(&morsel, &request, |listing| {
-                for at in listing.range.clone() {
-                    let (batch, dir) = (listing.batch, listing.dir.path);
-                    let row = Row { batch, at, dir };
-                    let path = row.path();
-                    if row.file_type() == FileType::Directory
-                        && !listed.contains(&path)
-                        && flow.is_continue()
-                    {
-                        let usage = Usage::of_row(&row);
-                        frame.usage.dir_size_bytes =
-                            frame.usage.dir_size_bytes.wrapping_add(usage.size_bytes);
-                        flow = self.give(&path, frame.depth + 1, true, usage);
-                    }
-                }
+                let (batch, dir) = (listing.batch, listing.dir.path);
+                let rows = listing.range.clone().map(|at| Row { batch, at, dir });
+                let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
+                let dirs = dirs.map(|row| (row.path(), Usage::of_row(&row)));
+                unlisted.extend(dirs.filter(|(path, _)| !listed.contains(path)));
             });
         }
-        Ok(flow)
+        Ok(unlisted)
     }
 
     fn leave_all(&mut self) -> Result<ControlFlow<()>> {

@@ -19,7 +19,10 @@ use trawl_format::{GuardStep, IndexDir, Shard};
 use trawl_model::guard::Credentials;
 use trawl_model::sink::SourceRoot;
 use trawl_model::{DirAccess, DirBatch, DirId, Entry, Gid, Meta, Op, Sink, Timestamp, Uid, path};
-use trawl_query::{DeniedRequest, Index, Listing, Located, Request, Start, View};
+use trawl_query::{
+    DeniedRequest, Detail, Index, Listing, Located, Request, SeenLinks, Start, Usage, UsageOf,
+    UsageRequest, View,
+};
 use trawl_writer::{SnapshotWriter, WriterOptions};
 
 /// A directory of the generated tree: path, mode, owner, group, and its files.
@@ -79,6 +82,7 @@ fn meta((_, mode, uid, gid, _): &Dir<'_>) -> Meta {
         mode: 0o040_000 | mode,
         uid: Uid(*uid),
         gid: Gid(*gid),
+        size: 4096,
         ..Meta::default()
     }
 }
@@ -109,6 +113,7 @@ fn deliver(tree: &[Dir<'_>], at: usize, parent: Option<DirId>, writer: &mut Snap
     };
     let file = Meta {
         mode: 0o100_644,
+        size: 10,
         ..Meta::default()
     };
     let mut rows: Vec<(&[u8], Meta)> = files.iter().map(|f| (f.as_bytes(), file)).collect();
@@ -376,6 +381,57 @@ fn it_is_told_why_nothing_is_to_be_seen() {
             other => panic!("{other:?}"),
         };
         assert_eq!(found, expected, "{path}");
+    }
+}
+
+/// Adds the size of a directory of the tree, as `who` may sum it up, and of
+/// each below it: apparent size, objects, and sizes of directories.
+fn sum_up(who: &Credentials, at: usize, sums: &mut BTreeMap<String, [u64; 3]>) -> [u64; 3] {
+    let (path, .., files) = TREE[at];
+    let mut sum = [4096, 1, 4096];
+    if has(who, &TREE[at], 5) {
+        let count = files.len() as u64;
+        sum = [4096 + 10 * count, 1 + count, 4096];
+        for child in children(TREE, at) {
+            let below = sum_up(who, child, sums);
+            sum = [0, 1, 2].map(|nth| sum[nth] + below[nth]);
+        }
+    }
+    sums.insert(path.to_owned(), sum);
+    sum
+}
+
+#[test]
+fn directories_that_may_not_be_listed_are_summed_up_by_their_own_size() {
+    for who in users() {
+        let asked = ask_as(&who);
+        let top = start(&asked.index, "/t");
+        let mut expected = BTreeMap::new();
+        sum_up(&who, 0, &mut expected);
+        for detail in [Detail::Directories, Detail::Everything] {
+            let request = UsageRequest {
+                detail,
+                ..UsageRequest::default()
+            };
+            let mut found = BTreeMap::new();
+            let visit = |of: &UsageOf<'_>| {
+                let Usage {
+                    size_bytes,
+                    inodes,
+                    dir_size_bytes,
+                    ..
+                } = of.usage;
+                if of.is_dir {
+                    let path = String::from_utf8(of.path.to_vec()).unwrap();
+                    let before = found.insert(path, [size_bytes, inodes, dir_size_bytes]);
+                    assert_eq!(before, None);
+                }
+                ControlFlow::Continue(())
+            };
+            let mut seen = SeenLinks::new();
+            asked.index.usage(&top, &request, &mut seen, visit).unwrap();
+            assert_eq!(found, expected, "{who:?}");
+        }
     }
 }
 

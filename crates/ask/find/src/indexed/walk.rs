@@ -308,11 +308,7 @@ impl<'w, 's> Walk<'w, 's> {
             Some(_) => Filter::default(),
             None => by_action.clone().unwrap_or_default(),
         };
-        filter.add(Clause {
-            column: Column::Mode,
-            low: 0o040_000,
-            high: 0o047_777,
-        });
+        filter.add(Clause::directories());
         let mut request = self.request(self.columns(Pass::Prune), filter);
         request.min_depth = 1;
         request.max_depth = depth_limit(self.levels() - 1);
