@@ -43,9 +43,9 @@ impl Index {
     /// that the asker may not both list and search: what is in them is not to
     /// be seen. They come in no order that means anything. None, and nothing
     /// is read, if the asker sees everything.
-    pub fn denied<'a>(
+    pub fn denied(
         &self,
-        start: &'a Start,
+        start: &Start,
         request: &DeniedRequest<'_>,
         mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
