@@ -2,9 +2,10 @@
 //! that connect the scanner, the index and the readers.
 //!
 //! The crate is pure: it performs no I/O, reads no clock and has no
-//! dependencies. It contains only plain data and functions on that data (and the
-//! one [`mapped`] asker of a process), so that the permission algebra ([`guard`], [`placement`]) can be read and
-//! tested on its own.
+//! dependencies. It contains only plain data and functions on that data, so that
+//! the permission algebra ([`guard`], [`placement`]) can be read and tested on
+//! its own. The one exception is [`mapped`], which holds a setting of the
+//! process.
 
 #![forbid(unsafe_code)]
 

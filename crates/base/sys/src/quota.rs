@@ -133,7 +133,8 @@ pub fn of_id(fd: impl AsFd, kind: Kind, id: u32) -> Result<Option<Quota>, SysErr
     Ok(found.map(|block| block.quota(id)))
 }
 
-/// Returns the first quota whose id is `id` or larger; `None` if there is none.
+/// Returns the quota with the smallest id that is not less than `id`, or `None` if no such id has a
+/// quota.
 ///
 /// # Errors
 /// Fails with `EPERM` if the caller may not know all of them, and with `ENOSYS` if the file system

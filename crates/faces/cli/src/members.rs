@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trawl_model::mapped::{self, mapping};
+use trawl_model::mapped::mapping;
 use trawl_open::search::{AskedSource, Choice};
 use trawl_sets::expand::Expander;
 use trawl_sets::{Opener, SetName};
@@ -61,7 +61,7 @@ pub(crate) fn set_name(given: &[u8]) -> Vec<u8> {
 /// Returns the path on this machine for a name as the asker writes it, if there is something that
 /// the name as a path leads to, else the set pathname.
 pub(crate) fn path_or_set_name(given: Vec<u8>) -> Vec<u8> {
-    let Some(path) = mapped::ours(&given) else {
+    let Some(path) = mapping().and_then(|mapping| mapping.ours(&given)) else {
         return given;
     };
     match Path::new(OsStr::from_bytes(&path)).symlink_metadata() {

@@ -33,7 +33,7 @@ pub struct Restricted<'a> {
     pub uid: Uid,
     /// Its owning group.
     pub gid: Gid,
-    /// Its access ACL as the kernel encodes it; empty if there is none.
+    /// The access ACL in the kernel's encoding, or nothing if the directory has no ACL.
     pub acl: &'a [u8],
 }
 

@@ -13,7 +13,6 @@ use crate::permission::{Access, Judge};
 use crate::segment::{Scratch, SegmentFile, read_dirs};
 use crate::walk::{Listing, Request, check_cancelled_by};
 use std::ops::{ControlFlow, Range};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trawl_format::restricted::{Restricted, Value, decode};
 use trawl_format::schema::{DirColumn, Table};
@@ -62,7 +61,7 @@ impl Index {
             let _ = visit(&start.path);
             return Ok(());
         }
-        // What is right below is not gone into then.
+        // At this depth, the question does not enter the directories directly below the start.
         if request.max_depth == Some(1) {
             return Ok(());
         }
@@ -72,11 +71,8 @@ impl Index {
         let unnamed = match Candidates::new(start, request)? {
             Some(candidates) => {
                 let mut unnamed = Regions::default();
-                if candidates
-                    .visit(&mut judge, &mut unnamed, &mut visit)?
-                    .is_break()
-                    || unnamed.is_empty()
-                {
+                let flow = candidates.visit(&mut judge, &mut unnamed, &mut visit)?;
+                if flow.is_break() || unnamed.is_empty() {
                     return Ok(());
                 }
                 Some(unnamed)
@@ -144,30 +140,30 @@ struct Unlistable<'a> {
 /// The directories below a start that some users may not list.
 struct Candidates<'a> {
     request: &'a DeniedRequest<'a>,
+    view: &'a View,
     /// The greatest depth of a directory that is asked for.
     deepest: usize,
-    files: Vec<(Span, Arc<SegmentFile>)>,
+    spans: Vec<Span>,
 }
 
 impl<'a> Candidates<'a> {
-    /// Returns `None` if a segment does not name them.
-    fn new(start: &Start, request: &'a DeniedRequest<'a>) -> Result<Option<Candidates<'a>>> {
+    /// Returns `None` if a segment does not name them. Keeps no file open: an
+    /// index may have more segments than the process may have descriptors.
+    fn new(start: &'a Start, request: &'a DeniedRequest<'a>) -> Result<Option<Candidates<'a>>> {
         let view: &View = &start.view;
-        let mut files = Vec::new();
-        for span in scope(view, &start.path, Reach::Subtree, &mut Scratch::default())? {
-            let Some(file) = view.file(span.segment, Table::Dirs)? else {
-                continue;
-            };
-            if !file.has(DirColumn::Restricted as usize) {
+        let spans = scope(view, &start.path, Reach::Subtree, &mut Scratch::default())?;
+        for span in &spans {
+            let file = view.file(span.segment, Table::Dirs)?;
+            if file.is_some_and(|file| file.lacks(DirColumn::Restricted as usize)) {
                 return Ok(None);
             }
-            files.push((span, file));
         }
         let levels = request.max_depth.map_or(usize::MAX, |depth| depth - 1);
         Ok(Some(Candidates {
             request,
+            view,
             deepest: path::depth(&start.path).saturating_add(levels),
-            files,
+            spans,
         }))
     }
 
@@ -180,11 +176,14 @@ impl<'a> Candidates<'a> {
         visit: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         let mut scratch = Scratch::default();
-        for (Span { dirs, .. }, file) in &self.files {
+        for Span { segment, dirs } in &self.spans {
+            let Some(file) = self.view.file(*segment, Table::Dirs)? else {
+                continue;
+            };
             for start in dirs.clone().step_by(CHUNK_ROWS as usize) {
                 check_cancelled_by(self.request.cancel)?;
                 let rows = start..dirs.end.min(start + CHUNK_ROWS);
-                for (row, value) in values(file, rows, &mut scratch)? {
+                for (row, value) in values(&file, rows, &mut scratch)? {
                     match decode(&value) {
                         Some(Value::Dirs(dirs)) => {
                             if self.judge(judge, &dirs, visit).is_break() {
@@ -192,7 +191,7 @@ impl<'a> Candidates<'a> {
                             }
                         }
                         Some(Value::TooMany) => {
-                            let chunk = read_dirs(file, row..row + 1, &[], &mut scratch)?;
+                            let chunk = read_dirs(&file, row..row + 1, &[], &mut scratch)?;
                             unnamed.add(chunk.path.get(0));
                         }
                         None => return Err(file.damaged("it has invalid restricted directories")),

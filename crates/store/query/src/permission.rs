@@ -88,34 +88,28 @@ impl<'a> Judge<'a> {
     /// Returns the reader's access to the directory with this row (with mode,
     /// owners and ACL) and this stored path.
     pub(crate) fn judge(&mut self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>) -> Access {
-        match self.without_permissions(stored) {
-            Some(access) => access,
-            None => self.by_permissions(row.mode(), row.uid(), row.gid(), row.acl()),
-        }
+        self.access((row.mode(), row.uid(), row.gid(), row.acl()), stored)
     }
 
     /// Returns the reader's access to a directory that the index names with its
     /// permissions.
     pub(crate) fn judge_restricted(&mut self, dir: &Restricted<'_>) -> Access {
-        match self.without_permissions(|| dir.path.to_vec()) {
-            Some(access) => access,
-            None => self.by_permissions(dir.mode, dir.uid, dir.gid, dir.acl),
-        }
+        self.access((dir.mode, dir.uid, dir.gid, dir.acl), || dir.path.to_vec())
     }
 
-    /// Returns the answer if ids need not be looked at, or mislead.
-    fn without_permissions(&self, stored: impl Fn() -> Vec<u8>) -> Option<Access> {
-        match self.who {
-            None => Some(Access::Full),
-            Some(_) if self.asks_kernel => of_kernel(&stored()),
-            Some(_) => None,
-        }
-    }
-
-    fn by_permissions(&mut self, mode: u32, uid: Uid, gid: Gid, acl: &[u8]) -> Access {
+    fn access(
+        &mut self,
+        (mode, uid, gid, acl): (u32, Uid, Gid, &[u8]),
+        stored: impl Fn() -> Vec<u8>,
+    ) -> Access {
         let Some(who) = self.who else {
             return Access::Full;
         };
+        if self.asks_kernel
+            && let Some(access) = of_kernel(&stored())
+        {
+            return access;
+        }
         let key = (mode & PERMISSION_BITS, uid, gid, acl.to_vec());
         if let Some(known) = self.known.get(&key) {
             return *known;

@@ -191,7 +191,7 @@ type Unlisted = (Vec<u8>, Usage);
 /// them.
 type Closed = HashMap<Vec<u8>, Vec<Unlisted>>;
 
-/// What is read of a directory that was not listed.
+/// The columns read for a directory that was not listed.
 const OF_DIRECTORY: ColumnSet =
     ColumnSet::of(&[Column::Name, Column::Mode, Column::Size, Column::Blocks]);
 

@@ -271,9 +271,11 @@ impl SearchArgs {
             [] => vec![b"."],
             paths => paths.iter().map(|path| path.as_bytes()).collect(),
         };
-        let ours = paths.iter().filter_map(|path| mapped::ours(path));
-        let ours: Vec<Cow<'_, [u8]>> = ours.collect();
-        Ok(Request::new(pattern, &ours, options)?.named(&paths))
+        let known = paths
+            .iter()
+            .filter_map(|path| Some((mapped::ours(path)?, *path)));
+        let (ours, names): (Vec<Cow<'_, [u8]>>, Vec<&[u8]>) = known.unzip();
+        Ok(Request::new(pattern, &ours, options)?.named(&names))
     }
 }
 

@@ -299,12 +299,8 @@ impl SegmentFile {
     }
 
     /// True if the file was written before this column was added to its table.
-    /// True if the file has a column, which one of an older program may lack.
-    pub(crate) fn has(&self, column: usize) -> bool {
-        !self.lacks(column)
-    }
-
-    fn lacks(&self, column: usize) -> bool {
+    /// True for a column that the program which wrote the file did not know.
+    pub(crate) fn lacks(&self, column: usize) -> bool {
         column >= self.footer.columns()
     }
 
