@@ -62,6 +62,11 @@ pub fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&path[..slash], &path[slash + 1..]))
 }
 
+/// The directories above `path`, the nearest first; the last one is the root.
+pub fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::successors(Some(path), |path| split(path).map(|(dir, _)| dir)).skip(1)
+}
+
 /// The number of components: 0 for the root, 1 for `/usr`.
 pub fn depth(path: &[u8]) -> usize {
     path.iter().filter(|b| **b == b'/').count()
@@ -97,6 +102,13 @@ pub fn display(path: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn ancestors_end_with_the_root() {
+        let above: Vec<&[u8]> = ancestors(b"/usr/lib/x").collect();
+        assert_eq!(above, [&b"/usr/lib"[..], b"/usr", b""]);
+        assert_eq!(ancestors(b"").count(), 0);
+    }
 
     fn tree_path() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec("[ -.0-9a-c]{1,3}", 0..5).prop_map(|parts| {

@@ -237,6 +237,15 @@ impl Index {
         })
     }
 
+    /// Returns the snapshot of the source at `root`, if the asking user may know of the source.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    pub fn view_of_root(&self, root: &[u8]) -> Result<Option<Arc<View>>> {
+        let mut views = self.views_around(root)?.into_iter();
+        Ok(views.find(|view| view.root() == root))
+    }
+
     /// Returns the views of sources around `path`: added views first, latest
     /// first, then those of the index, nearest first.
     pub(crate) fn views_around(&self, path: &[u8]) -> Result<Vec<Arc<View>>> {

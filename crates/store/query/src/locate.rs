@@ -79,7 +79,9 @@ pub(crate) fn locate(
     scratch: &mut Scratch,
 ) -> Result<Option<Located>> {
     let Some(row) = find(view, wanted, scratch)? else {
-        return why_missing(view, wanted, scratch);
+        let nearest = nearest_above(view, wanted, scratch)?;
+        let nearest = nearest.as_ref().map(|(dir, row)| (*dir, row));
+        return Ok(why_missing(view, nearest, &mut Judge::of_reader(view)));
     };
     let is_dir = first_row(&row).file_type() == FileType::Directory;
     Ok(Some(shown(Located::Found(Box::new(Start {
@@ -105,7 +107,7 @@ fn first_row(batch: &RowBatch) -> Row<'_> {
 
 /// Finds the row of the entry at `wanted`: in its directory's listing, or,
 /// behind a barrier, as an own row.
-fn find(view: &View, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<RowBatch>> {
+pub(crate) fn find(view: &View, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<RowBatch>> {
     let Some((dir, name)) = path::split(wanted).filter(|_| wanted != view.root()) else {
         return find_root(view, scratch);
     };
@@ -133,35 +135,46 @@ fn find_root(view: &View, scratch: &mut Scratch) -> Result<Option<RowBatch>> {
     )
 }
 
-/// Explains why nothing can be seen at `wanted`, from the nearest directory
-/// above it that can be seen.
-fn why_missing(view: &Arc<View>, wanted: &[u8], scratch: &mut Scratch) -> Result<Option<Located>> {
+/// Finds the nearest directory above `wanted` that can be seen, and its row.
+fn nearest_above<'p>(
+    view: &View,
+    wanted: &'p [u8],
+    scratch: &mut Scratch,
+) -> Result<Option<(&'p [u8], RowBatch)>> {
+    for dir in path::ancestors(wanted).take_while(|dir| path::is_within(dir, view.root())) {
+        if let Some(row) = find(view, dir, scratch)? {
+            return Ok(Some((dir, row)));
+        }
+    }
+    Ok(None)
+}
+
+/// Explains why nothing can be seen at a path, from the nearest directory above it that can be
+/// seen. `None` if there is no such directory, so that nothing is known.
+pub(crate) fn why_missing<'v>(
+    view: &'v Arc<View>,
+    nearest: Option<(&[u8], &RowBatch)>,
+    judge: &mut Judge<'v>,
+) -> Option<Located> {
     let missing = || Located::Missing {
         root: view.root().to_vec(),
     };
-    let mut above = path::split(wanted).map(|(dir, _)| dir);
-    while let Some(dir) = above.filter(|dir| path::is_within(dir, view.root())) {
-        if let Some(row) = find(view, dir, scratch)? {
-            let row = first_row(&row);
-            if row.file_type() != FileType::Directory {
-                return Ok(Some(Located::NotDirectory { path: dir.to_vec() }));
-            }
-            let dir = dir.to_vec();
-            return Ok(Some(
-                match Judge::of_reader(view).judge(&row, || dir.clone()) {
-                    Access::Full => missing(),
-                    Access::None if view.is_partial() => Located::Denied { dir },
-                    // A scan run by this user could not see the entry either.
-                    Access::None | Access::Pass => Located::Hidden {
-                        dir,
-                        view: Arc::clone(view),
-                    },
-                },
-            ));
-        }
-        above = path::split(dir).map(|(dir, _)| dir);
+    let Some((dir, row)) = nearest else {
+        return (!view.is_partial()).then(missing);
+    };
+    let (row, dir) = (first_row(row), dir.to_vec());
+    if row.file_type() != FileType::Directory {
+        return Some(Located::NotDirectory { path: dir });
     }
-    Ok((!view.is_partial()).then(missing))
+    Some(match judge.judge(&row, || dir.clone()) {
+        Access::Full => missing(),
+        Access::None if view.is_partial() => Located::Denied { dir },
+        // A scan run by this user could not see the entry either.
+        Access::None | Access::Pass => Located::Hidden {
+            dir,
+            view: Arc::clone(view),
+        },
+    })
 }
 
 /// Finds the own row of `name`, an entry of `dir`. Own rows are stored apart

@@ -3,24 +3,25 @@
 //! Paths are sorted by directory. Each segment's dirs table is searched from
 //! one directory to the next, keeping the current page. The names of the
 //! directories found are read together, and so are the rows: each page is
-//! decoded once for all paths that need it. Paths not found this way (the own
-//! rows of source roots and of directories behind barriers, and hidden entries)
-//! are looked up one by one, as [`Index::locate`] does.
+//! decoded once for all paths that need it. The directories above paths that are
+//! not found are looked up in the same way, since the nearest one that can be seen
+//! explains why. Only the own rows of source roots and of directories behind
+//! barriers are read one by one.
 
 use crate::error::Result;
 use crate::index::{Index, SegmentAt, Start, View};
-use crate::locate::{Located, Reach, behind_barrier, find_name, locate};
-use crate::permission::{Access, Judge, shown};
+use crate::locate::{Located, Reach, behind_barrier, find, find_name, why_missing};
+use crate::permission::{Judge, shown};
 use crate::segment::{
     DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names, read_rows,
 };
 use crate::selection::within;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_format::DirKey;
 use trawl_format::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_format::{DirKey, Shard};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
 use trawl_model::{FileType, path};
@@ -82,8 +83,7 @@ impl Index {
     }
 }
 
-/// Looks up the paths at `places` in one view. Leaves out paths that it cannot
-/// decide.
+/// Looks up the paths at `places` in one view. Leaves out paths of which it knows nothing.
 fn look_up_in(
     view: &Arc<View>,
     paths: &[Vec<u8>],
@@ -92,42 +92,62 @@ fn look_up_in(
     scratch: &mut Scratch,
     found: &mut [Option<Located>],
 ) -> Result<()> {
-    let rows = find_rows(view, paths, places, columns, scratch)?;
+    let barriers = barriers(view);
+    let wanted: Vec<&[u8]> = places.iter().map(|at| &paths[*at][..]).collect();
+    let rows = find_all(view, &wanted, &barriers, columns, scratch)?;
     let mut missing = Vec::new();
     for (at, row) in places.iter().zip(rows) {
         match row {
             Some(row) => found[*at] = Some(found_at(view, &paths[*at], row)),
-            None if has_own_row(view, &paths[*at]) => {}
             None => missing.push(*at),
         }
     }
-    if view.is_partial() || missing.is_empty() {
-        return Ok(());
-    }
-    // Nothing is hidden from this reader: an entry that its directory does not
-    // list is missing.
-    let above = missing.iter().map(|at| path::split(&paths[*at]));
-    let mut dirs: Vec<Vec<u8>> = above.flatten().map(|(dir, _)| dir.to_vec()).collect();
-    dirs.sort_unstable();
-    dirs.dedup();
-    let all: Vec<usize> = (0..dirs.len()).collect();
-    let rows = find_rows(view, &dirs, &all, BASE, scratch)?;
-    for at in missing {
-        let Some((dir, _)) = path::split(&paths[at]) else {
-            continue;
-        };
-        let row = match dirs.binary_search_by(|known| known[..].cmp(dir)) {
-            Ok(place) => rows[place].as_ref(),
-            Err(_) => None,
-        };
-        if row.is_some_and(|row| is_open_directory(view, row, dir)) {
-            let root = view.root().to_vec();
-            found[at] = Some(Located::Missing { root });
-        } else {
-            found[at] = locate(view, &paths[at], scratch)?;
+    // The nearest directory above that can be seen explains why. Missing paths have many of these
+    // directories in common.
+    let mut above = BTreeMap::new();
+    for at in &missing {
+        for dir in path::ancestors(&paths[*at]).filter(|dir| path::is_within(dir, view.root())) {
+            if above.insert(dir, None).is_some() {
+                break;
+            }
         }
     }
+    let dirs: Vec<&[u8]> = above.keys().copied().collect();
+    let rows = find_all(view, &dirs, &barriers, BASE, scratch)?;
+    above
+        .values_mut()
+        .zip(rows)
+        .for_each(|(known, row)| *known = row);
+    let mut judge = Judge::of_reader(view);
+    for at in missing {
+        let known = |dir| Some((dir, above.get(dir)?.as_ref()?));
+        let nearest = path::ancestors(&paths[at]).find_map(known);
+        found[at] = why_missing(view, nearest, &mut judge);
+    }
     Ok(())
+}
+
+/// Finds the rows of the entries at these paths: in their directories' listings, or, of the source's
+/// root and of directories behind barriers, as own rows.
+fn find_all(
+    view: &View,
+    paths: &[&[u8]],
+    barriers: &HashSet<&[u8]>,
+    columns: ColumnSet,
+    scratch: &mut Scratch,
+) -> Result<Vec<Option<RowBatch>>> {
+    let mut rows = find_rows(view, paths, columns, scratch)?;
+    for (path, row) in paths.iter().zip(&mut rows) {
+        if row.is_none() && (*path == view.root() || barriers.contains(path)) {
+            *row = find(view, path, scratch)?;
+        }
+    }
+    Ok(rows)
+}
+
+/// Returns the directories whose own rows may be stored apart from a listing.
+fn barriers(view: &View) -> HashSet<&[u8]> {
+    view.shards().iter().filter_map(Shard::barrier).collect()
 }
 
 fn found_at(view: &Arc<View>, path: &[u8], row: RowBatch) -> Located {
@@ -147,32 +167,19 @@ fn first(batch: &RowBatch) -> Row<'_> {
     }
 }
 
-fn is_open_directory(view: &View, row: &RowBatch, dir: &[u8]) -> bool {
-    let row = first(row);
-    let may = |row| Judge::of_reader(view).judge(row, || dir.to_vec());
-    row.file_type() == FileType::Directory && may(&row) == Access::Full
-}
-
-/// True if the row of the entry at `path` may be stored apart from a listing.
-fn has_own_row(view: &View, path: &[u8]) -> bool {
-    let behind = |shard: &trawl_format::Shard| shard.barrier() == Some(path);
-    path == view.root() || view.shards().iter().any(behind)
-}
-
-/// Finds the rows of the entries at `places` that are in listings.
+/// Finds the rows of the entries at `paths` that are in listings.
 fn find_rows(
     view: &View,
-    paths: &[Vec<u8>],
-    places: &[usize],
+    paths: &[&[u8]],
     columns: ColumnSet,
     scratch: &mut Scratch,
 ) -> Result<Vec<Option<RowBatch>>> {
-    let mut rows: Vec<Option<RowBatch>> = places.iter().map(|_| None).collect();
-    let mut wanted: Vec<WantedPath<'_>> = Vec::with_capacity(places.len());
-    for (at, place) in places.iter().enumerate() {
-        if let Some((dir, name)) = path::split(&paths[*place]).filter(|(dir, _)| {
+    let mut rows: Vec<Option<RowBatch>> = paths.iter().map(|_| None).collect();
+    let mut wanted: Vec<WantedPath<'_>> = Vec::with_capacity(paths.len());
+    for (at, path) in paths.iter().enumerate() {
+        if let Some((dir, name)) = path::split(path).filter(|(dir, _)| {
             // The root's own row is in no listing.
-            paths[*place] != view.root() && path::is_within(dir, view.root())
+            *path != view.root() && path::is_within(dir, view.root())
         }) {
             wanted.push(WantedPath { at, dir, name });
         }
