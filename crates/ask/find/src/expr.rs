@@ -277,6 +277,13 @@ impl Expr {
         self.has(Effect::InOrder) || self.has(Effect::Change)
     }
 
+    /// Returns true if some leaf may ask where a symbolic link leads.
+    pub(crate) fn follows_links(&self) -> bool {
+        let mut found = false;
+        self.leaves(&mut |node| found |= node.leaf.follows_links());
+        found
+    }
+
     /// Returns true if some leaf tests whether directories are empty.
     pub fn needs_empty_directories(&self) -> bool {
         let mut found = false;

@@ -130,6 +130,11 @@ pub trait Leaf: Send + Sync + std::fmt::Debug {
         None
     }
 
+    /// True if it may ask where a symbolic link leads.
+    fn follows_links(&self) -> bool {
+        false
+    }
+
     /// True if it tests whether directories are empty.
     fn needs_empty_directories(&self) -> bool {
         false

@@ -27,11 +27,11 @@ pub fn told_apart(index: &Index, resolved: Resolved) -> Result<Resolved, QueryEr
 /// Returns whether the source at `root` leaves out the path or a directory
 /// above it.
 fn is_left_out(index: &Index, root: &[u8], path: &[u8]) -> Result<bool, QueryError> {
-    let Located::Found(source) = index.locate(root)? else {
+    let Some(view) = index.view_of_root(root)? else {
         return Ok(false);
     };
-    let patterns = source.view.info().excludes();
-    if patterns.is_empty() || is_recorded(&source.view) || index.is_as_of().is_past() {
+    let patterns = view.info().excludes();
+    if patterns.is_empty() || is_recorded(&view) || index.is_as_of().is_past() {
         return Ok(false);
     }
     let mut here = path;

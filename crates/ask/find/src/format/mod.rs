@@ -65,6 +65,13 @@ impl Format {
         facts.max().unwrap_or(Facts::Name)
     }
 
+    /// Returns true if it asks where symbolic links lead.
+    pub(crate) fn follows_links(&self) -> bool {
+        let is_target =
+            |segment: &Segment| matches!(segment, Segment::Directive(Directive::TargetType, _));
+        self.segments.iter().any(is_target)
+    }
+
     /// The columns that it reads.
     pub fn columns(&self) -> ColumnSet {
         let columns = |segment: &Segment| match segment {

@@ -15,6 +15,7 @@ mod links;
 mod need;
 mod probe;
 mod sieve;
+mod targets;
 mod turns;
 mod walk;
 

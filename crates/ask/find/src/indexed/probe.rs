@@ -18,7 +18,7 @@ use crate::live;
 use crate::lookups::{AttributeTest, Lookups};
 use crate::probe::{Access, Cause, NameInDirectory, Probe, Target};
 use crate::questions::{OF_THEN, open_now};
-use crate::resolve::{self, Resolved, is_recorded, resolve};
+use crate::resolve::{self, PathSource, Resolved, is_recorded, resolve};
 use crate::traversal::Follow;
 
 /// Answers from the index, and from the live file system where the index does
@@ -72,6 +72,32 @@ impl<'p> IndexProbe<'p> {
         open_now(stored)
     }
 
+    /// Returns the index.
+    pub(super) fn index(&self) -> &'p Index {
+        self.index
+    }
+
+    /// Returns where the link with this stored path leads.
+    pub(super) fn target_of(&self, places: &impl PathSource, stored: &[u8]) -> Target {
+        let resolved = resolve(places, b"", stored, resolve::Follow::Last);
+        match resolved.and_then(|resolved| told_apart(self.index, resolved)) {
+            Ok(Resolved::To(Located::Found(found), _)) => {
+                Target::Is(row_of(&found, b"").file_type())
+            }
+            Ok(Resolved::To(Located::Missing { .. } | Located::NotDirectory { .. }, _)) => {
+                Target::Missing
+            }
+            Ok(Resolved::To(Located::Denied { .. }, _)) => {
+                Target::Unknown(Cause(crate::driver::DENIED.into()))
+            }
+            Ok(Resolved::Loop) => Target::Loop,
+            // The state of the live file system at that time is not known.
+            _ if is_recorded(&self.view) => Target::Missing,
+            // The target is not in the index, or is hidden from this user.
+            _ => live_target(path::display(stored)),
+        }
+    }
+
     /// Returns whether the current user has the access to an entry with this
     /// stored path, which must not be a link.
     fn admits(&self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>, access: Access) -> bool {
@@ -113,26 +139,9 @@ impl Probe for IndexProbe<'_> {
     }
 
     fn target(&self, row: &Row<'_>, _: &[u8]) -> Target {
-        if row.file_type() != FileType::Symlink {
-            return Target::Is(row.file_type());
-        }
-        let stored = row.path();
-        let resolved = resolve(self.index, b"", &stored, resolve::Follow::Last);
-        match resolved.and_then(|resolved| told_apart(self.index, resolved)) {
-            Ok(Resolved::To(Located::Found(found), _)) => {
-                Target::Is(row_of(&found, b"").file_type())
-            }
-            Ok(Resolved::To(Located::Missing { .. } | Located::NotDirectory { .. }, _)) => {
-                Target::Missing
-            }
-            Ok(Resolved::To(Located::Denied { .. }, _)) => {
-                Target::Unknown(Cause(crate::driver::DENIED.into()))
-            }
-            Ok(Resolved::Loop) => Target::Loop,
-            // The state of the live file system at that time is not known.
-            _ if is_recorded(&self.view) => Target::Missing,
-            // The target is not in the index, or is hidden from this user.
-            _ => live_target(path::display(&stored)),
+        match row.file_type() {
+            FileType::Symlink => self.target_of(self.index, &row.path()),
+            other => Target::Is(other),
         }
     }
 

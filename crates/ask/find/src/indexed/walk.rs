@@ -17,6 +17,7 @@ use trawl_text::quote::Terminal;
 
 use super::need::Beginnings;
 use super::probe::IndexProbe;
+use super::targets::KnownTargets;
 use super::turns::Turns;
 use super::{Scope, WalkTop, cause, depth_limit, is_below, lists, row_of};
 use crate::context::{Context, StartPoint, Stop, Turn};
@@ -498,8 +499,9 @@ impl Scope<'_> {
     /// Puts rows to the expression, a directory's backwards if contents come
     /// first.
     fn eval(&self, batch: &mut Batch<'_>, pass: Pass, found: &mut Found) -> Result<(), QueryError> {
+        let known = KnownTargets::of(self, batch)?;
         let buffers = std::mem::take(&mut found.part.buffers);
-        let mut cx = Context::new(self.world, self.point, self.probe).with_buffers(buffers);
+        let mut cx = Context::new(self.world, self.point, &known).with_buffers(buffers);
         found.part.lend(&mut cx);
         cx.turn = self.turn;
         let done = batch.for_each_listing(|listing| {

@@ -47,6 +47,10 @@ impl Leaf for Printf {
         Some(self.format.facts())
     }
 
+    fn follows_links(&self) -> bool {
+        self.format.follows_links()
+    }
+
     fn effect(&self) -> Effect {
         Effect::Output
     }

@@ -64,6 +64,10 @@ impl Leaf for OtherType {
         false
     }
 
+    fn follows_links(&self) -> bool {
+        true
+    }
+
     fn complains_of(&self) -> Option<Filter> {
         Some(of_links())
     }

@@ -115,6 +115,10 @@ pub(crate) static TRAPS: &[&str] = &[
     r"$FIND links -xtype d -printf '%f\n'",
     r"$FIND links -xtype l -printf '%f\n'",
     r"$FIND links -type l -printf '%f %Y\n'",
+    r"$FIND links -name 'o*' -xtype f -print -o -name '*k' -printf '%f %Y\n' -o -xtype l -ls",
+    r"$FIND links -printf '%f ' -printf '%Y\n' -quit",
+    r"$FIND links -printf '%Y ' -name broken -quit",
+    r"$FIND links -depth -printf '%f %Y\n' , -xtype d -printf '%f again %Y\n'",
     // The reason why a target cannot be looked at is reported, and the exit code stays 0.
     r"$FIND links/long -printf '%Y %.Y|\n' -printf '%.0Y'; echo $?",
     r"$FIND -H links/long -printf '%Y\n'; echo $?",
