@@ -1,7 +1,7 @@
 //! Directories and their entries, read from the index: one directory, or everything below a start,
 //! in the index's order or in any other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -15,12 +15,14 @@ use trawl_session::spelling::{join_printed, printed_path};
 
 use super::{COLUMNS, Ignored};
 
+/// Maximum number of subtrees whose listings are kept, in case they are visited again.
+const SUBTREES_KEPT: usize = 4;
 /// Maximum number of entries in a subtree that is read at once if directories are not wanted in the
 /// index's order: some ten megabytes.
 const AT_ONCE_ENTRIES: u64 = 50_000;
 
 /// The listing of a directory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Directory {
     /// Name as it is printed, spelled from the argument.
     pub name: Vec<u8>,
@@ -152,7 +154,10 @@ impl<'a> Reader<'a> {
         let mut pending = vec![(name.to_vec(), start.path.clone())];
         while let Some((name, path)) = pending.pop() {
             if !ahead.covers(&path) {
-                ahead = self.read_ahead(&path, &name)?;
+                let Located::Found(start) = self.index.locate(&path)? else {
+                    continue;
+                };
+                ahead = self.read_ahead(&start, &name)?;
             }
             let Some(directory) = ahead.listings.remove(&path) else {
                 continue;
@@ -166,20 +171,50 @@ impl<'a> Reader<'a> {
         Ok(found)
     }
 
-    /// Reads a directory, and everything below it if that is small.
-    fn read_ahead(&self, path: &[u8], name: &[u8]) -> Result<Ahead, QueryError> {
-        let mut ahead = Ahead::default();
-        let Located::Found(start) = self.index.locate(path)? else {
-            return Ok(ahead);
+    /// Returns the listing of a directory that may be visited again, as `ls -RL` does. `known` has
+    /// what was read before; if it does not cover the directory, `locate` finds it.
+    ///
+    /// Returns `None` if there is no directory or no listing of it.
+    ///
+    /// # Errors
+    /// If the index cannot be read, and those of `locate`.
+    pub fn again<E: From<QueryError>>(
+        &self,
+        known: &mut KnownListings,
+        path: &[u8],
+        name: &[u8],
+        locate: impl FnOnce() -> Result<Option<Start>, E>,
+    ) -> Result<Option<Directory>, E> {
+        if let Some(directory) = known.get(path) {
+            let name = name.to_vec();
+            return Ok(Some(Directory { name, ..directory }));
+        }
+        let Some(start) = locate()? else {
+            return Ok(None);
         };
-        let entries = self.index.totals(&start)?.sums.entries();
+        if known.covers(path) {
+            let mut listing = None;
+            self.listings(&start, name, Reach::Alone, |directory| {
+                listing = Some(directory);
+                Ok::<(), QueryError>(())
+            })?;
+            return Ok(listing);
+        }
+        known.add(self.read_ahead(&start, name)?);
+        Ok(known.get(path))
+    }
+
+    /// Reads a directory, and everything below it if that is small.
+    fn read_ahead(&self, start: &Start, name: &[u8]) -> Result<Ahead, QueryError> {
+        let mut ahead = Ahead::default();
+        let entries = self.index.totals(start)?.sums.entries();
         let reach = if entries <= AT_ONCE_ENTRIES {
-            ahead.root = Some(path.to_vec());
+            ahead.root = Some(start.path.clone());
             Reach::Below
         } else {
             Reach::Alone
         };
-        self.listings(&start, name, reach, |directory| {
+        self.listings(start, name, reach, |directory| {
             ahead.listings.insert(directory.path.clone(), directory);
             Ok::<(), QueryError>(())
         })?;
@@ -199,5 +234,32 @@ impl Ahead {
     fn covers(&self, path: &[u8]) -> bool {
         let root = self.root.as_deref();
         root.is_some_and(|root| trawl_model::path::is_within(path, root))
+    }
+}
+
+/// Listings of the subtrees that were read last: at most four, each of at most 50,000 entries or a
+/// single directory.
+#[derive(Default)]
+pub struct KnownListings {
+    subtrees: VecDeque<Ahead>,
+}
+
+impl KnownListings {
+    fn covers(&self, path: &[u8]) -> bool {
+        self.subtrees.iter().any(|subtree| subtree.covers(path))
+    }
+
+    fn get(&self, path: &[u8]) -> Option<Directory> {
+        let mut known = self.subtrees.iter();
+        known
+            .find_map(|subtree| subtree.listings.get(path))
+            .cloned()
+    }
+
+    fn add(&mut self, subtree: Ahead) {
+        if self.subtrees.len() >= SUBTREES_KEPT {
+            self.subtrees.pop_back();
+        }
+        self.subtrees.push_front(subtree);
     }
 }

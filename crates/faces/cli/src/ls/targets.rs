@@ -18,7 +18,7 @@ use crate::rows::Form;
 use crate::scope::{Follow, join_printed};
 use trawl_answers::listing::links;
 use trawl_answers::listing::sort::SortKey;
-use trawl_answers::listing::tree::{Directory, Found, Reach, Reader};
+use trawl_answers::listing::tree::{Directory, KnownListings, Reader};
 use trawl_session::Notice;
 
 /// A directory in a listing.
@@ -149,6 +149,7 @@ impl Lister<'_> {
         name: &[u8],
         start: &Start,
     ) -> Result<(), Failure> {
+        let mut known = KnownListings::default();
         let mut active: Vec<Vec<u8>> = Vec::new();
         let mut pending = vec![Next::Enter {
             name: name.to_vec(),
@@ -169,7 +170,7 @@ impl Lister<'_> {
             }
             active.push(path.clone());
             pending.push(Next::Leave);
-            let children = self.list_one(reader, &name, &path)?;
+            let children = self.list_one(reader, &mut known, &name, &path)?;
             for child in children.into_iter().rev() {
                 pending.push(Next::Enter {
                     name: join_printed(&name, &child.name),
@@ -185,22 +186,24 @@ impl Lister<'_> {
     fn list_one(
         &mut self,
         reader: &Reader<'_>,
+        known: &mut KnownListings,
         name: &[u8],
         path: &[u8],
     ) -> Result<Vec<Child>, Failure> {
-        let mut children = Vec::new();
-        let Some(start) = self.session.locate_path(path, Follow::Never)? else {
-            return Ok(children);
-        };
-        let found = reader.listings(&start, name, Reach::Alone, |directory| {
-            children = self.print_sorted(directory, Header::Named)?;
-            Ok::<_, Failure>(())
+        let mut is_there = true;
+        let directory = reader.again(known, path, name, || {
+            let start = self.session.locate_path(path, Follow::Never)?;
+            is_there = start.is_some();
+            Ok::<_, Failure>(start)
         })?;
+        if let Some(directory) = directory {
+            return self.print_sorted(directory, Header::Named);
+        }
         // Directories that may not be opened were already reported at the start.
         let is_below = self.session.denied() > 0;
-        if found == Found::Unread && !is_below {
+        if is_there && !is_below {
             self.tell_unread(name);
         }
-        Ok(children)
+        Ok(Vec::new())
     }
 }
