@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
+use trawl_find::reference::error_text;
 use trawl_find::regex::{Dialect, Regex};
 use trawl_find::resolve::{Follow, Resolved};
 use trawl_model::FileType;
@@ -99,6 +100,15 @@ pub enum NoTarget {
     /// It does not exist.
     #[error("No such file or directory")]
     Missing,
+    /// A path on the way to it is not a directory.
+    #[error("Not a directory")]
+    NotDirectory,
+    /// The asking user may not search a directory on the way to it.
+    #[error("Permission denied")]
+    Denied,
+    /// Only the live file system knows about it, and it cannot be read.
+    #[error("{}", error_text(.0))]
+    Unread(std::io::Error),
 }
 
 /// Passes the attributes of `given`, and of what the options ask for besides, to `visit`, with each
@@ -114,6 +124,9 @@ pub fn attributes<E: From<AnswerError>>(
 ) -> Result<(), E> {
     Walk { options, visit }.argument(session, given)
 }
+
+/// Number of entries whose links are looked up together.
+const ENTRIES_AT_ONCE: usize = 1024;
 
 /// A walk over entries.
 struct Walk<F> {
@@ -187,6 +200,8 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
             },
             ..AttributeRequest::default()
         };
+        let at_once = if follows { ENTRIES_AT_ONCE } else { 1 };
+        let mut waiting: Vec<Attributed> = Vec::new();
         let mut done = Ok(());
         // The target of a link may be added to the session's index meanwhile.
         let index = session.share_index();
@@ -198,18 +213,45 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
             {
                 return ControlFlow::Continue(());
             }
-            let path = below(spelled, &top.path, &entry.path);
-            done = match entry.is_link && follows {
-                true => self.link(session, &path, &entry, &chain(around, top, &entry)),
-                false => self.show(&path, &entry.attributes),
-            };
+            waiting.push(entry);
+            if waiting.len() >= at_once {
+                done = self.entries(session, spelled, top, around, &mut waiting);
+            }
             match done {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
         });
         whole.map_err(AnswerError::from)?;
-        done
+        done?;
+        self.entries(session, spelled, top, around, &mut waiting)
+    }
+
+    /// Shows entries below `top`, after looking up together where their links lead. Leaves
+    /// `waiting` empty.
+    fn entries(
+        &mut self,
+        session: &mut Session<'_>,
+        spelled: &[u8],
+        top: &Start,
+        around: &[Vec<u8>],
+        waiting: &mut Vec<Attributed>,
+    ) -> Result<(), E> {
+        let follows = !self.options.no_dereference || self.options.logical;
+        if follows {
+            let links = waiting.iter().filter(|entry| entry.is_link);
+            let links: Vec<(&[u8], &[u8])> = links.map(|link| (&b""[..], &link.path[..])).collect();
+            let prepared = session.known().prepare(&links, Follow::Last);
+            prepared.map_err(AnswerError::from)?;
+        }
+        for entry in waiting.drain(..) {
+            let path = below(spelled, &top.path, &entry.path);
+            match entry.is_link && follows {
+                true => self.link(session, &path, &entry, &chain(around, top, &entry))?,
+                false => self.show(&path, &entry.attributes)?,
+            }
+        }
+        Ok(())
     }
 
     /// Shows the attributes of a link's target and, with `-L`, of everything below the target.
@@ -221,19 +263,11 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
         around: &[Vec<u8>],
     ) -> Result<(), E> {
         let resolved = session.resolve_path(&link.path, Follow::Last);
-        let target = match resolved.map_err(AnswerError::from)? {
-            Some(Resolved::To(Located::Found(target), _)) => Some(*target),
-            Some(Resolved::To(Located::NotIndexed { nearest }, to)) => {
-                let outside = NotIndexed { path: to, nearest };
-                self.dangles(path, NoTarget::NotIndexed(outside))?;
-                None
-            }
-            Some(Resolved::Loop) => {
-                self.dangles(path, NoTarget::Loop)?;
-                None
-            }
-            _ => {
-                self.dangles(path, NoTarget::Missing)?;
+        let target = target_of(resolved.map_err(AnswerError::from)?);
+        let target = match target {
+            Ok(target) => Some(target),
+            Err(why) => {
+                self.dangles(path, why)?;
                 None
             }
         };
@@ -261,6 +295,21 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
             true => Ok(()),
             false => (self.visit)(path, Found::Dangling(why)),
         }
+    }
+}
+
+/// Returns the target that a link was resolved to.
+fn target_of(resolved: Option<Resolved>) -> Result<Start, NoTarget> {
+    match resolved {
+        Some(Resolved::To(Located::Found(target), _)) => Ok(*target),
+        Some(Resolved::To(Located::NotIndexed { nearest }, path)) => {
+            Err(NoTarget::NotIndexed(NotIndexed { path, nearest }))
+        }
+        Some(Resolved::To(Located::NotDirectory { .. }, _)) => Err(NoTarget::NotDirectory),
+        Some(Resolved::To(Located::Denied { .. }, _)) => Err(NoTarget::Denied),
+        Some(Resolved::Loop) => Err(NoTarget::Loop),
+        Some(Resolved::Unread(error)) => Err(NoTarget::Unread(error)),
+        _ => Err(NoTarget::Missing),
     }
 }
 

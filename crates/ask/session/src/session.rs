@@ -398,7 +398,7 @@ impl<'a> Session<'a> {
 
     /// Returns true if `given` itself is in the index, but not in a recording.
     fn is_live_link(&self, cwd: &[u8], given: &[u8]) -> Result<bool, SessionError> {
-        let itself = resolve(&*self.index, cwd, given, Follow::Never)?;
+        let itself = resolve(&self.known, cwd, given, Follow::Never)?;
         Ok(match itself {
             Resolved::To(Located::Found(start), _) => !is_recorded(&start.view),
             _ => false,

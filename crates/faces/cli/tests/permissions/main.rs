@@ -18,6 +18,7 @@ mod deviation;
 mod hidden;
 mod hidden_members;
 mod kernel;
+mod links;
 mod raw;
 mod texts;
 mod watched;
