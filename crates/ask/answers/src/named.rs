@@ -1,6 +1,7 @@
 //! The entries of a named index, in the order of their values.
 
 mod contents;
+mod xattrs;
 
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
@@ -26,12 +27,34 @@ pub type Ranges<'r> = dyn Fn(&Definition) -> Result<Vec<(i128, i128)>, String> +
 /// Returns which values of an index over an attribute of contents are wanted, or why it cannot.
 pub type Tests<'r> = dyn Fn(&Definition) -> Result<ValueTest, String> + 'r;
 
+/// Values of an extended attribute, in the order of their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The smallest; without it, the first that there is.
+    pub low: Option<Vec<u8>>,
+    /// The largest, inclusive; without it, the last that there is.
+    pub high: Option<Vec<u8>>,
+}
+
+impl Span {
+    fn admits(&self, value: &[u8]) -> bool {
+        let is_before = |low: &Vec<u8>| value < &low[..];
+        let is_behind = |high: &Vec<u8>| value > &high[..];
+        !self.low.as_ref().is_some_and(is_before) && !self.high.as_ref().is_some_and(is_behind)
+    }
+}
+
+/// Returns which values of an index over an extended attribute are wanted.
+pub type Spans<'r> = dyn Fn(&Definition) -> Span + 'r;
+
 /// Which entries are wanted.
 pub struct NamedOptions<'r> {
     /// The values of an index over columns.
     pub ranges: &'r Ranges<'r>,
     /// The values of an index over contents.
     pub tests: &'r Tests<'r>,
+    /// The values of an index over an extended attribute.
+    pub spans: &'r Spans<'r>,
     /// What packs know of contents. Has answered nothing yet.
     pub contents: &'r Contents,
     /// Maximum number of entries.
@@ -45,6 +68,8 @@ pub enum Values {
     Columns(Vec<i128>),
     /// One of the attribute of contents. An entry with several values occurs with each.
     Content(AttributeValue),
+    /// That of the extended attribute.
+    Xattr(Vec<u8>),
 }
 
 /// An entry. Values are compared first, then paths.
@@ -100,7 +125,8 @@ pub struct Named {
 /// of the index. `None` if `given` does not exist, which the session reports.
 ///
 /// # Errors
-/// [`AnswerError::NoNamedIndex`], and if the index cannot be read.
+/// [`AnswerError::NoNamedIndex`], [`AnswerError::NoXattrs`], [`AnswerError::Graph`], and if the index
+/// cannot be read.
 pub fn named(
     session: &mut Session<'_>,
     (name, given): (&str, &OsStr),
@@ -118,16 +144,7 @@ pub fn named(
         });
     };
     session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-    let (mut entries, unread) = match definition.content() {
-        None => (
-            of_columns(session, &start, &definition, options)?,
-            Vec::new(),
-        ),
-        Some(_) => {
-            let test = (options.tests)(&definition).map_err(AnswerError::Expression)?;
-            contents::first(session, &start, (options.contents, &test), options.limit)?
-        }
-    };
+    let (mut entries, unread) = entries(session, &start, &definition, options)?;
     let is_cut = entries.len() > options.limit;
     entries.truncate(options.limit);
     Ok(Some(Named {
@@ -137,6 +154,34 @@ pub fn named(
         is_cut,
         unread,
     }))
+}
+
+/// Returns the first entries in order, one more than the limit if there are more, and the files whose
+/// values are not known.
+fn entries(
+    session: &Session<'_>,
+    start: &Start,
+    definition: &Definition,
+    options: &NamedOptions<'_>,
+) -> Result<(Vec<Valued>, Vec<Unread>), AnswerError> {
+    if definition.relations().is_some() {
+        return Err(AnswerError::Graph {
+            name: definition.name().to_owned(),
+            root: display(start.view.root()).to_vec(),
+        });
+    }
+    if definition.content().is_some() {
+        let test = (options.tests)(definition).map_err(AnswerError::Expression)?;
+        return contents::first(session, start, (options.contents, &test), options.limit);
+    }
+    let entries = match definition.xattr() {
+        Some(name) => {
+            let span = (options.spans)(definition);
+            xattrs::first(session, start, (name, &span), options.limit)?
+        }
+        None => of_columns(session, start, definition, options)?,
+    };
+    Ok((entries, Vec::new()))
 }
 
 fn of_columns(
