@@ -137,6 +137,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subco
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -l arrow -d 'Write an Arrow IPC stream'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l in -d 'Show entries below DIR; of a graph, look for files that refer to FILE there [default: `.`, or FILE\'s directory]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l in-group -d 'Show only files of the group with this id or name, as trawl groups lists it' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s n -l limit -d 'Show N entries' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s i -l index -d 'Use the index in DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'

@@ -8,9 +8,11 @@ use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
+use trawl_find::grouping::Members;
 use trawl_find::resolve::Follow;
 use trawl_indices::Definition;
 use trawl_keywords::{AttributeValue, Contents, ValueTest};
+use trawl_model::Regions;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::path::{self, display};
@@ -57,8 +59,35 @@ pub struct NamedOptions<'r> {
     pub spans: &'r Spans<'r>,
     /// What packs know of contents. Has answered nothing yet.
     pub contents: &'r Contents,
+    /// If given, only these files are wanted.
+    pub members: Option<&'r Members>,
     /// Maximum number of entries.
     pub limit: usize,
+}
+
+/// The files that are wanted.
+struct Among<'r> {
+    /// All if `None`; otherwise these, and the directories that they are in.
+    members: Option<(&'r Members, Regions)>,
+}
+
+impl<'r> Among<'r> {
+    fn new(members: Option<&'r Members>) -> Among<'r> {
+        Among {
+            members: members.map(|members| (members, members.directories())),
+        }
+    }
+
+    /// Returns the only directories to read, if there are others.
+    fn only(&self) -> Option<&Regions> {
+        self.members.as_ref().map(|(_, dirs)| dirs)
+    }
+
+    fn has(&self, dir: &[u8], name: &[u8]) -> bool {
+        self.members
+            .as_ref()
+            .is_none_or(|(members, _)| members.has(dir, name))
+    }
 }
 
 /// The values that an entry has.
@@ -144,7 +173,8 @@ pub fn named(
         });
     };
     session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-    let (mut entries, unread) = entries(session, &start, &definition, options)?;
+    let among = Among::new(options.members);
+    let (mut entries, unread) = entries(session, &start, (&definition, &among), options)?;
     let is_cut = entries.len() > options.limit;
     entries.truncate(options.limit);
     Ok(Some(Named {
@@ -161,7 +191,7 @@ pub fn named(
 fn entries(
     session: &Session<'_>,
     start: &Start,
-    definition: &Definition,
+    (definition, among): (&Definition, &Among<'_>),
     options: &NamedOptions<'_>,
 ) -> Result<(Vec<Valued>, Vec<Unread>), AnswerError> {
     if definition.relations().is_some() {
@@ -172,14 +202,15 @@ fn entries(
     }
     if definition.content().is_some() {
         let test = (options.tests)(definition).map_err(AnswerError::Expression)?;
-        return contents::first(session, start, (options.contents, &test), options.limit);
+        let asked = (options.contents, &test, among);
+        return contents::first(session, start, asked, options.limit);
     }
     let entries = match definition.xattr() {
         Some(name) => {
             let span = (options.spans)(definition);
-            xattrs::first(session, start, (name, &span), options.limit)?
+            xattrs::first(session, start, (name, &span, among), options.limit)?
         }
-        None => of_columns(session, start, definition, options)?,
+        None => of_columns(session, start, (definition, among), options)?,
     };
     Ok((entries, Vec::new()))
 }
@@ -187,13 +218,13 @@ fn entries(
 fn of_columns(
     session: &Session<'_>,
     start: &Start,
-    definition: &Definition,
+    (definition, among): (&Definition, &Among<'_>),
     options: &NamedOptions<'_>,
 ) -> Result<Vec<Valued>, AnswerError> {
     let columns = definition.attributes();
     let ranges = (options.ranges)(definition).map_err(AnswerError::Expression)?;
     let filter = filter(columns, &ranges);
-    first(session, start, (columns, filter), options.limit)
+    first(session, start, (columns, filter, among), options.limit)
 }
 
 fn filter(columns: &[Column], ranges: &[(i128, i128)]) -> Filter {
@@ -212,19 +243,22 @@ fn filter(columns: &[Column], ranges: &[(i128, i128)]) -> Filter {
 fn first(
     session: &Session<'_>,
     start: &Start,
-    (columns, filter): (&[Column], Filter),
+    (columns, filter, among): (&[Column], Filter, &Among<'_>),
     limit: usize,
 ) -> Result<Vec<Valued>, AnswerError> {
     let request = Request {
         columns: ColumnSet::of(columns).union(ColumnSet::of(&[Column::Name])),
         filter: filter.clone(),
+        only: among.only(),
         cancel: session.cancel(),
         ..Request::default()
     };
     let kept = limit.saturating_add(1);
     let work = |listing: &Listing<'_>, out: &mut BinaryHeap<Valued>| {
         for at in listing.range.clone() {
-            if let Some(one) = valued(listing, at, (columns, &filter)) {
+            if among.has(listing.dir.path, listing.batch.name.get(at))
+                && let Some(one) = valued(listing, at, (columns, &filter))
+            {
                 keep(out, one, kept);
             }
         }

@@ -5,18 +5,18 @@
 
 use std::collections::BinaryHeap;
 
-use trawl_model::path::display;
+use trawl_model::path::{display, split};
 use trawl_query::Start;
 use trawl_session::Session;
 
-use super::{Span, Valued, Values, keep};
+use super::{Among, Span, Valued, Values, keep};
 use crate::error::AnswerError;
 
 /// Returns the first entries in order, and one more than the limit if there are more.
 pub(super) fn first(
     session: &Session<'_>,
     start: &Start,
-    (name, span): (&str, &Span),
+    (name, span, among): (&str, &Span, &Among<'_>),
     limit: usize,
 ) -> Result<Vec<Valued>, AnswerError> {
     if !start.view.has_xattrs() {
@@ -30,7 +30,8 @@ pub(super) fn first(
     session
         .index()
         .attribute_values(start, session.cancel(), is_it, |path, _, value| {
-            if span.admits(value) {
+            let (dir, entry) = split(path).unwrap_or_default();
+            if span.admits(value) && among.has(dir, entry) {
                 let value = Values::Xattr(value.to_vec());
                 keep(&mut all, Valued::new(value, path.to_vec()), kept);
             }

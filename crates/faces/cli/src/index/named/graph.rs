@@ -1,14 +1,14 @@
 //! `trawl index show` of a graph index: the files related to a file, as `trawl related` shows them.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use trawl_indexer::sources::in_all;
-use trawl_indices::Definition;
+use trawl_indices::{Definition, read_all};
 use trawl_model::path;
 
 use super::asked;
-use super::list::view_of;
 use super::show::{ShowArgs, say_cut};
 use crate::arguments::Manner;
 use crate::commands::Setting;
@@ -43,11 +43,12 @@ pub(super) fn asked_for(args: &ShowArgs, setting: &Setting<'_>) -> Result<Option
     let Some(source) = around.max_by_key(|source| source.root().len()) else {
         return Ok(None);
     };
-    let Some(view) = view_of(&source, &mut Exit::Complete) else {
-        return Ok(None);
-    };
-    let is_it = |one: &&Definition| one.name() == args.name && one.relations().is_some();
-    let found = view.named_indices().iter().find(is_it).cloned();
+    // What cannot be read is said by the answer about entries.
+    let text = source.now().ok().flatten();
+    let text = text.and_then(|snapshot| snapshot.index_definitions());
+    let all = text.and_then(|text| read_all(&text).ok());
+    let is_it = |one: &Definition| one.name() == args.name && one.relations().is_some();
+    let found = all.unwrap_or_default().into_iter().find(is_it);
     Ok(found.map(|definition| Graph {
         definition,
         root: source.root().to_vec(),
@@ -77,6 +78,14 @@ impl Graph {
         let kinds = self.definition.relations().unwrap_or_default();
         let asked = (args.place.or(setting), &places[..]);
         let mut answer = related::neighbours(Path::new(&self.file), asked, kinds)?;
+        let (members, issues) = args.members((setting, manner))?;
+        answer.issues.extend(issues);
+        if let Some(members) = members {
+            answer.related.retain(|one| {
+                let found = path::split(one.edge.path.as_os_str().as_bytes());
+                found.is_some_and(|(dir, name)| members.has(dir, name))
+            });
+        }
         let is_cut = answer.related.len() > args.limit;
         answer.related.truncate(args.limit);
         let mut report = rows::report(&related::SCHEMA, args.form());

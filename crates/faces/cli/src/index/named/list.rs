@@ -154,7 +154,7 @@ fn put(
 
 /// Opens the current snapshot of a source, with the changes since. An unreadable source does not
 /// hide the others.
-pub(super) fn view_of(source: &Source, exit: &mut Exit) -> Option<View> {
+fn view_of(source: &Source, exit: &mut Exit) -> Option<View> {
     let snapshot = source.now().unwrap_or_else(|error| {
         say(&error);
         *exit = Exit::Fatal;

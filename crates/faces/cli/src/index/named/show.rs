@@ -2,10 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Mutex;
 
 use trawl_answers::named::{Named, NamedOptions, Valued, Values, named};
+use trawl_find::grouping::Members;
 use trawl_indices::Definition;
 use trawl_model::escape::escape;
+use trawl_model::sync::lock;
 use trawl_report::{Field, Form, Schema, fields, schema};
 use trawl_session::spelling::printed_path;
 
@@ -17,6 +20,7 @@ use crate::documents;
 use crate::exit::Exit;
 use crate::failure::{Failure, shown};
 use crate::forms::{FormArgs, Offer, Rows};
+use crate::groups::{Indexes, Together, why};
 use crate::output::{Device, say};
 use crate::rows;
 use crate::scope::Session;
@@ -32,6 +36,7 @@ Examples:
   trawl index show exposures ..0.01 --in /srv/photos
   trawl index show tags lake --in /srv/photos
   trawl index show includes /srv/src/main.c     both what it includes, and what includes it
+  trawl index show big 1M.. --in /srv --in-group linux
 
 Sizes may have units (10K, 1M), modes are octal, times are dates as date(1) reads
 them, in the local time zone, or @ and seconds since 1970. Values of contents are
@@ -77,6 +82,9 @@ pub(in crate::index) struct ShowArgs {
     /// FILE's directory]
     #[arg(long = "in", value_name = "DIR")]
     pub(super) dir: Option<OsString>,
+    /// Show only files of the group with this id or name, as trawl groups lists it
+    #[arg(long, value_name = "GROUP")]
+    in_group: Option<OsString>,
     /// Show N entries
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
     pub(super) limit: usize,
@@ -99,6 +107,26 @@ impl ShowArgs {
         self.dir.as_deref().unwrap_or(OsStr::new("."))
     }
 
+    /// Returns the files of the group that is asked for, as this user sees it now, and what could not
+    /// be looked at.
+    pub(super) fn members(
+        &self,
+        (setting, manner): (&Setting<'_>, Manner),
+    ) -> Result<(Option<Members>, Vec<String>), Failure> {
+        let Some(group) = &self.in_group else {
+            return Ok((None, Vec::new()));
+        };
+        let together = Together {
+            indexes: Indexes::Of(self.place.or(setting)),
+            manner,
+            issues: Mutex::default(),
+        };
+        let members = together.members_named(group.as_bytes());
+        let members = members.map_err(|failure| Failure::Usage(why("--in-group", &failure)))?;
+        let issues = std::mem::take(&mut *lock(&together.issues));
+        Ok((Some(members), issues))
+    }
+
     /// Returns the values as text.
     fn text(&self) -> Result<Option<&str>, String> {
         let Some(values) = &self.values else {
@@ -115,6 +143,8 @@ pub(super) fn run(args: &ShowArgs, setting: Setting<'_>) -> Result<Exit, Failure
     if let Some(graph) = graph::asked_for(args, &setting)? {
         return graph.show(args, (&setting, manner));
     }
+    let (members, issues) = args.members((&setting, manner))?;
+    issues.iter().for_each(say);
     let mut session = Session::open(args.place.or(&setting), manner, Exit::Fatal)?;
     let ranges = |of: &Definition| match args.text()? {
         Some(text) => value::ranges(text, of.attributes()),
@@ -128,6 +158,7 @@ pub(super) fn run(args: &ShowArgs, setting: Setting<'_>) -> Result<Exit, Failure
         tests: &tests,
         spans: &spans,
         contents: &contents,
+        members: members.as_ref(),
         limit: args.limit,
     };
     let Some(found) = named(&mut session, (&args.name, args.below()), &options)? else {
@@ -152,6 +183,7 @@ pub(super) fn run(args: &ShowArgs, setting: Setting<'_>) -> Result<Exit, Failure
     if found.is_cut {
         say_cut(args.limit);
     }
+    let exit = exit.and(Exit::from_issues(issues.len() as u64));
     Ok(exit.and(session.finish()?))
 }
 
