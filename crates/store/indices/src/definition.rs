@@ -1,8 +1,8 @@
 //! What a named index is over, and the list of a source's definitions.
 //!
-//! The list is text, one definition a line: `NAME KIND ATTRIBUTE,ATTRIBUTE… PART`. What an attribute
-//! can be says `over`. PART is there for an index of a part of the source: the path below the
-//! root, with `%` and two hexadecimal digits for other bytes than visible ASCII.
+//! The list is text, one definition a line: `NAME KIND ATTRIBUTE,ATTRIBUTE… PART`. The module `over`
+//! has the attributes. PART is there for an index of a part of the source: the path below the root,
+//! with `%` and two hexadecimal digits for other bytes than visible ASCII.
 
 use std::fmt;
 use std::str::FromStr;

@@ -43,7 +43,7 @@ pub(super) fn asked_for(args: &ShowArgs, setting: &Setting<'_>) -> Result<Option
     let Some(source) = around.max_by_key(|source| source.root().len()) else {
         return Ok(None);
     };
-    // What cannot be read is said by the answer about entries.
+    // The answer about entries reports what cannot be read.
     let text = source.now().ok().flatten();
     let text = text.and_then(|snapshot| snapshot.index_definitions());
     let all = text.and_then(|text| read_all(&text).ok());
