@@ -121,11 +121,12 @@ complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_s
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "define" -d 'Declare a named index over attributes, and make it'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "list" -d 'List the named indices, and what they cover'
-complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "show" -d 'Show the entries of a named index, in the order of their values'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "show" -d 'Show the entries of a named index, in the order of their values, or the neighbours of a file'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -a "drop" -d 'Remove a named index'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -l kind -d 'Arrange the values in this way' -r -f -a "ordered\t'By value: answers ranges and single values'
 hashed\t'By the value\'s hash: answers single values of all attributes'
-inverted\t'By each value of a list and each word of a text, of an attribute of contents'"
+inverted\t'By each value of a list and each word of a text, of an attribute of contents'
+graph\t'By the files at both ends of a relation'"
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -l on -d 'Index these attributes, the first in order first' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s i -l index -d 'Use the index in DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from define" -s q -l quiet -d 'Show nothing but errors'
@@ -135,7 +136,8 @@ complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subco
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -l csv -d 'Print comma-separated values with a header'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -l arrow -d 'Write an Arrow IPC stream'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
-complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l in -d 'Show entries below DIR' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l in -d 'Show entries below DIR; of a graph, look for files that refer to FILE there [default: `.`, or FILE\'s directory]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l in-group -d 'Show only files of the group with this id or name, as trawl groups lists it' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s n -l limit -d 'Show N entries' -r
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -s i -l index -d 'Use the index in DIR' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand index; and __fish_seen_subcommand_from show" -l color -l colour -d 'Choose when to use colours' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'

@@ -39,6 +39,26 @@ pub enum AnswerError {
         /// Root of the source.
         root: Vec<u8>,
     },
+    /// A graph has no entries in an order.
+    #[error(
+        "the index `{name}` is a graph: give it a file below {}, as in trawl index show {name} FILE",
+        quoted(root)
+    )]
+    Graph {
+        /// The name of the index.
+        name: String,
+        /// Root of the source.
+        root: Vec<u8>,
+    },
+    /// Extended attributes are asked for, and the scan read none.
+    #[error(
+        "the extended attributes below {} are not known: index it again without --no-xattr",
+        quoted(root)
+    )]
+    NoXattrs {
+        /// Root of the source.
+        root: Vec<u8>,
+    },
     /// Files were to be read, but the question is about the past.
     #[error("the files of the past cannot be read")]
     FilesOfPast,

@@ -1,15 +1,18 @@
 //! The entries of a named index, in the order of their values.
 
 mod contents;
+mod xattrs;
 
 use std::collections::BinaryHeap;
 use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 
+use trawl_find::grouping::Members;
 use trawl_find::resolve::Follow;
 use trawl_indices::Definition;
 use trawl_keywords::{AttributeValue, Contents, ValueTest};
+use trawl_model::Regions;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
 use trawl_model::path::{self, display};
@@ -26,16 +29,65 @@ pub type Ranges<'r> = dyn Fn(&Definition) -> Result<Vec<(i128, i128)>, String> +
 /// Returns which values of an index over an attribute of contents are wanted, or why it cannot.
 pub type Tests<'r> = dyn Fn(&Definition) -> Result<ValueTest, String> + 'r;
 
+/// Values of an extended attribute, in the order of their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The smallest; without it, the first that there is.
+    pub low: Option<Vec<u8>>,
+    /// The largest, inclusive; without it, the last that there is.
+    pub high: Option<Vec<u8>>,
+}
+
+impl Span {
+    fn admits(&self, value: &[u8]) -> bool {
+        let is_before = |low: &Vec<u8>| value < &low[..];
+        let is_behind = |high: &Vec<u8>| value > &high[..];
+        !self.low.as_ref().is_some_and(is_before) && !self.high.as_ref().is_some_and(is_behind)
+    }
+}
+
+/// Returns which values of an index over an extended attribute are wanted.
+pub type Spans<'r> = dyn Fn(&Definition) -> Span + 'r;
+
 /// Which entries are wanted.
 pub struct NamedOptions<'r> {
     /// The values of an index over columns.
     pub ranges: &'r Ranges<'r>,
     /// The values of an index over contents.
     pub tests: &'r Tests<'r>,
+    /// The values of an index over an extended attribute.
+    pub spans: &'r Spans<'r>,
     /// What packs know of contents. Has answered nothing yet.
     pub contents: &'r Contents,
+    /// If given, only these files are wanted.
+    pub members: Option<&'r Members>,
     /// Maximum number of entries.
     pub limit: usize,
+}
+
+/// The files that are wanted.
+struct Among<'r> {
+    /// All if `None`; otherwise these, and the directories that they are in.
+    members: Option<(&'r Members, Regions)>,
+}
+
+impl<'r> Among<'r> {
+    fn new(members: Option<&'r Members>) -> Among<'r> {
+        Among {
+            members: members.map(|members| (members, members.directories())),
+        }
+    }
+
+    /// Returns the only directories to read, if there are others.
+    fn only(&self) -> Option<&Regions> {
+        self.members.as_ref().map(|(_, dirs)| dirs)
+    }
+
+    fn has(&self, dir: &[u8], name: &[u8]) -> bool {
+        self.members
+            .as_ref()
+            .is_none_or(|(members, _)| members.has(dir, name))
+    }
 }
 
 /// The values that an entry has.
@@ -45,6 +97,8 @@ pub enum Values {
     Columns(Vec<i128>),
     /// One of the attribute of contents. An entry with several values occurs with each.
     Content(AttributeValue),
+    /// That of the extended attribute.
+    Xattr(Vec<u8>),
 }
 
 /// An entry. Values are compared first, then paths.
@@ -100,7 +154,8 @@ pub struct Named {
 /// of the index. `None` if `given` does not exist, which the session reports.
 ///
 /// # Errors
-/// [`AnswerError::NoNamedIndex`], and if the index cannot be read.
+/// [`AnswerError::NoNamedIndex`], [`AnswerError::NoXattrs`], [`AnswerError::Graph`], and if the index
+/// cannot be read.
 pub fn named(
     session: &mut Session<'_>,
     (name, given): (&str, &OsStr),
@@ -118,16 +173,8 @@ pub fn named(
         });
     };
     session.note_part(&start, given.as_bytes(), &Part::whole(Depth::All))?;
-    let (mut entries, unread) = match definition.content() {
-        None => (
-            of_columns(session, &start, &definition, options)?,
-            Vec::new(),
-        ),
-        Some(_) => {
-            let test = (options.tests)(&definition).map_err(AnswerError::Expression)?;
-            contents::first(session, &start, (options.contents, &test), options.limit)?
-        }
-    };
+    let among = Among::new(options.members);
+    let (mut entries, unread) = entries(session, &start, (&definition, &among), options)?;
     let is_cut = entries.len() > options.limit;
     entries.truncate(options.limit);
     Ok(Some(Named {
@@ -139,16 +186,45 @@ pub fn named(
     }))
 }
 
+/// Returns the first entries in order, one more than the limit if there are more, and the files whose
+/// values are not known.
+fn entries(
+    session: &Session<'_>,
+    start: &Start,
+    (definition, among): (&Definition, &Among<'_>),
+    options: &NamedOptions<'_>,
+) -> Result<(Vec<Valued>, Vec<Unread>), AnswerError> {
+    if definition.relations().is_some() {
+        return Err(AnswerError::Graph {
+            name: definition.name().to_owned(),
+            root: display(start.view.root()).to_vec(),
+        });
+    }
+    if definition.content().is_some() {
+        let test = (options.tests)(definition).map_err(AnswerError::Expression)?;
+        let asked = (options.contents, &test, among);
+        return contents::first(session, start, asked, options.limit);
+    }
+    let entries = match definition.xattr() {
+        Some(name) => {
+            let span = (options.spans)(definition);
+            xattrs::first(session, start, (name, &span, among), options.limit)?
+        }
+        None => of_columns(session, start, (definition, among), options)?,
+    };
+    Ok((entries, Vec::new()))
+}
+
 fn of_columns(
     session: &Session<'_>,
     start: &Start,
-    definition: &Definition,
+    (definition, among): (&Definition, &Among<'_>),
     options: &NamedOptions<'_>,
 ) -> Result<Vec<Valued>, AnswerError> {
     let columns = definition.attributes();
     let ranges = (options.ranges)(definition).map_err(AnswerError::Expression)?;
     let filter = filter(columns, &ranges);
-    first(session, start, (columns, filter), options.limit)
+    first(session, start, (columns, filter, among), options.limit)
 }
 
 fn filter(columns: &[Column], ranges: &[(i128, i128)]) -> Filter {
@@ -167,19 +243,22 @@ fn filter(columns: &[Column], ranges: &[(i128, i128)]) -> Filter {
 fn first(
     session: &Session<'_>,
     start: &Start,
-    (columns, filter): (&[Column], Filter),
+    (columns, filter, among): (&[Column], Filter, &Among<'_>),
     limit: usize,
 ) -> Result<Vec<Valued>, AnswerError> {
     let request = Request {
         columns: ColumnSet::of(columns).union(ColumnSet::of(&[Column::Name])),
         filter: filter.clone(),
+        only: among.only(),
         cancel: session.cancel(),
         ..Request::default()
     };
     let kept = limit.saturating_add(1);
     let work = |listing: &Listing<'_>, out: &mut BinaryHeap<Valued>| {
         for at in listing.range.clone() {
-            if let Some(one) = valued(listing, at, (columns, &filter)) {
+            if among.has(listing.dir.path, listing.batch.name.get(at))
+                && let Some(one) = valued(listing, at, (columns, &filter))
+            {
                 keep(out, one, kept);
             }
         }

@@ -20,6 +20,11 @@ impl Members {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns whether a file is a member, given by its directory as stored and its name.
+    pub fn has(&self, dir: &[u8], name: &[u8]) -> bool {
+        self.directories_with(name).iter().any(|one| one == dir)
+    }
+
     /// Returns the directories, as stored, that have a member.
     pub fn directories(&self) -> Regions {
         let mut regions = Regions::default();

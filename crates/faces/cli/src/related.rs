@@ -22,7 +22,7 @@ use crate::failure::{Failure, cause, shown};
 use crate::forms::{FormArgs, Rows};
 use crate::hooks::{Directories, installed};
 use crate::output::say;
-use crate::rows;
+use crate::rows::{self, Report};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ const DIRECTION: Field = Field::text(
     "direction",
     "`forward` if the relation is that of `via` to `path`, else `backward`",
 );
-const PATH: Field = Field::bytes("path", "absolute path of the related file");
+const PATH: Field = Field::bytes("path", "absolute path of the related file").with_null();
 const VIA: Field = Field::bytes("via", "absolute path of the file whose relation it is");
 const DEPTH: Field = Field::integer("depth", "number of relations from the file asked about");
 const STRENGTH: Field = Field::integer("strength", "strength of the relation, at most 1000");
@@ -54,7 +54,7 @@ const REPLACED: Field = Field::flag(
 );
 
 /// Rows for programs.
-static SCHEMA: Schema = Schema {
+pub(crate) static SCHEMA: Schema = Schema {
     row: "a related file",
     fields: &[PATH, KIND, DIRECTION, DEPTH, VIA, STRENGTH, REPLACED],
     forms: schema::ROWS,
@@ -131,12 +131,7 @@ impl RelatedArgs {
 
     /// Returns the directories below which copies and references are looked for.
     fn places(&self) -> Result<Vec<PathBuf>, Failure> {
-        if self.places.is_empty() {
-            return Ok(Vec::from_iter(
-                plain(&self.file)?.parent().map(PathBuf::from),
-            ));
-        }
-        self.places.iter().map(|path| plain(path)).collect()
+        places_of(&self.file, &self.places)
     }
 
     /// Returns the files among which copies and references are looked for.
@@ -313,15 +308,35 @@ pub(crate) fn all_of(
     relations: &Relations,
 ) -> Result<(Vec<PathBuf>, Vec<String>), Failure> {
     let wanted = wanted(relations)?;
-    let answer = asked(file, index, &wanted)?;
+    let answer = asked(file, (index, &[]), &wanted)?;
     let paths = answer.related.into_iter().map(|one| one.edge.path);
     Ok((paths.collect(), answer.issues))
 }
 
+/// Returns the files related to a file at one end of a relation of these kinds, of all kinds if there
+/// are none: as `trawl related` shows them.
+pub(crate) fn neighbours(
+    file: &Path,
+    (index, places): (Option<PathBuf>, &[PathBuf]),
+    kinds: &[String],
+) -> Result<Answer, Failure> {
+    let kinds = kinds.iter().map(|name| Kind::from_name(name));
+    let wanted = Wanted {
+        kinds: kinds.collect::<Result<_, _>>()?,
+        direction: None,
+        depth: 1,
+    };
+    asked(file, (index, places), &wanted)
+}
+
 /// Returns the files related to a file, with the installed hooks. Copies and references are looked
-/// for below its directory.
-fn asked(file: &Path, index: Option<PathBuf>, wanted: &Wanted) -> Result<Answer, Failure> {
-    let places = Vec::from_iter(plain(file)?.parent().map(PathBuf::from));
+/// for below these directories; below the file's own if there are none.
+fn asked(
+    file: &Path,
+    (index, places): (Option<PathBuf>, &[PathBuf]),
+    wanted: &Wanted,
+) -> Result<Answer, Failure> {
+    let places = places_of(file, places)?;
     let candidates = match is_searched(wanted) {
         true => candidates::below(&places),
         false => Candidates::default(),
@@ -331,6 +346,14 @@ fn asked(file: &Path, index: Option<PathBuf>, wanted: &Wanted) -> Result<Answer,
     let mut found = answer(file, wanted, &candidates, &installed()?, known)?;
     found.issues.splice(..0, candidates.issues);
     Ok(found)
+}
+
+/// Returns the directories below which copies and references of a file are looked for.
+fn places_of(file: &Path, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    match given {
+        [] => Ok(Vec::from_iter(plain(file)?.parent().map(PathBuf::from))),
+        given => given.iter().map(|path| plain(path)).collect(),
+    }
 }
 
 /// Returns a path without links.
@@ -350,7 +373,16 @@ fn run(args: &RelatedArgs) -> Result<Exit, Failure> {
     let answer = answer(&args.file, &args.wanted(), &candidates, &hooks, known)?;
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
-    for one in &answer.related {
+    put_all(&mut report, &answer.related)?;
+    rows::finish(report)?;
+    let issues = candidates.issues.iter().chain(&answer.issues);
+    issues.clone().for_each(say);
+    Ok(Exit::from_issues(issues.count() as u64))
+}
+
+/// Reports related files.
+pub(crate) fn put_all(report: &mut Report, all: &[Related]) -> Result<(), Failure> {
+    for one in all {
         report.line(
             || text(one),
             |row| {
@@ -364,10 +396,14 @@ fn run(args: &RelatedArgs) -> Result<Exit, Failure> {
             },
         )?;
     }
-    rows::finish(report)?;
-    let issues = candidates.issues.iter().chain(&answer.issues);
-    issues.clone().for_each(say);
-    Ok(Exit::from_issues(issues.count() as u64))
+    Ok(())
+}
+
+/// Returns whether packs of keywords have relations of some of these kinds, of all kinds if there are
+/// none. Each user's record has the others.
+pub(crate) fn are_in_packs(kinds: &[String]) -> bool {
+    let is_there = |name: &String| Kind::from_name(name).is_ok_and(|kind| kind.is_reference());
+    kinds.is_empty() || kinds.iter().any(is_there)
 }
 
 fn direction(of: Direction) -> &'static str {

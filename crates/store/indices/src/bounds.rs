@@ -40,9 +40,9 @@ impl Bounds {
         let is_single = bounds.low == bounds.high && bounds.low.len() == whole;
         match definition.kind() {
             Kind::Ordered => (!bounds.low.is_empty()).then_some(bounds),
-            // An index over contents has no columns.
+            // An index over something else has no columns.
             Kind::Hashed => (is_single && whole > 0).then_some(bounds),
-            Kind::Inverted => None,
+            Kind::Inverted | Kind::Graph => None,
         }
     }
 
@@ -102,9 +102,16 @@ mod tests {
     }
 
     #[test]
-    fn an_index_over_contents_says_nothing_of_columns() {
-        for kind in Kind::ALL {
-            let index = Definition::new("a", kind, &["attr:artist"]).unwrap();
+    fn an_index_over_something_else_says_nothing_of_columns() {
+        for (kind, on) in [
+            (Kind::Ordered, "attr:artist"),
+            (Kind::Hashed, "attr:artist"),
+            (Kind::Inverted, "attr:artist"),
+            (Kind::Ordered, "xattr:user.artist"),
+            (Kind::Hashed, "xattr:user.artist"),
+            (Kind::Graph, "relation:includes"),
+        ] {
+            let index = Definition::new("a", kind, &[on]).unwrap();
             assert_eq!(Bounds::of(&index, &filter(&[])), None);
             assert_eq!(Bounds::of(&index, &filter(&[(Column::Size, 1, 1)])), None);
         }

@@ -88,7 +88,7 @@ impl Builder {
         });
         let blocks = match self.kind {
             Kind::Ordered => self.ordered(&entries),
-            Kind::Hashed | Kind::Inverted => self.hashed(&entries),
+            Kind::Hashed | Kind::Inverted | Kind::Graph => self.hashed(&entries),
         };
         self.assembled(subject, entries.len() as u64, &blocks)
     }
@@ -194,8 +194,9 @@ pub(crate) fn kind_number(kind: Kind) -> u32 {
     match kind {
         Kind::Ordered => 0,
         Kind::Hashed => 1,
-        // No file has it: packs of keywords serve these indices.
+        // No file has these: what stores contents and relations serves such indices.
         Kind::Inverted => 2,
+        Kind::Graph => 3,
     }
 }
 

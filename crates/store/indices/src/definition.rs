@@ -1,39 +1,23 @@
 //! What a named index is over, and the list of a source's definitions.
 //!
-//! The list is text, one definition a line: `NAME KIND ATTRIBUTE,ATTRIBUTE… PART`. An
-//! attribute of contents is `attr:ARTIST`. PART is there for an index of a part of the source: the
-//! path below the root, with `%` and two hexadecimal digits for other bytes than visible ASCII.
+//! The list is text, one definition a line: `NAME KIND ATTRIBUTE,ATTRIBUTE… PART`. The module `over`
+//! has the attributes. PART is there for an index of a part of the source: the path below the root,
+//! with `%` and two hexadecimal digits for other bytes than visible ASCII.
 
 use std::fmt;
 use std::str::FromStr;
 
-use trawl_model::column::{COLUMNS, Column};
+use trawl_model::column::Column;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::DefinitionError;
+use crate::over::Over;
 
 /// Maximum number of named indices of a source (Propeller, section 3.2: "up to 16 named indices
 /// beyond the four basic indices").
 pub const INDICES_MAX: usize = 16;
-/// Maximum number of attributes of an index.
-pub(crate) const ATTRIBUTES_MAX: usize = 4;
 /// Maximum length of a name in bytes.
 pub(crate) const NAME_BYTES_MAX: usize = 32;
-
-/// The attributes that an index can have: columns of numbers and times of whole seconds.
-pub const ATTRIBUTES: &[Column] = &[
-    Column::Size,
-    Column::Mtime,
-    Column::Atime,
-    Column::Ctime,
-    Column::Uid,
-    Column::Gid,
-    Column::Mode,
-    Column::Nlink,
-    Column::Ino,
-    Column::Dev,
-    Column::Blocks,
-];
 
 /// How values are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +28,13 @@ pub enum Kind {
     Hashed,
     /// By each value of a list and each word of a text. Only contents have lists and texts.
     Inverted,
+    /// By the files at both ends of a relation.
+    Graph,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Ordered, Kind::Hashed, Kind::Inverted];
+    pub const ALL: [Kind; 4] = [Kind::Ordered, Kind::Hashed, Kind::Inverted, Kind::Graph];
 
     /// Returns the name.
     pub const fn name(self) -> &'static str {
@@ -56,47 +42,13 @@ impl Kind {
             Kind::Ordered => "ordered",
             Kind::Hashed => "hashed",
             Kind::Inverted => "inverted",
+            Kind::Graph => "graph",
         }
     }
 }
 
-/// Begins the name of an attribute of contents.
-pub const CONTENT: &str = "attr:";
-/// Maximum length of the name of an attribute of contents in bytes.
-pub(crate) const CONTENT_BYTES_MAX: usize = 64;
-
 /// Maximum length of the path of a part in bytes.
 const PART_BYTES_MAX: usize = 4096;
-
-/// Attributes that have no named index, by what they begin with, and what serves them.
-const ELSEWHERE: [(&str, &str); 4] = [
-    (
-        "name",
-        "the name sidecar of each segment serves `-name` and its kin already",
-    ),
-    (
-        "path",
-        "the name sidecar of each segment serves `-path` and its kin already",
-    ),
-    (
-        "xattr:",
-        "extended attributes have none; those that `trawl attr` sets are attributes of contents: \
-         use attr:NAME",
-    ),
-    (
-        "relation:",
-        "`trawl related` and `find -related-to` answer from what --keywords indexes",
-    ),
-];
-
-/// What an index is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Over {
-    /// Columns, the first in order first. Files beside segments serve them.
-    Columns(Vec<Column>),
-    /// The attribute of contents of this name, in lower case. The packs of keywords serve it.
-    Content(String),
-}
 
 /// A named index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,11 +61,12 @@ pub struct Definition {
 }
 
 impl Definition {
-    /// Returns a definition. `attributes` are names of [`ATTRIBUTES`], the first in order first, or
-    /// one attribute of contents, `attr:NAME`.
+    /// Returns a definition. `attributes` are names of [`ATTRIBUTES`](crate::ATTRIBUTES), the first
+    /// in order first; or one attribute of contents, `attr:NAME`; or one extended attribute,
+    /// `xattr:NAME`; or relations, `relation:KIND`, or `relation:all`.
     ///
     /// # Errors
-    /// If a name is invalid.
+    /// If a name is invalid, or the kind does not suit the attributes.
     pub fn new<A: AsRef<str>>(
         name: &str,
         kind: Kind,
@@ -124,32 +77,27 @@ impl Definition {
         if !begins || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_word) {
             return Err(DefinitionError::Name(name.to_owned()));
         }
-        let over = match attributes {
-            [only] if only.as_ref().starts_with(CONTENT) => content(only.as_ref())?,
-            several => columns(several)?,
-        };
-        match (&over, kind) {
-            (Over::Columns(_), Kind::Inverted) => Err(DefinitionError::Inverted),
-            _ => Ok(Definition {
-                name: name.to_owned(),
-                kind,
-                over,
-                part: Vec::new(),
-            }),
-        }
+        let over = Over::read(attributes)?;
+        over.suits(kind)?;
+        Ok(Definition {
+            name: name.to_owned(),
+            kind,
+            over,
+            part: Vec::new(),
+        })
     }
 
     /// Limits an index over columns to what lies below a directory. `part` is the directory's path
     /// below the source's root; of the root itself, it is empty.
     ///
     /// # Errors
-    /// If it is no such path, or the index is over contents.
+    /// If it is no such path, or the index is not over columns.
     pub fn below(self, part: &[u8]) -> Result<Definition, DefinitionError> {
         if part.is_empty() {
             return Ok(self);
         }
-        if self.content().is_some() {
-            return Err(DefinitionError::PartOfContents);
+        if !self.is_over_columns() {
+            return Err(DefinitionError::WholeOnly);
         }
         let is_name = |name: &[u8]| !matches!(name, b"" | b"." | b"..");
         let is_path = part.split(|byte| *byte == b'/').all(is_name) && !part.contains(&0);
@@ -172,19 +120,40 @@ impl Definition {
         self.kind
     }
 
-    /// Returns the columns, the first in order first; none if the index is over contents.
+    /// Returns whether the index is over columns. It then has files of its own.
+    pub fn is_over_columns(&self) -> bool {
+        matches!(self.over, Over::Columns(_))
+    }
+
+    /// Returns the columns, the first in order first; none if the index is over something else.
     pub fn attributes(&self) -> &[Column] {
         match &self.over {
             Over::Columns(columns) => columns,
-            Over::Content(_) => &[],
+            _ => &[],
         }
     }
 
     /// Returns the name of the attribute of contents that the index is over, in lower case.
     pub fn content(&self) -> Option<&str> {
         match &self.over {
-            Over::Columns(_) => None,
             Over::Content(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the full name of the extended attribute that the index is over.
+    pub fn xattr(&self) -> Option<&str> {
+        match &self.over {
+            Over::Xattr(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the kinds of relations that the index is over; an empty list stands for all.
+    pub fn relations(&self) -> Option<&[String]> {
+        match &self.over {
+            Over::Relations(kinds) => Some(kinds),
+            _ => None,
         }
     }
 
@@ -201,13 +170,7 @@ impl Definition {
 
     /// Returns the attributes as they are written, the first in order first.
     pub fn on(&self) -> String {
-        match &self.over {
-            Over::Columns(columns) => {
-                let names: Vec<&str> = columns.iter().map(|one| name_of(*one)).collect();
-                names.join(",")
-            }
-            Over::Content(name) => format!("{CONTENT}{name}"),
-        }
+        self.over.to_string()
     }
 
     /// Returns a number that files made for this definition bear.
@@ -280,62 +243,6 @@ fn unescape(word: &str) -> Option<Vec<u8>> {
     (escape(&path) == word).then_some(path)
 }
 
-fn name_of(column: Column) -> &'static str {
-    COLUMNS[column as usize].name
-}
-
-fn columns<A: AsRef<str>>(attributes: &[A]) -> Result<Over, DefinitionError> {
-    if attributes.is_empty() || attributes.len() > ATTRIBUTES_MAX {
-        return Err(DefinitionError::Count);
-    }
-    let mut columns = Vec::with_capacity(attributes.len());
-    for attribute in attributes {
-        let column = column_of(attribute.as_ref())?;
-        if columns.contains(&column) {
-            return Err(DefinitionError::Twice(attribute.as_ref().to_owned()));
-        }
-        columns.push(column);
-    }
-    Ok(Over::Columns(columns))
-}
-
-fn column_of(name: &str) -> Result<Column, DefinitionError> {
-    let is_it = |column: &&Column| name_of(**column) == name;
-    if let Some(found) = ATTRIBUTES.iter().find(is_it) {
-        return Ok(*found);
-    }
-    if name.starts_with(CONTENT) {
-        return Err(DefinitionError::ContentAlone(name.to_owned()));
-    }
-    let served = |(word, _): &&(&str, &str)| match word.ends_with(':') {
-        true => name.starts_with(word),
-        false => name == *word,
-    };
-    Err(match ELSEWHERE.iter().find(served) {
-        Some((_, by)) => DefinitionError::Elsewhere {
-            name: name.to_owned(),
-            by,
-        },
-        None => DefinitionError::Attribute {
-            name: name.to_owned(),
-            known: (ATTRIBUTES.iter().map(|one| name_of(*one)))
-                .collect::<Vec<&str>>()
-                .join(", "),
-        },
-    })
-}
-
-/// Reads `attr:NAME`. Names are compared without regard to case.
-fn content(attribute: &str) -> Result<Over, DefinitionError> {
-    let name = attribute.strip_prefix(CONTENT).unwrap_or(attribute);
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
-    match begins && name.len() <= CONTENT_BYTES_MAX && name.bytes().all(is_word) {
-        true => Ok(Over::Content(name.to_ascii_lowercase())),
-        false => Err(DefinitionError::Content(name.to_owned())),
-    }
-}
-
 /// Reads a list of definitions.
 ///
 /// # Errors
@@ -397,7 +304,12 @@ mod tests {
             made(&["colour"]),
             Err(DefinitionError::Attribute { .. })
         ));
-        for served in ["name", "path", "xattr:user.a", "relation:includes"] {
+        for served in [
+            "name",
+            "path",
+            "xattr:system.posix_acl_access",
+            "relation:same-content",
+        ] {
             let refused = made(&[served]);
             assert!(
                 matches!(refused, Err(DefinitionError::Elsewhere { .. })),
@@ -436,8 +348,70 @@ mod tests {
         }
         for two in [["attr:a", "attr:b"], ["attr:a", "size"], ["size", "attr:a"]] {
             let refused = made(&two);
-            assert_eq!(refused, Err(DefinitionError::ContentAlone("attr:a".into())));
+            assert_eq!(refused, Err(DefinitionError::Alone("attr:a".into())));
         }
+    }
+
+    #[test]
+    fn an_extended_attribute_stands_alone() {
+        let made = |kind, names: &[&str]| Definition::new("a", kind, names);
+        let comment = made(Kind::Ordered, &["xattr:user.My%Comment"]).unwrap();
+        assert_eq!(comment.xattr(), Some("user.My%Comment"));
+        assert!(!comment.is_over_columns() && comment.content().is_none());
+        let line = "a ordered xattr:user.My%Comment";
+        assert_eq!(comment.to_string(), line);
+        assert_eq!(read_all(line.as_bytes()), Ok(vec![comment]));
+        let long = format!("user.{}", "a".repeat(251));
+        for name in ["", "user", "user.", ".a", "user.a b", "user.\u{e4}", &long] {
+            let refused = made(Kind::Hashed, &[&format!("xattr:{name}")[..]]);
+            assert_eq!(refused, Err(DefinitionError::Xattr(name.to_owned())));
+        }
+        let two = made(Kind::Ordered, &["size", "xattr:user.a"]);
+        assert_eq!(two, Err(DefinitionError::Alone("xattr:user.a".into())));
+        let words = made(Kind::Inverted, &["xattr:user.a"]);
+        assert_eq!(words, Err(DefinitionError::Inverted));
+    }
+
+    #[test]
+    fn relations_are_a_graph() {
+        let made = |kind, names: &[&str]| Definition::new("a", kind, names);
+        let (includes, links) = ("relation:includes", "relation:links-to");
+        let two = made(Kind::Graph, &[includes, links]).unwrap();
+        let kinds = ["includes".to_owned(), "links-to".to_owned()];
+        assert_eq!(two.relations(), Some(&kinds[..]));
+        assert_eq!(
+            two.to_string(),
+            "a graph relation:includes,relation:links-to"
+        );
+        let all = made(Kind::Graph, &["relation:all"]).unwrap();
+        assert_eq!(
+            (all.relations(), &all.on()[..]),
+            (Some(&[][..]), "relation:all")
+        );
+        for one in [two, all] {
+            assert_eq!(
+                read_all(&write_all(std::slice::from_ref(&one))),
+                Ok(vec![one])
+            );
+        }
+        for kind in [Kind::Ordered, Kind::Hashed, Kind::Inverted] {
+            assert_eq!(made(kind, &[includes]), Err(DefinitionError::OnlyGraph));
+        }
+        for other in ["size", "attr:a", "xattr:user.a"] {
+            assert_eq!(made(Kind::Graph, &[other]), Err(DefinitionError::Graph));
+        }
+        for wrong in ["", "Includes", "a b", "9", &"a".repeat(65)] {
+            let refused = made(Kind::Graph, &[&format!("relation:{wrong}")[..]]);
+            assert_eq!(refused, Err(DefinitionError::Relation(wrong.to_owned())));
+        }
+        let beside_all = made(Kind::Graph, &["relation:all", includes]);
+        assert_eq!(beside_all, Err(DefinitionError::Relation("all".to_owned())));
+        for mixed in [[includes, "size"], ["size", includes]] {
+            let refused = made(Kind::Graph, &mixed);
+            assert_eq!(refused, Err(DefinitionError::Mixed(includes.to_owned())));
+        }
+        let twice = made(Kind::Graph, &[includes; 2]);
+        assert_eq!(twice, Err(DefinitionError::Twice(includes.to_owned())));
     }
 
     #[test]
@@ -466,8 +440,15 @@ mod tests {
         ] {
             assert_eq!(of(part), Err(DefinitionError::Part));
         }
-        let content = Definition::new("a", Kind::Ordered, &["attr:b"]).unwrap();
-        assert_eq!(content.below(b"c"), Err(DefinitionError::PartOfContents));
+        for (kind, on) in [
+            (Kind::Ordered, "attr:b"),
+            (Kind::Ordered, "xattr:user.b"),
+            (Kind::Graph, "relation:b"),
+        ] {
+            let whole = Definition::new("a", kind, &[on]).unwrap();
+            assert_eq!(whole.clone().below(b""), Ok(whole.clone()));
+            assert_eq!(whole.below(b"c"), Err(DefinitionError::WholeOnly));
+        }
         for line in ["", "%2", "%zz", "%2f", "%41", "%25%", "a b", "../x"] {
             let text = format!("a ordered size {line}\n");
             assert!(read_all(text.as_bytes()).is_err(), "{line}");
@@ -489,7 +470,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_is_written(line in "[a-z]{1,3} (ordered|hashed|inverted) (attr:[a-zA-Z.]{1,4}|size|uid,gid)( [a-z%/]{1,5})?") {
+        fn what_is_read_is_written(line in "[a-z]{1,3} (ordered|hashed|inverted|graph) (x?attr:[a-zA-Z.]{1,4}|size|uid,gid|relation:[a-z]{1,3}(,relation:[a-z]{1,3})?)( [a-z%/]{1,5})?") {
             if let Ok(all) = read_all(line.as_bytes()) {
                 prop_assert_eq!(read_all(&write_all(&all)), Ok(all));
             }

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::definition::{ATTRIBUTES_MAX, CONTENT_BYTES_MAX, INDICES_MAX, NAME_BYTES_MAX};
+use crate::definition::{INDICES_MAX, NAME_BYTES_MAX};
+use crate::over::{ATTRIBUTES_MAX, CONTENT_BYTES_MAX, RELATION_BYTES_MAX, XATTR_BYTES_MAX};
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +34,10 @@ pub enum DefinitionError {
     )]
     Name(String),
     /// There is no such attribute.
-    #[error("unknown attribute `{name}`: use {known}, or attr:NAME for an attribute of contents")]
+    #[error(
+        "unknown attribute `{name}`: use {known}, attr:NAME for an attribute of contents, \
+         xattr:NAME for an extended attribute, or relation:KIND"
+    )]
     Attribute {
         /// The name that was given.
         name: String,
@@ -44,7 +48,7 @@ pub enum DefinitionError {
     #[error("attribute `{0}` is given twice")]
     Twice(String),
     /// Something else answers questions about it.
-    #[error("`{name}` needs no named index: {by}")]
+    #[error("`{name}` has no named index: {by}")]
     Elsewhere {
         /// The name that was given.
         name: String,
@@ -57,18 +61,43 @@ pub enum DefinitionError {
          `.`, and begin with a letter"
     )]
     Content(String),
-    /// An attribute of contents has others beside it.
+    /// The name of an extended attribute has no class, is too long, or has other characters.
+    #[error(
+        "invalid extended attribute `{0}`: use its full name, such as user.comment, of at most \
+         {XATTR_BYTES_MAX} visible ASCII characters without commas"
+    )]
+    Xattr(String),
+    /// The name of a kind of relations is empty, too long, or has other characters; or all kinds
+    /// have others beside them.
+    #[error(
+        "invalid relation `relation:{0}`: kinds are lower-case words of at most \
+         {RELATION_BYTES_MAX} characters, such as includes, and relation:all stands alone"
+    )]
+    Relation(String),
+    /// An attribute of contents or an extended attribute has others beside it.
     #[error("`{0}` must be the only attribute of its index: define one index for each")]
-    ContentAlone(String),
-    /// Columns have no lists and no words.
+    Alone(String),
+    /// A relation has something else beside it.
+    #[error("`{0}` can have only relations beside it: write each as relation:KIND")]
+    Mixed(String),
+    /// Columns and extended attributes have no lists and no words.
     #[error("inverted indices are over attributes of contents, attr:NAME: use ordered or hashed")]
     Inverted,
+    /// Attributes have no two ends.
+    #[error("graph indices are over relations: use --on relation:KIND, or relation:all")]
+    Graph,
+    /// Relations have no order.
+    #[error("indices over relations are graphs: use --kind graph")]
+    OnlyGraph,
     /// The path of a part is none.
     #[error("the part of the source is not a path below its root")]
     Part,
-    /// Contents are indexed for whole sources.
-    #[error("an index over contents is of a whole source: give the path of its root")]
-    PartOfContents,
+    /// Only columns are indexed for parts.
+    #[error(
+        "an index over contents, extended attributes or relations is of a whole source: give the \
+         path of its root"
+    )]
+    WholeOnly,
     /// None, or too many.
     #[error("an index has 1 to {ATTRIBUTES_MAX} attributes")]
     Count,

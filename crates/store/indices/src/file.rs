@@ -107,7 +107,7 @@ impl<R: ReadAt> IndexFile<R> {
         let is_sound = match self.kind {
             Kind::Ordered => table >= least,
             Kind::Hashed => table == least && self.blocks.is_power_of_two(),
-            Kind::Inverted => false,
+            Kind::Inverted | Kind::Graph => false,
         };
         // Every row of the segment, or of its part, has one entry.
         is_sound
@@ -130,7 +130,7 @@ impl<R: ReadAt> IndexFile<R> {
     pub fn rows_within(&self, bounds: &Bounds, rows_max: u64) -> Result<Option<Vec<Range<u64>>>> {
         let blocks = match self.kind {
             Kind::Ordered => self.blocks_within(bounds)?,
-            Kind::Hashed | Kind::Inverted => vec![self.block_of(&bounds.low)?],
+            Kind::Hashed | Kind::Inverted | Kind::Graph => vec![self.block_of(&bounds.low)?],
         };
         // The first and the last block may have other keys, too.
         let inside = blocks.get(1..blocks.len().saturating_sub(1));
@@ -179,7 +179,7 @@ impl<R: ReadAt> IndexFile<R> {
                 .into_iter()
                 .map(|(at, _)| at)
                 .collect(),
-            Kind::Hashed | Kind::Inverted => self.hashed_table()?,
+            Kind::Hashed | Kind::Inverted | Kind::Graph => self.hashed_table()?,
         };
         let mut count = 0;
         for at in blocks {

@@ -2,8 +2,8 @@
 //!
 //! A [`Definition`] names an index and says which attributes it is over. If these are columns, a
 //! [`Builder`] makes one immutable file for each segment, and [`IndexFile`] answers from it which
-//! rows can lie within bounds. An index over an attribute of contents has no files here: the packs
-//! of keywords serve it.
+//! rows can lie within bounds. An index over an attribute of contents, an extended attribute or
+//! relations has no files here: what stores these serves it.
 //!
 //! Invariants:
 //!
@@ -26,10 +26,12 @@ mod definition;
 mod error;
 mod file;
 mod key;
+mod over;
 
 pub use bounds::Bounds;
 pub use builder::{Builder, Subject};
-pub use definition::{ATTRIBUTES, CONTENT, Definition, INDICES_MAX, Kind, read_all, write_all};
+pub use definition::{Definition, INDICES_MAX, Kind, read_all, write_all};
 pub use error::{DefinitionError, IndexFileError};
 pub use file::IndexFile;
 pub use key::{push_key, value_of};
+pub use over::{ATTRIBUTES, CONTENT};

@@ -70,7 +70,7 @@ impl View {
     }
 
     /// Returns what the file of a named index for a segment is made from; `None` if there is no file:
-    /// too few rows, or too many, or an index over contents.
+    /// too few rows, or too many, or an index that is not over columns.
     ///
     /// # Errors
     /// If the segment's tables cannot be read.
@@ -86,7 +86,7 @@ impl View {
             return Ok(None);
         };
         let can_have = (INDEX_ROWS_LEAST..=u64::from(u32::MAX)).contains(&info.rows);
-        if !can_have || definition.content().is_some() {
+        if !can_have || !definition.is_over_columns() {
             return Ok(None);
         }
         let rows = self.indexed_rows(segment, definition)?;

@@ -57,6 +57,14 @@ impl View {
         self.segment_count()
     }
 
+    /// Returns whether the scan read extended attributes: it was told to, and was one of files.
+    pub fn has_xattrs(&self) -> bool {
+        let options = &self.info().options;
+        !["no-xattr", "from-trace"]
+            .iter()
+            .any(|option| options.contains_key(*option))
+    }
+
     /// Returns a segment, its shard, and the shard's position in
     /// [`View::shards`] (of a snapshot without its bundle).
     pub fn stored_segment(&self, at: usize) -> Option<(usize, &Shard, &SegmentInfo)> {

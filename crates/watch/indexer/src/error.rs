@@ -60,6 +60,15 @@ pub enum IndexerError {
         /// The path.
         path: Vec<u8>,
     },
+    /// An index over an extended attribute is of a source whose attributes were not read.
+    #[error(
+        "the extended attributes below {} are not known: index it again without --no-xattr",
+        quoted(display(.path))
+    )]
+    NoXattrs {
+        /// Root of the source.
+        path: Vec<u8>,
+    },
     /// No daemon watches the path, and its index belongs to another user.
     #[error(
         "{} cannot be refreshed: no daemon watches it, and the index is another user's: ask them \

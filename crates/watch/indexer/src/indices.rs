@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use trawl_format::schema::Table;
 use trawl_format::{IndexDir, Shard, Source, layout};
 use trawl_indices::{
     Definition, DefinitionError, INDICES_MAX, IndexFile, Subject, read_all, write_all,
@@ -77,6 +78,7 @@ pub fn update(
     };
     if let Change::Define(definition) = change {
         check_part(index, &source, definition)?;
+        check_xattrs(&source, definition)?;
     }
     let is_wanted = matches!(change, Change::Define(_));
     let opened = open(&source, (PackKind::Indices, is_wanted, effort), control)?;
@@ -102,9 +104,9 @@ pub fn update(
         done: IndicesUpdated::default(),
     };
     making.done.indices = definitions.len() as u64;
-    // The packs of keywords serve the others.
+    // What stores the others serves them.
     let (over_columns, _): (Vec<_>, Vec<_>) =
-        (definitions.into_iter()).partition(|one| one.content().is_none());
+        (definitions.into_iter()).partition(Definition::is_over_columns);
     making.all(&source, &over_columns)?;
     making.done.elapsed = clock.elapsed();
     Ok(Some(making.done))
@@ -124,6 +126,23 @@ fn check_part(index: &IndexDir, source: &Source, definition: &Definition) -> Res
         }
     }
     Err(IndexerError::HiddenPart { path: part })
+}
+
+/// Refuses an index over an extended attribute of a source whose attributes were not read.
+fn check_xattrs(source: &Source, definition: &Definition) -> Result<()> {
+    if definition.xattr().is_none() {
+        return Ok(());
+    }
+    let who = Arc::new(Credentials::default());
+    let view = source
+        .now()?
+        .map(|now| View::new(now.without_bundle(), who));
+    match view.is_none_or(|view| view.has_xattrs()) {
+        true => Ok(()),
+        false => Err(IndexerError::NoXattrs {
+            path: source.root().to_vec(),
+        }),
+    }
 }
 
 /// Changes the list of definitions, and returns it.
@@ -279,7 +298,8 @@ fn subject(view: &View, at: usize, definition: &Definition) -> Result<Option<Sub
     }
 }
 
-/// What a named index has of the segments that this process may read.
+/// What a named index over columns or an extended attribute has of the segments that this process may
+/// read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
     /// Number of files.
@@ -288,9 +308,9 @@ pub struct Coverage {
     pub size_bytes: u64,
     /// Number of rows in them.
     pub rows: u64,
-    /// Number of rows of other segments, which questions read.
+    /// Number of rows of other segments, which questions read; none of extended attributes.
     pub rows_left: u64,
-    /// Whether some segment has no file that it will get.
+    /// Whether some segment has no file that it will get, or attributes were not read.
     pub is_behind: bool,
 }
 
@@ -317,6 +337,24 @@ impl Coverage {
                     covered.rows_left += rows;
                     covered.is_behind |= subject.is_some();
                 }
+            }
+        }
+        covered
+    }
+
+    /// Returns what an index over an extended attribute has: the tables of values.
+    pub fn of_xattrs(view: &View) -> Coverage {
+        let mut covered = Coverage {
+            is_behind: !view.has_xattrs(),
+            ..Coverage::default()
+        };
+        for at in 0..view.stored_segments() {
+            let segment = view.stored_segment(at);
+            let table = segment.and_then(|(_, _, info)| info.files.get(&Table::Xattrs));
+            if let Some(table) = table {
+                covered.files += 1;
+                covered.size_bytes += table.size_bytes;
+                covered.rows += table.rows;
             }
         }
         covered

@@ -15,7 +15,7 @@ use trawl_model::rows::Row;
 use trawl_query::{Listing, Request, Start};
 use trawl_session::Session;
 
-use super::{Unread, Valued, Values, keep};
+use super::{Among, Unread, Valued, Values, keep};
 use crate::error::AnswerError;
 
 /// What a worker finds.
@@ -29,6 +29,7 @@ struct Found {
 struct Looking<'l> {
     contents: &'l Contents,
     test: &'l ValueTest,
+    among: &'l Among<'l>,
     /// What packs know.
     known: Known,
     /// Whether the rows are those of files as they are now.
@@ -42,19 +43,21 @@ struct Looking<'l> {
 pub(super) fn first(
     session: &Session<'_>,
     start: &Start,
-    (contents, test): (&Contents, &ValueTest),
+    (contents, test, among): (&Contents, &ValueTest, &Among<'_>),
     limit: usize,
 ) -> Result<(Vec<Valued>, Vec<Unread>), AnswerError> {
     contents.limit_to(vec![start.path.clone()]);
     let looking = Looking {
         contents,
         test,
+        among,
         known: contents.values(test),
         is_of_now: !is_recorded(&start.view),
         kept: limit.saturating_add(1),
     };
     let request = Request {
         columns: questions::COLUMNS,
+        only: among.only(),
         cancel: session.cancel(),
         ..Request::default()
     };
@@ -78,7 +81,8 @@ impl Looking<'_> {
                 at,
                 dir: listing.dir.path,
             };
-            if row.file_type() == FileType::Regular {
+            let is_wanted = || self.among.has(row.dir, row.name());
+            if row.file_type() == FileType::Regular && is_wanted() {
                 self.look(&row, out);
             }
         }

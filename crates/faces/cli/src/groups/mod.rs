@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::output::{Device, Output, say};
 use crate::scope::Session;
 
-pub(crate) use together::{Indexes, Together};
+pub(crate) use together::{Indexes, Together, why};
 
 const EXAMPLES: &str = "\
 Examples:

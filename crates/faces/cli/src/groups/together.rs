@@ -52,6 +52,18 @@ impl Together {
         }
     }
 
+    /// Returns the members of the group with this id or name, as the asking user sees them.
+    pub(crate) fn members_named(&self, group: &[u8]) -> Result<Members, Failure> {
+        self.ask(|question| {
+            let mut members = Members::default();
+            question.members_of(group, &mut |member| {
+                members.add(member.dir, &member.entry.name);
+                ControlFlow::Continue(())
+            })?;
+            Ok(members)
+        })
+    }
+
     /// Asks a question about groups.
     fn ask<A>(
         &self,
@@ -86,7 +98,7 @@ fn members(question: &mut Question<'_, '_>, group: &Identity) -> Result<Members,
 }
 
 /// Says why there is no answer.
-fn why(what: &str, failure: &Failure) -> String {
+pub(crate) fn why(what: &str, failure: &Failure) -> String {
     match failure.is_missing_index() {
         true => {
             format!("{what}: groups are computed from an index, and there is none: {failure}")
@@ -113,14 +125,7 @@ impl Grouping for Together {
     }
 
     fn members_of(&self, group: &[u8]) -> Result<Members, String> {
-        let found = self.ask(|question| {
-            let mut members = Members::default();
-            question.members_of(group, &mut |member| {
-                members.add(member.dir, &member.entry.name);
-                ControlFlow::Continue(())
-            })?;
-            Ok(members)
-        });
+        let found = self.members_named(group);
         found.map_err(|failure| why("-in-group", &failure))
     }
 

@@ -212,6 +212,7 @@ impl Spec for IndexArgs {
         &upkeep::COLLECTED,
         &named::LIST,
         &named::SHOW,
+        &crate::related::SCHEMA,
     ];
 
     fn run(&self, setting: Setting<'_>) -> Result<Exit, Failure> {

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::fs::XattrFlags;
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::without_root;
 
@@ -189,13 +190,20 @@ fn definitions_over_contents_are_made_listed_and_dropped() {
             "use ordered or hashed",
         ),
         ("define a --kind ordered --on name", "name sidecar"),
-        ("define a --kind ordered --on xattr:user.a", "attr:NAME"),
+        ("define a --kind ordered --on xattr:a", "full name"),
+        ("define a --kind inverted --on xattr:user.a", "use ordered"),
         (
             "define a --kind hashed --on relation:includes",
-            "trawl related",
+            "--kind graph",
+        ),
+        ("define a --kind graph --on attr:a", "relation:KIND"),
+        ("define a --kind graph --on relation:A", "lower-case"),
+        (
+            "define a --kind graph --on relation:includes,links-to",
+            "write each",
         ),
         (
-            "define a --kind graph --on relation:includes",
+            "define a --kind graph --on relation:same-content",
             "trawl related",
         ),
     ] {
@@ -333,9 +341,15 @@ fn values_under_a_daemon_are_current() {
         let mut line = watched.program();
         oracle::run(line.args(words))
     };
-    let define = "index define length --kind ordered --on attr:lines --quiet";
-    let words: Vec<&str> = define.split(' ').chain([&root[..]]).collect();
-    program(&watched, &words).expect_code(0);
+    for definition in [
+        "length --kind ordered --on attr:lines",
+        "links --kind graph --on relation:links-to",
+        "notes --kind ordered --on xattr:user.note",
+    ] {
+        let define = format!("index define {definition} --quiet");
+        let words: Vec<&str> = define.split(' ').chain([&root[..]]).collect();
+        program(&watched, &words).expect_code(0);
+    }
     watched.start(|_| {});
     let compare = |watched: &Watched, context: &str| {
         let ran = program(
@@ -349,7 +363,32 @@ fn values_under_a_daemon_are_current() {
             .map(|(lines, path)| (lines, path.replacen('.', &root, 1)))
             .collect();
         assert_eq!(found, wanted, "{context}: {ran}");
+        let target = format!("{root}/target.html");
+        let neighbours = ["index", "show", "links", &target, "-0"];
+        let ran = program(watched, &neighbours).expect_code(0);
+        let text = ran.text();
+        let found: BTreeSet<&str> = text.split_terminator('\0').collect();
+        let all = files_below(&watched.root());
+        let all = all.iter().map(|path| path.to_str().unwrap());
+        let wanted: BTreeSet<&str> = all.filter(|path| path.contains("links")).collect();
+        assert_eq!(found, wanted, "{context}: {ran}");
+        let ran = program(
+            watched,
+            &["index", "show", "notes", "--json", "--in", &root],
+        );
+        let noted: Vec<String> = shown(&ran).into_iter().map(|(_, path)| path).collect();
+        let wanted: Vec<&str> = wanted.into_iter().collect();
+        assert_eq!(noted, wanted, "{context}: {ran}");
     };
+    let link = |name: &str| {
+        let page = "<html><title>a</title><a href=\"target.html\">it</a>\n";
+        let path = watched.root().join(name);
+        fs::write(&path, page).unwrap();
+        let note = rustix::fs::lsetxattr(&path, "user.note", b"linked", XattrFlags::empty());
+        note.expect("ext4 has attributes");
+    };
+    link("links.html");
+    fs::write(watched.root().join("target.html"), "<html></html>\n").unwrap();
     compare(&watched, "before");
     for round in 0..10 {
         let number = 1 + round * 3;
@@ -360,6 +399,11 @@ fn values_under_a_daemon_are_current() {
             0 => fs::remove_file(&path).unwrap(),
             1 => fs::write(&path, "a line\n".repeat(20 + round)).unwrap(),
             _ => fs::rename(&path, path.with_extension("moved.txt")).unwrap(),
+        }
+        match round % 4 {
+            0 => link(&format!("links{round}.html")),
+            1 => fs::remove_file(watched.root().join(format!("links{}.html", round - 1))).unwrap(),
+            _ => {}
         }
         compare(&watched, &format!("round {round}"));
     }

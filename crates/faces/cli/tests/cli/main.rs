@@ -13,6 +13,7 @@ mod find_actions;
 mod find_live;
 mod find_names;
 mod find_words;
+mod find_xattr_indices;
 mod front_door;
 
 mod beyond;

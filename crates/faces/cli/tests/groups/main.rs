@@ -5,6 +5,7 @@
 mod commands;
 mod fetching;
 mod few_rows;
+mod indices;
 mod naive;
 mod packages;
 mod projects;

@@ -13,8 +13,8 @@ use trawl_testkit::skip::without_root;
 
 use crate::site::{Site, mode};
 
-const ANNA: u32 = 60_001;
-const BEN: u32 = 60_002;
+pub(crate) const ANNA: u32 = 60_001;
+pub(crate) const BEN: u32 = 60_002;
 /// An index covers only files that did not change just now.
 const SETTLED: Duration = Duration::from_millis(4500);
 
@@ -35,7 +35,7 @@ fn paths(ran: &Ran) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-fn index(site: &Site, words: &[&str]) {
+pub(crate) fn index(site: &Site, words: &[&str]) {
     sleep(SETTLED);
     let mut trawl = site.trawl(&["index", "--quiet"]);
     trawl.env("TRAWL_INDEX", site.path("../index"));
@@ -43,7 +43,7 @@ fn index(site: &Site, words: &[&str]) {
 }
 
 /// An open directory, and one of Anna's with files that are related to open ones both ways.
-fn two_users(label: &str) -> Site {
+pub(crate) fn two_users(label: &str) -> Site {
     let site = Site::new(label);
     site.write("open.h", "/* open */\n");
     site.write(

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod find;
+mod graph_indices;
 mod groups;
 mod isolation;
 mod learning;

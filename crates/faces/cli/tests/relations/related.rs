@@ -11,7 +11,7 @@ use trawl_testkit::skip::without_program;
 use crate::site::{Site, dependencies};
 
 /// Headers that include later ones, and sources that include headers, at random.
-fn random_tree(seed: u64) -> (Site, Vec<String>) {
+pub(crate) fn random_tree(seed: u64) -> (Site, Vec<String>) {
     let site = Site::new("related-random");
     let mut random = Prng::new(seed);
     let name = |at: u64| match at % 3 {

@@ -23,6 +23,7 @@ use crate::index::keywords;
 use crate::index::progress::{ProgressWhen, Shown, Style, counted};
 use crate::index::scan::control;
 use crate::output::Output;
+use crate::related::are_in_packs;
 use crate::settings;
 
 const EXAMPLES: &str = "\
@@ -34,6 +35,8 @@ Examples:
                                          of a part of the source /srv
   trawl index define exposures --kind ordered --on attr:exposure /srv
   trawl index define tags --kind inverted --on attr:tag /srv
+  trawl index define origins --kind hashed --on xattr:user.xdg.origin.url /srv
+  trawl index define includes --kind graph --on relation:includes /srv
 
 find and other questions use the index by themselves.";
 
@@ -50,7 +53,8 @@ pub(in crate::index) struct DefineArgs {
     /// Index these attributes, the first in order first
     ///
     /// Attributes are size, mtime, atime, ctime, uid, gid, mode, nlink, ino, dev and blocks; or, by
-    /// itself, attr:NAME, an attribute of contents as trawl find -attr has it.
+    /// itself, attr:NAME, an attribute of contents as trawl find -attr has it, or xattr:NAME, an
+    /// extended attribute. A graph is over relations, relation:KIND, or over relation:all.
     #[arg(long, value_name = "ATTRIBUTE", value_delimiter = ',', required = true)]
     on: Vec<String>,
     /// Index what is below PATH, a source or a directory in one
@@ -85,29 +89,38 @@ enum KindArg {
     Hashed,
     /// By each value of a list and each word of a text, of an attribute of contents
     Inverted,
-    /// Not there: the answer says what serves relations.
-    #[value(hide = true)]
+    /// By the files at both ends of a relation
     Graph,
 }
 
-/// What serves graphs.
-const NO_GRAPHS: &str = "there are no graph indices: trawl related and find -related-to follow \
-    relations in both directions, and read what trawl index --keywords has of them";
-
 impl KindArg {
-    fn kind(self) -> Result<Kind, Failure> {
+    fn kind(self) -> Kind {
         match self {
-            KindArg::Ordered => Ok(Kind::Ordered),
-            KindArg::Hashed => Ok(Kind::Hashed),
-            KindArg::Inverted => Ok(Kind::Inverted),
-            KindArg::Graph => Err(Failure::Usage(NO_GRAPHS.into())),
+            KindArg::Ordered => Kind::Ordered,
+            KindArg::Hashed => Kind::Hashed,
+            KindArg::Inverted => Kind::Inverted,
+            KindArg::Graph => Kind::Graph,
         }
     }
 }
 
+impl DefineArgs {
+    fn definition(&self) -> Result<Definition, Failure> {
+        let on: Vec<String> = self.on.iter().map(|one| canonical(one)).collect();
+        let definition = Definition::new(&self.name, self.kind.kind(), &on);
+        definition.map_err(|error| Failure::Usage(error.to_string()))
+    }
+}
+
+/// Returns an attribute as it is kept: a kind of relations has the name that `trawl related` prints.
+fn canonical(attribute: &str) -> String {
+    let kind = attribute.strip_prefix("relation:");
+    let kind = kind.and_then(|name| trawl_relations::Kind::from_name(name).ok());
+    kind.map_or_else(|| attribute.to_owned(), |kind| format!("relation:{kind}"))
+}
+
 pub(super) fn define(args: &DefineArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
-    let definition = Definition::new(&args.name, args.kind.kind()?, &args.on);
-    let definition = definition.map_err(|error| Failure::Usage(error.to_string()))?;
+    let definition = args.definition()?;
     let dir = settings::index_dir(args.place.or(&setting))?;
     let style = match args.quiet {
         true => Style::Silent,
@@ -117,12 +130,12 @@ pub(super) fn define(args: &DefineArgs, setting: Setting<'_>) -> Result<Exit, Fa
     let (source, part) = source_of(&index, &args.path)?;
     let definition = definition.below(&part);
     let definition = definition.map_err(|error| Failure::Usage(error.to_string()))?;
-    let is_over_contents = definition.content().is_some();
+    let needs_packs = needs_packs(&definition);
     let change = Change::Define(definition);
     let done = change_shown(&index, source.root(), &change, style)?;
     let mut output = Output::stdout();
     let mut exit = Exit::Complete;
-    if is_over_contents {
+    if needs_packs {
         exit = make_packs(args, (&index, &source), &mut output)?;
     }
     if let (Some(done), false) = (done, args.quiet) {
@@ -132,7 +145,12 @@ pub(super) fn define(args: &DefineArgs, setting: Setting<'_>) -> Result<Exit, Fa
     Ok(exit)
 }
 
-/// Brings the packs of keywords up to date, which serve an index over contents. If the source can have
+/// Returns whether packs of keywords serve an index.
+pub(super) fn needs_packs(definition: &Definition) -> bool {
+    definition.content().is_some() || definition.relations().is_some_and(are_in_packs)
+}
+
+/// Brings the packs of keywords up to date, which serve an index. If the source can have
 /// none, it has no such index either; an interrupt leaves both, and the next scan goes on.
 fn make_packs(
     args: &DefineArgs,
@@ -230,7 +248,7 @@ fn text(root: &[u8], done: &IndicesUpdated) -> String {
         count => format!("{count} named indices"),
     };
     if (done.rows, done.made.0) == (0, 0) {
-        // All are over contents, or the source is small.
+        // None is over columns, or the source is small.
         return format!("{}: {indices}\n", shown(root));
     }
     format!(

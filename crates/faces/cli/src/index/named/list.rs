@@ -14,6 +14,7 @@ use trawl_query::View;
 use trawl_report::{Field, Schema, fields, schema};
 use trawl_text::units::{Scale, format};
 
+use super::define::needs_packs;
 use super::{In, asked};
 use crate::commands::Setting;
 use crate::documents;
@@ -26,11 +27,12 @@ use crate::rows::{self, Report};
 use crate::sources::opened;
 
 pub(super) const NAME: Field = Field::text("named_index", "name of a named index");
-const KIND: Field = Field::text("index_kind", "`ordered`, `hashed` or `inverted`");
+const KIND: Field = Field::text("index_kind", "`ordered`, `hashed`, `inverted` or `graph`");
 const ATTRIBUTES: Field = Field::text(
     "attributes_on",
     "attributes of a named index, separated by commas, the first in order first; `attr:NAME` is \
-     an attribute of contents",
+     an attribute of contents, `xattr:NAME` an extended attribute, `relation:KIND` a kind of \
+     relations, `relation:all` all kinds",
 );
 const PART: Field = Field::bytes(
     "index_part",
@@ -38,23 +40,25 @@ const PART: Field = Field::bytes(
 );
 const FILES: Field = Field::integer(
     "index_files",
-    "number of files of a named index that you may read; of one over contents, number of packs of \
-     keywords",
+    "number of files of a named index that you may read; of one over contents or relations, number \
+     of packs of keywords; of one over an extended attribute, number of tables of values",
 );
 const SIZE_BYTES: Field =
     Field::integer("named_index_bytes", "size of these files").in_units("bytes");
 const ROWS: Field = Field::integer(
     "rows_covered",
-    "number of rows in these files, or of files whose contents are in these packs",
+    "number of rows in these files, of files whose contents are in these packs, or of values of all \
+     attributes in these tables",
 );
 const ROWS_LEFT: Field = Field::integer(
     "rows_left",
-    "number of other rows that you may read, which questions look at; `null` for contents",
+    "number of other rows that you may read, which questions look at; `null` for other indices \
+     than those over columns",
 );
 const IS_CURRENT: Field = Field::flag(
     "is_current",
-    "whether every part of the source that can have a file has one, or contents are indexed and \
-     all packs can be used",
+    "whether every part of the source that can have a file has one, contents are indexed and all \
+     packs can be used, or the scan read extended attributes",
 );
 
 /// Rows for programs.
@@ -167,8 +171,8 @@ struct Covered {
     rows: u64,
     rows_left: Option<u64>,
     is_current: bool,
-    /// What the rows are called.
-    unit: &'static str,
+    /// What it has, in words.
+    has: String,
 }
 
 impl Covered {
@@ -177,33 +181,59 @@ impl Covered {
         one: &Definition,
         contents: &Contents,
     ) -> Result<Covered, IndexError> {
-        Ok(match one.content() {
-            None => Covered::of_columns(&Coverage::of(view, one)),
-            Some(_) => Covered::of_contents(contents.covered(source)?),
+        if needs_packs(one) {
+            return Ok(Covered::of_packs(contents.covered(source)?));
+        }
+        if one.relations().is_some() {
+            return Ok(Covered::of_record());
+        }
+        Ok(match one.xattr() {
+            Some(_) => Covered {
+                rows_left: None,
+                ..Covered::of_tables(&Coverage::of_xattrs(view), "value")
+            },
+            None => Covered::of_tables(&Coverage::of(view, one), "row"),
         })
     }
 
-    fn of_columns(coverage: &Coverage) -> Covered {
+    fn of_tables(coverage: &Coverage, unit: &str) -> Covered {
         Covered {
             files: coverage.files,
             size_bytes: coverage.size_bytes,
             rows: coverage.rows,
             rows_left: Some(coverage.rows_left),
             is_current: !coverage.is_behind,
-            unit: "row",
+            has: has((coverage.rows, unit), coverage.size_bytes),
         }
     }
 
-    fn of_contents(packs: PacksCovered) -> Covered {
+    fn of_packs(packs: PacksCovered) -> Covered {
         Covered {
             files: packs.packs,
             size_bytes: packs.size_bytes,
             rows: packs.documents,
             rows_left: None,
             is_current: packs.is_usable,
-            unit: "file",
+            has: has((packs.documents, "file"), packs.size_bytes),
         }
     }
+
+    /// What programs opened is in the record of each user, which no scan makes.
+    fn of_record() -> Covered {
+        Covered {
+            files: 0,
+            size_bytes: 0,
+            rows: 0,
+            rows_left: None,
+            is_current: true,
+            has: "in each user's own record".to_owned(),
+        }
+    }
+}
+
+fn has((count, unit): (u64, &str), size_bytes: u64) -> String {
+    let size = format(u128::from(size_bytes), Scale::Binary);
+    format!("{}, {size}", counted(count, unit))
 }
 
 fn text(part: &[u8], one: &Definition, covered: &Covered) -> String {
@@ -212,12 +242,11 @@ fn text(part: &[u8], one: &Definition, covered: &Covered) -> String {
         false => "behind",
     };
     format!(
-        "{}: {}, {} by {}, {}, {}, {state}\n",
+        "{}: {}, {} by {}, {}, {state}\n",
         shown(part),
         one.name(),
         one.kind().name(),
         one.on(),
-        counted(covered.rows, covered.unit),
-        format(u128::from(covered.size_bytes), Scale::Binary),
+        covered.has,
     )
 }

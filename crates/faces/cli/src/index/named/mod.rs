@@ -1,6 +1,7 @@
 //! `trawl index define`, `list`, `show` and `drop`: named indices ([`trawl_indices`]).
 
 mod define;
+mod graph;
 mod list;
 mod show;
 mod value;
@@ -30,7 +31,7 @@ pub(super) enum Action {
     Define(define::DefineArgs),
     /// List the named indices, and what they cover
     List(list::ListArgs),
-    /// Show the entries of a named index, in the order of their values
+    /// Show the entries of a named index, in the order of their values, or the neighbours of a file
     Show(show::ShowArgs),
     /// Remove a named index
     Drop(define::DropArgs),

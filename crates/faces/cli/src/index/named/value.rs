@@ -1,5 +1,9 @@
 //! Values of attributes as users write and read them.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use trawl_answers::named::Span;
 use trawl_indices::{Definition, Kind};
 use trawl_keywords::ValueTest;
 use trawl_model::Timestamp;
@@ -28,6 +32,26 @@ pub(super) fn ranges(text: &str, columns: &[Column]) -> Result<Vec<Range>, Strin
     pairs.map(|(part, column)| range(part, *column)).collect()
 }
 
+/// Returns what is wanted of an index over an extended attribute. One that is hashed has single values.
+pub(super) fn span(text: Option<&OsStr>, of: &Definition) -> Span {
+    let Some(text) = text.map(OsStr::as_bytes) else {
+        return Span::default();
+    };
+    let end = |text: &[u8]| (!text.is_empty()).then(|| text.to_vec());
+    let to = TO.as_bytes();
+    let at = text.windows(to.len()).position(|two| two == to);
+    match at.filter(|_| of.has_order()) {
+        Some(at) => Span {
+            low: end(&text[..at]),
+            high: end(&text[at + to.len()..]),
+        },
+        None => Span {
+            low: Some(text.to_vec()),
+            high: Some(text.to_vec()),
+        },
+    }
+}
+
 /// Parses what is wanted of an index over an attribute of contents.
 pub(super) fn test(text: Option<&str>, of: &Definition) -> Result<ValueTest, String> {
     let name = of.content().unwrap_or_default();
@@ -47,6 +71,10 @@ pub(super) fn test(text: Option<&str>, of: &Definition) -> Result<ValueTest, Str
         }
         Kind::Hashed => Ok(ValueTest::value(name, text)),
         Kind::Inverted => Ok(ValueTest::word(name, text)),
+        Kind::Graph => Err(format!(
+            "the index {} is a graph, which has files",
+            of.name()
+        )),
     }
 }
 
@@ -134,6 +162,25 @@ mod tests {
             Ok(vec![(0o100644, 0o100644)])
         );
         assert_eq!(ranges("@5..@9", &[Column::Mtime]), Ok(vec![(5, 9)]));
+    }
+
+    #[test]
+    fn values_of_extended_attributes_are_bytes() {
+        let of = |kind, text: &str| {
+            let index = Definition::new("a", kind, &["xattr:user.a"]).unwrap();
+            let found = span(Some(OsStr::new(text)), &index);
+            let ends = [found.low, found.high].map(|end| String::from_utf8(end?).ok());
+            ends.map(Option::unwrap_or_default)
+        };
+        assert_eq!(of(Kind::Ordered, "a..b"), ["a", "b"]);
+        assert_eq!(of(Kind::Ordered, "a.."), ["a", ""]);
+        assert_eq!(of(Kind::Ordered, "..b"), ["", "b"]);
+        assert_eq!(of(Kind::Ordered, "a.b"), ["a.b", "a.b"]);
+        assert_eq!(of(Kind::Hashed, "a..b"), ["a..b", "a..b"]);
+        let empty = Definition::new("a", Kind::Hashed, &["xattr:user.a"]).unwrap();
+        let none = span(Some(OsStr::new("")), &empty);
+        assert_eq!((none.low, none.high), (Some(vec![]), Some(vec![])));
+        assert_eq!(span(None, &empty), Span::default());
     }
 
     #[test]
