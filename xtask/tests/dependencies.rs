@@ -97,7 +97,7 @@ const RULES: &[Rule] = &[
     },
     Rule { name: "trawl-questions", may_use: &["trawl-model", "trawl-sys", "trawl-text"], may_use_in_tests: &[] },
     Rule { name: "trawl-mcp", may_use: &["trawl-questions"], may_use_in_tests: &[] },
-    Rule { name: "trawl-http", may_use: &["trawl-model", "trawl-sys", "trawl-remote", "trawl-identity", "trawl-questions", "trawl-mcp"], may_use_in_tests: &[] },
+    Rule { name: "trawl-http", may_use: &["trawl-model", "trawl-sys", "trawl-remote", "trawl-identity", "trawl-web", "trawl-questions", "trawl-mcp"], may_use_in_tests: &[] },
     Rule { name: "trawl-bench", may_use: &[], may_use_in_tests: &[] },
     Rule { name: TEST_KIT, may_use: &["trawl-sys"], may_use_in_tests: &[] },
 ];

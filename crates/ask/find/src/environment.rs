@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use trawl_keywords::Contents;
-use trawl_model::Timestamp;
+use trawl_model::{SortKey, Timestamp};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
 use trawl_text::zone::Zone;
 
 use crate::foresight::Foresight;
 use crate::grouping::{Grouping, NoGroups};
+use crate::output::Output;
 use crate::reference::References;
 
 /// The environment of a search.
@@ -44,7 +45,13 @@ pub struct Environment {
     pub grouping: Arc<dyn Grouping>,
     /// Attributes of files named by arguments (`-newer FILE`).
     pub references: Box<dyn References>,
+    /// Writes the rows that `-sort` has sorted, for somebody who merges them with others; `None`
+    /// prints them.
+    pub framing: Option<Framing>,
 }
+
+/// Returns the bytes that stand for a row with this key and this output.
+pub type Framing = fn(SortKey, Output) -> Vec<u8>;
 
 /// Whether to warn of doubtful expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -88,6 +95,7 @@ impl Environment {
             contents: Arc::default(),
             grouping: Arc::new(NoGroups),
             references: Box::new(crate::reference::LiveFiles),
+            framing: None,
         }
     }
 }

@@ -1,11 +1,10 @@
 //! An order of rows by columns (`-sort`): numbers and times compare as numbers,
 //! names as bytes, and equal rows by path. The best score comes first.
 
-use std::cmp::Reverse;
-
 use trawl_model::column::COLUMNS;
 use trawl_model::rows::Row;
-use trawl_model::{Column, ColumnSet};
+use trawl_model::sort_key::Direction;
+use trawl_model::{Column, ColumnSet, SortKey};
 
 use crate::context::Context;
 use crate::questions;
@@ -23,37 +22,9 @@ enum Key {
 
 const SCORE: &str = "score";
 
-/// The direction of an order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Up,
-    Down,
-}
-
 /// An order by several columns, the most significant one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order(Vec<(Key, Direction)>);
-
-/// The value of a column. All values of one column are of the same variant.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Value {
-    /// A number. An unknown one orders before all known ones.
-    Number(Option<i128>),
-    Bytes(Vec<u8>),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Directed {
-    Up(Value),
-    Down(Reverse<Value>),
-}
-
-/// The position of a row: by its values, then by its path.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Rank {
-    values: Vec<Directed>,
-    path: Vec<u8>,
-}
 
 impl Order {
     /// Parses `[-]COLUMN,...`. Returns `None` if a name is not that of a
@@ -82,23 +53,19 @@ impl Order {
         columns
     }
 
-    /// Returns the position of the row.
-    pub(crate) fn rank(&self, row: &Row<'_>, cx: &mut Context<'_>) -> Rank {
+    /// Returns the position of the row: by its values, then by its path.
+    pub(crate) fn rank(&self, row: &Row<'_>, cx: &mut Context<'_>) -> SortKey {
         let path = cx.path(row).to_vec();
-        let values = self.0.iter().map(|(key, direction)| {
-            let value = match key {
-                Key::Path => Value::Bytes(path.clone()),
+        let mut rank = SortKey::default();
+        for (key, direction) in &self.0 {
+            rank = match key {
+                Key::Path => rank.text(&path, *direction),
                 // Scores are not negative: their bits are ordered as they are.
-                Key::Score => number(questions::score(row, cx).to_bits()),
-                Key::Column(column) => value(*column, row, &path, cx),
+                Key::Score => number(rank, questions::score(row, cx).to_bits(), *direction),
+                Key::Column(column) => with(rank, *column, *direction, row, &path, cx),
             };
-            match direction {
-                Direction::Up => Directed::Up(value),
-                Direction::Down => Directed::Down(Reverse(value)),
-            }
-        });
-        let values = values.collect();
-        Rank { values, path }
+        }
+        rank.text(&path, Direction::Up)
     }
 }
 
@@ -110,29 +77,34 @@ fn key(name: &str) -> Option<Key> {
     Some(Key::Column(found.column))
 }
 
-fn value(column: Column, row: &Row<'_>, path: &[u8], cx: &Context<'_>) -> Value {
+/// Returns the rank with the value of a column behind it. All values of one column are of the same
+/// kind.
+fn with(
+    rank: SortKey,
+    column: Column,
+    direction: Direction,
+    row: &Row<'_>,
+    path: &[u8],
+    cx: &Context<'_>,
+) -> SortKey {
     match column {
         Column::Dir => {
             let slash = path.iter().rposition(|byte| *byte == b'/');
-            bytes(&path[..slash.unwrap_or(0)])
+            rank.text(&path[..slash.unwrap_or(0)], direction)
         }
-        Column::Name | Column::NameRaw => bytes(cx.name(row)),
+        Column::Name | Column::NameRaw => rank.text(cx.name(row), direction),
         other => match row.value(other) {
-            trawl_model::Value::Null => Value::Number(None),
-            trawl_model::Value::Number(one) => number(one),
-            trawl_model::Value::Time(time) => number(time.as_nanos()),
-            trawl_model::Value::Type(kind) => number(kind.letter()),
-            trawl_model::Value::Bytes(text) => bytes(text),
+            trawl_model::Value::Null => rank.number(None, direction),
+            trawl_model::Value::Number(one) => number(rank, one, direction),
+            trawl_model::Value::Time(time) => number(rank, time.as_nanos(), direction),
+            trawl_model::Value::Type(kind) => number(rank, kind.letter(), direction),
+            trawl_model::Value::Bytes(text) => rank.text(text, direction),
         },
     }
 }
 
-fn number(number: impl Into<i128>) -> Value {
-    Value::Number(Some(number.into()))
-}
-
-fn bytes(bytes: &[u8]) -> Value {
-    Value::Bytes(bytes.to_vec())
+fn number(rank: SortKey, number: impl Into<i128>, direction: Direction) -> SortKey {
+    rank.number(Some(number.into()), direction)
 }
 
 #[cfg(test)]
@@ -155,10 +127,9 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_as_numbers() {
-        assert!(number(9u32) < number(10u32));
-        assert!(number(-1i64) < number(0u32) && Value::Number(None) < number(i64::MIN));
-        assert!(bytes(b"9") > bytes(b"10"));
-        let down = |value| Directed::Down(Reverse(value));
-        assert!(down(number(10u32)) < down(number(9u32)));
+        let up = |value: i64| number(SortKey::default(), value, Direction::Up);
+        let down = |value: i64| number(SortKey::default(), value, Direction::Down);
+        assert!(up(9) < up(10) && up(-1) < up(0) && down(10) < down(9));
+        assert!(SortKey::default().number(None, Direction::Up) < up(i64::MIN));
     }
 }

@@ -29,6 +29,31 @@ pub enum LsColumn {
     Size,
 }
 
+/// All columns, in the order of their numbers.
+const COLUMNS: [LsColumn; 8] = [
+    LsColumn::Inode,
+    LsColumn::Blocks,
+    LsColumn::Links,
+    LsColumn::Owner,
+    LsColumn::Group,
+    LsColumn::Major,
+    LsColumn::Minor,
+    LsColumn::Size,
+];
+
+/// Maximum width of a column that another process may send.
+const WIDTH_MAX: usize = 1 << 10;
+/// Maximum number of pads of a row that another process may send: more than all words of a command
+/// line can give.
+const PADS_MAX: usize = 1 << 15;
+
+/// Reads a number at the beginning; returns what follows it, too.
+fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let (number, rest) = bytes.split_first_chunk()?;
+    let number = usize::try_from(u64::from_le_bytes(*number)).ok()?;
+    Some((number, rest))
+}
+
 /// The current minimum width of each column.
 #[derive(Clone, Debug)]
 pub struct Widths([usize; 8]);
@@ -166,6 +191,53 @@ impl Output {
         self.bytes.append(&mut other.bytes);
     }
 
+    /// Returns the output as bytes that [`Output::decode`] reads: number of pads, for each pad its
+    /// position, its column, whether it is filled, and its width (8 each), then the printed bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut all = (self.pads.len() as u64).to_le_bytes().to_vec();
+        for pad in &self.pads {
+            let fill = u64::from(pad.fill == Fill::Blanks);
+            for number in [pad.at as u64, pad.column as u64, fill, pad.width as u64] {
+                all.extend(number.to_le_bytes());
+            }
+        }
+        all.extend(&self.bytes);
+        all
+    }
+
+    /// Returns output that another process has encoded; `None` if the bytes are none.
+    pub fn decode(bytes: &[u8]) -> Option<Output> {
+        let (count, mut rest) = number(bytes).filter(|(count, _)| *count <= PADS_MAX)?;
+        let mut pads = Vec::new();
+        for _ in 0..count {
+            let mut next = || {
+                let (number, left) = number(rest)?;
+                rest = left;
+                Some(number)
+            };
+            let at = next()?;
+            let column = COLUMNS.get(next()?)?;
+            let fill = match next()? {
+                0 => Fill::Nothing,
+                1 => Fill::Blanks,
+                _ => return None,
+            };
+            let width = next().filter(|width| *width <= WIDTH_MAX)?;
+            pads.push(Pad {
+                at,
+                column: *column,
+                width,
+                fill,
+            });
+        }
+        let is_in_order = pads.is_sorted_by_key(|pad| pad.at);
+        let is_within = pads.last().is_none_or(|pad| pad.at <= rest.len());
+        (is_in_order && is_within).then(|| Output {
+            bytes: rest.to_vec(),
+            pads,
+        })
+    }
+
     /// Returns the bytes with their padding, and widens `widths` accordingly.
     pub fn finish(self, widths: &mut Widths) -> Vec<u8> {
         if self.pads.is_empty() {
@@ -208,5 +280,26 @@ mod tests {
             "12345 longername|"
         );
         assert_eq!(line(b"1", b"root", &mut widths), "    1 root      |");
+    }
+
+    #[test]
+    fn what_is_encoded_is_read_and_nothing_else() {
+        let mut out = Output::default();
+        out.push_right(LsColumn::Size, b"12");
+        out.bytes.push(b' ');
+        out.push_left(LsColumn::Owner, b"root");
+        let encoded = out.encode();
+        let again = Output::decode(&encoded).unwrap();
+        let (mut one, mut other) = (Widths::default(), Widths::default());
+        assert_eq!(out.finish(&mut one), again.finish(&mut other));
+        // A pad behind the bytes, an unknown column, a fill that is none, a wide column.
+        for (at, byte) in [(8, 9), (16, 8), (24, 2), (34, 1), (0, 3), (7, 1)] {
+            let mut bad = encoded.clone();
+            bad[at] = byte;
+            assert!(Output::decode(&bad).is_none(), "{at}");
+        }
+        for end in 0..8 + 2 * 32 {
+            assert!(Output::decode(&encoded[..end]).is_none(), "{end}");
+        }
     }
 }

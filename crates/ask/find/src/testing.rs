@@ -258,6 +258,7 @@ pub(crate) fn environment() -> Environment {
         contents: Default::default(),
         grouping: std::sync::Arc::new(OneGroup),
         references: Box::new(OneFile),
+        framing: None,
     }
 }
 

@@ -14,7 +14,7 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser};
 
 use trawl_model::mapped::{Mapping, Tree};
 use trawl_query::AsOf;
-use trawl_remote::client::MAPPED;
+use trawl_remote::client::{MAPPED, ROWS};
 use trawl_session::{Wait, When};
 
 use crate::Command;
@@ -86,6 +86,9 @@ pub(crate) struct Arguments {
     /// The mapping of the asker's paths, if the server said one.
     #[arg(skip)]
     pub(crate) mapping: Option<Mapping>,
+    /// Whether the answer consists of rows for a client that merges them.
+    #[arg(skip)]
+    pub(crate) gives_rows: bool,
     /// Whether the asker named the index.
     #[arg(skip)]
     pub(crate) names_index: bool,
@@ -309,8 +312,9 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.given = Given::of(&command, &matches).unwrap_or_default();
     arguments.answers = answered.is_some();
-    let (served, mapping) = answered.unwrap_or_default();
-    arguments.mapping = mapping;
+    let answered = answered.unwrap_or_default();
+    arguments.mapping = answered.mapping;
+    arguments.gives_rows = answered.gives_rows;
     if let Command::Help(help) = arguments.command {
         let words = [Some("trawl".into()), help.command, Some("--help".into())];
         return parse(words.into_iter().flatten().collect());
@@ -322,7 +326,7 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     };
     arguments.index = behind(INDEX_BEHIND).or(arguments.index);
     arguments.names_index = arguments.index.is_some();
-    arguments.index = arguments.index.or(served);
+    arguments.index = arguments.index.or(answered.index);
     arguments.profile = behind(PROFILE_BEHIND).or(arguments.profile);
     if let (Command::Find(find), Some(words)) = (&mut arguments.command, for_find) {
         arguments.given.values = vec![(crate::find::WORDS.to_owned(), words.clone())];
@@ -336,9 +340,14 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
 /// may name the index: `--index DIR answer COMMAND …`. What follows it is the client's.
 pub(crate) const ANSWER: &str = "answer";
 
-/// What a server says about a command line that is answered for a client: the index, and the mapping
-/// of the client's paths.
-type Answered = (Option<PathBuf>, Option<Mapping>);
+/// What a server says about a command line that is answered for a client.
+#[derive(Default)]
+struct Answered {
+    index: Option<PathBuf>,
+    /// The mapping of the client's paths.
+    mapping: Option<Mapping>,
+    gives_rows: bool,
+}
 
 /// Takes [`ANSWER`] and what the server says around it away. Returns what it says; `None` if the
 /// command line is this user's own.
@@ -351,9 +360,16 @@ fn without_answer(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Answered>)
         _ => return (words, None),
     };
     words.drain(1..=width);
+    let gives_rows = words.get(1).is_some_and(|word| word.as_bytes() == ROWS);
+    words.drain(1..=usize::from(gives_rows));
     let (mapping, width) = mapping(&words[1..]).unzip();
     words.drain(1..=width.unwrap_or(0));
-    (words, Some((index, mapping)))
+    let answered = Answered {
+        index,
+        mapping,
+        gives_rows,
+    };
+    (words, Some(answered))
 }
 
 /// Reads `--mapped NUMBER DIRECTORY THEIRS OURS …` at the beginning of the words; returns how many

@@ -21,8 +21,9 @@ use trawl_find::{Environment, FindError, Parsed, Program};
 use trawl_keywords::Contents;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
-use trawl_model::{Timestamp, mapped};
+use trawl_model::{SortKey, Timestamp, mapped};
 use trawl_query::AsOf;
+use trawl_remote::rows::Piece;
 use trawl_report::{Renderer, ReportError, Schema, csv_header, csv_line, render_row, schema};
 use trawl_session::{AsOfWhen, Denials, Depth, Notice, Session};
 use trawl_text::quote::Terminal;
@@ -228,6 +229,7 @@ pub(crate) fn run(
         foresight: foresight::of_turns,
         contents: documents::contents(ours.index.clone()),
         grouping: Arc::<Together>::clone(&together),
+        framing: crate::output::gives_rows().then_some(framed),
         ..Environment::of_process()
     };
     let program = match trawl_find::parse(&words, &env) {
@@ -327,6 +329,23 @@ pub(crate) fn start_points(words: &[OsString]) -> Vec<OsString> {
         true => vec![".".into()],
         false => starts,
     }
+}
+
+/// Returns whether find's words may sort its output. A word that only looks like `-sort` counts.
+pub(crate) fn may_sort(words: &[OsString]) -> bool {
+    words.iter().any(|word| word == "-sort")
+}
+
+/// Returns whether find's words ask for an Arrow stream.
+pub(crate) fn writes_arrow(words: &[OsString]) -> bool {
+    let mut ours = Ours::default();
+    ours.take(words).is_ok() && ours.writing == Writing::Arrow
+}
+
+/// Returns a row for somebody who merges it with those of other servers.
+fn framed(key: SortKey, out: trawl_find::output::Output) -> Vec<u8> {
+    let (key, fields) = (key.into_bytes(), vec![out.encode()]);
+    Piece::Row(trawl_remote::rows::Row { key, fields }).encode()
 }
 
 /// Returns whether find's words name an index.
@@ -494,6 +513,10 @@ fn search(ours: Ours, mut program: Program, env: &Environment) -> Result<Exit, F
         let begun = lock(arrow).begin(&record::FIELDS, &mut begin);
         begun.map_err(ReportError::Write)?;
         output.put(begin)?;
+    }
+    if program.is_sorted {
+        output.begin_rows(program.limit.map(|limit| limit as u64), &[])?;
+        output = output.of_pieces();
     }
     let streams = Streams {
         out: &mut output,

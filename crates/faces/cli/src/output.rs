@@ -7,7 +7,9 @@
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use trawl_model::SortKey;
 use trawl_model::operation::Operation;
+use trawl_remote::rows::{Beginning, Piece, Row};
 use trawl_report::controls::Controls;
 use trawl_report::csv::Cells;
 
@@ -42,6 +44,19 @@ static IS_FOR_SPREADSHEETS: AtomicBool = AtomicBool::new(false);
 /// Protects all texts of comma-separated values from now on.
 pub(crate) fn protect() {
     IS_FOR_SPREADSHEETS.store(true, Ordering::Relaxed);
+}
+
+/// Whether standard output consists of rows for a client that merges them.
+static GIVES_ROWS: AtomicBool = AtomicBool::new(false);
+
+/// Makes standard output consist of rows from now on ([`trawl_remote::rows`]).
+pub(crate) fn give_rows() {
+    GIVES_ROWS.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether standard output consists of rows.
+pub(crate) fn gives_rows() -> bool {
+    GIVES_ROWS.load(Ordering::Relaxed)
 }
 
 /// Returns how texts of comma-separated values are written.
@@ -89,6 +104,17 @@ pub(crate) struct Output {
     writer: Option<BufWriter<Target>>,
     /// Treatment of control characters.
     controls: Controls,
+    /// What becomes the next row, if the output consists of rows.
+    row: Option<Unfinished>,
+}
+
+/// The text of a row that is being written.
+#[derive(Default)]
+struct Unfinished {
+    text: Vec<u8>,
+    /// Whether the command says where rows end. Otherwise a row is what the buffer has room for, and
+    /// has an empty key: rows stay in their order.
+    has_keys: bool,
 }
 
 /// Destination of the output.
@@ -141,6 +167,72 @@ impl Output {
         Output {
             writer: Some(BufWriter::with_capacity(BUFFER_BYTES, target)),
             controls: Controls::of(io::stdout().is_terminal()),
+            row: gives_rows().then(Unfinished::default),
+        }
+    }
+
+    /// Returns whether the output consists of rows.
+    pub(crate) fn gives_rows(&self) -> bool {
+        self.row.is_some()
+    }
+
+    /// Begins the rows, if the output consists of rows: what was written so far precedes all rows of
+    /// the merged answer, which has `limit` rows at most. `fields` are what the command says about
+    /// its rows together.
+    pub(crate) fn begin_rows(
+        &mut self,
+        limit: Option<u64>,
+        fields: &[Vec<u8>],
+    ) -> Result<(), Failure> {
+        let Some(row) = &mut self.row else {
+            return Ok(());
+        };
+        row.has_keys = true;
+        let head = std::mem::take(&mut row.text);
+        self.put_piece(&Piece::Beginning(Beginning {
+            limit: limit.unwrap_or(u64::MAX),
+            fields: [&[head], fields].concat(),
+        }))
+    }
+
+    /// Ends a row, if the output consists of rows: the row is what was written since the last one.
+    pub(crate) fn end_row(&mut self, key: impl FnOnce() -> SortKey) -> Result<(), Failure> {
+        let Some(row) = &mut self.row else {
+            return Ok(());
+        };
+        let fields = vec![std::mem::take(&mut row.text)];
+        let key = key().into_bytes();
+        self.put_piece(&Piece::Row(Row { key, fields }))
+    }
+
+    /// Writes a row that has several fields.
+    pub(crate) fn put_row(&mut self, key: SortKey, fields: Vec<Vec<u8>>) -> Result<(), Failure> {
+        let key = key.into_bytes();
+        self.put_piece(&Piece::Row(Row { key, fields }))
+    }
+
+    /// Returns the output for bytes that are rows already.
+    #[must_use]
+    pub(crate) fn of_pieces(mut self) -> Output {
+        self.row = None;
+        self
+    }
+
+    fn put_piece(&mut self, piece: &Piece) -> Result<(), Failure> {
+        let writer = self.writer.as_mut();
+        let written = writer.map_or(Ok(()), |writer| writer.write_all(&piece.encode()));
+        written.map_err(Failure::Write)
+    }
+
+    /// Writes what no row was made of as one.
+    fn end_text(&mut self) -> io::Result<()> {
+        let text = self.row.as_mut().map(|row| std::mem::take(&mut row.text));
+        match (text, &mut self.writer) {
+            (Some(text), Some(writer)) if !text.is_empty() => {
+                let (key, fields) = (Vec::new(), vec![text]);
+                writer.write_all(&Piece::Row(Row { key, fields }).encode())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -165,6 +257,13 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(row) = &mut self.row {
+            row.text.extend_from_slice(&self.controls.show(bytes));
+            if !row.has_keys && row.text.len() >= BUFFER_BYTES {
+                self.end_text()?;
+            }
+            return Ok(bytes.len());
+        }
         match &mut self.writer {
             Some(writer) if self.controls == Controls::Kept => writer.write(bytes),
             Some(writer) => {
@@ -176,6 +275,7 @@ impl Write for Output {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.end_text()?;
         self.writer.as_mut().map_or(Ok(()), Write::flush)
     }
 }
@@ -183,6 +283,8 @@ impl Write for Output {
 /// Writes the rest of the buffer, unless the question may be asked again.
 impl Drop for Output {
     fn drop(&mut self) {
+        // Callers that need to know about errors call `finish`.
+        let _ = self.end_text();
         let Some(writer) = self.writer.take() else {
             return;
         };

@@ -289,12 +289,12 @@ impl Source {
 
     async fn end(&mut self) -> std::io::Result<End> {
         let status: ExitStatus = self.running.end().await?;
-        let issues: Vec<String> = self.running.said().issues.into();
-        let is_whole = status.code().is_some_and(|code| self.form.is_whole(code));
+        let said = self.running.said();
+        let messages = said.left_out + said.issues.len() as u64;
         Ok(End {
-            is_complete: is_whole && (self.form != Form::Matches || issues.is_empty()),
-            is_fatal: status.code().is_none_or(|code| code > 1),
-            issues,
+            is_complete: self.form.is_complete(status, messages),
+            is_fatal: Form::is_failure(status),
+            issues: said.issues.into(),
         })
     }
 }

@@ -21,8 +21,10 @@ pub struct Answer {
     asked: SystemTime,
     /// A row that was read and found no room.
     waiting: Option<Fitted>,
-    /// Whether something is missing from the pages so far.
+    /// Whether rows are missing from the pages so far.
     is_flawed: bool,
+    /// Number of messages of the command so far.
+    messages: u64,
     rows_given: u64,
 }
 
@@ -100,6 +102,7 @@ impl Answer {
             asked: SystemTime::now(),
             waiting: None,
             is_flawed: false,
+            messages: 0,
             rows_given: 0,
         }
     }
@@ -159,18 +162,17 @@ impl Answer {
             as_of,
         } = self.running.said();
         self.is_flawed |= unread.count > 0;
-        self.is_flawed |= self.form == Form::Matches && !said.is_empty();
+        self.messages += left_out + said.len() as u64;
         let all = unread.count + left_out + said.len() as u64;
         let issues = unread.reasons.into_iter().chain(said).take(ISSUES);
         let issues: Vec<String> = issues.collect();
         self.rows_given += rows.len() as u64;
         let (is_complete, is_failure) = match end {
             End::Finished(status) => {
-                let is_whole = status.code().is_some_and(|code| self.form.is_whole(code));
-                let is_fatal = status.code().is_none_or(|code| code > 1);
+                let is_whole = self.form.is_complete(status, self.messages);
                 (
                     is_whole && !self.is_flawed,
-                    is_fatal && self.rows_given == 0,
+                    Form::is_failure(status) && self.rows_given == 0,
                 )
             }
             _ => (false, false),

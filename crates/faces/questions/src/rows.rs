@@ -1,6 +1,8 @@
 //! Rows of answers, made of what `trawl` writes for programs. Names and contents that are not text
 //! are shown as in `docs/json.md`.
 
+use std::process::ExitStatus;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -42,10 +44,20 @@ impl Form {
         matches!(self, Form::Objects | Form::Matches)
     }
 
-    /// Returns whether this exit code says that everything was answered.
-    pub fn is_whole(self, code: i32) -> bool {
-        // Commands that look for matches end with 1 if there are none.
-        code == 0 || (code == 1 && self != Form::Objects)
+    /// Returns whether everything was answered by a command that ended like this and said so many
+    /// things on its standard error.
+    pub fn is_complete(self, status: ExitStatus, messages: u64) -> bool {
+        match (self, status.code()) {
+            // Commands that look for matches end with 1 if there are none.
+            (Form::Matches, Some(0 | 1)) => messages == 0,
+            (Form::Hits | Form::Names, Some(0 | 1)) | (_, Some(0)) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether a command that ended like this has failed.
+    pub fn is_failure(status: ExitStatus) -> bool {
+        status.code().is_none_or(|code| code > 1)
     }
 
     /// Returns the row of a record; `None` if the record is not of this form, or too long.

@@ -12,6 +12,7 @@
 //! - [`chirp`]: the `search` line of the Chirp protocol.
 //! - [`exports`]: the trees that a server shows, and their names.
 //! - [`client`]: [`Remote`], an executor like the live walk and the index.
+//! - [`rows`]: what a command prints whose rows the client merges.
 //! - `measured`: requests as operations of Trawl's own profile.
 //! - [`mounts`]: the servers behind Trawl's own mounts, which are asked about the mounted trees.
 //!
@@ -33,6 +34,7 @@ pub mod listen;
 mod measured;
 mod messages;
 pub mod mounts;
+pub mod rows;
 pub mod server;
 pub mod tls;
 pub mod transport;

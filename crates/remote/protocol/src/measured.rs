@@ -31,6 +31,11 @@ const REQUESTS: &[(&str, Operation, Operation)] = &[
         Operation::AskCommand,
         Operation::ServeCommand,
     ),
+    (
+        "ranked command",
+        Operation::AskCommand,
+        Operation::ServeCommand,
+    ),
 ];
 
 /// The operation of a client that sends this message; `None` if it is not measured.

@@ -6,6 +6,7 @@
 //!   links to (Steere and Satyanarayanan, *Using Dynamic Sets to Overcome High I/O Latencies During
 //!   Search*, section 4.2).
 //! - [`Client`]: what both use: one pool of connections, with its limits.
+//! - [`encryption`]: how connections are encrypted, for other clients, too.
 //!
 //! Invariants: only `http:` and `https:` URLs are fetched, only with GET, and never with
 //! credentials; certificates are verified; a redirect never leads from `https:` to `http:`; every
@@ -20,5 +21,5 @@ mod http;
 mod page;
 
 pub use error::WebError;
-pub use http::{Address, Client, Limits, Web, is_url};
+pub use http::{Address, Client, Limits, Web, encryption, is_url};
 pub use page::{Pages, links};

@@ -5,7 +5,8 @@
 
 use std::cmp::Ordering;
 
-use trawl_model::path;
+use trawl_model::sort_key::Direction;
+use trawl_model::{SortKey, mapped, path};
 
 /// Score of a letter that matches.
 const LETTER: i32 = 16;
@@ -34,9 +35,22 @@ pub struct Fuzzy {
 
 /// A path and its score.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Scored {
-    pub(crate) score: i32,
-    pub(crate) path: Vec<u8>,
+pub struct Scored {
+    /// The score; the greatest is the best.
+    pub score: i32,
+    /// The path.
+    pub path: Vec<u8>,
+}
+
+impl Scored {
+    /// Returns the position among the paths of several machines, by the path that the asker knows.
+    #[must_use]
+    pub fn position(&self) -> SortKey {
+        let position = SortKey::default().number(Some(self.score.into()), Direction::Down);
+        let path = mapped::theirs(&self.path);
+        let position = position.number(Some(path.len() as i128), Direction::Up);
+        position.path(&path)
+    }
 }
 
 impl Ord for Scored {

@@ -16,8 +16,8 @@ use trawl_model::path;
 use trawl_query::{Event, Hit, Matcher, NameRequest};
 use trawl_session::{Depth, Session};
 
-use self::fuzzy::{Best, Scored};
-pub use self::fuzzy::{Capitals, Fuzzy};
+use self::fuzzy::Best;
+pub use self::fuzzy::{Capitals, Fuzzy, Scored};
 pub use self::pattern::{Language, Patterns};
 use self::places::{Itself, Place, places};
 use crate::error::{AnswerError, Ended};
@@ -134,7 +134,7 @@ impl<'a, 's> Locate<'a, 's> {
         fuzzy: &Fuzzy,
         within: Within,
         limit: usize,
-    ) -> Result<Vec<Vec<u8>>, AnswerError> {
+    ) -> Result<Vec<Scored>, AnswerError> {
         let (any, mut best) = (Patterns::any(within), Best::default());
         let test = |text: &[u8]| fuzzy.fits(text);
         let score = |hit: Hit<'_>, best: &mut Best| {
@@ -158,8 +158,7 @@ impl<'a, 's> Locate<'a, 's> {
                 ControlFlow::Continue(())
             })?;
         }
-        let best = best.finish(limit).into_iter();
-        Ok(best.map(|scored| scored.path).collect())
+        Ok(best.finish(limit))
     }
 
     /// Returns a request for the names in one place that pass the test.

@@ -17,6 +17,8 @@ pub struct Group {
     pub is_of_files: bool,
     /// Value for programs; `None` for entries without a value, or for the rest.
     pub key: Option<Vec<u8>>,
+    /// Number of the owner, the owning group or the project.
+    pub id: Option<u32>,
     /// Label for people.
     pub label: Vec<u8>,
     /// Number of entries and bytes.
@@ -145,7 +147,10 @@ fn projects(stats: &Stats) -> Vec<Group> {
         .collect();
     list.sort_by_key(|(id, count)| (std::cmp::Reverse(count.blocks), *id));
     let row = |(id, count): (Option<u32>, Count)| match id {
-        Some(id) => group(By::Project, Some(number(id)), number(id), count),
+        Some(id) => Group {
+            id: Some(id),
+            ..group(By::Project, Some(number(id)), number(id), count)
+        },
         None => group(By::Project, None, "(none known)", count),
     };
     list.into_iter().map(row).collect()
@@ -203,6 +208,7 @@ fn group(by: By, key: Option<Vec<u8>>, label: impl AsRef<[u8]>, count: Count) ->
         by: by.name().to_owned(),
         is_of_files: by.of_index().is_of_files(),
         key,
+        id: None,
         label: label.as_ref().to_vec(),
         count,
         directories: None,
@@ -300,7 +306,10 @@ fn by_id<Id: Copy + Ord>(
     list.sort_by_key(|(id, count)| (std::cmp::Reverse(count.blocks), *id));
     let row = |(id, count): (Id, Count)| {
         let label = name(id).map_or_else(|| number(number_of(id)), |n| n.to_vec());
-        group(by, Some(label.clone()), label, count)
+        Group {
+            id: Some(number_of(id)),
+            ..group(by, Some(label.clone()), label, count)
+        }
     };
     list.into_iter().map(row).collect()
 }

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
+use trawl_model::SortKey;
+use trawl_model::sort_key::Direction;
 use trawl_query::{Detail, SeenLinks, UsageRequest};
 use trawl_session::Session;
 use trawl_session::spelling::printed_path;
@@ -25,6 +27,15 @@ pub struct Ranked {
     /// Number of entries: below the directory or, for
     /// [`Subject::Fullest`](super::Subject::Fullest), in it.
     pub entries: u64,
+}
+
+impl Ranked {
+    /// Returns the position among directories of several machines.
+    #[must_use]
+    pub fn position(&self) -> SortKey {
+        let position = SortKey::default().number(Some(self.rank.0.into()), Direction::Down);
+        position.text(&self.path, Direction::Up)
+    }
 }
 
 /// The best directories so far; the last of them is on top of the heap.

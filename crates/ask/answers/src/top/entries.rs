@@ -1,6 +1,7 @@
 //! Ranks files by size or time.
 
-use trawl_model::{TimeKind, path};
+use trawl_model::sort_key::Direction;
+use trawl_model::{SortKey, TimeKind, mapped, path};
 use trawl_query::{Entry, RankBy, RankEnd, RankRequest, Ranked, RowTest};
 use trawl_session::Session;
 use trawl_session::spelling::printed_path;
@@ -72,6 +73,13 @@ fn ranked(
         cancel: session.cancel(),
     };
     Ok(session.index().ranked(&place.start, &request)?)
+}
+
+/// Returns the position of an entry among those of several machines, whose paths are those that the
+/// asker knows.
+pub(super) fn position(options: &TopOptions<'_>, entry: &Entry) -> SortKey {
+    let position = SortKey::default().number(Some(key(options, entry)), Direction::Down);
+    position.path(&mapped::theirs(&entry.path))
 }
 
 /// Returns the key by which entries of several places are ordered, the greatest first.

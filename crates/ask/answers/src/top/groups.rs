@@ -1,6 +1,8 @@
 //! Ranks owners, groups, extensions and projects by the sums of their entries.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use trawl_query::{Count, LinkCount, RowTest, Stats, StatsRequest, Trait};
 use trawl_session::Session;
@@ -33,17 +35,49 @@ pub(super) fn ranked(
         };
         all.merge(session.index().stats(&place.start, &request)?);
     }
-    let quantity = |count: &Count| match options.by {
-        Measure::Entries => count.entries,
-        Measure::Space => options.size.of_count(count),
-    };
     let mut rows = groups(by, &all, owners, usize::MAX);
-    rows.sort_by_key(|row| (row.key.is_none(), Reverse(quantity(&row.count))));
+    rank(options, &mut rows);
     let whole = match by.of_index().is_of_files() {
         true => sum(&rows),
         false => all.whole,
     };
     Ok((rows, whole))
+}
+
+/// Sorts the groups, those without a key last. Equal ones stay in their order.
+fn rank(options: &TopOptions<'_>, rows: &mut [Group]) {
+    let quantity = |count: &Count| match options.by {
+        Measure::Entries => count.entries,
+        Measure::Space => options.size.of_count(count),
+    };
+    rows.sort_by_key(|row| (row.key.is_none(), Reverse(quantity(&row.count))));
+}
+
+/// Sums up the groups of several machines, and ranks them. Groups with the same label are one.
+pub(super) fn merged(
+    options: &TopOptions<'_>,
+    by: By,
+    all: impl IntoIterator<Item = Group>,
+) -> Vec<Group> {
+    let mut sums: HashMap<(Option<Vec<u8>>, Vec<u8>), Group> = HashMap::new();
+    for group in all {
+        match sums.entry((group.key.clone(), group.label.clone())) {
+            Entry::Occupied(mut known) => known.get_mut().count.add(&group.count),
+            Entry::Vacant(place) => drop(place.insert(group)),
+        }
+    }
+    let mut rows: Vec<Group> = sums.into_values().collect();
+    // As `groups` orders those of one machine.
+    let first = |row: &Group| match by {
+        By::Extension => row.count.entries,
+        _ => row.count.blocks,
+    };
+    rows.sort_by(|a, b| {
+        let names = || (a.id, &a.key, &a.label).cmp(&(b.id, &b.key, &b.label));
+        first(b).cmp(&first(a)).then_with(names)
+    });
+    rank(options, &mut rows);
+    rows
 }
 
 fn sum(rows: &[Group]) -> Count {

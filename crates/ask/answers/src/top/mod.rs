@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::column::ColumnSet;
-use trawl_model::{TimeKind, Timestamp, path};
+use trawl_model::{SortKey, TimeKind, Timestamp, path};
 use trawl_query::{Count, Entry, Start, Totals};
 use trawl_session::{Depth, Follow, Part, Session};
 use trawl_text::owners::Owners;
@@ -92,6 +92,14 @@ pub struct TopOptions<'a> {
     pub now: Timestamp,
 }
 
+impl TopOptions<'_> {
+    /// Returns the position of an entry among the ranked entries of several machines.
+    #[must_use]
+    pub fn position(&self, entry: &Entry) -> SortKey {
+        entries::position(self, entry)
+    }
+}
+
 /// A place that a question is about.
 pub struct Place {
     /// Path as the user spelled it.
@@ -156,6 +164,16 @@ pub fn top(
     };
     top.places = places;
     Ok(top)
+}
+
+/// Returns the groups of several machines as one ranking: groups with the same label are summed up.
+#[must_use]
+pub fn merged(
+    options: &TopOptions<'_>,
+    by: By,
+    groups: impl IntoIterator<Item = Group>,
+) -> Vec<Group> {
+    groups::merged(options, by, groups)
 }
 
 /// Looks up the paths; no place lies within another.

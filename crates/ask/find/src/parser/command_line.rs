@@ -46,6 +46,10 @@ pub struct Program {
     pub warnings: Vec<String>,
     /// True if the words held no action, so that paths are printed by default.
     pub prints_by_default: bool,
+    /// True if `-sort` holds and sorts all output.
+    pub is_sorted: bool,
+    /// The maximum number of entries that print something (`-limit`).
+    pub limit: Option<usize>,
     /// True if the expression is a list of two parts: the first one matches
     /// entries that the search leaves out, the second one is evaluated for the
     /// rest.
@@ -440,7 +444,8 @@ impl Reader<'_> {
                 Expr::And(parts)
             }
         };
-        let expr = sort::sorted(expr, &mut settings)?;
+        let is_sorted = settings.order.is_some();
+        let expr = sort::sorted(expr, &mut settings, self.env.framing)?;
         let excludes = !excluded.is_empty();
         let expr = match excludes {
             true => Expr::Or(vec![exclude::exclusion(excluded), expr]),
@@ -456,6 +461,8 @@ impl Reader<'_> {
             traversal: settings.traversal,
             warnings: std::mem::take(self.warnings),
             prints_by_default: !acts,
+            is_sorted,
+            limit: settings.limit,
             excludes,
             tells_indices: settings.tells_indices,
         })

@@ -5,15 +5,16 @@
 use std::collections::BinaryHeap;
 use std::sync::Mutex;
 
-use trawl_model::ColumnSet;
 use trawl_model::rows::Row;
 use trawl_model::sync::lock;
+use trawl_model::{ColumnSet, SortKey};
 
 use crate::context::Context;
+use crate::environment::Framing;
 use crate::error::FindError;
 use crate::expr::{Expr, Node};
 use crate::leaf::{Effect, Leaf};
-use crate::order::{Order, Rank};
+use crate::order::Order;
 use crate::output::{Mark, Output};
 use crate::parser::Settings;
 use crate::predicate::{Cost, Kind, Parse, Predicate, Standard};
@@ -44,11 +45,15 @@ pub(crate) static SORT: Predicate = Predicate {
 };
 
 /// Returns the expression so that its output is held and sorted, if `-sort` was
-/// given.
+/// given; `framing` then writes the rows, if there is any.
 ///
 /// # Errors
 /// If the expression has an effect that cannot be put off to the end.
-pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, FindError> {
+pub(crate) fn sorted(
+    mut expr: Expr,
+    settings: &mut Settings,
+    framing: Option<Framing>,
+) -> Result<Expr, FindError> {
     let Some(order) = settings.order.take() else {
         return Ok(expr);
     };
@@ -63,6 +68,7 @@ pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, Fi
     let leaf = Sort {
         order,
         most: settings.limit,
+        framing,
         held: Mutex::default(),
     };
     let node = Node::new(&SORT, Box::new(leaf));
@@ -72,7 +78,7 @@ pub(crate) fn sorted(mut expr: Expr, settings: &mut Settings) -> Result<Expr, Fi
 /// The output of one row.
 #[derive(Debug)]
 struct HeldLine {
-    rank: Rank,
+    rank: SortKey,
     out: Output,
 }
 
@@ -101,6 +107,7 @@ struct Sort {
     order: Order,
     /// The maximum number of rows held.
     most: Option<usize>,
+    framing: Option<Framing>,
     /// A heap whose top is the row that comes last.
     held: Mutex<BinaryHeap<HeldLine>>,
 }
@@ -132,8 +139,11 @@ impl Leaf for Sort {
             let mut held = lock(&self.held);
             std::mem::take(&mut *held)
         };
-        for HeldLine { out, .. } in held.into_sorted_vec() {
-            cx.out.append(out);
+        for HeldLine { rank, out } in held.into_sorted_vec() {
+            match self.framing {
+                Some(framing) => cx.out.bytes.extend(framing(rank, out)),
+                None => cx.out.append(out),
+            }
             if cx.out.bytes.len() >= CHUNK_BYTES {
                 cx.flush();
             }

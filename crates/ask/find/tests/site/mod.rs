@@ -158,6 +158,7 @@ impl Site {
             started: |_| {},
             foresight: || None,
             references: Box::new(FilesOf(self.scratch.path().to_owned())),
+            framing: None,
         };
         let mut err = Vec::new();
         let program = match parse(words, &env) {

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use trawl_model::SortKey;
 use trawl_model::mapped::theirs;
 use trawl_query::Hit;
 use trawl_report::{Schema, fields, schema};
@@ -20,6 +21,9 @@ pub(super) static SCHEMA: Schema = Schema {
     forms: schema::ROWS,
     samples: &["locate /"],
 };
+
+/// Maximum number of fuzzy answers if the output is not a terminal.
+const GUESSES: u64 = 100;
 
 /// Format of a path.
 #[derive(Clone, Copy)]
@@ -60,21 +64,18 @@ impl Answer {
         let rows = trawl_sys::process::terminal_rows(io::stdout());
         // One row is for the prompt.
         let rows = rows.map(|rows| u64::from(rows).saturating_sub(1).max(1));
+        let guesses = args.fuzzy.then(|| rows.unwrap_or(GUESSES));
         let mut answer = Answer {
             report: rows::report(&SCHEMA, args.form.form()),
             writing,
-            limit: args.limit.or(rows.filter(|_| args.fuzzy)),
+            limit: args.limit.or(guesses),
             given: 0,
             path: Vec::new(),
             waits: false,
         };
         answer.report.begin()?;
+        answer.report.output().begin_rows(answer.limit, &[])?;
         Ok(answer)
-    }
-
-    /// Returns the maximum number of paths.
-    pub(super) fn limit(&self) -> Option<usize> {
-        Some(usize::try_from(self.limit?).unwrap_or(usize::MAX))
     }
 
     /// Returns the maximum number of paths; the largest number if there is none.
@@ -92,8 +93,9 @@ impl Answer {
         self.given = self.given.saturating_add(count).min(self.most());
     }
 
-    /// Writes a path, unless the maximum is reached.
-    pub(super) fn hit(&mut self, hit: Hit<'_>) -> Result<(), Failure> {
+    /// Writes a path, unless the maximum is reached. `position` is its position among the paths of
+    /// several machines; without one it is that of the path.
+    pub(super) fn hit(&mut self, hit: Hit<'_>, position: Option<SortKey>) -> Result<(), Failure> {
         if self.is_full() {
             return Ok(());
         }
@@ -116,7 +118,9 @@ impl Answer {
                 row.put(&fields::PATH, path);
             }),
         };
-        Ok(done?)
+        done?;
+        let position = || position.unwrap_or_else(|| SortKey::default().path(path));
+        self.report.output().end_row(position)
     }
 
     /// Writes the buffer, because nothing more comes for a while.
@@ -129,7 +133,8 @@ impl Answer {
 
     /// Writes the number of paths.
     pub(super) fn print_count(&mut self) -> Result<(), Failure> {
-        Ok(self.report.put(format!("{}\n", self.given))?)
+        self.report.put(format!("{}\n", self.given))?;
+        self.report.output().end_row(SortKey::default)
     }
 
     /// Writes the rest, and returns the number of paths.

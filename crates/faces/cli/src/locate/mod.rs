@@ -114,6 +114,23 @@ pub(crate) struct LocateArgs {
     pub(crate) manner: Manner,
 }
 
+impl LocateArgs {
+    /// Returns whether the answer is a number.
+    pub(crate) fn counts(&self) -> bool {
+        self.count && self.lists()
+    }
+
+    /// Returns whether the question is about paths, not about the index.
+    pub(crate) fn lists(&self) -> bool {
+        !self.statistics
+    }
+
+    /// Returns the maximum number of paths; the largest number if none was given.
+    pub(crate) fn most(&self) -> u64 {
+        self.limit.unwrap_or(u64::MAX)
+    }
+}
+
 impl Spec for LocateArgs {
     const ABOUT: &'static str = "Find entries by name, as plocate does";
     const INDEX: IndexOption = IndexOption::Long;
@@ -124,9 +141,6 @@ impl Spec for LocateArgs {
         run(setting.index, self, setting.manner)
     }
 }
-
-/// Maximum number of fuzzy answers if the output is not a terminal.
-const GUESSES: usize = 100;
 
 /// Runs the command.
 pub(crate) fn run(
@@ -239,7 +253,7 @@ fn list(locate: &Locate<'_, '_>, patterns: &Patterns, answer: &mut Answer) -> Re
     let mut failing = Failing::default();
     let done = locate.list(patterns, &mut |event| {
         failing.check(match event {
-            Event::Hit(hit) => answer.hit(hit),
+            Event::Hit(hit) => answer.hit(hit, None),
             Event::Pause => answer.pause(),
         })?;
         match answer.is_full() {
@@ -257,15 +271,15 @@ fn guess(
     fuzzy: &Fuzzy,
     answer: &mut Answer,
 ) -> Result<(), Failure> {
-    let limit = answer.limit().unwrap_or(GUESSES);
+    let limit = usize::try_from(answer.most()).unwrap_or(usize::MAX);
     let best = locate.guess(fuzzy, within(args), limit)?;
     if args.count {
         answer.add(best.len() as u64);
         return answer.print_count();
     }
-    for path in best {
-        let (dir, name) = path::split(&path).unwrap_or_default();
-        answer.hit(Hit { dir, name })?;
+    for scored in best {
+        let (dir, name) = path::split(&scored.path).unwrap_or_default();
+        answer.hit(Hit { dir, name }, Some(scored.position()))?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Sends a command line to servers, to all at once, and prints their answers in the order of the
-//! servers.
+//! Sends a command line to servers, to all at once, and prints their answers: merged if their rows
+//! have an order ([`super::merging`]), else in the order of the servers.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,13 +9,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
+use trawl_answers::expression::Expression;
 use trawl_remote::client::{Command, CommandLine, OutputStream, Part, TerminalSize, Terminals};
 use trawl_remote::client::{VARIABLES, is_variable};
 use trawl_remote::{Remote, RemoteError};
 use trawl_sys::process::{terminal_columns, terminal_rows};
 
-use super::questions;
 use super::servers::Server;
+use super::{merging, questions};
 use crate::arguments::{Arguments, without_remote};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -32,15 +33,41 @@ pub(super) fn ask(
     if let Some(why) = questions::why_not_from_here(arguments) {
         return Err(Failure::Usage(why));
     }
+    let is_joined = servers.len() > 1;
+    if let Some(why) = is_joined
+        .then(|| merging::why_not_joined(arguments))
+        .flatten()
+    {
+        return Err(Failure::Usage(why));
+    }
+    let all = Expression::default();
+    let merged = match is_joined {
+        true => merging::of(arguments, &all)?,
+        false => None,
+    };
     live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
     let line = command_line(words)?;
-    let begun: Vec<_> = servers.iter().map(|server| begin(server, &line)).collect();
+    let form = match merged {
+        Some(_) => Form::Rows,
+        None => Form::Text,
+    };
+    let begun = servers.iter().map(|server| begin(server, &line, form));
+    let begun: Vec<_> = begun.collect();
+    match merged {
+        Some(merged) => merging::print(begun, merged),
+        None => print_in_turn(begun),
+    }
+}
+
+/// Prints the answers one after the other.
+fn print_in_turn(begun: Vec<Result<Begun, Failure>>) -> Result<Exit, Failure> {
+    let is_only = begun.len() == 1;
     let mut exit = Exit::Complete;
     for begun in begun {
         match begun.and_then(print_answer) {
             Ok(code) => exit = worse(exit, Exit::Command(code)),
             Err(Failure::Remote(RemoteError::Cancelled { .. })) => return Ok(Exit::Interrupted),
-            Err(failure @ Failure::Remote(_)) if servers.len() > 1 => {
+            Err(failure @ Failure::Remote(_)) if !is_only => {
                 say(&failure);
                 exit = worse(exit, Exit::Command(Exit::Issues.code()));
             }
@@ -51,31 +78,41 @@ pub(super) fn ask(
 }
 
 /// Returns the end with the higher exit code.
-fn worse(one: Exit, other: Exit) -> Exit {
+pub(super) fn worse(one: Exit, other: Exit) -> Exit {
     match other.code() > one.code() {
         true => other,
         false => one,
     }
 }
 
+/// What a server is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// What the command prints.
+    Text,
+    /// Rows that are merged with those of other servers.
+    Rows,
+}
+
 /// A question on its way to a server.
-struct Begun {
+pub(super) struct Begun {
     server: String,
     /// The command, once the server has been asked.
     command: Receiver<Result<Command, RemoteError>>,
 }
 
 /// Asks a server on a thread of its own, so that nobody waits for a connection to another.
-fn begin(server: &Server, line: &CommandLine) -> Result<Begun, Failure> {
+fn begin(server: &Server, line: &CommandLine, form: Form) -> Result<Begun, Failure> {
     let (give, command) = channel();
     let (remote, line) = (Remote::new(server.address.clone()), line.clone());
     let trees = server.trees.clone();
     let server = server.address.to_string();
     // Nobody takes the command if the question was interrupted; dropping it ends it.
     let work = move || {
-        drop(give.send(match trees.is_empty() {
-            true => remote.command(line),
-            false => remote.mapped_command(line, trees),
+        drop(give.send(match form {
+            Form::Rows => remote.ranked_command(line, trees),
+            Form::Text if trees.is_empty() => remote.command(line),
+            Form::Text => remote.mapped_command(line, trees),
         }));
     };
     let thread = std::thread::Builder::new().name("ask".into()).spawn(work);
@@ -86,8 +123,13 @@ fn begin(server: &Server, line: &CommandLine) -> Result<Begun, Failure> {
 }
 
 impl Begun {
+    /// Returns the address of the server.
+    pub(super) fn server(&self) -> &str {
+        &self.server
+    }
+
     /// Waits until the server has been asked, or for an interrupt.
-    fn command(self) -> Result<Command, RemoteError> {
+    pub(super) fn command(self) -> Result<Command, RemoteError> {
         loop {
             match self.command.recv_timeout(LOOK) {
                 Ok(command) => return command,
@@ -105,20 +147,28 @@ impl Begun {
 /// Prints the answer of a server, and returns the exit code there.
 fn print_answer(begun: Begun) -> Result<u8, Failure> {
     let mut command = begun.command()?;
-    let output = io::stdout().as_fd().try_clone_to_owned();
-    let mut output = File::from(output.map_err(Failure::Write)?);
+    let mut output = standard_output()?;
     loop {
         match command.next_part(&|| !live::is_interrupted())? {
             Part::Printed(OutputStream::Output, bytes) => {
                 write_all(&mut output, &bytes).map_err(Failure::Write)?;
             }
-            // As with messages of this process, a failure to print them ends nothing.
-            Part::Printed(OutputStream::Errors, bytes) => {
-                let _ = io::stderr().lock().write_all(&bytes);
-            }
+            Part::Printed(OutputStream::Errors, bytes) => print_errors(&bytes),
             Part::Exited(code) => return Ok(u8::try_from(code).unwrap_or(Exit::Fatal.code())),
         }
     }
+}
+
+/// Returns standard output without a buffer.
+pub(super) fn standard_output() -> Result<File, Failure> {
+    let output = io::stdout().as_fd().try_clone_to_owned();
+    Ok(File::from(output.map_err(Failure::Write)?))
+}
+
+/// Prints messages of a server. As with messages of this process, a failure to print them ends
+/// nothing.
+pub(super) fn print_errors(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
 }
 
 /// Number of bytes that a pipe takes at once when it has room, pipe(7).
@@ -129,7 +179,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Writes all bytes, unless an interrupt comes while a reader pauses. The next part is not asked for
 /// then.
-fn write_all(output: &mut File, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_all(output: &mut File, bytes: &[u8]) -> io::Result<()> {
     let mut rest = bytes;
     while !rest.is_empty() && !live::is_interrupted() {
         if !trawl_sys::process::has_room(&*output, LOOK)? {

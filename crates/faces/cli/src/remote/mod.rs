@@ -3,7 +3,8 @@
 //!
 //! - `questions`: the commands and options that a server answers.
 //! - `servers`: which server is asked.
-//! - `asking`: sends a command line, and prints the answer.
+//! - `asking`: sends a command line, and prints the answers one after the other.
+//! - `merging`: merges the rows of several answers into one order.
 //! - `mapped`: questions of somebody whose machine shows trees of the server at other places.
 //!
 //! Invariants: a server answers only what the table in `questions` lists, whatever a client sends:
@@ -11,14 +12,18 @@
 
 mod asking;
 mod mapped;
+mod merging;
 mod questions;
 mod servers;
+
+pub(crate) use merging::Merged;
 
 use std::ffi::OsString;
 
 use crate::arguments::Arguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::output;
 
 /// Asks the servers that the command line or the user's settings name; `None` if the question is
 /// answered here.
@@ -31,6 +36,9 @@ pub(crate) fn elsewhere(
 ) -> Result<Option<Exit>, Failure> {
     if arguments.answers {
         trawl_find::restrict(questions::predicate_is_refused);
+        if arguments.gives_rows {
+            output::give_rows();
+        }
         if let Some(mapping) = &arguments.mapping {
             mapped::begin(mapping, arguments)?;
         }

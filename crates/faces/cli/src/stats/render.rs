@@ -127,6 +127,7 @@ mod tests {
             by: "type".to_owned(),
             is_of_files: false,
             key: None,
+            id: None,
             label: label.as_bytes().to_vec(),
             count,
             directories: None,

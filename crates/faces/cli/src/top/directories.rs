@@ -4,7 +4,8 @@ use trawl_answers::top::{Measure, Ranked, Subject, Top};
 use trawl_report::{Row, Schema, fields, schema};
 
 use super::Ask;
-use super::render::{Amount, Style, lines};
+use super::merged::{self, Line};
+use super::render::Amount;
 use crate::failure::Failure;
 use crate::rows::{Form, Report};
 
@@ -30,28 +31,27 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     if report.form() != Form::Text {
         report.begin()?;
-        let mut found = found.iter();
-        return Ok(found.try_for_each(|ranked| report.row(|row| fill(row, ranked)))?);
+        report.output().begin_rows(Some(ask.limit()), &[])?;
+        return found.iter().try_for_each(|ranked| {
+            report.row(|row| fill(row, ranked))?;
+            report.output().end_row(|| ranked.position())
+        });
     }
     let is_number = ask.options.subject == Subject::Fullest || ask.options.by == Measure::Entries;
     let amount = |ranked: &Ranked| match is_number {
         true => Amount::Number(ranked.entries),
         false => Amount::Size(ask.options.size.of(ranked.size_bytes, ranked.blocks)),
     };
-    let rows: Vec<(Amount, Vec<u8>)> = found
-        .iter()
-        .map(|ranked| (amount(ranked), ranked.path.clone()))
-        .collect();
+    let lines = found.iter().map(|ranked| Line {
+        position: ranked.position(),
+        amount: amount(ranked),
+        name: ranked.path.clone(),
+    });
     let whole = match is_number {
         true => top.whole_entries(),
         false => top.whole_bytes(ask.options.size),
     };
-    let style = Style {
-        units: ask.exact,
-        terminal: ask.terminal,
-        ink: ask.ink,
-    };
-    Ok(report.put(lines(&rows, whole, style))?)
+    merged::put(ask, lines.collect(), whole, report)
 }
 
 fn fill(row: &mut Row<'_>, ranked: &Ranked) {

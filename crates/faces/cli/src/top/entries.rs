@@ -7,7 +7,8 @@ use trawl_report::{Schema, schema};
 use trawl_text::time_style::long_iso;
 
 use super::Ask;
-use super::render::{Amount, Style, lines};
+use super::merged::{self, Line};
+use super::render::Amount;
 use crate::failure::Failure;
 use crate::rows::{self, Form, Report};
 use trawl_report::listing::Item;
@@ -29,22 +30,21 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     if report.form() != Form::Text {
         report.begin()?;
+        report.output().begin_rows(Some(ask.limit()), &[])?;
         for (path, entry) in found {
             let item = Item::from_row(&entry.row(), path);
             report.row(|row| rows::fill(row, path, &item, &ask.owners))?;
+            report.output().end_row(|| ask.options.position(entry))?;
         }
         return Ok(());
     }
-    let rows: Vec<(Amount, Vec<u8>)> = found
-        .iter()
-        .map(|(path, entry)| (amount(ask, entry), path.clone()))
-        .collect();
-    let style = Style {
-        units: ask.exact,
-        terminal: ask.terminal,
-        ink: ask.ink,
-    };
-    Ok(report.put(lines(&rows, top.whole_bytes(ask.options.size), style))?)
+    let lines = found.iter().map(|(path, entry)| Line {
+        position: ask.options.position(entry),
+        amount: amount(ask, entry),
+        name: path.clone(),
+    });
+    let whole = top.whole_bytes(ask.options.size);
+    merged::put(ask, lines.collect(), whole, report)
 }
 
 fn amount(ask: &Ask<'_>, entry: &Entry) -> Amount {

@@ -1,18 +1,18 @@
 //! Writes ranked owners, groups, extensions and projects.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::io::Write;
 
 use trawl_answers::stats::{Group, shortened};
-use trawl_answers::top::{Measure, SizeKind, Subject, Top};
+use trawl_answers::top::{Measure, SizeKind, Subject};
 use trawl_query::Count;
 
 use super::Ask;
 use crate::failure::Failure;
-use crate::rows::{Form, Report};
+use crate::rows::Form;
 use crate::stats::fill;
 use crate::stats::render::{Weight, section};
-use trawl_report::{Schema, schema};
+use trawl_report::{Report, Schema, schema};
 
 /// Rows for programs.
 pub(super) static SCHEMA: Schema = Schema {
@@ -22,23 +22,20 @@ pub(super) static SCHEMA: Schema = Schema {
     samples: &["top --owners", "top --extensions"],
 };
 
-/// Writes the first groups; shares are of `whole`.
-pub(super) fn write(
+/// Writes the first groups of the only path that was `given`, if there is only one; shares are of
+/// `whole`.
+pub(super) fn write<W: Write>(
     ask: &Ask<'_>,
-    top: &Top,
+    given: &OsStr,
     rows: &[Group],
     whole: Count,
-    report: &mut Report,
+    report: &mut Report<W>,
 ) -> Result<(), Failure> {
     let limit = ask.options.limit;
     let weight = match (ask.options.by, ask.options.size) {
         (Measure::Entries, _) => Weight::Entries,
         (_, SizeKind::Apparent) => Weight::Content,
         (_, SizeKind::Allocated) => Weight::Disk,
-    };
-    let given = match &top.places[..] {
-        [only] => OsStr::from_bytes(&only.given),
-        _ => OsStr::new(""),
     };
     if report.form() != Form::Text {
         report.begin()?;

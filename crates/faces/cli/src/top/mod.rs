@@ -7,9 +7,12 @@
 mod directories;
 mod entries;
 mod groups;
+mod merged;
 mod render;
 
+use std::ffi::OsStr;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::TimeKind;
@@ -33,6 +36,8 @@ use crate::scope::Session;
 use trawl_answers::listing::COLUMNS;
 use trawl_report::bar::Ink;
 use trawl_session::now;
+
+pub(crate) use merged::MergedTop;
 
 const EXAMPLES: &str = "\
 Sizes are allocated space, as in du, unless --apparent-size is given. A file
@@ -281,7 +286,16 @@ pub(crate) fn run(index: Option<PathBuf>, args: &TopArgs, manner: Manner) -> Res
     match &top.ranking {
         Ranking::Files(files) => entries::write(&ask, &top, files, &mut report)?,
         Ranking::Directories(found) => directories::write(&ask, &top, found, &mut report)?,
-        Ranking::Groups(rows, whole) => groups::write(&ask, &top, rows, *whole, &mut report)?,
+        Ranking::Groups(rows, whole) => {
+            let given = match &top.places[..] {
+                [only] => OsStr::from_bytes(&only.given),
+                _ => OsStr::new(""),
+            };
+            match report.output().gives_rows() {
+                true => merged::put_groups(given, rows, whole, &mut report)?,
+                false => groups::write(&ask, given, rows, *whole, &mut report)?,
+            }
+        }
     }
     rows::finish(report)?;
     session.finish()

@@ -42,6 +42,29 @@ impl Amount {
         }
     }
 
+    /// Returns the amount for another machine: its kind and number, and its time.
+    pub(super) fn encode(self) -> [Vec<u8>; 2] {
+        let (kind, number, time) = match self {
+            Amount::Size(bytes) => (0, bytes, String::new()),
+            Amount::Number(number) => (1, number, String::new()),
+            Amount::Time(time, bytes) => (2, bytes, time),
+        };
+        let number = [&[kind][..], &number.to_le_bytes()].concat();
+        [number, time.into_bytes()]
+    }
+
+    /// Returns the amount that another machine has encoded; `None` if it is invalid.
+    pub(super) fn decode(number: &[u8], time: &[u8]) -> Option<Amount> {
+        let (kind, number) = number.split_first()?;
+        let number = u64::from_le_bytes(number.try_into().ok()?);
+        match (kind, time) {
+            (0, []) => Some(Amount::Size(number)),
+            (1, []) => Some(Amount::Number(number)),
+            (2, time) => Some(Amount::Time(String::from_utf8(time.into()).ok()?, number)),
+            _ => None,
+        }
+    }
+
     /// Returns the part of the whole; `None` if the amount has no share.
     fn part(&self) -> Option<u64> {
         match self {

@@ -102,7 +102,7 @@ impl Mapped {
 }
 
 /// Gives files and directories a time of access that reading them does not change, mount(8).
-fn keep_accessed(path: &Path, times: FileTimes) {
+pub(crate) fn keep_accessed(path: &Path, times: FileTimes) {
     let kind = fs::symlink_metadata(path).expect("it exists").file_type();
     if kind.is_dir() {
         for entry in fs::read_dir(path).expect("our own") {

@@ -25,7 +25,7 @@ pub use crate::messages::attributes::AttributesBelow;
 pub use crate::messages::attributes::items::ExtendedAttributes;
 pub use crate::messages::command::asking::{Command, Part};
 pub use crate::messages::command::{
-    CommandLine, MAPPED, TerminalSize, Terminals, VARIABLES, is_variable,
+    CommandLine, MAPPED, ROWS, TerminalSize, Terminals, VARIABLES, is_variable,
 };
 pub use crate::messages::contents::Sink;
 pub use crate::messages::fetch::Fetched;

@@ -55,7 +55,7 @@ pub use alive::Alive;
 pub use attributes::AttributesRequest;
 pub use block::Block;
 pub use byte_range::ByteRange;
-pub use command::{CommandRequest, MappedCommand, VARIABLES};
+pub use command::{CommandRequest, MappedCommand, RankedCommand, VARIABLES};
 pub use contents::{Content, Contents, ContentsWish, SearchContents};
 pub use credit::Credit;
 pub use data::Data;
@@ -170,4 +170,8 @@ messages! {
     /// (bytes), `/` is empty; then as `command`, with a working directory of the client. In words and
     /// in the answer, paths are those of the client.
     24 MappedCommand(MappedCommand), "mapped command", stream, MAPPED = 10;
+
+    /// As `mapped command`; the number of trees may be 0. What the command prints on its standard
+    /// output is [`rows`](crate::rows).
+    25 RankedCommand(RankedCommand), "ranked command", stream, RANKED = 11;
 }

@@ -4,10 +4,11 @@ use std::io::{self, Read};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::tls::TlsConfig;
 use ureq::{Agent, BodyReader, Proxy};
 
 use super::address::Address;
+use super::encryption;
 use crate::error::WebError;
 
 /// Limits of a client.
@@ -166,7 +167,7 @@ impl Client {
         if let Some(agent) = self.0.encrypted.get() {
             return Ok(agent);
         }
-        let agent = self.make(Some(encryption()?));
+        let agent = self.make(Some(encryption().ok_or(WebError::NoCertificates)?));
         Ok(self.0.encrypted.get_or_init(|| agent))
     }
 
@@ -211,22 +212,6 @@ enum Answer {
     Object(Box<Response>),
     /// A redirect.
     Elsewhere(Address),
-}
-
-/// Returns how connections are encrypted: the trusted certificates are those of `SSL_CERT_FILE` and
-/// `SSL_CERT_DIR` if set, else the system's.
-fn encryption() -> Result<TlsConfig, WebError> {
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
-        return Err(WebError::NoCertificates);
-    }
-    let certificates = found.certs.iter();
-    let certificates = certificates.map(|der| Certificate::from_der(der).to_owned());
-    let provider = rustls::crypto::ring::default_provider();
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::from(certificates))
-        .unversioned_rustls_crypto_provider(Arc::new(provider))
-        .build())
 }
 
 impl Body {

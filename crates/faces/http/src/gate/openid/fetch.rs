@@ -1,12 +1,11 @@
 //! Requests to the provider: without redirects, and with bounds on the time and size of answers.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use openidconnect::url::Url;
 use openidconnect::{HttpRequest, HttpResponse};
 use ureq::Agent;
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::settings::may_ask;
 
@@ -100,23 +99,10 @@ impl Fetch {
             .proxy(None)
             .timeout_global(Some(ANSWER));
         if !self.is_local {
-            config = config.https_only(true).tls_config(encryption()?);
+            config = config
+                .https_only(true)
+                .tls_config(trawl_web::encryption().ok_or(FetchError::NoCertificates)?);
         }
         Ok(self.agent.get_or_init(|| config.build().new_agent()))
     }
-}
-
-/// Returns how connections are encrypted: the trusted authorities are the system's.
-fn encryption() -> Result<TlsConfig, FetchError> {
-    let found = rustls_native_certs::load_native_certs();
-    if found.certs.is_empty() {
-        return Err(FetchError::NoCertificates);
-    }
-    let certificates = found.certs.iter();
-    let certificates = certificates.map(|der| Certificate::from_der(der).to_owned());
-    let provider = rustls::crypto::ring::default_provider();
-    Ok(TlsConfig::builder()
-        .root_certs(RootCerts::from(certificates))
-        .unversioned_rustls_crypto_provider(Arc::new(provider))
-        .build())
 }

@@ -13,7 +13,7 @@ use trawl_call::Cancel;
 use trawl_model::mapped::Tree;
 use trawl_model::operation::{Begun, Operation};
 
-use super::{CommandLine, CommandRequest, MappedCommand};
+use super::{CommandLine, CommandRequest, MappedCommand, RankedCommand};
 use crate::client::{Connection, Remote, Sender};
 use crate::error::RemoteError;
 use crate::messages::{
@@ -74,6 +74,24 @@ impl Open for MappedCommand {
             request: CommandRequest { credit, line },
         };
         open(remote, request, "command lines with mapped paths")
+    }
+}
+
+impl Open for RankedCommand {
+    type About = (CommandLine, Vec<Tree>);
+    type Asker = Command;
+
+    fn open(
+        remote: &Remote,
+        (line, trees): (CommandLine, Vec<Tree>),
+    ) -> Result<Command, RemoteError> {
+        let request = |credit| {
+            RankedCommand(MappedCommand {
+                trees,
+                request: CommandRequest { credit, line },
+            })
+        };
+        open(remote, request, "rows in the order of several servers")
     }
 }
 
@@ -154,6 +172,19 @@ impl Remote {
         trees: Vec<Tree>,
     ) -> Result<Command, RemoteError> {
         MappedCommand::open(self, (line, trees))
+    }
+
+    /// Asks the server to answer a command line in [`crate::rows`], which the caller merges with
+    /// those of other servers. Each of the trees is at another place here; there may be none.
+    ///
+    /// # Errors
+    /// As [`Remote::command`].
+    pub fn ranked_command(
+        &self,
+        line: CommandLine,
+        trees: Vec<Tree>,
+    ) -> Result<Command, RemoteError> {
+        RankedCommand::open(self, (line, trees))
     }
 }
 

@@ -7,10 +7,12 @@
 
 pub(crate) mod asking;
 mod mapped;
+mod ranked;
 mod running;
 mod serving;
 
 pub use mapped::{MAPPED, MappedCommand};
+pub use ranked::{ROWS, RankedCommand};
 
 use super::Body;
 use crate::server::PATH_MAX_BYTES;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::running::{Came, Running};
-use super::{CommandLine, CommandRequest, MappedCommand};
+use super::{CommandLine, CommandRequest, MappedCommand, RankedCommand};
 use crate::exports::Exports;
 use crate::messages::read::of_file;
 use crate::messages::{Code, End, Exited, Printed, Refusal, Serve};
@@ -55,10 +55,33 @@ impl Serve for MappedCommand {
     }
 
     fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
-        // The program goes to the working directory that the client's stands for.
-        let line = CommandLine {
+        let line = self.placed();
+        answer(job, &line, self.fault(), |commands| {
+            Running::start(commands, &self.words(), &line)
+        })
+    }
+}
+
+impl MappedCommand {
+    /// Returns the command line for a program that itself goes to the working directory that the
+    /// client's stands for.
+    fn placed(&self) -> CommandLine {
+        CommandLine {
             directory: b"/".to_vec(),
             ..self.request.line.clone()
+        }
+    }
+}
+
+impl Serve for RankedCommand {
+    fn credit(&self) -> u32 {
+        self.0.request.credit
+    }
+
+    fn serve(self: Box<Self>, job: &Job<'_>) -> Result<End, Refusal> {
+        let line = match self.is_mapped() {
+            true => self.0.placed(),
+            false => self.0.request.line.clone(),
         };
         answer(job, &line, self.fault(), |commands| {
             Running::start(commands, &self.words(), &line)
