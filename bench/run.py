@@ -145,6 +145,11 @@ class Bench:
             ("ls -l of the widest directory", ["ls", "-l", widest], [("ls", ["ls", "-l", widest])]),
             ("ls -lR", ["ls", "-lR", t], [("ls", ["ls", "-lR", t])]),
             ("-printf every field", ["find", t, "-printf", EVERY_FIELD], [("find", [*plain, "-printf", EVERY_FIELD])]),
+            ("-xtype l", ["find", t, "-xtype", "l"],
+             [("find", [*plain, "-xtype", "l"]), ("bfs", ["bfs", t, "-xtype", "l"])]),
+            ("-L, all paths", ["find", "-L", t], [("find", ["find", "-L", t]), ("bfs", ["bfs", "-L", t])]),
+            ("getfattr -R -d", ["getfattr", "-R", "-d", t], [("getfattr", ["getfattr", "-R", "-d", t])]),
+            ("ls -lRL", ["ls", "-lRL", t], [("ls", ["ls", "-lRL", t])]),
         ]
         for what, ours, peers in asked:
             for name, peer in peers:

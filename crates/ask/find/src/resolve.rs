@@ -132,10 +132,14 @@ impl<I: Borrow<Index>> Remembered<I> {
         Ok(())
     }
 
-    /// Empties the cache, since the index may now answer differently.
-    pub fn forget(&self) {
-        self.located.borrow_mut().clear();
-        self.links.borrow_mut().clear();
+    /// Forgets what it knows of `dir` and of everything below it, since the index may now answer
+    /// differently there.
+    pub fn forget(&self, dir: &[u8]) {
+        let is_elsewhere = |path: &[u8]| !path::is_within(path, dir);
+        self.located
+            .borrow_mut()
+            .retain(|path, _| is_elsewhere(path));
+        self.links.borrow_mut().retain(|path, _| is_elsewhere(path));
     }
 
     fn look_up(&self, missed: BTreeSet<Vec<u8>>) -> Result<(), QueryError> {

@@ -431,7 +431,7 @@ impl<'a> Session<'a> {
         // A directory that was not listed may be asked about in more depth later.
         if read.extent == Extent::Subtree || !is_directory {
             self.index.add_view(&path, Arc::clone(&read.view));
-            self.known.forget();
+            self.known.forget(&path);
         }
         self.lives.push(read);
         Ok(Resolved::To(located, path))
