@@ -151,11 +151,13 @@ pub(super) fn read(file: &mut File) -> Option<Result<Recording, String>> {
     if file.seek(SeekFrom::Start(0)).is_err() || !is_ours {
         return None;
     }
-    Some(
-        file.try_clone()
-            .map_err(|error| error.to_string())
-            .and_then(recording),
-    )
+    let read = file.try_clone().map_err(|error| error.to_string());
+    // The crate parquet ends the thread at some damaged pages.
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let read = std::panic::catch_unwind(|| read.and_then(recording));
+    std::panic::set_hook(told);
+    Some(read.unwrap_or_else(|_| Err("a page of it is damaged".to_owned())))
 }
 
 /// Reads the columns, and from the metadata what they do not contain.
