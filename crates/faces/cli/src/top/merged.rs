@@ -155,7 +155,11 @@ impl Merged for MergedTop<'_> {
         match (&mut self.answer, &row.fields[..]) {
             (Answer::Rendered, [text]) => out.extend(text),
             (Answer::Lines(lines, _), [number, time, name]) => {
-                lines.push((Amount::decode(number, time)?, name.clone()));
+                let amount = Amount::decode(number, time)?;
+                // What a server says of the limit is not believed.
+                if (lines.len() as u64) < self.ask.limit() {
+                    lines.push((amount, name.clone()));
+                }
             }
             (Answer::Groups(by, groups), [count, label, id, is_of_files, key @ ..]) => {
                 groups.rows.push(Group {
