@@ -79,6 +79,13 @@ pub struct Options {
     pub physical: bool,
 }
 
+impl Options {
+    /// Returns true if targets of links below an argument are asked about or entered.
+    fn looks_behind_links(self) -> bool {
+        !self.no_dereference || self.logical
+    }
+}
+
 /// The result for a path.
 pub enum Found<'a> {
     /// The entry's attributes.
@@ -192,7 +199,7 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
         top: &Start,
         around: &[Vec<u8>],
     ) -> Result<(), E> {
-        let follows = !self.options.no_dereference || self.options.logical;
+        let follows = self.options.looks_behind_links();
         let request = AttributeRequest {
             links: match follows {
                 true => Links::Always,
@@ -237,11 +244,11 @@ impl<E: From<AnswerError>, F: FnMut(&[u8], Found<'_>) -> Result<(), E>> Walk<F> 
         around: &[Vec<u8>],
         waiting: &mut Vec<Attributed>,
     ) -> Result<(), E> {
-        let follows = !self.options.no_dereference || self.options.logical;
+        let follows = self.options.looks_behind_links();
         if follows {
             let links = waiting.iter().filter(|entry| entry.is_link);
-            let links: Vec<(&[u8], &[u8])> = links.map(|link| (&b""[..], &link.path[..])).collect();
-            let prepared = session.known().prepare(&links, Follow::Last);
+            let links = links.map(|link| &link.path[..]);
+            let prepared = session.known().prepare_links(links);
             prepared.map_err(AnswerError::from)?;
         }
         for entry in waiting.drain(..) {

@@ -292,7 +292,8 @@ mod tests {
         let again = Output::decode(&encoded).unwrap();
         let (mut one, mut other) = (Widths::default(), Widths::default());
         assert_eq!(out.finish(&mut one), again.finish(&mut other));
-        // A pad behind the bytes, an unknown column, a fill that is none, a wide column.
+        // A pad after the end, an unknown column, an unknown fill, a column that is too wide, a
+        // count without its pads, a count above the maximum.
         for (at, byte) in [(8, 9), (16, 8), (24, 2), (34, 1), (0, 3), (7, 1)] {
             let mut bad = encoded.clone();
             bad[at] = byte;

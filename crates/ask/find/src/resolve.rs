@@ -132,6 +132,18 @@ impl<I: Borrow<Index>> Remembered<I> {
         Ok(())
     }
 
+    /// Looks up everything that following these links will ask for. Their paths are absolute.
+    ///
+    /// # Errors
+    /// If the index cannot be read.
+    pub fn prepare_links<'p>(
+        &self,
+        links: impl IntoIterator<Item = &'p [u8]>,
+    ) -> Result<(), QueryError> {
+        let paths: Vec<_> = links.into_iter().map(|link| (&b""[..], link)).collect();
+        self.prepare(&paths, Follow::Last)
+    }
+
     /// Forgets what it knows of `dir` and of everything below it, since the index may now answer
     /// differently there.
     pub fn forget(&self, dir: &[u8]) {

@@ -475,12 +475,10 @@ impl<'a> Session<'a> {
 
     /// Returns the nearest directory above a path that the index has.
     fn nearest_above(&self, path: &[u8]) -> Result<Option<Start>, SessionError> {
-        let mut above = path;
-        while let Some((dir, _)) = trawl_model::path::split(above) {
+        for dir in path::ancestors(path) {
             if let Located::Found(start) = self.index.locate(dir)? {
                 return Ok(Some(*start));
             }
-            above = dir;
         }
         Ok(None)
     }

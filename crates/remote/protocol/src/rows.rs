@@ -6,7 +6,7 @@
 //!
 //! | kind | body |
 //! |---|---|
-//! | 1 beginning | maximum number of rows of the merged answer (8; the largest number if there is none), number of fields (4), the fields (bytes) |
+//! | 1 beginning | maximum number of rows of the merged answer (8; 2^64 - 1 means no maximum), number of fields (4), the fields (bytes) |
 //! | 2 row | key (bytes), number of fields (4), the fields (bytes) |
 //!
 //! The rows of a server come in the order of their keys, which are compared byte by byte. The command
@@ -34,7 +34,7 @@ pub enum Piece {
 /// What precedes the rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beginning {
-    /// Maximum number of rows of the merged answer; `u64::MAX` if there is none.
+    /// Maximum number of rows of the merged answer; `u64::MAX` means no maximum.
     pub limit: u64,
     /// What the command says about its rows together.
     pub fields: Vec<Vec<u8>>,

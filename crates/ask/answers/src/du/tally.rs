@@ -217,9 +217,8 @@ impl<'a> Tally<'a> {
                 links.map(|link| join(dir, &link.name))
             });
             let links: Vec<Vec<u8>> = links.collect();
-            let asked: Vec<(&[u8], &[u8])> =
-                links.iter().map(|path| (&b""[..], &path[..])).collect();
-            self.known.prepare(&asked, Follow::Last)?;
+            let links = links.iter().map(Vec::as_slice);
+            self.known.prepare_links(links)?;
         }
         for (dir, entries) in listings {
             self.listing(place, frames, &dir, entries, visit)?;

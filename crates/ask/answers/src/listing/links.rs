@@ -23,8 +23,8 @@ pub fn expect<'i>(
     let links = items.filter(|item| item.kind == FileType::Symlink);
     let paths: Vec<Vec<u8>> = links.map(|item| path::join(dir, &item.name)).collect();
     for some in paths.chunks(PATHS_AT_ONCE) {
-        let some: Vec<(&[u8], &[u8])> = some.iter().map(|path| (&b""[..], &path[..])).collect();
-        session.known().prepare(&some, Follow::Last)?;
+        let links = some.iter().map(Vec::as_slice);
+        session.known().prepare_links(links)?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::probe::Probe;
 use crate::resolve::{Follow, Remembered, Resolved, resolve_target};
 
 /// Number of links that are resolved together.
-const LINKS_AT_ONCE: usize = 4096;
+pub(super) const LINKS_AT_ONCE: usize = 4096;
 
 /// A link that the walk met.
 struct Link {

@@ -1,7 +1,7 @@
 //! Finds out where many links lead at once, for the leaves that ask (`-xtype`, `%Y`).
 //!
 //! To look up one path costs almost as much as to look up a thousand. So the rows of links are put
-//! to the expression twice: at first only to learn which leaves ask, while nothing is printed.
+//! to the expression twice: first without printing, to learn about which links its leaves ask.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -12,15 +12,13 @@ use trawl_model::{Column, ColumnSet, FileType};
 use trawl_query::{Batch, QueryError};
 
 use super::Scope;
+use super::links::LINKS_AT_ONCE;
 use super::probe::IndexProbe;
 use super::walk::rows_of;
 use crate::context::{Context, Turn};
 use crate::lookups::AttributeTest;
 use crate::probe::{Access, Cause, NameInDirectory, Probe, Target};
-use crate::resolve::{Follow, Remembered};
-
-/// Number of links that are resolved together.
-const LINKS_AT_ONCE: usize = 4096;
+use crate::resolve::Remembered;
 
 /// A probe that knows where some links lead.
 pub(super) struct KnownTargets<'p> {
@@ -50,9 +48,7 @@ impl<'p> KnownTargets<'p> {
         }
         let places = Remembered::new(scope.probe.index(), ColumnSet::of(&[Column::Mode]));
         for some in asked_about(scope, batch)?.chunks(LINKS_AT_ONCE) {
-            let paths: Vec<(&[u8], &[u8])> =
-                some.iter().map(|link| (&b""[..], &link[..])).collect();
-            places.prepare(&paths, Follow::Last)?;
+            places.prepare_links(some.iter().map(Vec::as_slice))?;
             for link in some {
                 let target = scope.probe.target_of(&places, link);
                 known.targets.insert(link.clone(), target);

@@ -315,7 +315,7 @@ impl Merge<'_> {
                 source.command = None;
                 let bad = source.pieces.end().err();
                 self.note(u8::try_from(code).unwrap_or(Exit::Fatal.code()));
-                // What was cut off by a failure has a message already.
+                // The answer may have ended within a row.
                 if let Some(bad) = bad {
                     self.refuse(at, bad)?;
                 }

@@ -255,7 +255,7 @@ fn nothing_is_answered_while_the_directory_is_away() {
     let before = place.seen(&ann, "ann", ANN);
     place.directory.end_slapd();
     let answer = place.find(&ann);
-    // The C library says of a user that cannot be looked up that there is none (nslcd: ENOENT).
+    // Of a user that cannot be looked up, the C library says that there is no such user (nslcd: ENOENT).
     assert_eq!(answer.status, 403, "no user, no answer: {answer:?}");
     assert_eq!(place.log_in("ann", "R1ght-ann").status, 503);
     place.directory.start_slapd();
