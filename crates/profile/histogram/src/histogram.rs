@@ -6,6 +6,8 @@
 //! an error, and counting further calls leaves them at the limit, where `check` finds it. Buckets above the last one that holds something are not stored, so that equal histograms compare
 //! equal.
 
+use std::ops::RangeInclusive;
+
 use crate::{Fault, Resolution};
 
 /// The counts of an operation besides its buckets.
@@ -65,6 +67,33 @@ impl Histogram {
             counts,
             buckets,
         })
+    }
+
+    /// Returns the histogram in a reading during which calls went on. A call changes the total, the
+    /// extremes and its bucket one after the other, so a reading may hold only some of these changes.
+    /// Extremes that lie outside the buckets become unknown, and the total becomes the nearest one
+    /// that buckets and extremes allow. It fails like [`from_parts`](Histogram::from_parts).
+    pub fn from_moving(
+        resolution: Resolution,
+        counts: Counts,
+        buckets: Vec<u64>,
+    ) -> Result<Histogram, Fault> {
+        let mut one = Histogram::from_parts(resolution, counts, buckets)?;
+        let (first, last) = one.ends();
+        let lies_in = |latency: &u64, at| Some(usize::from(resolution.bucket(*latency))) == at;
+        one.counts.min = counts.min.filter(|least| lies_in(least, first));
+        one.counts.max = counts.max.filter(|greatest| lies_in(greatest, last));
+        if one
+            .counts
+            .min
+            .zip(one.counts.max)
+            .is_some_and(|(least, greatest)| least > greatest)
+        {
+            (one.counts.min, one.counts.max) = (None, None);
+        }
+        let possible = one.possible_totals();
+        one.counts.total = counts.total.clamp(*possible.start(), *possible.end());
+        Ok(one)
     }
 
     /// Returns a histogram of which only the buckets are known: the total is estimated from them
@@ -181,13 +210,12 @@ impl Histogram {
                 dropped: counts.dropped,
             });
         }
-        self.check_latencies(recorded)
+        self.check_latencies()
     }
 
-    fn check_latencies(&self, recorded: u128) -> Result<(), Fault> {
+    fn check_latencies(&self) -> Result<(), Fault> {
         let counts = &self.counts;
-        let first = self.buckets.iter().position(|count| *count > 0);
-        let last = self.buckets.len().checked_sub(1);
+        let (first, last) = self.ends();
         let bucket = |latency| usize::from(self.resolution.bucket(latency));
         let fits = |extreme: Option<u64>, at| extreme.is_none_or(|one| Some(bucket(one)) == at);
         let fault = |what, latency| Err(Fault::Latency { what, latency });
@@ -198,12 +226,23 @@ impl Histogram {
         if !fits(counts.max, last) {
             return fault("greatest", greatest.into());
         }
-        // At most 2^64 latencies of 64 bits: `recorded` is at most `left`.
-        let possible = recorded * u128::from(least)..=recorded * u128::from(greatest);
-        match possible.contains(&counts.total) {
+        match self.possible_totals().contains(&counts.total) {
             true => Ok(()),
             false => fault("total", counts.total),
         }
+    }
+
+    /// Returns the first and the last bucket that hold something.
+    fn ends(&self) -> (Option<usize>, Option<usize>) {
+        let first = self.buckets.iter().position(|count| *count > 0);
+        (first, self.buckets.len().checked_sub(1))
+    }
+
+    /// Returns the totals that as many latencies between the extremes can have.
+    fn possible_totals(&self) -> RangeInclusive<u128> {
+        let recorded = self.recorded();
+        let times = |latency: u64| recorded.saturating_mul(u128::from(latency));
+        times(self.counts.min.unwrap_or(0))..=times(self.counts.max.unwrap_or(u64::MAX))
     }
 
     /// Adds a histogram that was recorded at the same time, by another thread or on another CPU.
@@ -247,7 +286,8 @@ impl Histogram {
 
     /// Returns what happened between an earlier reading of the same recorder and this one. The least
     /// and greatest latencies are known only where the readings prove them: if the earlier reading
-    /// has no latency, or if the extreme changed.
+    /// has no latency, or if the extreme changed. The total is only as exact as those of the readings:
+    /// see [`from_moving`](Histogram::from_moving).
     pub fn since(&self, earlier: &Histogram) -> Result<Histogram, Fault> {
         self.same_resolution(earlier)?;
         let (now, then) = (&self.counts, &earlier.counts);
@@ -274,7 +314,7 @@ impl Histogram {
             min: extreme(now.min, then.min),
             max: extreme(now.max, then.max),
         };
-        Histogram::from_parts(self.resolution, counts, buckets)
+        Histogram::from_moving(self.resolution, counts, buckets)
     }
 
     /// Returns the histogram at a coarser resolution, which must divide this one's. That is exact:

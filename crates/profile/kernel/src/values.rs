@@ -205,8 +205,7 @@ impl Problem {
     }
 }
 
-/// Reads an element until it does not change meanwhile. If it always does, extremes that do not fit
-/// are unknown.
+/// Reads an element until it does not change meanwhile, or a few times if it always does.
 fn histogram(map: &ValueMap<'_>, element: u32) -> Result<Histogram, Problem> {
     let sum = || map.get(&element, 0).map(|cpus| summed(&cpus));
     let mut seen = sum().map_err(Problem::Map)?;
@@ -217,17 +216,8 @@ fn histogram(map: &ValueMap<'_>, element: u32) -> Result<Histogram, Problem> {
         }
         seen = now;
     }
-    let made = |counts| Histogram::from_parts(Resolution::ONE, counts, seen.buckets.clone());
-    let histogram = made(seen.counts).map_err(Problem::Fault)?;
-    if histogram.check().is_ok() {
-        return Ok(histogram);
-    }
-    let counts = Counts {
-        min: None,
-        max: None,
-        ..seen.counts
-    };
-    made(counts).map_err(Problem::Fault)
+    let made = Histogram::from_moving(Resolution::ONE, seen.counts, seen.buckets);
+    made.map_err(Problem::Fault)
 }
 
 #[derive(PartialEq)]

@@ -96,18 +96,7 @@ fn derived(words: &[AtomicU64], resolution: Resolution) -> Result<Histogram, Fau
         left: u64::try_from(left).map_err(|_| Fault::Overflow("calls in buckets"))?,
         ..*read.counts()
     };
-    let repaired = Histogram::from_parts(resolution, counts, read.buckets().to_vec())?;
-    if repaired.check().is_ok() {
-        return Ok(repaired);
-    }
-    let greatest = repaired.recorded().saturating_mul(u128::from(u64::MAX));
-    let counts = Counts {
-        min: None,
-        max: None,
-        total: counts.total.min(greatest),
-        ..counts
-    };
-    Histogram::from_parts(resolution, counts, repaired.buckets().to_vec())
+    Histogram::from_moving(resolution, counts, read.buckets().to_vec())
 }
 
 fn checked(histogram: Result<Histogram, Fault>) -> Result<Histogram, Fault> {

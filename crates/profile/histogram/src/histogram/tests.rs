@@ -90,6 +90,74 @@ fn latencies_outside_the_buckets_are_found() {
     assert!(forged(none, &[]).check().is_err());
 }
 
+/// A call of 110,620 ns was being counted: its latency was in the total, but not yet in the extremes
+/// and the bucket.
+#[test]
+fn a_reading_between_the_steps_of_counting_a_call_is_consistent() {
+    let earlier = of(1, &[100_000]);
+    let counts = Counts {
+        entered: 2,
+        total: 210_620,
+        ..*earlier.counts()
+    };
+    assert!(forged(counts, earlier.buckets()).check().is_err());
+    let moving = |counts, buckets: &[u64]| {
+        Histogram::from_moving(Resolution::ONE, counts, buckets.to_vec()).expect("few buckets")
+    };
+    let reading = moving(counts, earlier.buckets());
+    assert_eq!(reading.check(), Ok(()));
+    assert_eq!(
+        reading.counts(),
+        &Counts {
+            total: 100_000,
+            ..counts
+        }
+    );
+    // Counted while all was read, but for the bucket.
+    let counts = Counts {
+        max: Some(110_620),
+        min: Some(60_000),
+        ..counts
+    };
+    let reading = moving(counts, earlier.buckets());
+    assert_eq!(reading.check(), Ok(()));
+    assert_eq!(
+        (reading.counts().min, reading.counts().max),
+        (None, Some(110_620))
+    );
+    // The first call ever.
+    let first = moving(
+        Counts {
+            entered: 1,
+            total: 7,
+            min: Some(7),
+            ..Counts::default()
+        },
+        &[],
+    );
+    assert_eq!((first.counts().total, first.check()), (0, Ok(())));
+}
+
+/// The first reading has the total of a call whose bucket only the second has, or the reverse.
+#[test]
+fn a_difference_of_readings_between_the_steps_of_counting_a_call_is_consistent() {
+    let (before, after) = (
+        of(1, &[100_000, 200_000]),
+        of(1, &[100_000, 200_000, 90_000]),
+    );
+    let ahead = |by: u64| Counts {
+        entered: 3,
+        total: before.counts().total + u128::from(by),
+        ..*before.counts()
+    };
+    let early = forged(ahead(90_000), before.buckets());
+    assert_eq!(early.check(), Ok(()), "no error, as the extremes allow it");
+    let difference = after.since(&early).expect("later");
+    assert_eq!((difference.recorded(), difference.check()), (1, Ok(())));
+    let difference = early.since(&before).expect("later");
+    assert_eq!((difference.counts().total, difference.check()), (0, Ok(())));
+}
+
 #[test]
 fn the_greatest_numbers_overflow_nothing() {
     let most = Counts {
@@ -195,6 +263,19 @@ fn latencies() -> impl Strategy<Value = Vec<u64>> {
 }
 
 proptest! {
+    #[test]
+    fn moving_readings_fit_their_buckets(
+        latencies in latencies(), total in any::<u128>(), ends in any::<[Option<u64>; 2]>(),
+    ) {
+        let one = of(1, &latencies);
+        let [min, max] = ends;
+        let counts = Counts { total, min, max, ..*one.counts() };
+        let read = Histogram::from_moving(Resolution::ONE, counts, one.buckets().to_vec());
+        prop_assert_eq!(read.expect("few buckets").check(), Ok(()));
+        let same = Histogram::from_moving(Resolution::ONE, *one.counts(), one.buckets().to_vec());
+        prop_assert_eq!(same.expect("few buckets"), one);
+    }
+
     #[test]
     fn recording_counts_as_a_list_does(latencies in latencies(), r in 1_u8..=8) {
         let one = of(r, &latencies);
