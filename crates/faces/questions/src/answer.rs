@@ -1,5 +1,6 @@
-//! An answer, given in pages of bounded size. Between two pages the command that answers waits,
-//! because nobody reads its output: so nothing is asked twice, and all pages are about one moment.
+//! An answer, given in pages of bounded size. Between two pages the command that answers is stopped: so
+//! nothing is asked twice, all pages are about one moment, and a client that wants no more than a page
+//! causes little work.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -107,11 +108,14 @@ impl Answer {
         }
     }
 
-    /// Returns the next page. `found` counts its rows while it is being filled.
+    /// Returns the next page. `found` counts its rows while it is being filled. After a full page the
+    /// command is stopped; it goes on with the next one. After a page that took too long it goes on at
+    /// once, so that the next one has what was found meanwhile.
     ///
     /// # Errors
     /// Fails if the command's output or end cannot be read.
     pub async fn page(&mut self, bounds: Bounds, found: &AtomicU64) -> std::io::Result<Page> {
+        self.running.go_on();
         let mut rows = Rows::default();
         let mut unread = Unread::default();
         let deadline = Instant::now() + bounds.time;
@@ -143,6 +147,9 @@ impl Answer {
                 break End::Rows;
             }
         };
+        if matches!(end, End::Rows | End::Bytes) {
+            self.running.pause();
+        }
         Ok(self.paged(rows.list, unread, end))
     }
 
@@ -344,6 +351,48 @@ mod tests {
         });
     }
 
+    /// Returns the state of the process whose number is the first row, once it is `wanted`.
+    async fn state(page: &Page, wanted: &str) -> String {
+        let number = page.rows[0]["pid"].as_u64().expect("a number");
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).expect("it is there");
+            let state = stat.rsplit(") ").next().unwrap_or_default()[..1].to_owned();
+            if state == wanted || Instant::now() > until {
+                return state;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Proc(5): `T` is stopped by a signal, `S` waits.
+    #[test]
+    fn a_command_is_stopped_while_no_page_is_asked_for() {
+        run(async {
+            let program = "echo \"{\\\"pid\\\":$$}\"; for n in 1 2 3; do
+                echo \"{\\\"n\\\":$n}\"; done; exec sleep 1000";
+            let mut answer = asked(program, Form::Objects);
+            let first = page(&mut answer, 1, LONG).await;
+            assert_eq!(state(&first, "T").await, "T");
+            let second = page(&mut answer, 2, LONG).await;
+            assert_eq!((numbers(&second), second.end), (vec![1, 2], End::Rows));
+            assert_eq!(state(&first, "T").await, "T");
+            // The page takes too long.
+            let third = page(&mut answer, 9, Duration::from_millis(100)).await;
+            assert_eq!((numbers(&third), third.end), (vec![3], End::Time));
+            assert_eq!(state(&first, "S").await, "S");
+            let number = first.rows[0]["pid"].as_u64().expect("a number");
+            let number = u32::try_from(number).expect("a process");
+            answer.running.pause();
+            drop(answer);
+            let until = Instant::now() + Duration::from_secs(60);
+            while is_alive(number) && Instant::now() < until {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            assert!(!is_alive(number), "a stopped command ends, too");
+        });
+    }
+
     #[test]
     fn a_full_page_that_is_the_last_one_says_so() {
         run(async {
@@ -378,7 +427,7 @@ mod tests {
                 "echo '{{\"n\":1}}'; while ! [ -e '{}' ]; do sleep 0.01; done; echo '{{\"n\":2}}'",
                 gate.display()
             );
-            let mut answer = asked(&program, Form::Objects);
+            let mut answer = asked(program, Form::Objects);
             let first = page(&mut answer, 10, Duration::from_millis(300)).await;
             assert_eq!(first.end, End::Time);
             assert!(!first.is_complete);

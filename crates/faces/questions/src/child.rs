@@ -147,6 +147,24 @@ impl Running {
         Ok(status)
     }
 
+    /// Stops the command and what it has started, until [`go_on`](Running::go_on): nobody reads its output
+    /// for now, so that what it would find ahead may be in vain.
+    pub fn pause(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// Lets a stopped command go on.
+    pub fn go_on(&self) {
+        self.signal(rustix::process::Signal::CONT);
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(group) = self.group {
+            // It fails if all processes of the group have ended.
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+
     /// Takes what the command has said since the last time.
     pub fn said(&self) -> Said {
         std::mem::take(&mut *lock(&self.said))
@@ -156,10 +174,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.listener.abort();
-        if let Some(group) = self.group {
-            // It fails if all processes of the group have ended.
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-        }
+        self.signal(rustix::process::Signal::KILL);
         // Somebody has to learn of the end, or the kernel keeps the process's number.
         if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
             runtime.spawn(async move { child.wait().await });
