@@ -356,7 +356,8 @@ mod tests {
         let number = page.rows[0]["pid"].as_u64().expect("a number");
         let until = Instant::now() + Duration::from_secs(60);
         loop {
-            let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).expect("it is there");
+            let stat =
+                std::fs::read_to_string(format!("/proc/{number}/stat")).expect("it is there");
             let state = stat.rsplit(") ").next().unwrap_or_default()[..1].to_owned();
             if state == wanted || Instant::now() > until {
                 return state;

@@ -143,15 +143,19 @@ impl PartOf<'_> {
         holders(&sidecar, need, ranges)?.ok()
     }
 
-    /// Reads names, from the sidecar if there is one.
+    /// Reads names, from the sidecar if there is one. Its blocks are much smaller than pages, so an
+    /// open one is read for few rows, too.
     fn add_names(
         &self,
         ranges: &[Range<u64>],
         scratch: &mut Scratch,
         batch: &mut RowBatch,
     ) -> Result<()> {
-        if is_worth_a_sidecar(ranges)
-            && let Some(sidecar) = self.view.names(self.part.segment)
+        let sidecar = match is_worth_a_sidecar(ranges) {
+            true => self.view.names(self.part.segment),
+            false => self.view.open_names(self.part.segment),
+        };
+        if let Some(sidecar) = sidecar
             && read_sidecar(&sidecar, ranges, scratch, &mut batch.name)
         {
             return Ok(());

@@ -24,11 +24,29 @@ pub(crate) const MORSEL_ROWS: u64 = 32 * 1024;
 const NARROW_MORSEL_ROWS: u64 = 2 * MORSEL_ROWS;
 /// That many columns are few.
 const NARROW_COLUMNS: usize = 4;
-/// Rows of the first morsels of a walk that begins small, about, and the most pages that these lie in:
-/// whoever stops reading soon causes little work, even if few rows of each page are wanted.
-const FIRST_SIZES: [(u64, u64); 3] = [(1024, 2), (3072, 8), (4096, 16)];
-/// How many these morsels are.
-pub(crate) const FIRST_MORSELS: usize = FIRST_SIZES.len();
+/// Rows of the first morsels of a walk that begins small, about, and pages as in [`MORSEL_PAGES`]: whoever
+/// stops reading soon causes little work, even if few rows of each page are wanted.
+const FIRST_SIZES: [(u64, u64); 11] = [
+    (1024, 2),
+    (3072, 8),
+    (4096, 16),
+    // From here on, several threads take a page or two each.
+    (PAGE, 16),
+    (PAGE, 16),
+    (PAGE, 16),
+    (PAGE, 16),
+    (2 * PAGE, 32),
+    (2 * PAGE, 32),
+    (2 * PAGE, 32),
+    (2 * PAGE, 32),
+];
+/// How many of these the caller's thread does by itself.
+pub(crate) const FIRST_MORSELS: usize = 3;
+/// The most pages in which the rows of a morsel lie, about, so that several threads share the work where
+/// few rows of each page are wanted.
+const MORSEL_PAGES: u64 = 64;
+/// But for each segment it has that many: a page at its end may be needed by the next morsel, too.
+const PAGES_OF_A_SEGMENT: u64 = 4;
 /// Directories of a morsel, at most.
 const MORSEL_DIRS: usize = 16 * 1024;
 /// Rows of most pages.
@@ -265,14 +283,23 @@ impl Size {
     fn of(full: u64) -> Size {
         Size {
             full,
-            morsel: FIRST_MORSELS,
+            morsel: FIRST_SIZES.len(),
         }
     }
 
-    /// Rows, and the most pages that they lie in.
+    /// Rows, and pages.
     fn bounds(&self) -> (u64, u64) {
         let first = FIRST_SIZES.get(self.morsel);
-        *first.unwrap_or(&(self.full, u64::MAX))
+        *first.unwrap_or(&(self.full, MORSEL_PAGES))
+    }
+
+    /// Returns whether that many pages, in that many segments, are enough.
+    fn is_full_of_pages(&self, pages: u64, segments: usize) -> bool {
+        let least = match self.morsel < FIRST_MORSELS {
+            true => 0,
+            false => PAGES_OF_A_SEGMENT * segments as u64,
+        };
+        pages >= self.bounds().1.max(least)
     }
 
     /// Returns whether a morsel with these rows is full enough to end at the end of a page.
@@ -336,7 +363,9 @@ impl Filling<'_> {
             *place = Place::Same;
             if is_full
                 || self.morsel.items.len() >= MORSEL_DIRS
-                || self.morsel.pages >= self.size.bounds().1
+                || self
+                    .size
+                    .is_full_of_pages(self.morsel.pages, self.morsel.parts.len())
             {
                 self.done
                     .push_back(std::mem::take(self.morsel).finished(self.order));
@@ -569,5 +598,40 @@ fn bounds_of(column: Column) -> Option<(DirColumn, DirColumn)> {
         Column::Mtime => Some((DirColumn::MtimeMin, DirColumn::MtimeMax)),
         Column::Ctime => Some((DirColumn::CtimeMin, DirColumn::CtimeMax)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row in each page of two segments is wanted.
+    #[test]
+    fn scattered_rows_are_shared_by_threads() {
+        let mut size = Size::of(MORSEL_ROWS);
+        assert!(!size.is_full_of_pages(MORSEL_PAGES - 1, 2));
+        assert!(size.is_full_of_pages(MORSEL_PAGES, 2));
+        // A hundred segments have entries of the same directories.
+        assert!(!size.is_full_of_pages(399, 100));
+        assert!(size.is_full_of_pages(400, 100));
+        size.morsel = 0;
+        assert!(size.is_full_of_pages(2, 100), "the first ones are small");
+    }
+
+    /// The sizes of a walk that begins small end where pages end.
+    #[test]
+    fn morsels_grow_from_page_to_page() {
+        let mut size = Size::of(MORSEL_ROWS);
+        size.morsel = 0;
+        let mut rows = 0;
+        let mut before = 0;
+        for morsel in 0..FIRST_SIZES.len() + 2 {
+            let (full, _) = size.bounds();
+            assert!(full >= before && full <= MORSEL_ROWS);
+            (before, rows) = (full, rows + full);
+            assert!(morsel + 1 < FIRST_MORSELS || rows.is_multiple_of(PAGE));
+            size.grow();
+        }
+        assert_eq!(before, MORSEL_ROWS);
     }
 }

@@ -481,6 +481,11 @@ impl View {
         sidecar
     }
 
+    /// Returns a segment's name sidecar if it is open.
+    pub(crate) fn open_names(&self, at: SegmentAt) -> Option<Arc<Sidecar>> {
+        lock(&self.sidecars).known(at).flatten()
+    }
+
     /// Returns the dead rows of a segment's table, as in
     /// [`trawl_format::live::Dead`].
     pub(crate) fn dead(&self, at: SegmentAt, table: Table) -> &[Range<u64>] {

@@ -4,10 +4,11 @@
 //! into morsels of some ten thousand rows. Workers take morsels, decode
 //! their rows and do the caller's work on them; results reach the caller's
 //! thread in order. The first morsels are small and done on the caller's
-//! thread before workers begin, so a caller that takes no more than a few
-//! rows, as `trawl find … | head` and the pages of the API do, causes no work
-//! for others. A scope of one more morsel is done there, too. What waits is
-//! bounded: a worker that is too far ahead of the slowest one sleeps.
+//! thread before workers begin, and the next ones grow, so a caller that takes
+//! no more than some hundred rows, as `trawl find … | head` and the pages of
+//! the API do, causes little work for others. A scope of one more morsel is
+//! done there, too. What waits is bounded: a worker that is too far ahead of
+//! the slowest one sleeps.
 
 use crate::decode::{Decoded, decode};
 use crate::error::{QueryError, Result};
