@@ -201,6 +201,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand serve" -l sessions -d 'For h
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l record -d 'For http, append a line of JSON for each question and login to FILE' -r -F
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l time-limit -d 'For http, answer a question after TIME, with what has been found so far [default: 30s]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l hourly-bytes -d 'For http, send each user at most SIZE in an hour [default: no limit]' -r
+complete -c trawl -n "__fish_trawl_using_subcommand serve" -l hourly-rows -d 'For http, send each user at most NUMBER rows of answers in an hour [default: no limit]' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l export -d 'Show only the tree DIR, under NAME' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l connections -d 'Allow N connections in all' -r
 complete -c trawl -n "__fish_trawl_using_subcommand serve" -l user-connections -d 'Allow N connections of one user' -r

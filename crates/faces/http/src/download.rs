@@ -89,6 +89,13 @@ impl Format {
         }
     }
 
+    /// Returns the format of this media type; `None` if there is none.
+    pub fn of_media_type(media_type: &str) -> Option<Format> {
+        let all = [Format::Lines, Format::Csv, Format::Arrow, Format::Parquet];
+        all.into_iter()
+            .find(|format| format.words().1 == media_type)
+    }
+
     /// Returns the command's option, the media type, and the end of a file's name.
     fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {

@@ -469,8 +469,12 @@ pub(super) fn paths(arguments: &Arguments) -> Vec<OsString> {
 pub(super) fn why_not_from_here(arguments: &Arguments) -> Option<String> {
     let command = &arguments.given.command;
     if !is_question(&arguments.given) {
+        let remedy = match command.as_str() {
+            EXPORT => EXPORT_AFAR,
+            _ => "leave out --remote",
+        };
         return Some(format!(
-            "trawl {command} is not answered by servers: leave out --remote"
+            "trawl {command} is not answered by servers: {remedy}"
         ));
     }
     let why = why_not(arguments)?;
@@ -494,7 +498,11 @@ fn why_not(arguments: &Arguments) -> Option<String> {
     let command = &given.command;
     let refuse = |what: &str, why: &str| Some(format!("a server does not answer {what}: {why}"));
     let Some(question) = question(command) else {
-        return refuse(&format!("trawl {command}"), "it is no question about files");
+        let why = match command.as_str() {
+            EXPORT => EXPORT_AFAR,
+            _ => "it is no question about files",
+        };
+        return refuse(&format!("trawl {command}"), why);
     };
     if let Some(action) = &given.action {
         return refuse(
@@ -533,6 +541,11 @@ impl Question {
 }
 
 const FIND: &str = "find";
+const EXPORT: &str = "export";
+
+/// Why no server answers `trawl export`, and what to do instead.
+const EXPORT_AFAR: &str = "it writes many files where it runs; write one table after the other, as in \
+     trawl --remote SERVER sql --format parquet 'SELECT * FROM entries' > entries.parquet";
 
 /// Returns why the values of answered options are refused, if they are.
 fn why_not_these_values(given: &Given) -> Option<String> {

@@ -61,6 +61,16 @@ pub(super) struct HttpArgs {
     /// off. The suffixes k, M, G and T stand for powers of 1024.
     #[arg(long, value_name = "SIZE", requires = "http", value_parser = crate::duplicates::size)]
     hourly_bytes: Option<u64>,
+    /// For http, send each user at most NUMBER rows of answers in an hour [default: no limit]
+    ///
+    /// It holds as --hourly-bytes does, and both can be given.
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "http",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    hourly_rows: Option<u64>,
 }
 
 /// Where HTTP is spoken.
@@ -117,6 +127,10 @@ pub(super) fn serve(setting: &Setting<'_>, args: &ServeArgs) -> Result<Failure, 
         (
             "--hourly-bytes=",
             http.hourly_bytes.map(|bytes| bytes.to_string().into()),
+        ),
+        (
+            "--hourly-rows=",
+            http.hourly_rows.map(|rows| rows.to_string().into()),
         ),
     ];
     Ok(beside::serve_as(

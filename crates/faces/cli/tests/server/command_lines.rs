@@ -307,6 +307,13 @@ fn nothing_is_run_or_written_or_read_elsewhere_for_a_client() {
         assert_eq!(ran.code, Some(2), "{ran}");
         assert!(ran.errors().contains("server"), "{ran}");
     }
+    // It says how to have the rows instead, and makes nothing here.
+    let words = ["export", "--csv", &mark_text];
+    let ran = served.run(&Identity::Ourselves, &["--remote", "unix:/nowhere"], &words);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    let instead = "trawl --remote SERVER sql --format parquet";
+    assert!(ran.errors().contains(instead), "{ran}");
+    assert!(!mark.exists(), "{ran}");
 }
 
 /// Words, variables and directories that no client of ours sends.

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::amounts::Amounts;
+use super::amounts::{Allowances, Sent, UsedUp};
 use super::front::{Keeper, Peer};
 use super::messages::{Asked, Proof, Refusal, Setup, Told};
 use super::openid::Shown;
@@ -40,8 +40,8 @@ pub struct Door {
     asked: Places<u32>,
     /// Those that run.
     turns: Turns,
-    /// What each user may be sent; `None` if that is not limited.
-    amounts: Option<Amounts>,
+    /// What each user may be sent.
+    allowances: Allowances,
     /// Ways to log in.
     ways: Vec<String>,
     /// The name of the provider of OpenID Connect.
@@ -61,7 +61,7 @@ impl Door {
             metrics: Arc::new(Metrics::default()),
             asked: Places::new(QUESTIONS_OF_ONE_USER),
             turns: Turns::new(Bounds::here()),
-            amounts: setup.hourly_bytes.map(Amounts::new),
+            allowances: Allowances::new(setup.hourly_bytes, setup.hourly_rows),
             ways: setup.ways,
             provider: setup.provider,
             proxy_header: setup.proxy_header.parse()?,
@@ -79,18 +79,39 @@ impl Door {
         })
     }
 
-    /// Counts bytes of an answer that a user is sent.
+    /// Checks that a user may be sent more.
     ///
     /// # Errors
-    /// Fails if the user was sent too many within an hour.
-    pub fn send(&self, uid: u32, bytes: u64) -> Result<(), Problem> {
-        let Some(amounts) = &self.amounts else {
-            return Ok(());
-        };
-        amounts.take(uid, bytes, Instant::now()).map_err(|wait| {
-            let why = "you were sent as many bytes as one user may be sent in an hour";
-            Refusal::until(429, why, wait.as_secs().max(1)).into()
-        })
+    /// Fails if the user was sent too much within an hour.
+    pub fn may_send(&self, uid: u32) -> Result<(), Problem> {
+        Ok(self.allowances.check(uid, Instant::now())?)
+    }
+
+    /// Counts what a user is sent of a page, which is sent whole.
+    pub fn send(&self, uid: u32, sent: Sent) {
+        self.allowances.take(uid, sent, Instant::now());
+    }
+
+    /// Counts a piece of a whole answer.
+    ///
+    /// # Errors
+    /// Fails if the user may not be sent the piece.
+    pub fn send_piece(&self, uid: u32, sent: Sent) -> Result<(), Problem> {
+        Ok(self.allowances.take_piece(uid, sent, Instant::now())?)
+    }
+
+    /// Checks that a whole answer whose rows are not known may be sent.
+    ///
+    /// # Errors
+    /// Fails if rows are limited.
+    pub fn send_uncounted(&self) -> Result<(), Problem> {
+        match self.allowances.limits_rows() {
+            false => Ok(()),
+            true => {
+                let why = "the rows of this answer cannot be counted, and they are limited";
+                Err(Problem::new(StatusCode::BAD_GATEWAY, why))
+            }
+        }
     }
 
     /// Waits until a question of a user may run.
@@ -262,6 +283,14 @@ async fn metrics(
         .ask(peer.address, Asked::Check { proof })
         .await?;
     Ok(service::metrics_response(&door.metrics))
+}
+
+impl From<UsedUp> for Problem {
+    fn from(UsedUp { what, wait }: UsedUp) -> Problem {
+        let seconds = wait.as_secs().max(1);
+        let why = format!("no user may be sent more {what} in an hour; ask again in {seconds} s");
+        Refusal::until(429, why, seconds).into()
+    }
 }
 
 impl From<Refusal> for Problem {

@@ -85,6 +85,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
         provider: keeper.provider(),
         proxy_header: options.proxy_header.clone(),
         hourly_bytes: options.hourly_bytes,
+        hourly_rows: options.hourly_rows,
         sockets: sockets.tls.len() + sockets.proxy.len(),
     };
     let fronts = Fronts {

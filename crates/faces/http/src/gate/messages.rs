@@ -30,6 +30,8 @@ pub struct Setup {
     pub proxy_header: String,
     /// Most bytes that a user is sent in an hour.
     pub hourly_bytes: Option<u64>,
+    /// Most rows that a user is sent in an hour.
+    pub hourly_rows: Option<u64>,
     /// How many listening sockets follow.
     pub sockets: usize,
 }
@@ -119,9 +121,9 @@ pub struct Ended {
     pub status: u16,
     /// How it ended: `complete`, `partial`, `failed` or `cancelled`.
     pub outcome: String,
-    /// Rows of the answer, if they were counted.
+    /// Rows that were sent, if their number is known.
     pub rows: Option<u64>,
-    /// Bytes of the answer.
+    /// Bytes that were sent.
     pub bytes: u64,
     /// Time until the end, in seconds.
     pub seconds: f64,

@@ -32,7 +32,7 @@
 //! | [`password`] | passwords, checked by PAM in a process of its own |
 //! | [`openid`] | logins at a provider of OpenID Connect |
 //! | [`rates`] | how often a user may ask |
-//! | [`amounts`] | how many bytes a user is sent |
+//! | [`amounts`], [`rows`] | how many bytes and rows a user is sent; how rows are counted |
 //! | [`turns`] | how many questions run at a time |
 //! | [`record`] | the record of questions |
 //! | [`options`] | the words of the keeper |
@@ -58,6 +58,7 @@ pub mod proofs;
 pub mod rates;
 pub mod record;
 pub mod relay;
+pub mod rows;
 pub mod sockets;
 pub mod staff;
 pub mod turns;

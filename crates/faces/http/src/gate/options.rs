@@ -49,6 +49,8 @@ pub struct Options {
     pub time_limit: Option<Duration>,
     /// Most bytes that a user is sent in an hour.
     pub hourly_bytes: Option<u64>,
+    /// Most rows that a user is sent in an hour.
+    pub hourly_rows: Option<u64>,
 }
 
 impl Options {
@@ -75,6 +77,7 @@ impl Options {
             record: None,
             time_limit: None,
             hourly_bytes: None,
+            hourly_rows: None,
         };
         for word in words {
             options.take(&word).ok_or_else(|| Refused::Unknown {
@@ -108,6 +111,7 @@ impl Options {
             "--record" => self.record = Some(value.into()),
             "--time-limit" => self.time_limit = Some(milliseconds(value)?),
             "--hourly-bytes" => self.hourly_bytes = Some(text()?.parse().ok()?),
+            "--hourly-rows" => self.hourly_rows = Some(text()?.parse().ok()?),
             _ => return None,
         }
         Some(())
@@ -128,6 +132,7 @@ mod tests {
             "--proxy-header=X-User",
             "--time-limit=250",
             "--hourly-bytes=1048576",
+            "--hourly-rows=1000",
         ];
         let options = Options::parse(words.map(OsString::from)).expect("they are valid");
         assert_eq!(options.listen.len(), 2);
@@ -135,6 +140,7 @@ mod tests {
         assert_eq!(options.proxy_header, "x-user");
         assert_eq!(options.time_limit, Some(Duration::from_millis(250)));
         assert_eq!(options.hourly_bytes, Some(1 << 20));
+        assert_eq!(options.hourly_rows, Some(1000));
         for word in [
             "",
             "--proxy-header=a b",
@@ -143,6 +149,7 @@ mod tests {
             "--x=y",
             "--time-limit=x",
             "--hourly-bytes=-1",
+            "--hourly-rows=1k",
         ] {
             let refused = Options::parse([OsString::from(word)]);
             assert!(matches!(refused, Err(Refused::Unknown { .. })), "{word}");

@@ -3,10 +3,11 @@
 //! Every question has a connection of its own. If the client leaves, the connection is closed, and the
 //! desk ends what it has started for the question.
 
+use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use axum::Extension;
@@ -23,14 +24,16 @@ use hyper_util::rt::TokioIo;
 use tokio::task::AbortHandle;
 use trawl_questions::table::{Named, named};
 
+use super::amounts::Sent;
 use super::call::called;
 use super::desk::stream;
 use super::door::Door;
 use super::front::Peer;
 use super::messages::{Asked, Ended, Proof, Told};
 use super::places::Place;
+use super::rows::Counter;
 use crate::api::{ROWS, SCOPES, WHOLE, whole};
-use crate::download::{COMPLETE, unmeasured};
+use crate::download::{COMPLETE, Format, unmeasured};
 use crate::metrics::{Outcome, Timed};
 use crate::problem::Problem;
 use crate::tools::FAILED;
@@ -83,7 +86,7 @@ pub async fn relay(
     }
     match ask(&door, proof, request, &mut note).await {
         Ok((response, _)) if is_head => Ok(note.head(response)),
-        answered => note.answered(answered),
+        answered => note.answered(answered).await,
     }
 }
 
@@ -114,7 +117,7 @@ pub async fn relay_message(
         note.ended.arguments = cut(call.arguments.as_bytes());
     }
     let answered = pass(&door, proof, (head, body), &mut note).await;
-    note.answered(answered)
+    note.answered(answered).await
 }
 
 /// Closes the connection to a desk when it is dropped.
@@ -165,7 +168,7 @@ async fn pass(
     let _turn = match parts.method {
         Method::DELETE => None,
         _ => {
-            door.send(uid, 0)?;
+            door.may_send(uid)?;
             Some(door.turn(uid).await?)
         }
     };
@@ -263,35 +266,55 @@ impl Note {
     }
 
     /// Returns the response for the client, or notes the problem.
-    fn answered(mut self, answered: Result<Begun, Problem>) -> Result<Response, Problem> {
+    async fn answered(mut self, answered: Result<Begun, Problem>) -> Result<Response, Problem> {
         match answered {
-            Ok((response, line)) => Ok(self.follow(response, line)),
-            Err(problem) => {
-                self.ended.status = problem.status.as_u16();
-                self.outcome = Outcome::Failed;
-                Err(problem)
-            }
+            Ok((response, line)) => self.follow(response, line).await,
+            Err(problem) => Err(self.failed(problem)),
         }
+    }
+
+    fn failed(&mut self, problem: Problem) -> Problem {
+        self.ended.status = problem.status.as_u16();
+        self.outcome = Outcome::Failed;
+        problem
     }
 
     /// Returns the response for the client. The note ends with its last byte, or when the client
     /// leaves.
-    fn follow(mut self, response: hyper::Response<Incoming>, line: Line) -> Response {
+    ///
+    /// # Errors
+    /// Fails if nothing of a whole answer may be sent.
+    async fn follow(
+        mut self,
+        response: hyper::Response<Incoming>,
+        line: Line,
+    ) -> Result<Response, Problem> {
         let (head, body) = response.into_parts();
-        let is_whole = head.headers.contains_key(header::TRAILER);
+        let counter = counter(&head);
         let (mut response, at_end) = self.begun(&head);
+        if let (Some(who), Some(rows)) = (&self.ended.who, self.ended.rows) {
+            self.door.send(who.uid, Sent { bytes: 0, rows });
+        }
         if body.is_end_stream() {
             self.outcome = at_end;
-            return response;
+            return Ok(response);
         }
-        *response.body_mut() = Body::new(Relayed {
+        let mut relayed = Relayed {
             body,
             at_end,
-            is_whole,
+            counter,
+            first: None,
             note: self,
             _line: line,
-        });
-        response
+        };
+        // The desk begins a whole answer with its first bytes, so this does not wait.
+        if relayed.counter.is_some()
+            && let Some(first) = poll_fn(|cx| relayed.poll_next(cx)).await
+        {
+            relayed.first = Some(first.map_err(|problem| relayed.note.failed(problem))?);
+        }
+        *response.body_mut() = Body::new(relayed);
+        Ok(response)
     }
 
     /// Returns the response to `HEAD`, whose length is what the desk says, if it does.
@@ -342,26 +365,87 @@ impl Drop for Note {
     }
 }
 
+/// Returns what counts the rows of a whole answer; `None` for a page.
+fn counter(head: &response::Parts) -> Option<Counter> {
+    if !head.headers.contains_key(header::TRAILER) {
+        return None;
+    }
+    let media_type = head.headers.get(header::CONTENT_TYPE);
+    let media_type = media_type.and_then(|value| value.to_str().ok());
+    Some(Counter::new(media_type.and_then(Format::of_media_type)))
+}
+
 /// The body of an answer on its way.
 struct Relayed {
     body: Incoming,
     /// How the question has ended if the body comes to its end.
     at_end: Outcome,
-    /// Whether it is a whole answer. It is broken off when its user was sent too much; a page is not.
-    is_whole: bool,
+    /// Counts the rows of a whole answer, which is broken off when its user was sent too much; a page is
+    /// not, and its rows are known before.
+    counter: Option<Counter>,
+    /// A part that was looked at and is not sent yet.
+    first: Option<Frame<Bytes>>,
     note: Note,
     _line: Line,
 }
 
 impl Relayed {
-    /// Counts bytes that the client is sent.
-    fn count(&mut self, bytes: u64) -> Result<(), Problem> {
-        self.note.ended.bytes += bytes;
-        let uid = self.note.ended.who.as_ref().map(|who| who.uid);
-        match uid.map_or(Ok(()), |uid| self.note.door.send(uid, bytes)) {
-            Err(problem) if self.is_whole => Err(problem),
-            _ => Ok(()),
+    /// Counts bytes that the client is sent, and the rows in them.
+    fn count(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        let (note, length) = (&mut self.note, bytes.len() as u64);
+        let uid = note.ended.who.as_ref().map(|who| who.uid);
+        match &mut self.counter {
+            None => {
+                if let Some(uid) = uid {
+                    let (bytes, rows) = (length, 0);
+                    note.door.send(uid, Sent { bytes, rows });
+                }
+            }
+            Some(counter) => {
+                let (bytes, rows) = (length, counter.add(bytes));
+                if let Some(uid) = uid {
+                    note.door.send_piece(uid, Sent { bytes, rows })?;
+                }
+                note.ended.rows = counter.rows();
+            }
         }
+        note.ended.bytes += length;
+        Ok(())
+    }
+
+    /// Looks at a part of the answer before the client is sent it.
+    fn look(&mut self, frame: &Frame<Bytes>) -> Result<(), Problem> {
+        if let Some(bytes) = frame.data_ref() {
+            self.count(bytes)?;
+        }
+        if let Some(trailers) = frame.trailers_ref() {
+            let counter = self.counter.as_ref();
+            if counter.is_some_and(|counter| counter.rows().is_none()) {
+                self.note.door.send_uncounted()?;
+            }
+            if trailers.get(COMPLETE).is_some_and(|value| value == "false") {
+                self.at_end = Outcome::Partial;
+            }
+            // Nothing follows, and over HTTP/2 nobody looks.
+            self.note.outcome = self.at_end;
+        }
+        Ok(())
+    }
+
+    /// Returns the next part that the client may be sent.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Problem>>> {
+        let next = match ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+            Some(Ok(frame)) => self.look(&frame).map(|()| Some(frame)),
+            Some(Err(error)) => Err(Problem::new(StatusCode::BAD_GATEWAY, error.to_string())),
+            None => Ok(None),
+        };
+        match &next {
+            Ok(None) => self.note.outcome = self.at_end,
+            Ok(_) if self.body.is_end_stream() => self.note.outcome = self.at_end,
+            Ok(_) => {}
+            Err(_) => self.note.outcome = Outcome::Failed,
+        }
+        Poll::Ready(next.transpose())
     }
 }
 
@@ -373,37 +457,21 @@ impl http_body::Body for Relayed {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        match &polled {
-            Poll::Ready(Some(Ok(frame))) => {
-                let bytes = frame.data_ref().map(|bytes| bytes.len() as u64);
-                if let Some(Err(problem)) = bytes.map(|bytes| self.count(bytes)) {
-                    self.note.outcome = Outcome::Failed;
-                    return Poll::Ready(Some(Err(problem.detail.into())));
-                }
-                let is_partial = frame
-                    .trailers_ref()
-                    .and_then(|trailers| trailers.get(COMPLETE))
-                    .is_some_and(|complete| complete == "false");
-                if is_partial {
-                    self.at_end = Outcome::Partial;
-                }
-                if self.body.is_end_stream() {
-                    self.note.outcome = self.at_end;
-                }
-            }
-            Poll::Ready(Some(Err(_))) => self.note.outcome = Outcome::Failed,
-            Poll::Ready(None) => self.note.outcome = self.at_end,
-            Poll::Pending => {}
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(Ok(first))),
+            None => self.poll_next(cx).map_err(|problem| problem.detail.into()),
         }
-        polled.map_err(Into::into)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.first.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        match self.first {
+            // It is no longer part of the rest.
+            Some(_) => SizeHint::default(),
+            None => self.body.size_hint(),
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::clients::{node, python_with, tools};
 use crate::equality::rows;
 
 /// What clients of the protocol accept.
-const ACCEPT: &str = "Accept: application/json, text/event-stream";
+pub(crate) const ACCEPT: &str = "Accept: application/json, text/event-stream";
 
 const CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../mcp/tests/mcp/client.py");
 

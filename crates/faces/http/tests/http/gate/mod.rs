@@ -12,10 +12,12 @@ mod openid;
 mod passwords;
 mod permissions;
 mod proofs;
+mod quotas;
 mod records;
 mod sessions;
 mod users;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -40,6 +42,24 @@ pub(crate) fn name_of(person: &Person) -> String {
         65_534 => "nobody".to_owned(),
         uid => format!("u{uid}"),
     }
+}
+
+/// Returns the files passwd and group, with everybody whom tests ask as, and the user of the front.
+fn accounts() -> (String, String) {
+    let mut passwd = "root:x:0:0::/:/bin/sh\nfront:x:59999:59999::/:/bin/sh\n".to_owned();
+    let mut group = "root:x:0:u60003,u60010\n".to_owned();
+    let mut members: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for person in people::everybody().iter().filter(|person| person.uid != 0) {
+        let name = name_of(person);
+        passwd += &format!("{name}:x:{}:{}::/:/bin/sh\n", person.uid, person.gid);
+        for gid in person.groups.iter().filter(|gid| **gid != 0) {
+            members.entry(*gid).or_default().push(name.clone());
+        }
+    }
+    for (gid, members) in members {
+        group += &format!("g{gid}:x:{gid}:{}\n", members.join(","));
+    }
+    (passwd, group)
 }
 
 /// Says that a test is skipped if it cannot run here.
@@ -98,19 +118,7 @@ impl Settings {
         let cert = write("server.pem", &server.pem, 0o644);
         let key = write("server.key", &server.key, 0o600);
         let users = write("users", "cn:somebody=u60005\ncn:chief=root\n", 0o644);
-        let mut passwd = "root:x:0:0::/:/bin/sh\nfront:x:59999:59999::/:/bin/sh\n".to_owned();
-        let mut group = "root:x:0:u60003,u60010\n".to_owned();
-        let mut members: std::collections::BTreeMap<u32, Vec<String>> = Default::default();
-        for person in people::everybody().iter().filter(|person| person.uid != 0) {
-            let name = name_of(person);
-            passwd += &format!("{name}:x:{}:{}::/:/bin/sh\n", person.uid, person.gid);
-            for gid in person.groups.iter().filter(|gid| **gid != 0) {
-                members.entry(*gid).or_default().push(name.clone());
-            }
-        }
-        for (gid, members) in members {
-            group += &format!("g{gid}:x:{gid}:{}\n", members.join(","));
-        }
+        let (passwd, group) = accounts();
         let mounts = vec![
             (write("passwd", &passwd, 0o644), "/etc/passwd"),
             (write("group", &group, 0o644), "/etc/group"),

@@ -79,6 +79,11 @@ fn the_record_says_who_asked_what_and_contains_no_answer() {
         "{ls}"
     );
     assert_eq!(ls["bytes"], json!(whole.body.len()));
+    let lines = whole.body.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(
+        (&ls["rows"], &ls["outcome"]),
+        (&json!(lines - 1), &json!("complete"))
+    );
     let text = std::fs::read_to_string(settings.join("record")).expect("our own");
     for secret in [session, &token, "needle", "open/file"] {
         assert!(!text.contains(secret), "{secret} is recorded");
